@@ -9,20 +9,22 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use stint::engine::gguf::Kind;
-use stint::engine::gguf::synth::Synth;
-use stint::engine::{Engine, Event, Gguf, Job, Phases, Sampling, Settings, Tokens, probe};
+use stint::engine::gguf::TensorType;
+use stint::engine::gguf::synth::SyntheticModel;
+use stint::engine::{
+    Engine, GenerationEvent, GenerationJob, Gguf, PhaseBudgets, SamplingParams, Settings, TokenStream, probe,
+};
 
 /// A job that answers with exactly so many tokens; its prompt differs from other seeds'.
-fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> Job {
-    let sampling = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> GenerationJob {
+    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
     let prompt = (0..prompt).map(|n| (n * 31 + seed * 17) % vocab).collect();
-    Job { prompt, sampling, phases: Phases::unthinking(solution), eos: vec![] }
+    GenerationJob { prompt, sampling, phases: PhaseBudgets::without_thinking(solution), eos: vec![] }
 }
 
-fn finish(mut tokens: Tokens) -> Result<(), Box<dyn Error>> {
+fn finish(mut tokens: TokenStream) -> Result<(), Box<dyn Error>> {
     while let Some(event) = tokens.blocking_next() {
-        if let Event::Failed(error) = event {
+        if let GenerationEvent::Failed(error) = event {
             return Err(error.into());
         }
     }
@@ -49,15 +51,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gguf = match path {
         Some(path) => Gguf::open(&path)?,
         None => {
-            let wide = Synth {
+            let wide = SyntheticModel {
                 hidden: 512,
                 layers: 8,
                 heads: 8,
                 head_dim: 64,
                 feed_forward: 1536,
-                ..Synth::default()
+                ..SyntheticModel::default()
             };
-            Gguf::from_bytes(Synth { vocab: 8192, context: 512, kind: Kind::Q8_0, ..wide }.bytes().into())?
+            Gguf::from_bytes(
+                SyntheticModel { vocab: 8192, context: 512, kind: TensorType::Q8_0, ..wide }.bytes().into(),
+            )?
         }
     };
     let settings = Settings { sequences: 32, kv_tokens: 4096, allow_cpu: true, ..Settings::default() };

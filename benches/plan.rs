@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use stint::catalog::{
-    Allowance, Calibration, Class, Compare, Conditions, Demand, GoesOn, HandOff, Left, Market, Model, Needs,
-    Prices, Purse, Route, Service, Tariff, Vote,
+    Allowance, AnswerComparison, Calibration, Demand, EnforcementClass, GoesOn, HandOff, Market, Model,
+    ModelConditions, Needs, Prices, RemainingQuota, Route, Service, Tariff, TightestLimits, Vote,
 };
 use stint::chat::{Budget, Message, Request, Role};
-use stint::plan::{Ask, Explore, plan, quote};
+use stint::plan::{Exploration, PlanRequest, plan, quote};
 use stint::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
 
 /// Counts what is asked of the system's allocator.
@@ -70,10 +70,11 @@ fn main() {
     line("auto, 20 models, key with limits", world(20), limits);
     line("auto, 20 models, exploring", world(20), |w| w.route.explore = Chance::new(0.05));
     line("auto, 20 models, votes of up to 5", world(20), |w| {
-        w.route.vote = Some(Vote::usual(5, Compare::Number));
+        w.route.vote = Some(Vote::with_default_assumptions(5, AnswerComparison::Number));
     });
     line("auto, 20 models, votes and cascades", world(20), |w| {
-        (w.route.vote, w.route.cascade) = (Some(Vote::usual(5, Compare::Number)), true);
+        (w.route.vote, w.route.cascade) =
+            (Some(Vote::with_default_assumptions(5, AnswerComparison::Number)), true);
     });
 }
 
@@ -120,9 +121,9 @@ impl World {
         stint::estimate::estimate(request, &self.prompts, &self.calibration)
     }
 
-    fn ask<T>(&self, demand: &Demand, models: &[&Model], what: impl FnOnce(&Ask) -> T) -> T {
+    fn ask<T>(&self, demand: &Demand, models: &[&Model], what: impl FnOnce(&PlanRequest) -> T) -> T {
         let floor = self.route.explore;
-        what(&Ask {
+        what(&PlanRequest {
             demand,
             models,
             route: &self.route,
@@ -133,7 +134,7 @@ impl World {
             choices: 1,
             streams: false,
             sticky: None,
-            explore: (floor > Chance::new(0.0)).then_some(Explore { seed: 7, floor }),
+            explore: (floor > Chance::new(0.0)).then_some(Exploration { seed: 7, floor }),
             opening_quantile: Chance::new(stint::plan::OPENING_QUANTILE),
         })
     }
@@ -145,7 +146,7 @@ fn world(count: u64) -> World {
     let mut market = Market::default();
     for (model, dear) in models.iter().zip(1_u32..) {
         let token = 0.002 * f64::from(dear);
-        let conditions = Conditions { queue: 0.1, prefill: 1e-5, token, healthy: true };
+        let conditions = ModelConditions { queue: 0.1, prefill: 1e-5, token, healthy: true };
         market.models.insert(model.name.clone(), conditions);
     }
     let calibration = stint::estimate::shipped().unwrap();
@@ -167,7 +168,7 @@ fn world(count: u64) -> World {
         prompts,
         market,
         allowance: Allowance::default(),
-        route: Route::usual("auto"),
+        route: Route::with_defaults("auto"),
         request: asked(&text.repeat(2048 / text.len() + 1)),
         others: others.collect(),
     }
@@ -184,14 +185,14 @@ fn model(dear: u64) -> Model {
         name: format!("model-{dear:02}").into(),
         tariff: Some(Tariff::plain(Prices { input: price(40_000 * dear), output: price(160_000 * dear) })),
         context: Tokens(131_072),
-        classes: vec![Class::Continue],
+        classes: vec![EnforcementClass::Continue],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: Tokens(32_768),
         thinking_usual: None,
         solution_max: None,
         output_max: None,
-        hand_off: HandOff { text: String::new(), overhead: Tokens(12), unthought: Tokens(12) },
+        hand_off: HandOff { text: String::new(), overhead: Tokens(12), overhead_without_thought: Tokens(12) },
         services: vec![Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
@@ -206,8 +207,12 @@ fn model(dear: u64) -> Model {
 
 fn limits(world: &mut World) {
     let limit = |unit| Limit::of_key(unit, Window::Month);
-    world.allowance.purse = Purse {
-        money: Some(Left { limit: limit(Unit::Money), amount: Money(20_000_000), resets_at: None }),
-        thinking: Some(Left { limit: limit(Unit::Thinking), amount: Tokens(50_000), resets_at: None }),
+    world.allowance.overall = TightestLimits {
+        money: Some(RemainingQuota { limit: limit(Unit::Money), amount: Money(20_000_000), resets_at: None }),
+        thinking: Some(RemainingQuota {
+            limit: limit(Unit::Thinking),
+            amount: Tokens(50_000),
+            resets_at: None,
+        }),
     };
 }

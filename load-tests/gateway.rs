@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
-use stint::agent::conversations::ConversationKeeper;
-use stint::agent::stored::ResponseKeeper;
+use stint::agent::conversations::ConversationService;
+use stint::agent::stored::ResponseService;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{self, Catalog, Class, GoesOn, HandOff, Model, Prices, Route, Tariff};
-use stint::gateway::{Agents, Gateway, Learning, Parts};
-use stint::http::{self, Server, Service};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{self, Catalog, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff};
+use stint::gateway::{EpisodeManager, Gateway, GatewayParts, Learning};
+use stint::http::{self, ApiState, Server};
 use stint::idempotency::Idempotency;
 use stint::ledger::Ledger;
 use stint::metrics::Metrics;
 use stint::storage::Database;
 use stint::tasks::Tasks;
-use stint::tenant::{Keys, Tenant, Terms};
+use stint::tenant::{AccountTerms, KeyLookup, Tenant};
 use stint::units::{Money, Price, RequestId, Timestamp, Tokens};
 use stint::{config, estimate};
 
@@ -87,19 +87,22 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let journal = database.journal();
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
-    let responses = ResponseKeeper::open(tasks, database.responses(), settings.responses.clone());
-    let conversations = ConversationKeeper::open(tasks, database.conversations(), settings.responses.clone());
-    let keys = Keys::open();
-    let terms = [Terms::unlimited(Tenant::anonymous().account)];
+    let responses = ResponseService::open(tasks, database.responses(), settings.responses.clone());
+    let conversations =
+        ConversationService::open(tasks, database.conversations(), settings.responses.clone());
+    let keys = KeyLookup::open();
+    let terms = [AccountTerms::unlimited(Tenant::anonymous().account)];
     let ledger =
         Ledger::open(tasks, journal, Arc::new(()), settings.ledger, &terms, Timestamp::now()).await?;
     let model = model();
-    let script: Arc<dyn Backend> = Arc::new(Scripted::always(Play::new().thinks(4).answers("80")));
-    let targets = vec![Target { name: "script".into(), backend: script, reader: None }];
+    let script: Arc<dyn Backend> =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(4).answers("80")));
+    let targets = vec![Target { name: "script".into(), backend: script, tokenizer_id: None }];
     let resilience = fleet::Settings { concurrency: None, ..fleet::Settings::default() };
     let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, 7);
-    let auto = Route { worth: Money(10_000_000), second: Money::ZERO, ..Route::usual("auto") };
-    let gateway = Gateway::new(Parts {
+    let auto =
+        Route { worth: Money(10_000_000), cost_per_second: Money::ZERO, ..Route::with_defaults("auto") };
+    let gateway = Gateway::new(GatewayParts {
         settings: settings.gateway.clone(),
         tasks: tasks.clone(),
         metrics: metrics.clone(),
@@ -111,11 +114,11 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         },
         calibration: estimate::shipped()?,
         learning: Learning::off(),
-        agents: Agents::open(tasks, database.episodes(), metrics.clone(), settings.agents.clone()),
+        episodes: EpisodeManager::open(tasks, database.episodes(), metrics.clone(), settings.agents.clone()),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
     let service =
-        Service { settings, keys, gateway, idempotency, responses, conversations, metrics, refresh };
+        ApiState { settings, keys, gateway, idempotency, responses, conversations, metrics, refresh };
     Ok(http::api(&Arc::new(service)))
 }
 
@@ -125,14 +128,18 @@ fn model() -> Model {
         name: "m".into(),
         tariff: Some(Tariff::plain(Prices { input: price, output: price })),
         context: Tokens(4096),
-        classes: vec![Class::Inline],
+        classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: Tokens(1024),
         thinking_usual: None,
         solution_max: Some(Tokens(64)),
         output_max: None,
-        hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5), unthought: Tokens(5) },
+        hand_off: HandOff {
+            text: "\n</think>\n\n".into(),
+            overhead: Tokens(5),
+            overhead_without_thought: Tokens(5),
+        },
         services: vec![catalog::Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),

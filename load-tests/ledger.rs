@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use stint::catalog::WorstCase;
 use stint::ledger::{
-    About, AccountId, Accounts, Claim, IfAbandoned, Ledger, Observer, Settings, SettlementDetail,
+    AbandonPolicy, AccountId, Ledger, LedgerState, Observer, RequestScope, ReservationRequest, Settings,
+    SettlementDetail,
 };
 use stint::storage::{Database, Settings as Storage, SqliteSettings, Synchronous};
 use stint::tasks::Tasks;
-use stint::tenant::{Scope, TenantLimit, Terms};
+use stint::tenant::{AccountTerms, LimitSelector, TenantLimit};
 use stint::units::{Amount, Count, Money, RequestId, Timestamp, Tokens, Window};
 
 /// How long one measurement takes.
@@ -48,29 +49,30 @@ fn say(text: &str) {
 }
 
 /// An organisation, a team, a key and an episode, with limits of several kinds.
-fn terms() -> Vec<Terms> {
+fn terms() -> Vec<AccountTerms> {
     let money = |window| TenantLimit::new(window, Amount::Money(Money(u64::MAX / 2)));
-    let limits = |name: &str, limits| Terms { limits, ..Terms::unlimited(AccountId::new(name)) };
+    let limits =
+        |name: &str, limits| AccountTerms { limits, ..AccountTerms::unlimited(AccountId::new(name)) };
     let calls = TenantLimit::new(Window::Minute, Amount::Requests(Count(u64::MAX / 2)));
     let at_once = TenantLimit::new(Window::Total, Amount::Concurrency(Count(u64::MAX / 2)));
     let thinking = TenantLimit::new(Window::Day, Amount::Thinking(Tokens(u64::MAX / 2)));
     vec![
         limits("org", vec![money(Window::Month), at_once]),
-        limits("org/team", vec![money(Window::Day), calls.clone().on(Scope::EachUser)]),
+        limits("org/team", vec![money(Window::Day), calls.clone().with_selector(LimitSelector::EachUser)]),
         limits("org/team/key", vec![money(Window::Total), thinking.clone(), calls]),
         limits("org/team/key/episode", vec![money(Window::Total)]),
     ]
 }
 
-fn claim(now: Timestamp) -> Claim {
-    Claim {
+fn claim(now: Timestamp) -> ReservationRequest {
+    ReservationRequest {
         account: AccountId::new("org/team/key/episode"),
         id: RequestId::new(),
-        about: About { model: Some("m".into()), user: Some("u".into()), ..About::default() },
+        about: RequestScope { model: Some("m".into()), user: Some("u".into()), ..RequestScope::default() },
         worst: WorstCase { money: Money(10), thinking: Tokens(10) },
         step: None,
         prices: None,
-        if_abandoned: IfAbandoned::PostWhole,
+        if_abandoned: AbandonPolicy::PostWhole,
         rate: None,
         now,
         expires: now + Duration::from_secs(60),
@@ -81,11 +83,11 @@ fn claim(now: Timestamp) -> Claim {
 fn admission() -> Result<Duration, Failed> {
     const ROUNDS: u32 = 400;
     const AT_ONCE: u32 = 500;
-    let mut accounts = Accounts::default();
+    let mut accounts = LedgerState::default();
     accounts.declare(&terms());
     let (now, mut took) = (Timestamp::now(), Duration::ZERO);
     for _ in 0..ROUNDS {
-        let claims: Vec<Claim> = (0..AT_ONCE).map(|_| claim(now)).collect();
+        let claims: Vec<ReservationRequest> = (0..AT_ONCE).map(|_| claim(now)).collect();
         let ids: Vec<RequestId> = claims.iter().map(|claim| claim.id).collect();
         let began = Instant::now();
         for claim in claims {
@@ -150,7 +152,7 @@ async fn once(ledger: &Ledger) -> Result<(), Failed> {
     let mut reservation = ledger.reserve(claim(Timestamp::now()))?;
     reservation.dispatch().await?;
     let detail = SettlementDetail { outcome: "stop".into(), ..SettlementDetail::default() };
-    reservation.settle(Money(3), Tokens(1), detail).journalled(LENGTH).await;
+    reservation.settle(Money(3), Tokens(1), detail).wait_durable(LENGTH).await;
     Ok(())
 }
 

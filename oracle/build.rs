@@ -28,7 +28,7 @@ fn source(file: &str) -> Result<String, Box<dyn Error>> {
     let text = fs::read_to_string(file)?;
     let end = text.find("\n#[cfg(test)]\nmod tests").ok_or("the parser's tests are not at its end")?;
     let text = text[..end].replace("pub(super)", "pub");
-    Ok(text.replace("use super::error::Problem;", "use crate::json::Problem;"))
+    Ok(text.replace("use super::error::ApiError;", "use crate::json::ApiError;"))
 }
 
 fn copies(name: &str, source: &str) -> Result<String, Box<dyn Error>> {

@@ -1,7 +1,7 @@
 //! Intervals by drawing the questions again (Efron, *Bootstrap methods*, 1979). Everything is measured on
 //! the same draws, so that differences are paired.
 
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 /// What was measured on each draw.
 #[derive(Debug, Clone)]
@@ -25,8 +25,8 @@ pub struct Interval {
 
 /// How often each question is counted, for each of so many draws.
 pub fn draws(questions: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
-    let mut dice = Dice::new(seed);
-    let draw = |dice: &mut Dice| {
+    let mut dice = SeededRng::new(seed);
+    let draw = |dice: &mut SeededRng| {
         let mut counts = vec![0.0; questions];
         (0..questions).for_each(|_| counts[dice.below(questions)] += 1.0);
         counts
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_mean_is_about_two_standard_errors_either_way() {
-        let mut dice = Dice::new(1);
-        let values: Vec<f64> = (0..400).map(|_| dice.normal()).collect();
+        let mut dice = SeededRng::new(1);
+        let values: Vec<f64> = (0..400).map(|_| dice.standard_normal()).collect();
         let measure = |counts: &[f64]| values.iter().zip(counts).map(|(v, c)| v * c).sum::<f64>() / 400.0;
         let mean = Draws::of(&draws(400, 800, 2), measure);
         let interval = mean.interval();

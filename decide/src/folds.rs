@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::data::Row;
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 /// One division of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Fold {
 /// `count` folds of rows in random order: each row is measured once.
 pub fn random(rows: usize, count: usize, seed: u64) -> Vec<Fold> {
     let mut order: Vec<usize> = (0..rows).collect();
-    Dice::new(seed).shuffle(&mut order);
+    SeededRng::new(seed).shuffle(&mut order);
     let fold = |at: usize| {
         let (test, train): (Vec<_>, Vec<_>) =
             order.iter().enumerate().partition(|(place, _)| place % count == at);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stint::catalog::Prior;
 use stint::estimate::encode;
-use stint::estimate::prior::sight;
+use stint::estimate::prior::prior_input;
 
 use crate::data::{self, DataError, Row};
 use crate::measure::mean;
@@ -17,7 +17,7 @@ use crate::train::{self, Fitted, Lessons};
 /// When the data cannot be read.
 pub fn make(data: &Path) -> Result<(Vec<u8>, String), DataError> {
     let rows = data::mmlu_pro(data)?;
-    let sights: Vec<_> = rows.iter().map(|row| sight(&row.text())).collect();
+    let sights: Vec<_> = rows.iter().map(|row| prior_input(&row.text())).collect();
     let all: Vec<usize> = (0..rows.len()).collect();
     let bare: Vec<_> = rows.iter().map(train::bare).collect();
     let fitted = train::fit(Lessons { rows: &rows, sights: &sights, bare: &bare }, &all);

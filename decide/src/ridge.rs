@@ -149,12 +149,13 @@ fn length(count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint::units::Dice;
+    use stint::units::SeededRng;
 
     #[test]
     fn both_ways_find_the_line_that_made_the_data() {
-        let mut dice = Dice::new(7);
-        let rows: Vec<Vec<f64>> = (0..300).map(|_| (0..5).map(|_| dice.normal() + 1.0).collect()).collect();
+        let mut dice = SeededRng::new(7);
+        let rows: Vec<Vec<f64>> =
+            (0..300).map(|_| (0..5).map(|_| dice.standard_normal() + 1.0).collect()).collect();
         let line = [0.5, -1.0, 2.0, 0.0, 3.0];
         let targets: Vec<f64> = rows.iter().map(|row| 4.0 + product(row, &line)).collect();
         let sparse = |row: &Vec<f64>| (0..).zip(row.iter().copied()).collect();

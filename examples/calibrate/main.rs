@@ -18,7 +18,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use stint::catalog::{Calibration, Feature, Features, ModelCalibration};
-use stint::estimate::{Trace, fit};
+use stint::estimate::{CalibrationTrace, fit};
 
 /// Every so manieth trace is held out.
 const HELD_OUT: usize = 5;
@@ -48,11 +48,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(std::io::stdout().write_all(document(&calibration, &command)?.as_bytes())?)
 }
 
-fn split(traces: &[Trace]) -> (Vec<Trace>, Vec<Trace>) {
+fn split(traces: &[CalibrationTrace]) -> (Vec<CalibrationTrace>, Vec<CalibrationTrace>) {
     let (held_out, fitted): (Vec<_>, Vec<_>) =
         traces.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
-    let plain =
-        |numbered: Vec<(usize, &Trace)>| numbered.into_iter().map(|(_, trace)| trace.clone()).collect();
+    let plain = |numbered: Vec<(usize, &CalibrationTrace)>| {
+        numbered.into_iter().map(|(_, trace)| trace.clone()).collect()
+    };
     (plain(held_out), plain(fitted))
 }
 
@@ -78,7 +79,7 @@ fn prior() -> ModelCalibration {
         ]),
         done: features(&[(Feature::Bias, 1.386)]),
         blind: features(&[(Feature::Bias, 0.0)]),
-        domain: stint::catalog::Domain::default(),
+        domain: stint::catalog::TrainingDomain::default(),
     }
 }
 

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use stint::catalog::{LogNormal, ModelCalibration, ModelDemand};
-use stint::estimate::{Trace, demand, features};
+use stint::estimate::{CalibrationTrace, demand, features};
 use stint::units::Tokens;
 
 /// Writes the figures.
-pub(crate) fn write(out: &mut impl Write, fit: &ModelCalibration, held_out: &[Trace]) -> io::Result<()> {
+pub(crate) fn write(
+    out: &mut impl Write,
+    fit: &ModelCalibration,
+    held_out: &[CalibrationTrace],
+) -> io::Result<()> {
     let demands: Vec<ModelDemand> = held_out.iter().map(|t| demand(fit, &features(&t.question))).collect();
     let predicted: Vec<f64> = demands.iter().map(|demand| demand.thinking.mu).collect();
-    let actual: Vec<f64> = held_out.iter().map(Trace::log_length).collect();
+    let actual: Vec<f64> = held_out.iter().map(CalibrationTrace::log_length).collect();
     writeln!(out, "held out: {} traces", held_out.len())?;
     writeln!(
         out,
@@ -48,7 +52,7 @@ pub(crate) fn write(out: &mut impl Write, fit: &ModelCalibration, held_out: &[Tr
 }
 
 /// Predicted against actual success, per budget; and the Brier score against that of the budget's mean.
-fn successes(out: &mut impl Write, demands: &[ModelDemand], held_out: &[Trace]) -> io::Result<()> {
+fn successes(out: &mut impl Write, demands: &[ModelDemand], held_out: &[CalibrationTrace]) -> io::Result<()> {
     let mut budgets: BTreeMap<Tokens, Vec<(f64, f64)>> = BTreeMap::new();
     for (demand, trace) in demands.iter().zip(held_out) {
         let whole = (Tokens::MAX, trace.right);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Deserialize;
-use stint::estimate::{Cut, Trace};
+use stint::estimate::{BudgetedAnswer, CalibrationTrace};
 use stint::units::Tokens;
 
 #[derive(Deserialize)]
@@ -18,16 +18,16 @@ struct Line {
 }
 
 /// All traces of a file.
-pub(crate) fn read(path: &str) -> Result<Vec<Trace>, Box<dyn Error>> {
+pub(crate) fn read(path: &str) -> Result<Vec<CalibrationTrace>, Box<dyn Error>> {
     let text = std::fs::read_to_string(path)?;
     text.lines().map(|line| trace(serde_json::from_str(line)?)).collect()
 }
 
-fn trace(line: Line) -> Result<Trace, Box<dyn Error>> {
+fn trace(line: Line) -> Result<CalibrationTrace, Box<dyn Error>> {
     let right = *line.correct.get("full").ok_or("a trace has no \"full\" answer")?;
     let budgets = line.correct.into_iter().filter(|(key, _)| key != "full");
-    let cuts = budgets.map(|(key, right)| Ok(Cut { budget: Tokens(key.parse()?), right }));
-    Ok(Trace {
+    let cuts = budgets.map(|(key, right)| Ok(BudgetedAnswer { budget: Tokens(key.parse()?), right }));
+    Ok(CalibrationTrace {
         question: line.question,
         thinking: Tokens(line.thinking_tokens),
         is_cut: line.cut,

@@ -10,11 +10,11 @@ use crate::{Subject, same};
 
 /// What the reader says of what it does not take.
 #[derive(Debug)]
-pub struct Problem(String);
+pub struct ApiError(String);
 
-impl Problem {
-    fn invalid(_: Option<&str>, message: impl Into<String>) -> Problem {
-        Problem(message.into())
+impl ApiError {
+    fn invalid(_: Option<&str>, message: impl Into<String>) -> ApiError {
+        ApiError(message.into())
     }
 }
 
@@ -33,7 +33,7 @@ macro_rules! subjects {
 include!(concat!(env!("OUT_DIR"), "/json.rs"));
 
 /// A reader of callers' JSON.
-type Read = fn(&[u8]) -> Result<Map<String, Value>, Problem>;
+type Read = fn(&[u8]) -> Result<Map<String, Value>, ApiError>;
 
 fn check(bytes: &[u8], read: Read) -> Result<(), String> {
     let theirs = serde_json::from_slice::<Value>(bytes);
@@ -44,7 +44,7 @@ fn check(bytes: &[u8], read: Read) -> Result<(), String> {
         }
         (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
         (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) => Ok(()),
-        (Err(Problem(problem)), Ok(_)) => Err(format!("refused without a reason: {problem}")),
+        (Err(ApiError(problem)), Ok(_)) => Err(format!("refused without a reason: {problem}")),
         (Err(_), Err(_)) => Ok(()),
     }
 }

@@ -29,15 +29,15 @@ macro_rules! subjects {
         /// The scanner's checks.
         pub const SUBJECT: Subject = Subject {
             name: "scanner",
-            sound: check::<sound::Scanner>,
-            planted: &[$((stringify!($planted), check::<$planted::Scanner>)),*],
+            sound: check::<sound::SseScanner>,
+            planted: &[$((stringify!($planted), check::<$planted::SseScanner>)),*],
             words: WORDS,
         };
     };
     (@scan $copy:ident) => {
-        impl Scan for $copy::Scanner {
+        impl Scan for $copy::SseScanner {
             fn scan(pieces: &[&[u8]], line: usize, event: usize) -> Made {
-                let mut scanner = $copy::Scanner::new($copy::Limits { line, event });
+                let mut scanner = $copy::SseScanner::new($copy::SseLimits { line, event });
                 let mut events = VecDeque::new();
                 for piece in pieces {
                     if let Err(error) = scanner.feed(piece, &mut events) {

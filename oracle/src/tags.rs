@@ -42,10 +42,10 @@ macro_rules! subjects {
                 let mut spans: Vec<_> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
                 spans.extend(splitter.finish());
                 let part = |span| match span {
-                    $copy::Span::Thought(text) => Part::Thought(text),
-                    $copy::Span::Answer(text) => Part::Answer(text),
-                    $copy::Span::Start => Part::Start,
-                    $copy::Span::End => Part::End,
+                    $copy::TaggedSpan::Thought(text) => Part::Thought(text),
+                    $copy::TaggedSpan::Answer(text) => Part::Answer(text),
+                    $copy::TaggedSpan::Start => Part::Start,
+                    $copy::TaggedSpan::End => Part::End,
                 };
                 joined(spans.into_iter().map(part))
             }

@@ -13,9 +13,9 @@ use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use candle_transformers::models::quantized_qwen3::ModelWeights;
-use stint::engine::gguf::Kind;
-use stint::engine::gguf::synth::Synth;
-use stint::engine::probe::Probe;
+use stint::engine::gguf::TensorType;
+use stint::engine::gguf::synth::SyntheticModel;
+use stint::engine::probe::LogitsProbe;
 
 /// The same model with every weight unpacked to F32.
 fn unpacked(path: &Path) -> PathBuf {
@@ -57,7 +57,7 @@ fn oracle(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
 }
 
 fn ours(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
-    let mut probe = Probe::open(path, 64).unwrap();
+    let mut probe = LogitsProbe::open(path, 64).unwrap();
     let mut all = vec![probe.feed(prompt).unwrap()];
     all.extend(forced.iter().map(|token| probe.feed(&[*token]).unwrap()));
     all
@@ -101,7 +101,7 @@ fn temporary(name: &str) -> PathBuf {
 }
 
 /// Writes a random model to a file of this test's own.
-fn file(name: &str, synth: &Synth) -> PathBuf {
+fn file(name: &str, synth: &SyntheticModel) -> PathBuf {
     let path = temporary(name);
     let mut out = BufWriter::new(File::create(&path).unwrap());
     synth.write(&mut out).unwrap();
@@ -109,14 +109,14 @@ fn file(name: &str, synth: &Synth) -> PathBuf {
     path
 }
 
-fn check_random(name: &str, synth: &Synth, tolerance: f32) {
+fn check_random(name: &str, synth: &SyntheticModel, tolerance: f32) {
     let path = file(name, synth);
     check(name, &path, synth.vocab, tolerance);
     std::fs::remove_file(path).unwrap();
 }
 
-fn small(kind: Kind) -> Synth {
-    Synth {
+fn small(kind: TensorType) -> SyntheticModel {
+    SyntheticModel {
         hidden: 96,
         layers: 3,
         heads: 4,
@@ -125,28 +125,32 @@ fn small(kind: Kind) -> Synth {
         feed_forward: 160,
         vocab: 515,
         kind,
-        ..Synth::default()
+        ..SyntheticModel::default()
     }
 }
 
 #[test]
 fn random_models_of_every_kind_agree() {
-    check_random("f32", &small(Kind::F32), 5e-5);
-    check_random("f16", &small(Kind::F16), 5e-5);
-    check_random("q8_0", &small(Kind::Q8_0), 5e-5);
+    check_random("f32", &small(TensorType::F32), 5e-5);
+    check_random("f16", &small(TensorType::F16), 5e-5);
+    check_random("q8_0", &small(TensorType::Q8_0), 5e-5);
 }
 
 #[test]
 fn heads_that_share_nothing_pairs_and_fours_agree() {
     for kv_heads in [1, 2, 4] {
-        check_random(&format!("kv{kv_heads}"), &Synth { kv_heads, tied: false, ..small(Kind::F32) }, 5e-5);
+        check_random(
+            &format!("kv{kv_heads}"),
+            &SyntheticModel { kv_heads, tied: false, ..small(TensorType::F32) },
+            5e-5,
+        );
     }
 }
 
 /// 151,936 rows of 256 are 155 MB of F32: more than lavapipe binds at once, so the table lies in parts.
 #[test]
 fn a_vocabulary_larger_than_one_binding_agrees() {
-    let large = Synth {
+    let large = SyntheticModel {
         hidden: 256,
         layers: 2,
         heads: 8,
@@ -154,7 +158,7 @@ fn a_vocabulary_larger_than_one_binding_agrees() {
         head_dim: 64,
         feed_forward: 512,
         vocab: 151_936,
-        ..Synth::default()
+        ..SyntheticModel::default()
     };
     check_random("large vocabulary", &large, 5e-5);
 }

@@ -27,7 +27,7 @@ pub enum DeadEnd {
     /// The last results were all errors, so many.
     Failing(usize),
     /// The last results were all the same, so many.
-    Alike(usize),
+    Unchanging(usize),
 }
 
 /// What the messages since the user spoke last show, if it still goes on.
@@ -45,7 +45,7 @@ fn repeated(messages: &[Message]) -> Option<DeadEnd> {
         .filter(|message| message.role == Role::Tool)
         .filter_map(|message| Some((message.tool_call_id.as_deref()?, message)))
         .collect();
-    let said = |call: &ToolCall| results.get(call.id.as_str()).map(|message| message.plain());
+    let said = |call: &ToolCall| results.get(call.id.as_str()).map(|message| message.plain_text());
     messages[last].tool_calls.iter().find_map(|call| {
         let (arguments, result) = (canonical(&call.arguments), said(call)?);
         let is_same = |other: &&ToolCall| {
@@ -60,14 +60,15 @@ fn repeated(messages: &[Message]) -> Option<DeadEnd> {
 
 /// The results at the end of which all are errors, or all the same.
 fn streak(messages: &[Message]) -> Option<DeadEnd> {
-    let results = || messages.iter().rev().filter(|message| message.role == Role::Tool).map(Message::plain);
+    let results =
+        || messages.iter().rev().filter(|message| message.role == Role::Tool).map(Message::plain_text);
     let errors = results().take_while(|result| is_error(result)).count();
     if errors >= TIMES {
         return Some(DeadEnd::Failing(errors));
     }
     let last = results().next()?;
     let same = results().take_while(|result| *result == last).count();
-    (same >= TIMES).then_some(DeadEnd::Alike(same))
+    (same >= TIMES).then_some(DeadEnd::Unchanging(same))
 }
 
 /// Errors have no sign of their own on most wires: they say so first thing, or are an object with such a member.

@@ -24,7 +24,7 @@ pub struct History {
 /// A request whose history is too long to be read at every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the conversation has {messages} messages, and with tools at most {most}; leave out the oldest")]
-pub struct TooLong {
+pub struct HistoryTooLong {
     /// How many it has.
     pub messages: usize,
     /// How many it may have.
@@ -39,10 +39,10 @@ impl History {
     ///
     /// # Errors
     /// Where there are more messages than are read.
-    pub fn read(request: &Request, is_named: bool, settings: &Settings) -> Result<History, TooLong> {
+    pub fn read(request: &Request, is_named: bool, settings: &Settings) -> Result<History, HistoryTooLong> {
         let (messages, most) = (request.messages.len(), settings.messages_max);
         if messages > most {
-            return Err(TooLong { messages, most, member: request.budget.members.prompt });
+            return Err(HistoryTooLong { messages, most, member: request.budget.members.prompt });
         }
         let latest = latest(&request.messages);
         let counted = if is_named { latest } else { &request.messages };

@@ -10,7 +10,9 @@ use futures_util::future::BoxFuture;
 use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::units::{AccountId, Count, EpisodeId, Timestamp};
 
-use super::{Course, Episode, Episodes, EpisodesError, Extension, Link, Twin};
+use super::{
+    AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode, StoredEpisode,
+};
 
 /// Runs that are remembered where nothing else is said, and histories for each of them on average.
 const EPISODES_MAX: usize = 16_384;
@@ -19,21 +21,21 @@ const LINKS_EACH: usize = 4;
 /// Runs in memory.
 #[derive(Debug)]
 pub struct MemoryEpisodes {
-    kept: Mutex<Kept>,
+    table: Mutex<EpisodeTable>,
 }
 
-type Run = (AccountId, EpisodeId);
-type End = (AccountId, [u8; 16]);
+type EpisodeKey = (AccountId, EpisodeId);
+type HistoryKey = (AccountId, [u8; 16]);
 
 #[derive(Debug)]
-struct Kept {
+struct EpisodeTable {
     most: usize,
-    episodes: HashMap<Run, Episode>,
+    episodes: HashMap<EpisodeKey, StoredEpisode>,
     /// Those that were not heard of for longest come first.
-    episodes_by_age: BTreeSet<(Timestamp, Run)>,
-    links: HashMap<End, Vec<Twin>>,
+    episodes_by_age: BTreeSet<(Timestamp, EpisodeKey)>,
+    links: HashMap<HistoryKey, Vec<IdenticalEpisode>>,
     /// By their latest.
-    links_by_age: BTreeSet<(Timestamp, End)>,
+    links_by_age: BTreeSet<(Timestamp, HistoryKey)>,
 }
 
 impl Default for MemoryEpisodes {
@@ -45,60 +47,65 @@ impl Default for MemoryEpisodes {
 impl MemoryEpisodes {
     /// Remembers so many runs; of more, those that were not heard of for longest are forgotten.
     pub fn up_to(most: usize) -> MemoryEpisodes {
-        let kept = Kept {
+        let kept = EpisodeTable {
             most,
             episodes: HashMap::new(),
             episodes_by_age: BTreeSet::new(),
             links: HashMap::new(),
             links_by_age: BTreeSet::new(),
         };
-        MemoryEpisodes { kept: Mutex::new(kept) }
+        MemoryEpisodes { table: Mutex::new(kept) }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, EpisodeTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run as it is known; nothing where it is not here.
-    pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<Episode> {
-        self.kept().episodes.get(&(account.clone(), id.clone())).cloned()
+    pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<StoredEpisode> {
+        self.table().episodes.get(&(account.clone(), id.clone())).cloned()
     }
 
     /// Remembers a run as it was read. What has become known of it meanwhile stays.
-    pub(super) fn remember(&self, account: &AccountId, mut episode: Episode) {
-        let (mut kept, run) = (self.kept(), (account.clone(), episode.id.clone()));
+    pub(super) fn remember(&self, account: &AccountId, mut episode: StoredEpisode) {
+        let (mut kept, run) = (self.table(), (account.clone(), episode.id.clone()));
         if let Some(known) = kept.episodes.get(&run) {
             if known.raised.raises > episode.raised.raises {
                 episode = episode.with_raise(known.raised.clone());
             }
             episode.lower(&known.stated);
-            episode.used = episode.used.max(known.used);
+            episode.last_used = episode.last_used.max(known.last_used);
             if known.steps > episode.steps {
                 (episode.steps, episode.last) = (known.steps, known.last.clone());
             }
         }
-        kept.put(run, episode);
+        kept.insert(run, episode);
     }
 
     /// Remembers runs that end with some history, beside those that are known to.
-    pub(super) fn remember_twins(&self, account: &AccountId, link: &Link, twins: Vec<Twin>) {
-        let mut kept = self.kept();
+    pub(super) fn remember_identical(
+        &self,
+        account: &AccountId,
+        link: &HistoryHash,
+        twins: Vec<IdenticalEpisode>,
+    ) {
+        let mut kept = self.table();
         for twin in twins {
-            kept.tie((account.clone(), link.0), twin);
+            kept.insert_identical((account.clone(), link.0), twin);
         }
     }
 
     /// Hands out a run that ends with this history. `fresh` takes none that was gone on from before.
-    pub(super) fn hand_out(
+    pub(super) fn check_out(
         &self,
         account: &AccountId,
-        link: &Link,
+        link: &HistoryHash,
         since: Timestamp,
         fresh: bool,
     ) -> Option<EpisodeId> {
-        let mut kept = self.kept();
+        let mut kept = self.table();
         let twins = kept.links.get_mut(&(account.clone(), link.0))?;
-        let first = Twin::first(twins.iter_mut().filter(|twin| twin.at >= since))?;
+        let first = IdenticalEpisode::first(twins.iter_mut().filter(|twin| twin.at >= since))?;
         if fresh && first.continued > Count::ZERO {
             return None;
         }
@@ -107,8 +114,8 @@ impl MemoryEpisodes {
     }
 
     /// Takes back that a run was handed out.
-    pub(super) fn take_back(&self, account: &AccountId, link: &Link, id: &EpisodeId) {
-        let mut kept = self.kept();
+    pub(super) fn undo_check_out(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
+        let mut kept = self.table();
         let twins = kept.links.get_mut(&(account.clone(), link.0));
         if let Some(twin) = twins.into_iter().flatten().find(|twin| twin.id == *id) {
             twin.continued = twin.continued.saturating_sub(Count::ONE);
@@ -116,27 +123,27 @@ impl MemoryEpisodes {
     }
 
     /// Notes a step; of a run that is neither known nor new, only how it is known again.
-    pub(super) fn step(&self, step: &Extension) {
-        let mut kept = self.kept();
+    pub(super) fn note_step(&self, step: &AnsweredStep) {
+        let mut kept = self.table();
         if step.is_first || kept.episodes.contains_key(&(step.account.clone(), step.id.clone())) {
-            kept.go_on(step);
+            kept.count_step(step);
         }
         kept.link(step);
     }
 
     pub(super) fn forget(&self, before: Timestamp, most: usize) -> usize {
-        self.kept().purge(before, most)
+        self.table().purge(before, most)
     }
 }
 
-impl Kept {
-    fn put(&mut self, run: Run, episode: Episode) {
-        let used = episode.used;
+impl EpisodeTable {
+    fn insert(&mut self, run: EpisodeKey, episode: StoredEpisode) {
+        let used = episode.last_used;
         self.episodes_by_age.insert((used, run.clone()));
         if let Some(before) = self.episodes.insert(run.clone(), episode)
-            && before.used != used
+            && before.last_used != used
         {
-            self.episodes_by_age.remove(&(before.used, run));
+            self.episodes_by_age.remove(&(before.last_used, run));
         }
         while self.episodes.len() > self.most
             && let Some((_, oldest)) = self.episodes_by_age.pop_first()
@@ -145,14 +152,14 @@ impl Kept {
         }
     }
 
-    fn tie(&mut self, end: End, twin: Twin) {
+    fn insert_identical(&mut self, end: HistoryKey, twin: IdenticalEpisode) {
         let twins = self.links.entry(end.clone()).or_default();
         let before = twins.iter().map(|twin| twin.at).max();
         match twins.iter_mut().find(|known| known.id == twin.id) {
             Some(known) => known.at = known.at.max(twin.at),
             None => twins.push(twin),
         }
-        if let Some(at) = Twin::surplus(twins) {
+        if let Some(at) = IdenticalEpisode::surplus(twins) {
             twins.swap_remove(at);
         }
         let latest = twins.iter().map(|twin| twin.at).max();
@@ -167,24 +174,25 @@ impl Kept {
         }
     }
 
-    fn open(&mut self, run: &Run, limits: &EpisodeLimits, now: Timestamp) -> Episode {
+    fn open(&mut self, run: &EpisodeKey, limits: &EpisodeLimits, now: Timestamp) -> StoredEpisode {
         let known = self.episodes.get(run).cloned();
-        let mut episode = known.unwrap_or_else(|| Episode::new(run.1.clone(), EpisodeLimits::default(), now));
+        let mut episode =
+            known.unwrap_or_else(|| StoredEpisode::new(run.1.clone(), EpisodeLimits::default(), now));
         episode.lower(limits);
-        episode.used = episode.used.max(now);
-        self.put(run.clone(), episode.clone());
+        episode.last_used = episode.last_used.max(now);
+        self.insert(run.clone(), episode.clone());
         episode
     }
 
-    fn go_on(&mut self, step: &Extension) {
+    fn count_step(&mut self, step: &AnsweredStep) {
         let run = (step.account.clone(), step.id.clone());
         let mut episode = self.open(&run, &EpisodeLimits::default(), step.at);
         episode.steps += Count::ONE;
         episode.last = Some(step.last.clone());
-        self.put(run, episode);
+        self.insert(run, episode);
     }
 
-    fn link(&mut self, step: &Extension) {
+    fn link(&mut self, step: &AnsweredStep) {
         if let Some(from) = step.from
             && let Some(twins) = self.links.get_mut(&(step.account.clone(), from.0))
             && let Some(twin) = twins.iter_mut().find(|twin| twin.id == step.id)
@@ -192,8 +200,8 @@ impl Kept {
             twin.continued = twin.continued.max(Count::ONE);
         }
         for link in &step.to {
-            let twin = Twin { id: step.id.clone(), continued: Count::ZERO, at: step.at };
-            self.tie((step.account.clone(), link.0), twin);
+            let twin = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };
+            self.insert_identical((step.account.clone(), link.0), twin);
         }
     }
 
@@ -213,15 +221,15 @@ impl Kept {
     }
 }
 
-impl Episodes for MemoryEpisodes {
+impl EpisodeStore for MemoryEpisodes {
     fn open<'a>(
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
-        async move { Ok(self.kept().open(&(account.clone(), id.clone()), limits, now)) }.boxed()
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
+        async move { Ok(self.table().open(&(account.clone(), id.clone()), limits, now)) }.boxed()
     }
 
     fn raise<'a>(
@@ -230,9 +238,9 @@ impl Episodes for MemoryEpisodes {
         id: &'a EpisodeId,
         more: &'a EpisodeRaise,
         _: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         async move {
-            let mut kept = self.kept();
+            let mut kept = self.table();
             let known = kept.episodes.get_mut(&(account.clone(), id.clone()));
             Ok(known.map(|episode| {
                 episode.raise(more);
@@ -247,16 +255,16 @@ impl Episodes for MemoryEpisodes {
         account: Option<&'a AccountId>,
         after: Option<&'a (AccountId, EpisodeId)>,
         most: u32,
-    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
         async move {
-            let kept = self.kept();
-            let is_wanted = |run: &&Run| {
+            let kept = self.table();
+            let is_wanted = |run: &&EpisodeKey| {
                 account.is_none_or(|account| run.0 == *account) && after.is_none_or(|after| *run > after)
             };
-            let mut runs: Vec<&Run> = kept.episodes.keys().filter(is_wanted).collect();
+            let mut runs: Vec<&EpisodeKey> = kept.episodes.keys().filter(is_wanted).collect();
             runs.sort_unstable();
             runs.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-            let known = |run: &Run| Some((run.0.clone(), kept.episodes.get(run)?.clone()));
+            let known = |run: &EpisodeKey| Some((run.0.clone(), kept.episodes.get(run)?.clone()));
             Ok(runs.into_iter().filter_map(known).collect())
         }
         .boxed()
@@ -266,58 +274,58 @@ impl Episodes for MemoryEpisodes {
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         async move { Ok(self.known(account, id)) }.boxed()
     }
 
     fn find<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
-        async move { Ok(self.hand_out(account, link, since, false)) }.boxed()
+        async move { Ok(self.check_out(account, link, since, false)) }.boxed()
     }
 
     fn release<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>> {
-        self.take_back(account, link, id);
+        self.undo_check_out(account, link, id);
         std::future::ready(Ok(())).boxed()
     }
 
-    fn twins<'a>(
+    fn identical_episodes<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
         async move {
-            let twins = self.kept().links.get(&(account.clone(), link.0)).cloned().unwrap_or_default();
+            let twins = self.table().links.get(&(account.clone(), link.0)).cloned().unwrap_or_default();
             Ok(twins.into_iter().filter(|twin| twin.at >= since).collect())
         }
         .boxed()
     }
 
-    fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>> {
+    fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
         async move {
-            let mut kept = self.kept();
-            kept.go_on(step);
+            let mut kept = self.table();
+            kept.count_step(step);
             kept.link(step);
             Ok(())
         }
         .boxed()
     }
 
-    fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>> {
+    fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
         async move {
-            let kept = self.kept();
+            let kept = self.table();
             let latest = kept.episodes_by_age.iter().rev().filter_map(|(_, run)| kept.episodes.get(run));
             let most = usize::try_from(most).unwrap_or(usize::MAX);
-            Ok(latest.filter_map(Episode::course).take(most).collect())
+            Ok(latest.filter_map(StoredEpisode::length).take(most).collect())
         }
         .boxed()
     }
@@ -345,10 +353,10 @@ mod tests {
         let (store, account) = (MemoryEpisodes::up_to(2), AccountId::new("a"));
         let id = |name: &str| name.parse::<EpisodeId>().unwrap();
         for (name, at) in [("one", 1), ("two", 2), ("one", 3), ("three", 4)] {
-            store.kept().open(&(account.clone(), id(name)), &EpisodeLimits::default(), Timestamp(at));
+            store.table().open(&(account.clone(), id(name)), &EpisodeLimits::default(), Timestamp(at));
         }
         let is_known = ["one", "two", "three"].map(|name| store.known(&account, &id(name)).is_some());
         assert_eq!(is_known, [true, false, true]);
-        assert_eq!(store.kept().episodes_by_age.len(), 2);
+        assert_eq!(store.table().episodes_by_age.len(), 2);
     }
 }

@@ -4,51 +4,56 @@
 //! may pass. It asks no clock and rolls no dice. What was spent is counted by the ledger alone; what a client sends of a
 //! run's history may only tighten it.
 
+mod allowed_tools;
+mod answer_call_limits;
 mod arguments;
-mod chain;
-mod choice;
+mod budget_level;
+mod budget_state;
+mod cached;
 #[cfg(test)]
 pub(crate) mod conformance;
 pub mod conversations;
+mod counted_prompt;
 mod dead_end;
+mod hash_chain;
+mod headroom;
 mod history;
 mod memory;
-mod nearby;
-mod object;
-mod pass;
+mod object_scanner;
 mod pressure;
-mod reading;
-mod regime;
-mod room;
 mod settings;
-mod standing;
 mod step;
+mod step_evaluator;
 mod store;
 pub mod stored;
 mod terms;
+mod tool_call_trimmer;
 mod tracker;
-mod trim;
 mod turns;
-mod view;
 
-pub use chain::{Chain, Link};
-pub use choice::without_tools;
+pub use allowed_tools::without_tools;
+pub use answer_call_limits::AnswerCallLimits;
+pub use budget_level::BudgetLevel;
+pub use budget_state::{BudgetState, BudgetUsage};
+pub use cached::CachedEpisodes;
+pub use counted_prompt::CountedPrompt;
 pub use dead_end::DeadEnd;
-pub use history::{History, TooLong};
+pub use hash_chain::{HashChain, HistoryHash};
+pub use headroom::Headroom;
+pub use history::{History, HistoryTooLong};
 pub use memory::MemoryEpisodes;
-pub use nearby::NearbyEpisodes;
-pub use pass::Pass;
 pub use pressure::pressure;
-pub use reading::Reading;
-pub use regime::Regime;
-pub use room::Room;
-pub use settings::{Regimes, Settings, Words};
-pub use standing::{Standing, Use};
-pub use step::{Asked, Finality, Next, RouteTurns, Spent, Step, Wait, next};
-pub use store::{Course, Ending, Episode, Episodes, EpisodesError, Extension, LastStep, Twin};
+pub use settings::{BudgetThresholds, Settings, TrackerMessages};
+pub use step::{
+    ExhaustedBudget, Finality, RouteTurns, StepDecision, StepInput, StepPlan, StepWait, decide_step,
+};
+pub use store::{
+    AnsweredStep, EpisodeEnding, EpisodeLength, EpisodeStore, EpisodesError, IdenticalEpisode, LastStep,
+    StoredEpisode,
+};
 pub use terms::{ToolTerms, Tools};
-pub use trim::{Trim, Trimmed};
-pub use turns::{Run, TurnCap, Turns};
+pub use tool_call_trimmer::{ToolCallTrimmer, TrimResult};
+pub use turns::{TurnCap, TurnObservation, TurnStatistics};
 
 #[cfg(test)]
 mod tests;

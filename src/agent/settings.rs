@@ -12,9 +12,9 @@ pub struct Settings {
     /// Whether the model is told what is left, where something is limited; a route may say no for itself.
     pub tracker: bool,
     /// From which share left on which line is told.
-    pub regimes: Regimes,
+    pub thresholds: BudgetThresholds,
     /// What the model is told.
-    pub words: Words,
+    pub tracker_messages: TrackerMessages,
     /// The most calls of one tool that are set aside for one answer, and of all tools where only they are limited together.
     pub calls_per_answer: Count,
     /// How long a step waits for what a parallel step of its run has set aside.
@@ -29,7 +29,7 @@ pub struct Settings {
 
 /// The shares left at which another line is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Regimes {
+pub struct BudgetThresholds {
     /// From here on there is plenty.
     pub high: Chance,
     /// From here on there is some.
@@ -40,7 +40,7 @@ pub struct Regimes {
 
 /// What the model is told, in the operator's words; an empty line is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
+pub struct TrackerMessages {
     /// Once, at the first turn of a run with limits.
     pub policy: String,
     /// While there is plenty.
@@ -65,8 +65,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             tracker: true,
-            regimes: Regimes::default(),
-            words: Words::default(),
+            thresholds: BudgetThresholds::default(),
+            tracker_messages: TrackerMessages::default(),
             calls_per_answer: Count(8),
             wait_max: Duration::from_secs(30),
             expires_after: Duration::from_secs(7 * 24 * 3600),
@@ -77,16 +77,16 @@ impl Default for Settings {
 }
 
 /// The shares of Budget Tracker (Liu et al., *Budget-Aware Tool-Use Enables Effective Agent Scaling*, arXiv 2511.17006).
-impl Default for Regimes {
-    fn default() -> Regimes {
-        Regimes { high: Chance::new(0.7), medium: Chance::new(0.3), low: Chance::new(0.1) }
+impl Default for BudgetThresholds {
+    fn default() -> BudgetThresholds {
+        BudgetThresholds { high: Chance::new(0.7), medium: Chance::new(0.3), low: Chance::new(0.1) }
     }
 }
 
-impl Default for Words {
-    fn default() -> Words {
+impl Default for TrackerMessages {
+    fn default() -> TrackerMessages {
         let own = str::to_owned;
-        Words {
+        TrackerMessages {
             policy: own(
                 "This task has a budget for tool calls, turns or money. What is used and left is told after each tool \
                  result. Spend broadly while there is plenty, precisely when there is little, and answer before it runs out.",

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use crate::chat::{EpisodeLimits, Request, ToolCounts};
 use crate::units::{Count, Money};
 
-use super::choice::{self, Choice};
-use super::view::View;
-use super::{History, Pass, Room, Settings, Standing, TurnCap, tracker};
+use super::allowed_tools::{self, AllowedTools};
+use super::step_evaluator::StepEvaluator;
+use super::{AnswerCallLimits, BudgetState, Headroom, History, Settings, TurnCap, tracker};
 
 /// What is known when a step is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct StepInput<'a> {
     /// The request, as its caller wrote it.
     pub request: &'a Request,
     /// What the run may take altogether.
     pub limits: &'a EpisodeLimits,
     /// What it has taken, by the ledger.
-    pub standing: &'a Standing,
+    pub budget_state: &'a BudgetState,
     /// What the account's own limits leave of tool calls, where it has some.
-    pub account: Option<Room>,
+    pub account_headroom: Option<Headroom>,
     /// What the request's own messages tell.
     pub history: &'a History,
     /// True where the caller has named the run.
     pub is_named: bool,
     /// How many turns it may take by the route's rules.
-    pub turns: Option<TurnCap>,
+    pub turn_cap: Option<TurnCap>,
     /// True where the route's rules are held: elsewhere what the caller asks for in a `tool_choice` is for the model alone.
-    pub is_held: bool,
+    pub is_enforced: bool,
     /// Whether the route lets the model be told what is left.
     pub tracker: bool,
     /// How many calls may be set aside for the answer at most: all that the settings allow, or fewer where the money does
@@ -37,18 +37,18 @@ pub struct Asked<'a> {
 
 /// What is to happen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub enum StepDecision {
     /// The step may go.
-    Go(Box<Step>),
+    Proceed(Box<StepPlan>),
     /// What it needs is set aside by a parallel step of the run, and may come back.
-    Wait(Wait),
+    Wait(StepWait),
     /// Not even an answer may be had any more.
-    Spent(Spent),
+    Exhausted(ExhaustedBudget),
 }
 
 /// What a step has to wait for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wait {
+pub struct StepWait {
     /// Calls of these tools.
     pub tools: Vec<Arc<str>>,
     /// A turn.
@@ -59,7 +59,7 @@ pub struct Wait {
 
 /// What of a run is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent {
+pub enum ExhaustedBudget {
     /// Its turns, so many.
     Turns(Count),
     /// Its money, so much.
@@ -90,9 +90,9 @@ pub struct RouteTurns {
 
 /// What one step may do.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct StepPlan {
     /// What of the answer's calls may pass, in each choice.
-    pub pass: Pass,
+    pub call_limits: AnswerCallLimits,
     /// The calls to set aside for it, all choices together. Tools that nothing limits are not in it.
     pub tools: ToolCounts,
     /// The most that these may cost.
@@ -107,8 +107,8 @@ pub struct Step {
     pub known: Vec<Arc<str>>,
     /// Those that are withheld, being used up.
     pub withheld: Vec<Arc<str>>,
-    pub(super) choice: Choice,
-    pub(super) told: Option<String>,
+    pub(super) allowed_tools: AllowedTools,
+    pub(super) tracker_text: Option<String>,
 }
 
 impl Finality {
@@ -116,7 +116,7 @@ impl Finality {
     pub const ALL: [Finality; 4] = [Finality::Turns, Finality::RouteTurns, Finality::Money, Finality::Tools];
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Finality::Turns => "turns",
             Finality::RouteTurns => "route_turns",
@@ -136,7 +136,7 @@ impl Finality {
     }
 }
 
-impl Step {
+impl StepPlan {
     /// True where it is the run's final answer.
     pub fn is_final(&self) -> bool {
         self.finality.is_some()
@@ -144,7 +144,7 @@ impl Step {
 
     /// How many calls to have set aside instead, where money does not pay for the step with so many: half of them, if they
     /// cost anything, and in the end none.
-    pub fn fewer(&self, calls: Count) -> Count {
+    pub fn fewer_calls(&self, calls: Count) -> Count {
         if self.tools_cost == Money::ZERO { Count::ZERO } else { Count(calls.0 / 2) }
     }
 
@@ -152,8 +152,8 @@ impl Step {
     #[must_use]
     pub fn applied(&self, request: &Request) -> Request {
         let mut request = request.clone();
-        choice::apply(&self.choice, &mut request);
-        if let Some(told) = &self.told {
+        allowed_tools::apply(&self.allowed_tools, &mut request);
+        if let Some(told) = &self.tracker_text {
             tracker::append(told, &mut request.messages);
         }
         request
@@ -161,14 +161,14 @@ impl Step {
 }
 
 /// Decides what a step may do.
-pub fn next(asked: &Asked<'_>, settings: &Settings) -> Next {
-    let view = View::new(asked, settings);
+pub fn decide_step(asked: &StepInput<'_>, settings: &Settings) -> StepDecision {
+    let view = StepEvaluator::new(asked, settings);
     if let Some(spent) = view.spent() {
-        return Next::Spent(spent);
+        return StepDecision::Exhausted(spent);
     }
     let wait = view.wait();
-    if wait != Wait::default() {
-        return Next::Wait(wait);
+    if wait != StepWait::default() {
+        return StepDecision::Wait(wait);
     }
-    Next::Go(Box::new(view.step()))
+    StepDecision::Proceed(Box::new(view.step()))
 }

@@ -9,11 +9,11 @@ use crate::catalog::TaskClass;
 use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
-use super::{Link, Reading, RouteTurns};
+use super::{CountedPrompt, HistoryHash, RouteTurns};
 
 /// A run of an agent as it is stored. What it has spent, the ledger knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Episode {
+pub struct StoredEpisode {
     /// Its name, unique under its account.
     pub id: EpisodeId,
     /// What it may take altogether: what is stated, and what it was raised by.
@@ -27,7 +27,7 @@ pub struct Episode {
     /// How many were answered.
     pub steps: Count,
     /// When it was last heard of.
-    pub used: Timestamp,
+    pub last_used: Timestamp,
 }
 
 /// The step of a run that was answered last.
@@ -40,16 +40,16 @@ pub struct LastStep {
     /// How much its model read and wrote: what its provider may still have in its cache.
     pub context: Tokens,
     /// What its provider counted of its prompt, where it said so.
-    pub reading: Option<Reading>,
+    pub reading: Option<CountedPrompt>,
     /// Whether that was the end of the run, as far as one can tell.
-    pub ended: Ending,
+    pub ended: EpisodeEnding,
     /// The turns that its route allowed, where that limits them.
     pub route_turns: Option<RouteTurns>,
 }
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Ending {
+pub enum EpisodeEnding {
     /// Tools are to be called.
     #[default]
     Open,
@@ -61,15 +61,15 @@ pub enum Ending {
 
 /// A step of a run that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extension {
+pub struct AnsweredStep {
     /// Whose run it is.
     pub account: AccountId,
     /// Which run.
     pub id: EpisodeId,
     /// The history that it went on from.
-    pub from: Option<Link>,
+    pub from: Option<HistoryHash>,
     /// The histories that it ends with, one for each answer.
-    pub to: Vec<Link>,
+    pub to: Vec<HistoryHash>,
     /// Whether the run is a new one, of which nothing can be known yet but this step.
     pub is_first: bool,
     /// The step.
@@ -80,7 +80,7 @@ pub struct Extension {
 
 /// How long a run took that went so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Course {
+pub struct EpisodeLength {
     /// What kind of task it was.
     pub class: TaskClass,
     /// The model that was asked last.
@@ -88,12 +88,12 @@ pub struct Course {
     /// How many steps were answered.
     pub steps: Count,
     /// Whether those were all that it took.
-    pub ended: Ending,
+    pub ended: EpisodeEnding,
 }
 
 /// A run that ends with some history, and how often that was gone on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Twin {
+pub struct IdenticalEpisode {
     /// The run.
     pub id: EpisodeId,
     /// How often it was gone on from.
@@ -103,7 +103,7 @@ pub struct Twin {
 }
 
 /// Durable runs. `conformance` says in tests what a store must do. Nobody reaches the runs of another account.
-pub trait Episodes: Send + Sync {
+pub trait EpisodeStore: Send + Sync {
     /// The run of that name, begun if there is none, with its limits lowered to these; none is ever raised.
     fn open<'a>(
         &'a self,
@@ -111,7 +111,7 @@ pub trait Episodes: Send + Sync {
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Episode, EpisodesError>>;
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>>;
 
     /// Raises the limits of a run by so much, or ends it, with an entry of that; nothing where there is no such run.
     fn raise<'a>(
@@ -120,7 +120,7 @@ pub trait Episodes: Send + Sync {
         id: &'a EpisodeId,
         more: &'a EpisodeRaise,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>>;
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
 
     /// Runs in the order of their accounts and names, those after this one, so many at most; of one account alone where that
     /// is named.
@@ -129,21 +129,21 @@ pub trait Episodes: Send + Sync {
         account: Option<&'a AccountId>,
         after: Option<&'a (AccountId, EpisodeId)>,
         most: u32,
-    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>>;
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>>;
 
     /// The run of that name, if there is one.
     fn read<'a>(
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>>;
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
 
     /// A run that has ended with this history at `since` or later: of several, the one that was gone on from least often,
     /// and then the youngest: an older one that nobody went on from may have been given up. It counts as gone on from since.
     fn find<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>>;
 
@@ -151,23 +151,23 @@ pub trait Episodes: Send + Sync {
     fn release<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
     /// All runs that have ended with this history at `since` or later.
-    fn twins<'a>(
+    fn identical_episodes<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>>;
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>>;
 
     /// Keeps a step; a run that is not there is begun without limits.
-    fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>>;
+    fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
     /// How long runs took lately, the latest first, so many at most.
-    fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>>;
+    fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>>;
 
     /// Forgets runs and histories of before, so many of each at most; says how many of the more numerous.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>>;
@@ -198,74 +198,76 @@ impl EpisodesError {
     }
 }
 
-impl Ending {
+impl EpisodeEnding {
     /// All of them.
-    pub const ALL: [Ending; 3] = [Ending::Open, Ending::Answered, Ending::Capped];
+    pub const ALL: [EpisodeEnding; 3] = [EpisodeEnding::Open, EpisodeEnding::Answered, EpisodeEnding::Capped];
 
     /// The word in the store.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Ending::Open => "open",
-            Ending::Answered => "answered",
-            Ending::Capped => "capped",
+            EpisodeEnding::Open => "open",
+            EpisodeEnding::Answered => "answered",
+            EpisodeEnding::Capped => "capped",
         }
     }
 }
 
-impl Episode {
+impl StoredEpisode {
     /// One that nothing is known of yet.
-    pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> Episode {
-        Episode {
+    pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> StoredEpisode {
+        StoredEpisode {
             id,
             stated: limits.clone(),
             limits,
             raised: EpisodeRaise::default(),
             last: None,
             steps: Count::ZERO,
-            used: now,
+            last_used: now,
         }
     }
 
     /// The same with so much more.
     #[must_use]
-    pub fn with_raise(self, raised: EpisodeRaise) -> Episode {
-        Episode { limits: raised.over(&self.stated), raised, ..self }
+    pub fn with_raise(self, raised: EpisodeRaise) -> StoredEpisode {
+        StoredEpisode { limits: raised.applied_to(&self.stated), raised, ..self }
     }
 
     /// States limits; says whether that changes anything.
     pub fn lower(&mut self, limits: &EpisodeLimits) -> bool {
         let before = self.stated.clone();
         self.stated.lower(limits);
-        self.limits = self.raised.over(&self.stated);
+        self.limits = self.raised.applied_to(&self.stated);
         self.stated != before
     }
 
     /// Raises it by so much.
     pub fn raise(&mut self, more: &EpisodeRaise) {
         self.raised.add(more);
-        self.limits = self.raised.over(&self.stated);
+        self.limits = self.raised.applied_to(&self.stated);
     }
 
     /// How long it took so far, once a step was answered.
-    pub fn course(&self) -> Option<Course> {
+    pub fn length(&self) -> Option<EpisodeLength> {
         let last = self.last.as_ref()?;
         let (class, model) = (last.class, last.model.clone());
-        Some(Course { class, model, steps: self.steps, ended: last.ended })
+        Some(EpisodeLength { class, model, steps: self.steps, ended: last.ended })
     }
 }
 
-impl Twin {
+impl IdenticalEpisode {
     /// The most runs with the same end that are kept apart: of more, the least likely to go on are forgotten.
-    pub const TWINS_MAX: usize = 32;
+    pub const IDENTICAL_MAX: usize = 32;
 
     /// The least likely to go on, where there are too many.
-    pub(super) fn surplus(twins: &[Twin]) -> Option<usize> {
+    pub(super) fn surplus(twins: &[IdenticalEpisode]) -> Option<usize> {
         let last = twins.iter().enumerate().max_by(|(_, one), (_, other)| one.rank().cmp(&other.rank()));
-        last.filter(|_| twins.len() > Twin::TWINS_MAX).map(|(at, _)| at)
+        last.filter(|_| twins.len() > IdenticalEpisode::IDENTICAL_MAX).map(|(at, _)| at)
     }
 
     /// The one that is handed out first of some.
-    pub fn first<'t>(twins: impl IntoIterator<Item = &'t mut Twin>) -> Option<&'t mut Twin> {
+    pub fn first<'t>(
+        twins: impl IntoIterator<Item = &'t mut IdenticalEpisode>,
+    ) -> Option<&'t mut IdenticalEpisode> {
         twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
     }
 

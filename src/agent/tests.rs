@@ -17,7 +17,7 @@ use crate::units::{Count, Money};
 fn request(tools: &[&str], messages: Vec<Message>) -> Request {
     let tool = |name: &&str| {
         let declaration = json!({"type": "function", "function": {"name": name}});
-        Tool { name: (*name).to_owned(), declaration, marked: None }
+        Tool { name: (*name).to_owned(), declaration, cache_breakpoint: None }
     };
     Request { tools: tools.iter().map(tool).collect(), ..Request::new("m", messages) }
 }

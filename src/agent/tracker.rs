@@ -3,18 +3,18 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::chat::{EpisodeLimits, Message, Part, Role};
+use crate::chat::{ContentPart, EpisodeLimits, Message, Role};
 use crate::units::{Count, Money};
 
-use super::{DeadEnd, Regime, Settings, Use, Words, history};
+use super::{BudgetLevel, BudgetUsage, DeadEnd, Settings, TrackerMessages, history};
 
 /// What an agent is told about.
 #[derive(Debug)]
-pub(super) struct Told<'a> {
+pub(super) struct TrackerSnapshot<'a> {
     /// What its run may take.
     pub(super) limits: &'a EpisodeLimits,
     /// What it has taken.
-    pub(super) spent: &'a Use,
+    pub(super) spent: &'a BudgetUsage,
     /// The tools that it knows.
     pub(super) tools: Vec<&'a Arc<str>>,
     /// The turns that it has taken before this one, of how many, where these are limited.
@@ -26,14 +26,14 @@ pub(super) struct Told<'a> {
     /// The tools that are used up.
     pub(super) withheld: &'a [Arc<str>],
     /// True where this answer was to call one of those.
-    pub(super) is_lifted: bool,
+    pub(super) forces_withheld: bool,
     /// What shows that it goes in circles.
     pub(super) dead_end: Option<&'a DeadEnd>,
 }
 
 /// The block to put after the last message: after results of tools always, after the user's words at the first turn, with
 /// the policy, and at the last.
-pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
+pub(super) fn text(told: &TrackerSnapshot<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
     let last = messages.iter().rfind(|message| message.role != Role::System)?;
     let (has_tools, is_user) = (!told.tools.is_empty(), last.role == Role::User);
     let is_first = has_tools && is_user && !messages.iter().any(|message| message.role == Role::Assistant);
@@ -41,13 +41,13 @@ pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -
     if !(is_told || history::ends_with_results(messages)) {
         return None;
     }
-    let words = &settings.words;
+    let words = &settings.tracker_messages;
     let mut lines: Vec<String> = Vec::new();
     if is_first && !told.is_final {
         lines.push(words.policy.clone());
     }
     lines.extend(told.amounts());
-    lines.extend(told.dead_end.map(|dead_end| said(dead_end, words)));
+    lines.extend(told.dead_end.map(|dead_end| dead_end_line(dead_end, words)));
     if told.is_extended {
         lines.push(words.extended.clone());
     }
@@ -55,8 +55,8 @@ pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -
     lines.push(match () {
         () if told.is_final => words.last.clone(),
         // What it is to do is said, and nothing of how much is left for other calls.
-        () if told.is_lifted => String::new(),
-        () => Regime::of(told.least(), &settings.regimes).line(words).to_owned(),
+        () if told.forces_withheld => String::new(),
+        () => BudgetLevel::of(told.least_share_left(), &settings.thresholds).message(words).to_owned(),
     });
     lines.retain(|line| !line.trim().is_empty());
     (!lines.is_empty()).then(|| format!("<budget>\n{}\n</budget>", lines.join("\n")))
@@ -68,16 +68,16 @@ pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -
 pub(super) fn append(block: &str, messages: &mut [Message]) {
     let Some(last) = messages.iter_mut().rfind(|message| message.role != Role::System) else { return };
     match last.content.last_mut() {
-        Some(Part::Text(text)) if text.is_empty() => block.clone_into(text),
+        Some(ContentPart::Text(text)) if text.is_empty() => block.clone_into(text),
         // What changes from turn to turn is no part of what a cache keeps.
-        Some(Part::Text(_) | Part::Mark(_)) => {
-            last.content.extend([Part::Seam, Part::Text(format!("\n\n{block}"))]);
+        Some(ContentPart::Text(_) | ContentPart::CacheBreakpoint(_)) => {
+            last.content.extend([ContentPart::StableEnd, ContentPart::Text(format!("\n\n{block}"))]);
         }
-        _ => last.content.push(Part::Text(block.to_owned())),
+        _ => last.content.push(ContentPart::Text(block.to_owned())),
     }
 }
 
-impl Told<'_> {
+impl TrackerSnapshot<'_> {
     /// What is used and left, line by line.
     fn amounts(&self) -> Vec<String> {
         let line = |name: &str, used: Count, most: Count| {
@@ -100,37 +100,37 @@ impl Told<'_> {
     }
 
     /// The tools that ran out, on a line of their own. What the caller ruled out from the start did not, unless it insists.
-    fn used_up(&self, words: &Words) -> Option<String> {
+    fn used_up(&self, words: &TrackerMessages) -> Option<String> {
         let is_ruled_out = |tool: &str| self.limits.tools.each.get(tool) == Some(&Count::ZERO);
         let named = self.withheld.iter().map(|tool| &**tool);
-        let named: Vec<&str> = named.filter(|tool| self.is_lifted || !is_ruled_out(tool)).collect();
+        let named: Vec<&str> = named.filter(|tool| self.forces_withheld || !is_ruled_out(tool)).collect();
         (!named.is_empty())
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
     /// The share left of what is scarcest of all that the run still has: a tool that is used up is told by itself, and says nothing
     /// of the rest.
-    fn least(&self) -> f64 {
+    fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
         let tools = tools.filter(|(used, most)| used < most);
         let all = self.limits.tools.all.map(|all| (self.spent.tools.all, all));
-        let counts = tools.chain(all).chain(self.turns).map(|(used, most)| left(used.0, most.0));
-        let money = self.limits.cost.map(|cost: Money| left(self.spent.cost.0, cost.0));
+        let counts = tools.chain(all).chain(self.turns).map(|(used, most)| share_left(used.0, most.0));
+        let money = self.limits.cost.map(|cost: Money| share_left(self.spent.cost.0, cost.0));
         counts.chain(money).fold(1.0, f64::min)
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share is told in four words, not spent")]
-fn left(used: u64, most: u64) -> f64 {
+fn share_left(used: u64, most: u64) -> f64 {
     if most == 0 { 0.0 } else { most.saturating_sub(used) as f64 / most as f64 }
 }
 
 /// What it repeats, and what to do about it.
-fn said(dead_end: &DeadEnd, words: &Words) -> String {
+fn dead_end_line(dead_end: &DeadEnd, words: &TrackerMessages) -> String {
     let mut said = match dead_end {
         DeadEnd::Repeated { tool, times } => format!("The same call of {tool} was made {times} times."),
         DeadEnd::Failing(times) => format!("The last {times} tool calls failed."),
-        DeadEnd::Alike(times) => format!("The last {times} tool calls brought the same."),
+        DeadEnd::Unchanging(times) => format!("The last {times} tool calls brought the same."),
     };
     if !words.dead_end.is_empty() {
         let _ = write!(said, " {}", words.dead_end);

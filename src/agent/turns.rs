@@ -26,7 +26,7 @@ impl TurnCap {
 
 /// How a run went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct TurnObservation {
     /// The turns that it took.
     pub turns: Count,
     /// True where it came to its end by itself; false where a cap, a budget or silence ended it, or it still runs.
@@ -41,18 +41,18 @@ pub struct Run {
 /// Gao and Peng, *More with Less: An Empirical Study of Turn-Control Strategies for Efficient Coding Agents* (arXiv
 /// 2510.16786).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Turns {
-    kinds: BTreeMap<TaskClass, BTreeMap<Arc<str>, Seen>>,
+pub struct TurnStatistics {
+    kinds: BTreeMap<TaskClass, BTreeMap<Arc<str>, TurnHistogram>>,
 }
 
 /// Runs of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Seen {
+struct TurnHistogram {
     /// By turns, from 1: how many ended by themselves, and how many were ended.
     runs: Vec<(f64, f64)>,
 }
 
-impl Turns {
+impl TurnStatistics {
     /// The longest run that is told from longer ones.
     pub const TURNS_MAX: usize = 512;
     /// What a run still counts for when the next one has come.
@@ -63,18 +63,18 @@ impl Turns {
     const UNCAPPED: f64 = 0.05;
 
     /// Takes in a run.
-    pub fn learn(&mut self, class: TaskClass, model: &Arc<str>, run: Run) {
+    pub fn learn(&mut self, class: TaskClass, model: &Arc<str>, run: TurnObservation) {
         self.kinds.entry(class).or_default().entry(model.clone()).or_default().learn(run);
     }
 
     /// How many turns a run may take; nothing where too little is known, and for the few runs that are left alone. `drawn`
     /// is a random number, drawn once for the run.
     pub fn cap(&self, class: TaskClass, model: &str, drawn: Chance) -> Option<TurnCap> {
-        if drawn.get() < Turns::UNCAPPED {
+        if drawn.get() < TurnStatistics::UNCAPPED {
             return None;
         }
         let seen = self.kinds.get(&class)?.get(model)?;
-        if seen.weight() < Turns::RUNS_MIN {
+        if seen.weight() < TurnStatistics::RUNS_MIN {
             return None;
         }
         let usual = seen.quantile(0.5)?;
@@ -82,13 +82,13 @@ impl Turns {
     }
 }
 
-impl Seen {
-    fn learn(&mut self, run: Run) {
+impl TurnHistogram {
+    fn learn(&mut self, run: TurnObservation) {
         for (ended, cut) in &mut self.runs {
-            *ended *= Turns::FORGET;
-            *cut *= Turns::FORGET;
+            *ended *= TurnStatistics::FORGET;
+            *cut *= TurnStatistics::FORGET;
         }
-        let at = usize::try_from(run.turns.0.max(1)).unwrap_or(usize::MAX).min(Turns::TURNS_MAX) - 1;
+        let at = usize::try_from(run.turns.0.max(1)).unwrap_or(usize::MAX).min(TurnStatistics::TURNS_MAX) - 1;
         if self.runs.len() <= at {
             self.runs.resize(at + 1, (0.0, 0.0));
         }
@@ -123,15 +123,19 @@ mod tests {
     use super::*;
 
     /// What is known after runs of so many turns, which ended by themselves or were ended at a cap.
-    fn learned(runs: impl IntoIterator<Item = (u64, bool)>) -> Turns {
-        let mut turns = Turns::default();
+    fn learned(runs: impl IntoIterator<Item = (u64, bool)>) -> TurnStatistics {
+        let mut turns = TurnStatistics::default();
         for (taken, is_complete) in runs {
-            turns.learn(TaskClass::Agentic, &"m".into(), Run { turns: Count(taken), is_complete });
+            turns.learn(
+                TaskClass::Agentic,
+                &"m".into(),
+                TurnObservation { turns: Count(taken), is_complete },
+            );
         }
         turns
     }
 
-    fn cap(turns: &Turns) -> Option<(u64, u64)> {
+    fn cap(turns: &TurnStatistics) -> Option<(u64, u64)> {
         let cap = turns.cap(TaskClass::Agentic, "m", Chance::new(0.5))?;
         Some((cap.usual.0, cap.extended.0))
     }

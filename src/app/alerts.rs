@@ -8,7 +8,7 @@ use reqwest::{Client, Response, Url, redirect};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::ledger::{Cause, Closed, Line, Warning};
+use crate::ledger::{ClosedReservation, LimitStatus, LimitWarning, WarningCause};
 use crate::tasks::Tasks;
 
 /// How many alerts may wait; more are counted and left out.
@@ -23,13 +23,13 @@ const RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)]
 /// The way to the webhook. Sending never waits.
 #[derive(Debug, Clone)]
 pub(super) struct Alerts {
-    line: Option<mpsc::Sender<Value>>,
+    sender: Option<mpsc::Sender<Value>>,
 }
 
 impl Alerts {
     /// Delivers to this address, in the background; nowhere, without one.
     pub(super) fn new(tasks: &Tasks, webhook: Option<&Url>) -> Result<Alerts, reqwest::Error> {
-        let Some(url) = webhook.cloned() else { return Ok(Alerts { line: None }) };
+        let Some(url) = webhook.cloned() else { return Ok(Alerts { sender: None }) };
         let client =
             Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(DELIVERY_MAX).build()?;
         let (line, mut alerts) = mpsc::channel::<Value>(WAITING_MAX);
@@ -52,16 +52,16 @@ impl Alerts {
                 }
             }
         });
-        Ok(Alerts { line: Some(line) })
+        Ok(Alerts { sender: Some(line) })
     }
 
     /// A limit is nearly used up, or refused something before that.
-    pub(super) fn warned(&self, warning: &Warning) {
-        let Line { limit, max, spent, reserved, left, resets_at } = &warning.line;
+    pub(super) fn send_warning(&self, warning: &LimitWarning) {
+        let LimitStatus { limit, max, spent, reserved, left, resets_at } = &warning.status;
         self.send(json!({
             "event": match warning.cause {
-                Cause::NearlyUsedUp => "limit_nearly_used_up",
-                Cause::Refused => "limit_refuses",
+                WarningCause::NearlyUsedUp => "limit_nearly_used_up",
+                WarningCause::Refused => "limit_refuses",
             },
             "account": warning.account,
             "limit": limit.to_string(),
@@ -74,7 +74,7 @@ impl Alerts {
     }
 
     /// An upstream took more than was reserved.
-    pub(super) fn overrun(&self, account: &str, closed: &Closed) {
+    pub(super) fn send_overrun(&self, account: &str, closed: &ClosedReservation) {
         self.send(json!({
             "event": "overrun",
             "account": account,
@@ -86,7 +86,7 @@ impl Alerts {
     }
 
     fn send(&self, alert: Value) {
-        if self.line.as_ref().is_some_and(|line| line.try_send(alert).is_err()) {
+        if self.sender.as_ref().is_some_and(|line| line.try_send(alert).is_err()) {
             tracing::error!("the webhook does not keep up; an alert is left out");
         }
     }
@@ -153,9 +153,9 @@ mod tests {
         let (url, taken) = webhook(&tasks);
         let alerts = Alerts::new(&tasks, Some(&url)).unwrap();
         let money = |nanos| Amount::Money(Money(nanos));
-        alerts.warned(&Warning {
+        alerts.send_warning(&LimitWarning {
             account: AccountId::new("acme"),
-            line: Line {
+            status: LimitStatus {
                 limit: Limit::of_key(Unit::Money, Window::Day),
                 max: money(1_000_000_000),
                 spent: money(700_000_000),
@@ -163,7 +163,7 @@ mod tests {
                 left: money(200_000_000),
                 resets_at: None,
             },
-            cause: Cause::NearlyUsedUp,
+            cause: WarningCause::NearlyUsedUp,
         });
         while taken.lock().unwrap().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -9,19 +9,19 @@ use arc_swap::ArcSwap;
 
 use crate::config::Settings;
 use crate::estimate;
-use crate::http::{self, Bound, Door, Server};
-use crate::idempotency::AnswersError;
+use crate::http::{self, BoundListener, Server, SwappableRouter};
+use crate::idempotency::IdempotencyStoreError;
 use crate::ledger::LedgerError;
 use crate::metrics::{Metrics, MetricsError};
 use crate::storage::{Database, StorageError};
 use crate::tasks::Tasks;
-use crate::tenant::KeyRefused;
+use crate::tenant::KeyChangeError;
 
 use super::alerts::Alerts;
-use super::generation::{Doors, Generation, Means, calibration};
-use super::models::{self, ModelError, Served};
-use super::plant::Plant;
-use super::reload::{self, Origin, Reloader, Reloads};
+use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};
+use super::models::{self, ModelError, ModelRegistry};
+use super::reload::{self, ConfigSource, ReloadHandle, Reloader};
+use super::shared_state::SharedState;
 use super::{directory, first_key};
 
 /// Why a server cannot be built from its settings.
@@ -32,7 +32,7 @@ pub enum BuildError {
     FirstKey(#[source] io::Error),
     /// The keys contradict each other, or cannot be read.
     #[error("the keys cannot be used")]
-    Keys(#[from] KeyRefused),
+    Keys(#[from] KeyChangeError),
     /// The series contradict each other.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -41,7 +41,7 @@ pub enum BuildError {
     Storage(#[from] StorageError),
     /// What idempotency keys stand for cannot be read.
     #[error("the records of idempotency keys cannot be opened")]
-    Idempotency(#[from] AnswersError),
+    Idempotency(#[from] IdempotencyStoreError),
     /// The books cannot be opened.
     #[error("the ledger cannot be opened")]
     Ledger(#[from] LedgerError),
@@ -64,27 +64,27 @@ pub enum BuildError {
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
-    bound: Vec<(Bound, Door)>,
-    running: Running,
-    plant: Arc<Plant>,
+    bound: Vec<(BoundListener, SwappableRouter)>,
+    running: RunningServer,
+    shared: Arc<SharedState>,
     reloader: Reloader,
-    asked: reload::Asked,
+    reload_requests: reload::ReloadRequests,
 }
 
 /// A server's work, for those who stop it or change what it goes by.
 #[derive(Clone)]
-pub struct Running {
+pub struct RunningServer {
     /// Connections and flights.
-    pub work: Tasks,
+    pub request_tasks: Tasks,
     /// The ledger's writer, which outlives them.
-    pub ledger_work: Tasks,
+    pub ledger_tasks: Tasks,
     /// The way to another configuration.
-    pub reloads: Reloads,
-    pub(super) now: Arc<ArcSwap<Generation>>,
+    pub reloads: ReloadHandle,
+    pub(super) current: Arc<ArcSwap<ConfigSnapshot>>,
 }
 
 /// What the first question may be: only the embedded model is sure to have learned arithmetic.
-fn question(settings: &Settings) -> &'static str {
+fn example_question(settings: &Settings) -> &'static str {
     let mut models = settings.backends.iter().flat_map(|backend| &backend.models);
     if models.all(|model| model.kind.is_none()) { "17*24+3=" } else { "Which day comes after Monday?" }
 }
@@ -93,40 +93,45 @@ fn question(settings: &Settings) -> &'static str {
 ///
 /// # Errors
 /// When any of them cannot be had; the error says which and why.
-pub async fn build(mut settings: Settings, origin: Origin) -> Result<App, BuildError> {
+pub async fn build(mut settings: Settings, origin: ConfigSource) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let database = Database::open(&settings.storage).await?;
-    let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
+    let first = settings.first_key.as_deref().map(first_key::load_or_create).transpose();
     let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
     let alerts = Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
     // Whoever cannot be had ends the start before this replica is known to others.
-    let served = models::serve(&settings, &Served::default(), &metrics, &work)?;
+    let served = models::load_models(&settings, &ModelRegistry::default(), &metrics, &work)?;
     served.measure_lag(&work, &metrics);
-    served.fit(&mut settings);
-    let means = Means { served, calibration: calibration(&settings)? };
+    served.apply_engine_limits(&mut settings);
+    let means = Loaded { registry: served, calibration: calibration(&settings)? };
     let listeners = Listeners::bind(&settings)?;
     let tasks = (&work, &ledger_work);
-    let plant = Arc::new(Plant::open(&settings, &database, keys, (metrics, alerts), tasks).await?);
-    let generation = Generation::first(&plant, settings, means);
-    generation.served.begin(generation.settings.resilience);
-    let (reloads, asked) = Reloads::new();
+    let plant = Arc::new(SharedState::open(&settings, &database, keys, (metrics, alerts), tasks).await?);
+    let generation = ConfigSnapshot::first(&plant, settings, means);
+    generation.registry.activate(generation.settings.resilience);
+    let (reloads, asked) = ReloadHandle::new();
     let routes = generation.routes(&plant, plant.directory.keys(), &reloads);
-    let doors = Doors::new(&generation.settings.http, routes);
-    reload::in_force(&plant);
-    let bound = listeners.behind(&doors);
+    let doors = SwappableRouterSet::new(&generation.settings.http, routes);
+    reload::mark_applied(&plant);
+    let bound = listeners.with_routers(&doors);
     let now = Arc::new(ArcSwap::from_pointee(generation));
-    let reloader =
-        Reloader { plant: plant.clone(), doors, reloads: reloads.clone(), now: now.clone(), origin };
-    let running = Running { work, ledger_work, reloads, now };
-    Ok(App { bound, running, plant, reloader, asked })
+    let reloader = Reloader {
+        shared: plant.clone(),
+        routers: doors,
+        handle: reloads.clone(),
+        current: now.clone(),
+        source: origin,
+    };
+    let running = RunningServer { request_tasks: work, ledger_tasks: ledger_work, reloads, current: now };
+    Ok(App { bound, running, shared: plant, reloader, reload_requests: asked })
 }
 
 /// All that is listened on.
 struct Listeners {
-    api: Bound,
-    metrics: Option<Bound>,
-    admin: Option<Bound>,
+    api: BoundListener,
+    metrics: Option<BoundListener>,
+    admin: Option<BoundListener>,
 }
 
 impl Listeners {
@@ -138,7 +143,7 @@ impl Listeners {
     }
 
     /// Each with its door, the API's first.
-    fn behind(self, doors: &Doors) -> Vec<(Bound, Door)> {
+    fn with_routers(self, doors: &SwappableRouterSet) -> Vec<(BoundListener, SwappableRouter)> {
         let mut bound = vec![(self.api, doors.api.clone())];
         bound.extend(self.metrics.zip(doors.metrics.clone()));
         bound.extend(self.admin.zip(doors.admin.clone()));
@@ -153,46 +158,46 @@ impl App {
     }
 
     /// The models that it serves, for a line of the log.
-    pub fn models(&self) -> String {
-        self.running.now.load().models()
+    pub fn model_names(&self) -> String {
+        self.running.current.load().model_names()
     }
 
     /// True where everybody may ask.
     pub fn is_open(&self) -> bool {
-        self.plant.directory.keys().is_open()
+        self.shared.directory.keys().is_open()
     }
 
     /// A command that asks it something, where it needs no key.
-    pub fn invitation(&self) -> Option<String> {
+    pub fn example_request(&self) -> Option<String> {
         let (api, _) = self.bound.first().filter(|_| self.is_open())?;
-        let question = question(&self.running.settings());
+        let question = example_question(&self.running.settings());
         let body = format!(r#"{{"model":"auto","messages":[{{"role":"user","content":"{question}"}}]}}"#);
         let url = format!("http://{}/v1/chat/completions", api.address());
         Some(format!("curl {url} -H 'content-type: application/json' -d '{body}'"))
     }
 
     /// Starts accepting.
-    pub fn start(self) -> Running {
-        let (running, metrics) = (self.running, &self.plant.metrics);
-        let http = running.now.load().settings.http.clone();
+    pub fn start(self) -> RunningServer {
+        let (running, metrics) = (self.running, &self.shared.metrics);
+        let http = running.current.load().settings.http.clone();
         for (bound, door) in self.bound {
-            let server = Server::new(http.clone(), metrics.clone(), running.work.clone());
-            running.work.spawn(server.serve_behind(bound, door));
+            let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone());
+            running.request_tasks.spawn(server.serve_swappable(bound, door));
         }
-        running.work.spawn(self.reloader.run(self.asked));
+        running.request_tasks.spawn(self.reloader.run(self.reload_requests));
         running
     }
 }
 
-impl Running {
+impl RunningServer {
     /// The settings in force.
     pub fn settings(&self) -> Settings {
-        self.now.load().settings.clone()
+        self.current.load().settings.clone()
     }
 
     /// Stops the engines, those of earlier configurations too; nothing runs on them any more.
     pub fn stop_engines(&self) {
-        self.now.load().served.stop_engines();
+        self.current.load().registry.stop_engines();
     }
 }
 
@@ -202,9 +207,9 @@ impl fmt::Debug for App {
     }
 }
 
-impl fmt::Debug for Running {
+impl fmt::Debug for RunningServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("work", &self.work).finish_non_exhaustive()
+        f.debug_struct("RunningServer").field("work", &self.request_tasks).finish_non_exhaustive()
     }
 }
 
@@ -219,7 +224,7 @@ mod tests {
         let environment = |name: &str| (name == "STINT_LEDGER").then(|| ":memory:".to_owned());
         let asked = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            question(&crate::config::load(Some(&file), &environment).unwrap())
+            example_question(&crate::config::load(Some(&file), &environment).unwrap())
         };
         assert_eq!(asked(""), "17*24+3=");
         let upstream = "[[backend]]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\nmodels = ['m']\n";

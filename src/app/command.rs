@@ -6,42 +6,42 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::manage::{self, Keys};
-use super::{books, check, health, probe, quote, replay, runtime_dir, serve, simulate};
+use super::keys_cli::{self, KeysCommand};
+use super::{check, health, ledger_cli, plan_cli, probe, replay, runtime_dir, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
 #[command(name = "stint", version)]
-pub struct Command {
+pub struct Cli {
     /// The configuration; without it, the file that `STINT_CONFIG` names, else defaults.
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(subcommand)]
-    verb: Verb,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliCommand {
     /// Serve until SIGTERM or SIGINT, then finish what runs.
     Serve,
     /// Read the configuration and the model files that it names, and report every mistake in them.
-    Check(check::Options),
+    Check(check::CheckOptions),
     /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Seal, verify, back up, restore and export the ledger.
     #[command(subcommand)]
-    Ledger(books::Verb),
+    Ledger(ledger_cli::LedgerCommand),
     /// Print what was used, as a table.
-    Usage(books::UsageOptions),
+    Usage(ledger_cli::UsageOptions),
     /// Find out by a few cheap calls what a model's upstream really does with budgets, and note it in the catalogue.
-    Probe(probe::Options),
+    Probe(probe::ProbeOptions),
     /// Ask the running server what it would do with a question, and print the offers, the chosen one, and why.
-    Plan(quote::Options),
+    Plan(plan_cli::PlanOptions),
     /// Compare policies on a made-up world in virtual time; with --config, on the configured models and accounts.
-    Simulate(simulate::Options),
+    Simulate(simulate::SimulateOptions),
     /// Judge other policies by the decision log: what they would have reached, and whether that can be said at all.
-    Replay(replay::Options),
+    Replay(replay::ReplayOptions),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -49,24 +49,24 @@ enum Verb {
 /// Runs the command line to its end.
 pub fn main() -> ExitCode {
     runtime_dir::provide();
-    let command = Command::parse();
+    let command = Cli::parse();
     let config = command.config.as_deref();
-    match command.verb {
-        Verb::Serve => serve::serve(config),
-        Verb::Check(options) => check::check(config, &options),
-        Verb::Ledger(verb) => books::ledger(config, verb),
-        Verb::Usage(options) => books::usage(config, &options),
-        Verb::Keys(verb) => manage::run(verb, config),
-        Verb::Probe(options) => probe::probe(config, &options),
-        Verb::Plan(options) => quote::plan(config, &options),
-        Verb::Simulate(options) => simulate::run(config, &options),
-        Verb::Replay(options) => replay::replay(config, &options),
-        Verb::Health => health::health(config),
+    match command.command {
+        CliCommand::Serve => serve::serve(config),
+        CliCommand::Check(options) => check::check(config, &options),
+        CliCommand::Ledger(verb) => ledger_cli::ledger(config, verb),
+        CliCommand::Usage(options) => ledger_cli::usage(config, &options),
+        CliCommand::Keys(verb) => keys_cli::run(verb, config),
+        CliCommand::Probe(options) => probe::probe(config, &options),
+        CliCommand::Plan(options) => plan_cli::plan(config, &options),
+        CliCommand::Simulate(options) => simulate::run(config, &options),
+        CliCommand::Replay(options) => replay::replay(config, &options),
+        CliCommand::Health => health::health(config),
     }
 }
 
 /// Prints to a person, or to a pipe whose other end may have had enough.
-pub(super) fn say(text: &str) {
+pub(super) fn print_line(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 

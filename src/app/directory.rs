@@ -8,35 +8,35 @@ use crate::catalog::Catalog;
 use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
-use crate::http::admin::{Admin, Reload, Statement};
-use crate::ledger::{About, Change, JournalError, Ledger};
-use crate::storage::{Changes, Database};
+use crate::http::admin::{AdminState, ReloadFn, StatementFn};
+use crate::ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
+use crate::storage::{ChangeListener, Database};
 use crate::tasks::Tasks;
-use crate::tenant::{Announce, Declared, Directory, KeyRefused, Tenant};
+use crate::tenant::{DeclaredTenants, Directory, KeyChangeError, Tenant, TermsListener};
 
 /// How often it is asked whether another process has changed something: revoking a key must reach all within a second.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is imported is called this in its mistakes.
-const IMPORT: &str = "what is to be imported";
+const IMPORT_SOURCE: &str = "what is to be imported";
 
 /// What the configuration declares and the database has.
 pub(super) async fn open(
     settings: &Settings,
     first: Option<Tenant>,
     database: &Database,
-) -> Result<Directory, KeyRefused> {
+) -> Result<Directory, KeyChangeError> {
     Directory::open(database.keys(), declared(settings, first), settings.keys_required).await
 }
 
 /// What the configuration declares, with the first key's tenant.
-pub(super) fn declared(settings: &Settings, first: Option<Tenant>) -> Declared {
+pub(super) fn declared(settings: &Settings, first: Option<Tenant>) -> DeclaredTenants {
     let tenants = settings.tenants.iter().cloned().chain(first).collect();
-    Declared { tenants, terms: settings.terms.clone() }
+    DeclaredTenants { tenants, terms: settings.terms.clone() }
 }
 
 /// Tells the ledger of changed terms.
-pub(super) fn to(ledger: Ledger) -> Announce {
+pub(super) fn ledger_announcer(ledger: Ledger) -> TermsListener {
     Box::new(move |terms| {
         let ledger = ledger.clone();
         Box::pin(async move { ledger.declare(&terms) })
@@ -44,7 +44,7 @@ pub(super) fn to(ledger: Ledger) -> Announce {
 }
 
 /// Takes over what other processes change: as soon as they tell of it, else by looking now and then.
-pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option<Changes>) {
+pub(super) fn watch_changes(work: &Tasks, directory: Arc<Directory>, mut changes: Option<ChangeListener>) {
     let stopping = work.stopping();
     work.spawn(async move {
         tokio::pin!(stopping);
@@ -52,8 +52,8 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option
         loop {
             tokio::select! {
                 () = &mut stopping => return,
-                () = tokio::time::sleep(LOOK) => {}
-                () = told(&mut changes) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = next_change(&mut changes) => {}
             }
             let refreshed = directory.refresh().await;
             if let Err(error) = &refreshed
@@ -67,9 +67,9 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option
 }
 
 /// Resolves when keys or terms may have changed; never, where nobody tells.
-async fn told(changes: &mut Option<Changes>) {
+async fn next_change(changes: &mut Option<ChangeListener>) {
     let Some(changes) = changes else { return std::future::pending().await };
-    while let Change::Recall { .. } = changes.next().await {}
+    while let ChangeNotice::Recall { .. } = changes.next().await {}
 }
 
 /// The admin API's service.
@@ -77,16 +77,16 @@ pub(super) fn admin(
     settings: &Settings,
     access: AdminSettings,
     directory: Arc<Directory>,
-    statement: Statement,
-    reload: Reload,
+    statement: StatementFn,
+    reload: ReloadFn,
     gateway: Option<Gateway>,
-) -> Arc<Admin> {
+) -> Arc<AdminState> {
     let catalog: Catalog = settings.catalog.clone();
     let names = catalog.clone();
     let read = Box::new(move |text: &str| {
-        config::keys(text, IMPORT, &names).map_err(|mistakes| mistakes.to_string())
+        config::keys(text, IMPORT_SOURCE, &names).map_err(|mistakes| mistakes.to_string())
     });
-    Arc::new(Admin {
+    Arc::new(AdminState {
         settings: settings.http.clone(),
         access,
         directory,
@@ -99,20 +99,20 @@ pub(super) fn admin(
 }
 
 /// How accounts stand in the ledger.
-pub(super) fn standing(gateway: Gateway) -> Statement {
+pub(super) fn ledger_statement(gateway: Gateway) -> StatementFn {
     Box::new(move |account| Some(gateway.account_statement(account)))
 }
 
 /// How accounts stand by what the database has of them, where no ledger is open here.
-pub(super) async fn stored_standing(
+pub(super) async fn stored_statement(
     database: &Database,
     keys: &Directory,
-) -> Result<Statement, JournalError> {
-    let (accounts, now) = database.standing(&keys.book().terms()).await?;
-    Ok(Box::new(move |account| Some(accounts.statement(account, &About::default(), now))))
+) -> Result<StatementFn, JournalError> {
+    let (accounts, now) = database.accounts_from_journal(&keys.snapshot().terms()).await?;
+    Ok(Box::new(move |account| Some(accounts.statement(account, &RequestScope::default(), now))))
 }
 
 /// The first key's tenant where its file is there already.
-pub(super) fn first(path: Option<&Path>) -> std::io::Result<Option<Tenant>> {
-    path.filter(|path| path.exists()).map(super::first_key::tenant).transpose()
+pub(super) fn existing_first_key(path: Option<&Path>) -> std::io::Result<Option<Tenant>> {
+    path.filter(|path| path.exists()).map(super::first_key::load_or_create).transpose()
 }

@@ -5,52 +5,55 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::backend::local::Local;
-use crate::config::{Manner, Source};
+use crate::backend::local::LocalBackend;
+use crate::config::{LocalModelSettings, ModelSource};
 use crate::engine::{self, Engine, Gguf, GgufError, WeakEngine};
 use crate::metrics::Metrics;
-use crate::prompt::{Format, Vocabulary};
+use crate::prompt::{PromptFormat, Vocabulary};
 
-use super::models::{Loaded, ModelError};
+use super::models::{LoadedModel, ModelError};
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
 
 /// The weights that an engine runs, and how it runs them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Weights {
+pub(super) struct WeightsSpec {
     /// None for those that ship with the binary.
-    file: Option<Stamp>,
+    file: Option<FileIdentity>,
     settings: engine::Settings,
 }
 
 /// A file as it was found: another that was moved to its place is another.
 #[derive(Debug, Clone, PartialEq)]
-struct Stamp {
+struct FileIdentity {
     path: PathBuf,
     /// Device, inode, length, and when it was written. None where it cannot be looked at; opening it says why.
-    seen: Option<(u64, u64, u64, i64, i64)>,
+    metadata: Option<(u64, u64, u64, i64, i64)>,
 }
 
-impl Weights {
+impl WeightsSpec {
     /// The embedded model's.
-    pub(super) fn embedded(settings: &engine::Settings) -> Weights {
-        Weights { file: None, settings: settings.clone() }
+    pub(super) fn embedded(settings: &engine::Settings) -> WeightsSpec {
+        WeightsSpec { file: None, settings: settings.clone() }
     }
 
     /// Those of a file.
-    pub(super) fn in_file(path: &Path, settings: &engine::Settings) -> Weights {
+    pub(super) fn in_file(path: &Path, settings: &engine::Settings) -> WeightsSpec {
         let stamp =
             |meta: std::fs::Metadata| (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
         let seen = std::fs::metadata(path).ok().map(stamp);
-        Weights { file: Some(Stamp { path: path.to_owned(), seen }), settings: settings.clone() }
+        WeightsSpec {
+            file: Some(FileIdentity { path: path.to_owned(), metadata: seen }),
+            settings: settings.clone(),
+        }
     }
 
     /// Those of a model, where it is a local one.
-    pub(super) fn of(source: &Source, settings: &engine::Settings) -> Option<Weights> {
+    pub(super) fn of(source: &ModelSource, settings: &engine::Settings) -> Option<WeightsSpec> {
         match source {
-            Source::Embedded(_) => Some(Weights::embedded(settings)),
-            Source::File(path, _) => Some(Weights::in_file(path, settings)),
+            ModelSource::Embedded(_) => Some(WeightsSpec::embedded(settings)),
+            ModelSource::File(path, _) => Some(WeightsSpec::in_file(path, settings)),
             _ => None,
         }
     }
@@ -64,48 +67,54 @@ impl Weights {
 }
 
 /// Whether the engine could run a file's model, without running it.
-pub(super) fn examine(path: &Path, manner: &Manner) -> Result<(), ModelError> {
+pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), ModelError> {
     let gguf = Gguf::open(path)?;
     let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    Format::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
+    PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
     Ok(engine::examine(&gguf)?)
 }
 
 /// A model in the local engine: in the one that is given, else in a new one, which is given back there.
-pub(super) fn local(
-    weights: Weights,
+pub(super) fn load_local(
+    weights: WeightsSpec,
     name: &Arc<str>,
-    manner: &Manner,
-    loaded: &mut Option<Loaded>,
-) -> Result<Local, ModelError> {
+    manner: &LocalModelSettings,
+    loaded: &mut Option<LoadedModel>,
+) -> Result<LocalBackend, ModelError> {
     let gguf = weights.open()?;
     let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    let format = Arc::new(Format::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
+    let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
     let engine = match loaded.take() {
         Some(running) => running.engine,
-        None => Arc::new(Watched::start(&gguf, weights, name.clone())?),
+        None => Arc::new(MonitoredEngine::start(&gguf, weights, name.clone())?),
     };
-    let local = Local::new(engine.engine.clone(), format, manner.settings.clone())?;
-    *loaded = Some(Loaded { engine, measure: local.measure() });
+    let local = LocalBackend::new(engine.engine.clone(), format, manner.settings.clone())?;
+    *loaded = Some(LoadedModel { engine, measure: local.limits() });
     Ok(local)
 }
 
 /// A local engine whose token counts are shown.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct MonitoredEngine {
     model: Arc<str>,
     engine: Engine,
-    weights: Weights,
+    weights: WeightsSpec,
     prefilled: AtomicU64,
     decoded: AtomicU64,
 }
 
-impl Watched {
-    fn start(gguf: &Gguf, weights: Weights, model: Arc<str>) -> Result<Watched, ModelError> {
+impl MonitoredEngine {
+    fn start(gguf: &Gguf, weights: WeightsSpec, model: Arc<str>) -> Result<MonitoredEngine, ModelError> {
         let engine = Engine::start(gguf, &weights.settings)?;
         let device = engine.device();
         tracing::info!(model = %model, device = %device.name, driver = %device.driver, "loaded");
-        Ok(Watched { model, engine, weights, prefilled: AtomicU64::new(0), decoded: AtomicU64::new(0) })
+        Ok(MonitoredEngine {
+            model,
+            engine,
+            weights,
+            prefilled: AtomicU64::new(0),
+            decoded: AtomicU64::new(0),
+        })
     }
 
     /// Whether it still takes work.
@@ -114,7 +123,7 @@ impl Watched {
     }
 
     /// Whether it still takes work, on these weights.
-    pub(super) fn runs(&self, weights: Option<&Weights>) -> bool {
+    pub(super) fn is_running(&self, weights: Option<&WeightsSpec>) -> bool {
         self.is_alive() && Some(&self.weights) == weights
     }
 
@@ -134,20 +143,20 @@ impl Watched {
 /// Every engine of a process that may still run, whichever configuration asked for it: each has a thread inside the
 /// driver, which must have left it before the process ends. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Started(Arc<Mutex<Running>>);
+pub(super) struct EngineRegistry(Arc<Mutex<RegistryState>>);
 
 #[derive(Debug, Default)]
-struct Running {
+struct RegistryState {
     engines: Vec<WeakEngine>,
     /// No more are to run.
-    is_over: bool,
+    is_stopping: bool,
 }
 
-impl Started {
+impl EngineRegistry {
     /// One more. Where the process ends already it is stopped at once.
-    pub(super) fn note(&self, watched: &Watched) {
+    pub(super) fn register(&self, watched: &MonitoredEngine) {
         let mut running = self.lock();
-        if running.is_over {
+        if running.is_stopping {
             drop(running);
             return watched.engine.stop();
         }
@@ -158,13 +167,13 @@ impl Started {
     /// Stops all that run, and those that are still to come. Blocks for one step of each at most.
     pub(super) fn stop(&self) {
         let mut running = self.lock();
-        running.is_over = true;
+        running.is_stopping = true;
         let engines = std::mem::take(&mut running.engines);
         drop(running);
         engines.iter().filter_map(WeakEngine::upgrade).for_each(|engine| engine.stop());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Running> {
+    fn lock(&self) -> MutexGuard<'_, RegistryState> {
         // Every change is made whole between taking and letting go of the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,19 +8,19 @@ use crate::tenant::{NewKey, Tenant, hash_key};
 use crate::units::AccountId;
 
 /// Finds the key in its file, or makes one and writes it there, readable by its user alone.
-pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
+pub(super) fn load_or_create(path: &Path) -> io::Result<Tenant> {
     match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => of(path, &make(path)?),
-        read => of(path, &read.map_err(|error| named(path, &error))?),
+        Err(error) if error.kind() == ErrorKind::NotFound => tenant_from_key(path, &create_key_file(path)?),
+        read => tenant_from_key(path, &read.map_err(|error| with_path(path, &error))?),
     }
 }
 
 /// Finds the key in the file that had it before. Where the file is gone, callers still have its key: it is not replaced.
-pub(super) fn again(path: &Path) -> io::Result<Tenant> {
-    of(path, &std::fs::read_to_string(path).map_err(|error| named(path, &error))?)
+pub(super) fn load_existing(path: &Path) -> io::Result<Tenant> {
+    tenant_from_key(path, &std::fs::read_to_string(path).map_err(|error| with_path(path, &error))?)
 }
 
-fn of(path: &Path, key: &str) -> io::Result<Tenant> {
+fn tenant_from_key(path: &Path, key: &str) -> io::Result<Tenant> {
     if key.trim().is_empty() {
         return Err(io::Error::new(
             ErrorKind::InvalidData,
@@ -30,22 +30,22 @@ fn of(path: &Path, key: &str) -> io::Result<Tenant> {
     Ok(Tenant::new(AccountId::new(Tenant::FIRST), hash_key(key.trim())))
 }
 
-fn make(path: &Path) -> io::Result<String> {
+fn create_key_file(path: &Path) -> io::Result<String> {
     let key = NewKey::generate().map_err(io::Error::other)?.reveal();
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| named(path, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| with_path(path, &error))?;
     }
     let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = opened.map_err(|error| named(path, &error))?;
+    let mut file = opened.map_err(|error| with_path(path, &error))?;
     file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
         // On a full disk: what is there of it is no key, and nobody has it.
         let _ = std::fs::remove_file(path);
-        named(path, &error)
+        with_path(path, &error)
     })?;
     tracing::info!(file = %path.display(), "made a first key; callers send it as their API key");
     Ok(key)
 }
 
-fn named(path: &Path, error: &io::Error) -> io::Error {
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the first key's file {}: {error}", path.display()))
 }

@@ -8,44 +8,44 @@ use std::time::Duration;
 
 use crate::{config, http};
 
-use super::command::{fail, say};
+use super::command::{fail, print_line};
 
 /// How long connecting and answering may take, each.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// A status line is shorter than this.
 const ANSWER_MAX: u64 = 4096;
 
 /// Why it is not ready.
 #[derive(Debug, thiserror::Error)]
-enum Unready {
+enum HealthError {
     #[error(
         "no server answers at {0}, where this configuration has it; start it with `stint serve`, or name the \
          configuration that it runs with by --config"
     )]
-    Silent(SocketAddr, #[source] io::Error),
+    Unreachable(SocketAddr, #[source] io::Error),
     #[error("the server at {0} is not ready: it says \"{1}\"; its log tells why")]
-    Says(SocketAddr, String),
+    NotReady(SocketAddr, String),
 }
 
 pub(super) fn health(file: Option<&Path>) -> ExitCode {
-    let settings = match config::load_locally(file, &config::environment) {
+    let settings = match config::load_offline(file, &config::environment) {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
     };
-    let address = http::reachable(settings.http.metrics_listen.unwrap_or(settings.http.listen));
-    match ask(address) {
+    let address = http::local_address(settings.http.metrics_listen.unwrap_or(settings.http.listen));
+    match request_status(address) {
         Ok(status) if status.contains(" 200 ") => {
-            say("ready");
+            print_line("ready");
             ExitCode::SUCCESS
         }
-        Ok(status) => fail(&Unready::Says(address, status)),
-        Err(error) => fail(&Unready::Silent(address, error)),
+        Ok(status) => fail(&HealthError::NotReady(address, status)),
+        Err(error) => fail(&HealthError::Unreachable(address, error)),
     }
 }
 
-fn ask(address: SocketAddr) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn request_status(address: SocketAddr) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     // In one piece: a server that is in a hurry may answer half a request and close.
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;

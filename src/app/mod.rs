@@ -1,31 +1,31 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
-mod books;
 mod build;
 mod check;
 mod command;
+mod config_snapshot;
 mod directory;
+mod engine_limits;
 mod engines;
 mod first_key;
-mod fitting;
-mod generation;
 mod health;
+mod keys_cli;
+mod ledger_cli;
 mod log;
-mod manage;
 mod models;
-mod plant;
+mod plan_cli;
 mod probe;
-mod quote;
 mod refresh;
 mod reload;
 mod replay;
 mod runtime_dir;
 mod seal;
 mod serve;
+mod shared_state;
 mod simulate;
 
-pub use build::{App, BuildError, Running, build};
-pub use command::{Command, main};
+pub use build::{App, BuildError, RunningServer, build};
+pub use command::{Cli, main};
 pub use models::ModelError;
-pub use reload::{Origin, Reloads};
+pub use reload::{ConfigSource, ReloadHandle};

@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::fleet::{self, Fleet, Page, Poller, Signal, Target};
-use crate::backend::local::Measure;
-use crate::backend::remote::anthropic::Anthropic;
-use crate::backend::remote::gemini::Gemini;
-use crate::backend::remote::llamacpp::LlamaCpp;
-use crate::backend::remote::openai::OpenAi;
-use crate::backend::remote::responses::Responses;
-use crate::backend::remote::vllm::Vllm;
+use crate::backend::fleet::{self, Fleet, LoadEndpoint, LoadPoller, OverloadSignal, Target};
+use crate::backend::local::LocalModelLimits;
+use crate::backend::remote::anthropic::AnthropicBackend;
+use crate::backend::remote::gemini::GeminiBackend;
+use crate::backend::remote::llamacpp::LlamaCppBackend;
+use crate::backend::remote::openai::OpenAiBackend;
+use crate::backend::remote::responses::OpenAiResponsesBackend;
+use crate::backend::remote::vllm::VllmBackend;
 use crate::backend::remote::{Connections, SettingsError};
-use crate::backend::{Backend, Unavailable};
+use crate::backend::{Backend, UnavailableBackend};
 use crate::catalog::Model;
-use crate::config::{self, Deployment, Settings, Source};
+use crate::config::{self, Deployment, ModelSource, Settings};
 use crate::engine::{self, EngineError, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::PromptError;
-use crate::tasks::{Lag, Tasks};
+use crate::tasks::{EventLoopLag, Tasks};
 
 use super::build::BuildError;
-use super::engines::{self, Started, Watched, Weights};
-use super::fitting;
+use super::engine_limits;
+use super::engines::{self, EngineRegistry, MonitoredEngine, WeightsSpec};
 
 /// Fleets by the model that they serve.
 pub(super) type Fleets = BTreeMap<Arc<str>, Arc<Fleet>>;
@@ -54,69 +54,70 @@ pub enum ModelError {
 
 /// What serves each model.
 #[derive(Debug, Default)]
-pub(super) struct Served {
-    made: BTreeMap<Arc<str>, Made>,
+pub(super) struct ModelRegistry {
+    models: BTreeMap<Arc<str>, ModelFleet>,
     /// Those of all models, before and after this.
     connections: Connections,
     /// Where any engine says how busy it is.
-    poller: Option<Poller>,
+    poller: Option<LoadPoller>,
     /// The engines of this configuration and of those before it.
-    started: Started,
+    engines: EngineRegistry,
     /// How late this process's tasks wake, by which no target is judged.
-    lag: Lag,
+    lag: EventLoopLag,
 }
 
 /// A model's fleet, and what it was made of.
 #[derive(Debug, Clone)]
-struct Made {
-    recipe: Recipe,
+struct ModelFleet {
+    spec: FleetSpec,
     fleet: Arc<Fleet>,
-    local: Option<Loaded>,
+    local: Option<LoadedModel>,
 }
 
 /// A local model that is loaded.
 #[derive(Debug, Clone)]
-pub(super) struct Loaded {
-    pub(super) engine: Arc<Watched>,
-    pub(super) measure: Measure,
+pub(super) struct LoadedModel {
+    pub(super) engine: Arc<MonitoredEngine>,
+    pub(super) measure: LocalModelLimits,
 }
 
 /// All that a fleet is made of. One that would be made of the same is kept, with its connections and all that it knows of
 /// its targets.
 #[derive(Debug, Clone, PartialEq)]
-struct Recipe {
+struct FleetSpec {
     backend: Arc<str>,
-    source: Source,
+    source: ModelSource,
     deployments: Vec<Deployment>,
     /// Whether its clients may send again what was sent.
     sent_too: bool,
-    weights: Option<Weights>,
+    weights: Option<WeightsSpec>,
 }
 
 /// Makes every model's fleet, or keeps the one that it had before.
-pub(super) fn serve(
+pub(super) fn load_models(
     settings: &Settings,
-    before: &Served,
+    before: &ModelRegistry,
     metrics: &Arc<Metrics>,
     work: &Tasks,
-) -> Result<Served, BuildError> {
-    let (connections, poller) = (before.connections.renewed(), poller(settings, before)?);
-    let (started, lag) = (before.started.clone(), before.lag.clone());
-    let mut served = Served { made: BTreeMap::new(), connections, poller, started, lag };
+) -> Result<ModelRegistry, BuildError> {
+    let (connections, poller) = (before.connections.with_fresh_roots(), poller(settings, before)?);
+    let (started, lag) = (before.engines.clone(), before.lag.clone());
+    let mut served = ModelRegistry { models: BTreeMap::new(), connections, poller, engines: started, lag };
     for backend in &settings.backends {
         for (number, model) in backend.models.iter().enumerate() {
-            let recipe = Recipe {
+            let recipe = FleetSpec {
                 backend: backend.name.clone(),
                 source: model.source.clone(),
                 deployments: model.deployments.clone(),
                 sent_too: settings.resilience.retry.sent_too,
-                weights: Weights::of(&model.source, &settings.engine),
+                weights: WeightsSpec::of(&model.source, &settings.engine),
             };
-            let made = match before.kept(&model.name, &recipe) {
+            let made = match before.reusable(&model.name, &recipe) {
                 Some(kept) => kept.clone(),
                 None => {
-                    let shared = (&served.connections.apart(number), served.poller.as_ref());
-                    let made = make(recipe.clone(), (settings, before), model, shared, (metrics, work));
+                    let shared = (&served.connections.for_target(number), served.poller.as_ref());
+                    let made =
+                        build_model(recipe.clone(), (settings, before), model, shared, (metrics, work));
                     match made {
                         Err(error) if settings.skips_unusable && recipe.weights.is_some() => {
                             unavailable(recipe, settings, model, &error, metrics)
@@ -125,8 +126,8 @@ pub(super) fn serve(
                     }
                 }
             };
-            made.fleet.allow_for(&served.lag);
-            served.made.insert(model.name.clone(), made);
+            made.fleet.set_lag(&served.lag);
+            served.models.insert(model.name.clone(), made);
         }
     }
     Ok(served)
@@ -134,37 +135,38 @@ pub(super) fn serve(
 
 /// What stands for a local model that cannot be loaded. The log says why; callers learn no paths of ours.
 fn unavailable(
-    recipe: Recipe,
+    recipe: FleetSpec,
     settings: &Settings,
-    model: &config::Served,
+    model: &config::ModelConfig,
     error: &ModelError,
     metrics: &Arc<Metrics>,
-) -> Made {
-    let in_full = super::check::in_full(error);
+) -> ModelFleet {
+    let in_full = super::check::error_chain(error);
     tracing::error!(model = %model.name, error = in_full, "it cannot be served, and is left out until another configuration");
     let reason = match error {
         ModelError::File(GgufError::Open { .. }) => "its file cannot be opened".to_owned(),
         other => other.to_string(),
     };
-    let backend: Arc<dyn Backend> = Arc::new(Unavailable::new(reason));
-    let targets = vec![Target { name: recipe.backend.clone(), backend, reader: None }];
+    let backend: Arc<dyn Backend> = Arc::new(UnavailableBackend::new(reason));
+    let targets = vec![Target { name: recipe.backend.clone(), backend, tokenizer_id: None }];
     let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), settings.resilience, 0);
-    Made { recipe, fleet, local: None }
+    ModelFleet { spec: recipe, fleet, local: None }
 }
 
 /// What listens to engines that publish their load, where any does.
-fn poller(settings: &Settings, before: &Served) -> Result<Option<Poller>, BuildError> {
+fn poller(settings: &Settings, before: &ModelRegistry) -> Result<Option<LoadPoller>, BuildError> {
     let models = settings.backends.iter().flat_map(|backend| &backend.models);
-    let publishes = |model: &&config::Served| model.deployments.iter().any(|it| it.metrics_url.is_some());
+    let publishes =
+        |model: &&config::ModelConfig| model.deployments.iter().any(|it| it.metrics_url.is_some());
     let Some(model) = models.into_iter().find(publishes) else { return Ok(None) };
-    let made = before.poller.clone().map_or_else(Poller::new, Ok);
+    let made = before.poller.clone().map_or_else(LoadPoller::new, Ok);
     made.map(Some).map_err(|error| BuildError::Model(model.name.clone(), ModelError::Poll(error)))
 }
 
-impl Served {
+impl ModelRegistry {
     /// All fleets, by the model that they serve.
     pub(super) fn fleets(&self) -> Fleets {
-        self.made.iter().map(|(name, made)| (name.clone(), made.fleet.clone())).collect()
+        self.models.iter().map(|(name, made)| (name.clone(), made.fleet.clone())).collect()
     }
 
     /// Measures how late this process's tasks wake, until shutdown: for these fleets and for all that come after them.
@@ -174,24 +176,24 @@ impl Served {
     }
 
     /// The engines among them.
-    pub(super) fn engines(&self) -> impl Iterator<Item = &Watched> {
-        self.made.values().filter_map(|made| Some(&*made.local.as_ref()?.engine))
+    pub(super) fn engines(&self) -> impl Iterator<Item = &MonitoredEngine> {
+        self.models.values().filter_map(|made| Some(&*made.local.as_ref()?.engine))
     }
 
     /// The engine of a model, where it has one.
     #[cfg(test)]
-    pub(super) fn engine_of(&self, model: &str) -> Option<Arc<Watched>> {
-        Some(self.made.get(model)?.local.as_ref()?.engine.clone())
+    pub(super) fn engine_of(&self, model: &str) -> Option<Arc<MonitoredEngine>> {
+        Some(self.models.get(model)?.local.as_ref()?.engine.clone())
     }
 
     /// Lowers what the catalogue says of local models to what their engines have, so that no plan offers what would be refused.
-    pub(super) fn fit(&self, settings: &mut Settings) {
+    pub(super) fn apply_engine_limits(&self, settings: &mut Settings) {
         for served in settings.backends.iter().flat_map(|backend| &backend.models) {
             let measure =
-                self.made.get(&served.name).and_then(|made| made.local.as_ref()).map(|local| local.measure);
+                self.models.get(&served.name).and_then(|made| made.local.as_ref()).map(|local| local.measure);
             let model = settings.catalog.models.get_mut(&served.name);
             if let Some((model, measure)) = model.zip(measure) {
-                fitting::fit(Arc::make_mut(model), served.context, measure);
+                engine_limits::apply_engine_limits(Arc::make_mut(model), served.context, measure);
             }
         }
     }
@@ -203,30 +205,30 @@ impl Served {
     }
 
     /// They serve from now on: their series begin, and those that were kept are treated as is said now.
-    pub(super) fn begin(&self, resilience: fleet::Settings) {
-        for made in self.made.values() {
-            made.fleet.begin();
-            made.fleet.treat(resilience);
+    pub(super) fn activate(&self, resilience: fleet::Settings) {
+        for made in self.models.values() {
+            made.fleet.zero_metrics();
+            made.fleet.reconfigure(resilience);
         }
     }
 
     /// Stops every engine, those of the configurations before this too.
     pub(super) fn stop_engines(&self) {
-        self.started.stop();
+        self.engines.stop();
     }
 
     /// Takes away the series of fleets that serve no longer.
-    pub(super) fn hide_others(&self, after: &Served) {
-        for (name, made) in &self.made {
-            let is_kept = after.made.get(name).is_some_and(|next| Arc::ptr_eq(&next.fleet, &made.fleet));
+    pub(super) fn remove_stale_series(&self, after: &ModelRegistry) {
+        for (name, made) in &self.models {
+            let is_kept = after.models.get(name).is_some_and(|next| Arc::ptr_eq(&next.fleet, &made.fleet));
             if !is_kept {
-                made.fleet.hide();
+                made.fleet.remove_gauges();
             }
         }
     }
 
-    fn kept(&self, model: &str, recipe: &Recipe) -> Option<&Made> {
-        let made = self.made.get(model).filter(|made| made.recipe == *recipe)?;
+    fn reusable(&self, model: &str, recipe: &FleetSpec) -> Option<&ModelFleet> {
+        let made = self.models.get(model).filter(|made| made.spec == *recipe)?;
         if made.fleet.unavailable().is_some() {
             // What was in its way may be gone.
             return None;
@@ -235,22 +237,22 @@ impl Served {
     }
 
     /// The engine that has a model's weights loaded already.
-    fn loaded(&self, model: &str, weights: Option<&Weights>) -> Option<Loaded> {
-        self.made.get(model)?.local.clone().filter(|local| local.engine.runs(weights))
+    fn loaded_model(&self, model: &str, weights: Option<&WeightsSpec>) -> Option<LoadedModel> {
+        self.models.get(model)?.local.clone().filter(|local| local.engine.is_running(weights))
     }
 }
 
 /// The targets of a model: its deployments, or the engine in this process, which says itself when it is full.
-fn make(
-    recipe: Recipe,
-    (settings, before): (&Settings, &Served),
-    model: &config::Served,
-    (connections, poller): (&Connections, Option<&Poller>),
+fn build_model(
+    recipe: FleetSpec,
+    (settings, before): (&Settings, &ModelRegistry),
+    model: &config::ModelConfig,
+    (connections, poller): (&Connections, Option<&LoadPoller>),
     (metrics, work): (&Arc<Metrics>, &Tasks),
-) -> Result<Made, ModelError> {
-    let mut local = before.loaded(&model.name, recipe.weights.as_ref());
-    let mut made = |source: &Source, place: usize| {
-        one(&settings.engine, &model.name, source, &mut local, &connections.apart(place))
+) -> Result<ModelFleet, ModelError> {
+    let mut local = before.loaded_model(&model.name, recipe.weights.as_ref());
+    let mut made = |source: &ModelSource, place: usize| {
+        build_backend(&settings.engine, &model.name, source, &mut local, &connections.for_target(place))
     };
     let mut resilience = settings.resilience;
     if let Some(concurrency) = &mut resilience.concurrency {
@@ -258,50 +260,54 @@ fn make(
     }
     let mut targets = Vec::new();
     for (place, deployment) in model.deployments.iter().enumerate() {
-        let backend = made(&reached(model, deployment, &resilience), place)?;
-        let reader = model.reader(deployment);
-        targets.push(Target { name: deployment.name.clone(), backend, reader });
+        let backend = made(&deployment_source(model, deployment, &resilience), place)?;
+        let reader = model.tokenizer_key(deployment);
+        targets.push(Target { name: deployment.name.clone(), backend, tokenizer_id: reader });
     }
     if targets.is_empty() {
         let (name, backend) = (recipe.backend.clone(), made(&model.source, 0)?);
         // It has the tokenizer itself.
-        targets.push(Target { name, backend, reader: None });
+        targets.push(Target { name, backend, tokenizer_id: None });
         resilience.concurrency = None;
     }
     if let Some(local) = &local {
-        before.started.note(&local.engine);
+        before.engines.register(&local.engine);
     }
     let mut seed = [0; 8];
     getrandom::fill(&mut seed).map_err(ModelError::Randomness)?;
     let seed = u64::from_le_bytes(seed);
     let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, seed);
     if let Some(poller) = poller {
-        watch(poller, work, &fleet, model);
+        poll_load(poller, work, &fleet, model);
     }
-    Ok(Made { recipe, fleet, local })
+    Ok(ModelFleet { spec: recipe, fleet, local })
 }
 
 /// What lowers the limits of a model's targets. Where one of them is a provider's, waits say nothing of any.
-fn signal(deployments: &[Deployment]) -> Signal {
-    let only_refusals = deployments.iter().any(|deployment| deployment.signal == Signal::Refusals);
-    if only_refusals { Signal::Refusals } else { Signal::Waits }
+fn signal(deployments: &[Deployment]) -> OverloadSignal {
+    let only_refusals = deployments.iter().any(|deployment| deployment.signal == OverloadSignal::Refusals);
+    if only_refusals { OverloadSignal::Refusals } else { OverloadSignal::Waits }
 }
 
 /// Where a model's answers come from at one of its deployments.
-fn reached(model: &config::Served, deployment: &Deployment, resilience: &fleet::Settings) -> Source {
+fn deployment_source(
+    model: &config::ModelConfig,
+    deployment: &Deployment,
+    resilience: &fleet::Settings,
+) -> ModelSource {
     let mut deployment = deployment.clone();
     deployment.client.sent_too = resilience.retry.sent_too;
-    model.source.reached(&deployment)
+    model.source.at_deployment(&deployment)
 }
 
 /// Listens to engines that publish their load.
-fn watch(poller: &Poller, work: &Tasks, fleet: &Arc<Fleet>, model: &config::Served) {
+fn poll_load(poller: &LoadPoller, work: &Tasks, fleet: &Arc<Fleet>, model: &config::ModelConfig) {
     for (place, deployment) in model.deployments.iter().enumerate() {
         let Some(url) = deployment.metrics_url.clone() else { continue };
         // A page somewhere else gets no key.
         let is_there = host(&url).is_some() && host(&url) == host(&deployment.client.base_url);
         let api_key = deployment.client.api_key.clone().filter(|_| is_there);
-        let page = Page { url, api_key };
+        let page = LoadEndpoint { url, api_key };
         poller.poll(work, fleet, place, page);
     }
 }
@@ -312,43 +318,45 @@ fn host(url: &str) -> Option<String> {
 }
 
 /// The backend of one model alone, at its first deployment; and the model, as far as its engine has what is said of it.
-pub(super) fn only(
+pub(super) fn single_backend(
     engine: &engine::Settings,
-    served: &config::Served,
+    served: &config::ModelConfig,
     model: &Arc<Model>,
 ) -> Result<(Arc<dyn Backend>, Arc<Model>), ModelError> {
     let source = match served.deployments.first() {
-        Some(deployment) => served.source.reached(deployment),
+        Some(deployment) => served.source.at_deployment(deployment),
         None => served.source.clone(),
     };
     let (mut local, mut model) = (None, model.clone());
-    let backend = one(engine, &served.name, &source, &mut local, &Connections::default())?;
+    let backend = build_backend(engine, &served.name, &source, &mut local, &Connections::default())?;
     if let Some(local) = local {
-        fitting::fit(Arc::make_mut(&mut model), served.context, local.measure);
+        engine_limits::apply_engine_limits(Arc::make_mut(&mut model), served.context, local.measure);
     }
     Ok((backend, model))
 }
 
 /// A local model runs in the engine that is given; where none is, in a new one, which is given back.
-fn one(
+fn build_backend(
     settings: &engine::Settings,
     name: &Arc<str>,
-    source: &Source,
-    loaded: &mut Option<Loaded>,
+    source: &ModelSource,
+    loaded: &mut Option<LoadedModel>,
     connections: &Connections,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     Ok(match source {
-        Source::OpenAi(upstream) => Arc::new(OpenAi::new(connections, upstream.clone())?),
-        Source::Vllm(upstream) => Arc::new(Vllm::new(connections, upstream.clone())?),
-        Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(connections, upstream.clone())?),
-        Source::Anthropic(upstream) => Arc::new(Anthropic::new(connections, upstream.clone())?),
-        Source::Gemini(upstream) => Arc::new(Gemini::new(connections, upstream.clone())?),
-        Source::Responses(upstream) => Arc::new(Responses::new(connections, upstream.clone())?),
-        Source::Embedded(manner) => {
-            Arc::new(engines::local(Weights::embedded(settings), name, manner, loaded)?)
+        ModelSource::OpenAi(upstream) => Arc::new(OpenAiBackend::new(connections, upstream.clone())?),
+        ModelSource::Vllm(upstream) => Arc::new(VllmBackend::new(connections, upstream.clone())?),
+        ModelSource::LlamaCpp(upstream) => Arc::new(LlamaCppBackend::new(connections, upstream.clone())?),
+        ModelSource::Anthropic(upstream) => Arc::new(AnthropicBackend::new(connections, upstream.clone())?),
+        ModelSource::Gemini(upstream) => Arc::new(GeminiBackend::new(connections, upstream.clone())?),
+        ModelSource::Responses(upstream) => {
+            Arc::new(OpenAiResponsesBackend::new(connections, upstream.clone())?)
         }
-        Source::File(path, manner) => {
-            Arc::new(engines::local(Weights::in_file(path, settings), name, manner, loaded)?)
+        ModelSource::Embedded(manner) => {
+            Arc::new(engines::load_local(WeightsSpec::embedded(settings), name, manner, loaded)?)
+        }
+        ModelSource::File(path, manner) => {
+            Arc::new(engines::load_local(WeightsSpec::in_file(path, settings), name, manner, loaded)?)
         }
     })
 }
@@ -364,7 +372,9 @@ mod tests {
         let ledger = |name: &str| (name == "STINT_LEDGER").then(|| ":memory:".to_owned());
         let settings = config::load(Some(file.path()), &ledger).unwrap();
         let model = &settings.backends[0].models[0];
-        let Source::OpenAi(upstream) = reached(model, &model.deployments[0], &settings.resilience) else {
+        let ModelSource::OpenAi(upstream) =
+            deployment_source(model, &model.deployments[0], &settings.resilience)
+        else {
             panic!("{model:?}")
         };
         assert_eq!(upstream.client.sent_too, sent_too);

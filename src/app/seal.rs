@@ -6,11 +6,11 @@ use crate::ledger::Ledger;
 use crate::tasks::Tasks;
 
 /// How often it is seen whether a new day has begun.
-const LOOK: Duration = Duration::from_secs(600);
+const CHECK_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Seals the books at the start where a day was missed, and then once a day. A day begins for nobody's request: it
 /// runs beside them, and what fails is tried again.
-pub(super) fn daily(work: &Tasks, ledger: &Ledger) {
+pub(super) fn seal_daily(work: &Tasks, ledger: &Ledger) {
     let (ledger, stopping) = (ledger.clone(), work.stopping());
     work.spawn(async move {
         tokio::pin!(stopping);
@@ -29,7 +29,7 @@ pub(super) fn daily(work: &Tasks, ledger: &Ledger) {
             }
             tokio::select! {
                 () = &mut stopping => return,
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
         }
     });

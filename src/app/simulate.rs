@@ -7,16 +7,17 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::config::{self, Mistakes};
+use crate::config::{self, ConfigErrors};
 use crate::simulate::{
-    Options as How, Policy, Report, Scenario, ScenarioError, Trace, TraceError, plots, simulate,
+    RequestTrace, Scenario, ScenarioError, SimulationConfig as How, SimulationPolicy, SimulationReport,
+    TraceError, plots, simulate,
 };
 
-use super::command::{fail, say};
+use super::command::{fail, print_line};
 
 /// What to simulate.
 #[derive(Debug, Args)]
-pub(super) struct Options {
+pub(super) struct SimulateOptions {
     /// The scenario; without one, the world that ships with the binary.
     scenario: Option<PathBuf>,
     /// What all luck follows from, in place of the scenario's.
@@ -27,7 +28,7 @@ pub(super) struct Options {
     requests: Option<u64>,
     /// Who takes part, with commas between; everybody without.
     #[arg(long, value_delimiter = ',')]
-    policies: Vec<Policy>,
+    policies: Vec<SimulationPolicy>,
     /// A decision log, whose requests come again in place of the scenario's; with the configuration that served them.
     #[arg(long, value_name = "LOG")]
     trace: Option<PathBuf>,
@@ -49,40 +50,40 @@ enum SimulateError {
     #[error("the record cannot be followed")]
     Trace(#[from] TraceError),
     #[error(transparent)]
-    Configuration(#[from] Mistakes),
+    Configuration(#[from] ConfigErrors),
     #[error("the report cannot be written as JSON")]
     Json(#[from] serde_json::Error),
 }
 
-pub(super) fn run(config: Option<&Path>, options: &Options) -> ExitCode {
+pub(super) fn run(config: Option<&Path>, options: &SimulateOptions) -> ExitCode {
     let began = Instant::now();
     match report(config, options) {
         Ok(report) => {
             let took = began.elapsed().as_secs_f64();
-            say(&report.table());
-            say(&format!("\n{took:.1} s for {} worlds", report.policies.len()));
+            print_line(&report.table());
+            print_line(&format!("\n{took:.1} s for {} worlds", report.policies.len()));
             ExitCode::SUCCESS
         }
         Err(error) => fail(&error),
     }
 }
 
-fn report(config: Option<&Path>, options: &Options) -> Result<Report, SimulateError> {
+fn report(config: Option<&Path>, options: &SimulateOptions) -> Result<SimulationReport, SimulateError> {
     let mut scenario = match &options.scenario {
-        None => Scenario::usual()?,
+        None => Scenario::built_in()?,
         Some(path) => Scenario::parse(&text(path)?)?,
     };
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.requests = options.requests.unwrap_or(scenario.requests);
-    let how = How { policies: options.policies.clone(), audited: options.audit };
+    let how = How { policies: options.policies.clone(), audit: options.audit };
     let trace = match &options.trace {
         None => None,
-        Some(path) => Some(Trace::parse(&text(path)?)?),
+        Some(path) => Some(RequestTrace::parse(&text(path)?)?),
     };
     let report = match config {
         None => simulate(scenario, None, trace, &how)?,
         Some(file) => {
-            let settings = config::load_locally(Some(file), &config::environment)?;
+            let settings = config::load_offline(Some(file), &config::environment)?;
             simulate(scenario, Some((&settings.catalog, &settings.terms)), trace, &how)?
         }
     };
@@ -96,7 +97,7 @@ fn text(path: &Path) -> Result<String, SimulateError> {
     fs::read_to_string(path).map_err(|cause| SimulateError::File(path.to_owned(), cause))
 }
 
-fn write(folder: &Path, report: &Report) -> Result<(), SimulateError> {
+fn write(folder: &Path, report: &SimulationReport) -> Result<(), SimulateError> {
     let failed = |path: PathBuf| move |cause| SimulateError::File(path, cause);
     fs::create_dir_all(folder).map_err(failed(folder.to_owned()))?;
     let json = folder.join("report.json");

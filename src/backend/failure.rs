@@ -24,7 +24,7 @@ impl Fault {
         [Fault::Caller, Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout];
 
     /// The word in logs and metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Fault::Caller => "caller",
             Fault::Backend => "backend",
@@ -48,7 +48,7 @@ pub enum Retry {
 
 /// What a request asks for that a model cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum UnsupportedFeature {
     /// The service itself.
     Service,
     /// To read what it is to read.
@@ -70,7 +70,7 @@ pub enum Lack {
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
 /// [told](Failure::told).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}", Reason(reason.as_deref()))]
+#[error("{message}{}", ReasonSuffix(reason.as_deref()))]
 pub struct Failure {
     /// Whose fault it was.
     pub fault: Fault,
@@ -78,7 +78,7 @@ pub struct Failure {
     pub message: String,
     /// What the upstream or the model's template said of it. That may quote the prompt, so it is for the caller
     /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
-    pub told: Option<String>,
+    pub upstream_message: Option<String>,
     /// What the upstream said of it, so far as no prompt can be in it: one short line, for the log alone.
     pub reason: Option<String>,
     /// True where nothing reached a model: nothing can have been billed.
@@ -90,7 +90,7 @@ pub struct Failure {
     /// The code of the error that the caller is to see, where it is the caller's fault.
     pub code: Option<&'static str>,
     /// What was asked for that the model cannot do, where that is why.
-    pub lack: Option<Lack>,
+    pub unsupported: Option<UnsupportedFeature>,
 }
 
 /// The code of what a model cannot do.
@@ -108,20 +108,20 @@ impl Failure {
         Failure {
             fault,
             message,
-            told: None,
+            upstream_message: None,
             reason: None,
             unsent: false,
             retry,
             retry_after: None,
             code: None,
-            lack: None,
+            unsupported: None,
         }
     }
 
     /// A call that a model cannot serve, and that never reached it.
-    pub fn incapable(lack: Lack, message: impl Into<String>) -> Failure {
+    pub fn incapable(lack: UnsupportedFeature, message: impl Into<String>) -> Failure {
         let failure = Failure::new(Fault::Caller, message).unsent().code(INCAPABLE);
-        Failure { lack: Some(lack), ..failure }
+        Failure { unsupported: Some(lack), ..failure }
     }
 
     /// The same, for a call that never reached a model.
@@ -132,14 +132,14 @@ impl Failure {
 
     /// The same, where trying the same target again cannot help.
     #[must_use]
-    pub fn elsewhere(self) -> Failure {
+    pub fn retry_elsewhere(self) -> Failure {
         Failure { retry: self.retry.min(Retry::Elsewhere), ..self }
     }
 
     /// The same, where what this target refuses another may take: a request that is refused for no reason with a name of its
     /// own.
     #[must_use]
-    pub fn elsewhere_too(self) -> Failure {
+    pub fn allow_retry_elsewhere(self) -> Failure {
         let is_open = self.fault == Fault::Caller && self.code.is_none();
         Failure { retry: if is_open { Retry::Elsewhere } else { self.retry }, ..self }
     }
@@ -152,27 +152,27 @@ impl Failure {
 
     /// The same, with what was told of it in somebody else's words.
     #[must_use]
-    pub fn told(self, words: impl Into<String>) -> Failure {
-        Failure { told: Some(words.into()), ..self }
+    pub fn with_upstream_message(self, words: impl Into<String>) -> Failure {
+        Failure { upstream_message: Some(words.into()), ..self }
     }
 
     /// The same, with what the upstream said of it that may stand in a log.
     #[must_use]
-    pub fn because(self, reason: Option<String>) -> Failure {
+    pub fn with_reason(self, reason: Option<String>) -> Failure {
         Failure { reason, ..self }
     }
 
     /// What the caller may read: where it is the caller's fault, what was told of it, else our own words.
     pub fn for_caller(&self) -> &str {
-        let told = self.told.as_deref().filter(|_| self.fault == Fault::Caller);
+        let told = self.upstream_message.as_deref().filter(|_| self.fault == Fault::Caller);
         told.unwrap_or(&self.message)
     }
 }
 
 /// A reason behind a message.
-struct Reason<'a>(Option<&'a str>);
+struct ReasonSuffix<'a>(Option<&'a str>);
 
-impl fmt::Display for Reason<'_> {
+impl fmt::Display for ReasonSuffix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
@@ -180,7 +180,17 @@ impl fmt::Display for Reason<'_> {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { fault, message, told: _, reason, unsent, retry, retry_after, code, lack } = self;
+        let Failure {
+            fault,
+            message,
+            upstream_message: _,
+            reason,
+            unsent,
+            retry,
+            retry_after,
+            code,
+            unsupported: lack,
+        } = self;
         f.debug_struct("Failure")
             .field("fault", fault)
             .field("message", message)
@@ -199,7 +209,8 @@ mod tests {
     use super::*;
 
     fn check(fault: Fault, for_caller: &str) {
-        let failure = Failure::new(fault, "the upstream answered 400").told("no such word: canary");
+        let failure =
+            Failure::new(fault, "the upstream answered 400").with_upstream_message("no such word: canary");
         assert_eq!(failure.for_caller(), for_caller);
         assert!(!format!("{failure} {failure:?} {failure:#?}").contains("canary"));
     }
@@ -215,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_reason_is_for_the_log_and_not_for_the_caller() {
-        let failure =
-            Failure::new(Fault::Backend, "the upstream answered 404").because(Some("no such model".into()));
+        let failure = Failure::new(Fault::Backend, "the upstream answered 404")
+            .with_reason(Some("no such model".into()));
         assert_eq!(failure.to_string(), "the upstream answered 404: no such model");
         assert_eq!(failure.for_caller(), "the upstream answered 404");
     }

@@ -3,17 +3,17 @@
 //! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
-mod calling;
-mod conduct;
+mod behavior;
 mod failure;
 pub mod fleet;
 pub mod local;
-mod pace;
+mod output_stats;
 mod prefill;
 pub mod remote;
 pub mod scripted;
+mod speed;
+mod tool_calls;
 mod unavailable;
-mod writing;
 
 use std::fmt;
 use std::pin::Pin;
@@ -23,14 +23,14 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::catalog::{Class, Conditions};
-use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
+use crate::catalog::{EnforcementClass, ModelConditions};
+use crate::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use conduct::{Conduct, Observation, Observed, Turns};
-pub use failure::{Failure, Fault, Lack, Retry};
-pub use unavailable::Unavailable;
-pub use writing::{Writing, characters};
+pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
+pub use failure::{Failure, Fault, Retry, UnsupportedFeature};
+pub use output_stats::{OutputStats, weighted_characters};
+pub use unavailable::UnavailableBackend;
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
@@ -39,11 +39,11 @@ pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Starts a generation. Resolves when it was accepted, which may be before the first piece; a call that
     /// was never sent says so in its failure.
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>>;
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>>;
 
     /// Makes vectors of texts.
-    fn embed(&self, _: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
-        let failure = Failure::incapable(Lack::Service, "this model makes no embeddings");
+    fn embed(&self, _: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
+        let failure = Failure::incapable(UnsupportedFeature::Service, "this model makes no embeddings");
         Box::pin(async move { Err(failure) })
     }
 
@@ -63,7 +63,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// How fast it is now, as measured by itself.
-    fn conditions(&self) -> Conditions;
+    fn conditions(&self) -> ModelConditions;
 
     /// Why it is not there at all, where that is so until another configuration.
     fn unavailable(&self) -> Option<&str> {
@@ -71,23 +71,23 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// A prompt that has at most so many tokens had so many, as its upstream said.
-    fn was_read(&self, told: Tokens, most: Tokens) {
+    fn record_prompt_tokens(&self, told: Tokens, most: Tokens) {
         let _ = (told, most);
     }
 
     /// How it writes, as its finished answers told.
-    fn writing(&self) -> Writing {
-        Writing::default()
+    fn output_stats(&self) -> OutputStats {
+        OutputStats::default()
     }
 
     /// Who can verify what it signs; nothing where it signs nothing.
-    fn origin(&self) -> Option<Origin> {
+    fn origin(&self) -> Option<SigningDomain> {
         None
     }
 
     /// What is known of how it takes what it is told.
-    fn conduct(&self) -> Conduct {
-        Conduct::default()
+    fn behavior(&self) -> TargetBehavior {
+        TargetBehavior::default()
     }
 
     /// The context that its server was given, once that has said it.
@@ -96,29 +96,29 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// Told what a call has shown of that.
-    fn observe(&self, _: Observation) {}
+    fn observe(&self, _: BehaviorObservation) {}
 
     /// How often since this was last asked a question was sent once more, because the connection was gone before anybody
     /// could have read it.
-    fn resent(&self) -> u64 {
+    fn take_resent(&self) -> u64 {
         0
     }
 
     /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
-    fn rate_limits_spent(&self) -> u64 {
+    fn take_exhausted_rate_limits(&self) -> u64 {
         0
     }
 }
 
 /// One call of a backend.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct BackendCall {
     /// What is asked.
     pub request: Arc<Request>,
     /// How its thinking is held.
-    pub class: Class,
+    pub class: EnforcementClass,
     /// Which part of it.
-    pub part: Part,
+    pub part: GenerationPart,
     /// Fixes the draw, for this choice.
     pub seed: u64,
     /// True where it may think unseen, where its upstream hides thoughts.
@@ -132,49 +132,51 @@ pub struct Call {
     pub effort_least: Option<String>,
 }
 
-impl Call {
+impl BackendCall {
     /// The same call of a model that does not think: one answer, as its server makes it.
     #[must_use]
-    pub fn unthought(self) -> Call {
+    pub fn unthought(self) -> BackendCall {
         let part = match &self.part {
             // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
-            Part::Thought { thinking, solution } | Part::Whole { thinking, solution } => {
-                Part::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
+            GenerationPart::Thought { thinking, solution } | GenerationPart::Whole { thinking, solution } => {
+                GenerationPart::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
             }
-            Part::Solution { solution, .. } => Part::Whole { thinking: Tokens::ZERO, solution: *solution },
-            Part::Total { .. } => self.part.clone(),
+            GenerationPart::Solution { solution, .. } => {
+                GenerationPart::Whole { thinking: Tokens::ZERO, solution: *solution }
+            }
+            GenerationPart::Total { .. } => self.part.clone(),
         };
-        Call { part, ..self }
+        BackendCall { part, ..self }
     }
 
     /// A call that is not made: its prompt is to be counted.
-    pub fn for_counting(request: &Arc<Request>) -> Call {
-        let part = Part::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
+    pub fn for_counting(request: &Arc<Request>) -> BackendCall {
+        let part = GenerationPart::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
         let (seed, hidden, tells_limit) = (0, false, true);
-        let (request, class, effort, effort_least) = (request.clone(), Class::Native, None, None);
-        Call { request, class, part, seed, hidden, tells_limit, effort, effort_least }
+        let (request, class, effort, effort_least) = (request.clone(), EnforcementClass::Native, None, None);
+        BackendCall { request, class, part, seed, hidden, tells_limit, effort, effort_least }
     }
 
     /// True where its limit is the thought's alone, which is always sent.
-    pub fn holds_thought(&self) -> bool {
-        self.class == Class::Continue && matches!(self.part, Part::Thought { .. })
+    pub fn limits_thought_alone(&self) -> bool {
+        self.class == EnforcementClass::Continue && matches!(self.part, GenerationPart::Thought { .. })
     }
 
     /// The limit on an answer, where an upstream that needs none is sent one.
-    pub fn told(&self, limit: Tokens) -> Option<Tokens> {
+    pub fn stated_limit(&self, limit: Tokens) -> Option<Tokens> {
         self.tells_limit.then_some(limit)
     }
 
     /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
     /// too.
-    pub fn thinks_unseen(&self) -> bool {
-        self.hidden && self.class == Class::Effort
+    pub fn hides_thinking(&self) -> bool {
+        self.hidden && self.class == EnforcementClass::Effort
     }
 }
 
 /// Vectors, as the upstream wrote them: one for each text, in order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
+pub struct EmbeddingResult {
     /// The list's items, each with `embedding` and `index`.
     pub data: Vec<Value>,
     /// Everything read, where the upstream says it.
@@ -183,7 +185,7 @@ pub struct Embedded {
 
 /// Which part of a generation to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum GenerationPart {
     /// Thought and answer in one go; the backend holds both budgets and closes the thought itself (classes
     /// `inline` and `native`).
     Whole {
@@ -220,20 +222,22 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl GenerationPart {
     /// The most that it may write, tags and hand-off aside.
-    pub fn most(&self) -> Tokens {
+    pub fn tokens_max(&self) -> Tokens {
         match self {
-            Part::Whole { thinking, solution } => Class::native_most(*thinking) + *solution,
-            Part::Thought { thinking, solution } => *thinking + *solution,
-            Part::Solution { solution, .. } => *solution,
-            Part::Total { tokens, .. } => *tokens,
+            GenerationPart::Whole { thinking, solution } => {
+                EnforcementClass::native_max(*thinking) + *solution
+            }
+            GenerationPart::Thought { thinking, solution } => *thinking + *solution,
+            GenerationPart::Solution { solution, .. } => *solution,
+            GenerationPart::Total { tokens, .. } => *tokens,
         }
     }
 
     /// The whole answer after a thought.
-    pub fn resumed(thought: Thought, solution: Tokens) -> Part {
-        Part::Solution { thought, answer: String::new(), solution }
+    pub fn after_thought(thought: Thought, solution: Tokens) -> GenerationPart {
+        GenerationPart::Solution { thought, answer: String::new(), solution }
     }
 }
 
@@ -269,7 +273,7 @@ pub enum Piece {
         /// How many tokens it is.
         tokens: Tokens,
         /// What the tag says.
-        edge: Edge,
+        edge: TagEdge,
     },
     /// The hand-off that the backend put in; never shown.
     HandOff {
@@ -277,7 +281,7 @@ pub enum Piece {
         tokens: Tokens,
     },
     /// A part of the thought that its provider wants back as it is.
-    Signed(Signed),
+    Signed(SignedThought),
     /// More of the answer.
     Answer {
         /// What it says, with the blank that stands before it: whoever shows it drops that.
@@ -294,14 +298,14 @@ pub enum Piece {
     /// All that this part has shown as its thought was its answer: no thought was in the text.
     Unthought,
     /// The upstream's own count; the last one wins.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// The end of this part.
-    End(Ending),
+    End(GenerationEnd),
 }
 
 /// Which side of a thought a tag is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edge {
+pub enum TagEdge {
     /// The thought begins.
     Start,
     /// The thought is closed.
@@ -310,7 +314,7 @@ pub enum Edge {
 
 /// Why a part ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum GenerationEnd {
     /// The model ended its text; `tokens` counts the end-of-text token where it was generated.
     Stop {
         /// 1 where the end-of-text token is counted, else 0.
@@ -326,7 +330,7 @@ pub enum Ending {
 
 /// An upstream's own count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Everything read; 0 where that is not told.
     pub prompt: Tokens,
     /// How much of it the provider's cache had.

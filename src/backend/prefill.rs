@@ -31,7 +31,7 @@ const BEYOND_MARGIN: f64 = 256.0;
 /// What the first token of one target takes. Pure.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prefill {
-    samples: VecDeque<Sample>,
+    samples: VecDeque<PrefillSample>,
     constant: f64,
     per_token: f64,
     knows_slope: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Prefill {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct PrefillSample {
     tokens: f64,
     seconds: f64,
 }
@@ -52,7 +52,7 @@ impl Prefill {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample { tokens: tokens.as_f64(), seconds });
+        self.samples.push_back(PrefillSample { tokens: tokens.as_f64(), seconds });
     }
 
     /// Forgets all samples. The line stays until the next fit.
@@ -70,7 +70,7 @@ impl Prefill {
         if let Some(slope) = self.slope() {
             (self.per_token, self.knows_slope) = (slope.max(0.0), true);
         }
-        let mut samples: Vec<Sample> = self.samples.iter().copied().collect();
+        let mut samples: Vec<PrefillSample> = self.samples.iter().copied().collect();
         samples.sort_by(|one, other| one.tokens.total_cmp(&other.tokens));
         let Some(usual) = samples.get(samples.len() / 2) else { return };
         (self.usual, self.longest) = (usual.tokens, samples.last().map(|last| last.tokens));
@@ -125,7 +125,7 @@ pub(crate) fn median(mut numbers: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Dice;
+    use crate::units::SeededRng;
 
     const LENGTHS: [u64; 7] = [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000];
 
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn noise_and_a_fifth_of_wild_samples_do_not_move_it() {
-        let mut dice = Dice::new(7);
+        let mut dice = SeededRng::new(7);
         let wild = |tokens: f64| {
-            let noise = 0.8 + 0.4 * dice.share();
+            let noise = 0.8 + 0.4 * dice.next_f64();
             let factor = if dice.below(5) == 0 { 20.0 } else { noise };
             (0.2 + 0.000_1 * tokens) * factor
         };

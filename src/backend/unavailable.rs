@@ -5,38 +5,38 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 
-use crate::catalog::Conditions;
+use crate::catalog::ModelConditions;
 use crate::chat::Request;
 use crate::prompt;
 use crate::units::Tokens;
 
-use super::{Backend, Call, Failure, Fault, Generation};
+use super::{Backend, BackendCall, Failure, Fault, Generation};
 
 /// Nobody to ask.
 #[derive(Debug)]
-pub struct Unavailable {
+pub struct UnavailableBackend {
     reason: Arc<str>,
 }
 
-impl Unavailable {
+impl UnavailableBackend {
     /// For this reason.
-    pub fn new(reason: impl Into<Arc<str>>) -> Unavailable {
-        Unavailable { reason: reason.into() }
+    pub fn new(reason: impl Into<Arc<str>>) -> UnavailableBackend {
+        UnavailableBackend { reason: reason.into() }
     }
 }
 
-impl Backend for Unavailable {
-    fn generate(&self, _: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        let failure = Failure::new(Fault::Backend, &*self.reason).unsent().elsewhere();
+impl Backend for UnavailableBackend {
+    fn generate(&self, _: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        let failure = Failure::new(Fault::Backend, &*self.reason).unsent().retry_elsewhere();
         ready(Err(failure)).boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request)
     }
 
-    fn conditions(&self) -> Conditions {
-        Conditions { healthy: false, ..Conditions::default() }
+    fn conditions(&self) -> ModelConditions {
+        ModelConditions { healthy: false, ..ModelConditions::default() }
     }
 
     fn unavailable(&self) -> Option<&str> {

@@ -8,7 +8,7 @@ use crate::units::{Limit, Money, Timestamp, Tokens};
 
 /// What is left under one limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left<T> {
+pub struct RemainingQuota<T> {
     /// Which limit it is.
     pub limit: Limit,
     /// How much is left of it.
@@ -19,20 +19,20 @@ pub struct Left<T> {
 
 /// The least that some limits leave. Absent is unlimited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Purse {
+pub struct TightestLimits {
     /// Money.
-    pub money: Option<Left<Money>>,
+    pub money: Option<RemainingQuota<Money>>,
     /// Thinking tokens, of all choices together.
-    pub thinking: Option<Left<Tokens>>,
+    pub thinking: Option<RemainingQuota<Tokens>>,
 }
 
 /// The least of what request, key and the accounts above it leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowance {
     /// Whichever model serves it.
-    pub purse: Purse,
+    pub overall: TightestLimits,
     /// What limits on single models leave to each.
-    pub models: BTreeMap<Arc<str>, Purse>,
+    pub models: BTreeMap<Arc<str>, TightestLimits>,
     /// Time until the whole answer must be there.
     pub deadline: Option<Duration>,
 }
@@ -40,7 +40,7 @@ pub struct Allowance {
 impl Allowance {
     /// True where a model that has no price cannot be afforded.
     pub fn limits_money(&self, model: &str) -> bool {
-        let purses = [Some(&self.purse), self.models.get(model)];
+        let purses = [Some(&self.overall), self.models.get(model)];
         purses.into_iter().flatten().any(|purse| purse.money.is_some())
     }
 }

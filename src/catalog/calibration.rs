@@ -112,7 +112,7 @@ impl From<Features> for BTreeMap<Feature, f64> {
 /// What a model was fitted on. What lies outside it is unlikely to succeed, however easy it looks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Domain {
+pub struct TrainingDomain {
     /// The classes of work; all where empty.
     #[serde(default)]
     pub tasks: BTreeSet<TaskClass>,
@@ -141,7 +141,7 @@ pub struct ModelCalibration {
     pub blind: Features,
     /// What it was fitted on.
     #[serde(default)]
-    pub domain: Domain,
+    pub domain: TrainingDomain,
 }
 
 /// Coefficients for every model, and those for a model never seen.

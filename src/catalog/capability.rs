@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chat::Keep;
+use crate::chat::CacheTtl;
 use crate::units::Tokens;
 
 /// How a cut is enforced; `execute` takes the strongest that the backend has (design: elastic execution).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum EnforcementClass {
     /// One limit for both phases and an effort word; hidden thoughts are bounded, not cut.
     Effort,
     /// The stream is cut where the thought reaches its budget, and the answer asked for in a new turn without
@@ -24,26 +24,26 @@ pub enum Class {
     Inline,
 }
 
-impl Class {
+impl EnforcementClass {
     /// The most that a native budget of `t` may take: providers count and stop a little differently than we do
     /// (1.1·t + 32, design: elastic execution). What goes beyond does not hold.
-    pub fn native_most(t: Tokens) -> Tokens {
+    pub fn native_max(t: Tokens) -> Tokens {
         if t == Tokens::ZERO { t } else { t + Tokens(t.0.div_ceil(10)) + Tokens(32) }
     }
 
     /// True where a thought is cut by stopping one call and the answer asked for in another.
     pub fn is_resumed(self) -> bool {
-        matches!(self, Class::Continue | Class::Turn)
+        matches!(self, EnforcementClass::Continue | EnforcementClass::Turn)
     }
 
     /// The word in configuration, `budget.enforced` and metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Class::Effort => "effort",
-            Class::Turn => "turn",
-            Class::Native => "native",
-            Class::Continue => "continue",
-            Class::Inline => "inline",
+            EnforcementClass::Effort => "effort",
+            EnforcementClass::Turn => "turn",
+            EnforcementClass::Native => "native",
+            EnforcementClass::Continue => "continue",
+            EnforcementClass::Inline => "inline",
         }
     }
 }
@@ -66,7 +66,7 @@ pub enum Capability {
 
 impl Capability {
     /// The word for it in configuration and errors.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Capability::Tools => "tools",
             Capability::Images => "images",
@@ -92,7 +92,7 @@ pub enum Service {
 
 impl Service {
     /// The word for it in configuration and errors.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Service::Chat => "chat",
             Service::Completions => "completions",
@@ -111,7 +111,7 @@ pub struct Needs {
     /// True where a tool must be called, which nothing holds a resumed answer to.
     pub forces_tools: bool,
     /// The longest that its caller wants any of it kept in a provider's cache.
-    pub keep: Keep,
+    pub cache_ttl: CacheTtl,
     /// The members that nobody here knows: the backend must take each, or do without it.
     pub members: Vec<Arc<str>>,
     /// True where something is said of the answer's shape that no thought may have.

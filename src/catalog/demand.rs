@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, Tokens};
 
-use super::{Held, LogNormal};
+use super::{LogNormal, TruncatedMoments};
 
 /// What kind of work a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub enum TaskClass {
 
 impl TaskClass {
     /// The word in metrics and `/v1/plan`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TaskClass::Math => "math",
             TaskClass::Code => "code",
@@ -63,12 +63,12 @@ pub struct ModelDemand {
     pub prompt_least: Tokens,
     /// Which of these lengths were measured on this model.
     #[serde(default)]
-    pub measured: Measured,
+    pub measured: MeasuredLengths,
 }
 
 /// Which lengths of a model rest on what it wrote, rather than on what other models did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredLengths {
     /// Those of its thoughts.
     pub thinking: bool,
     /// Those of its answers.
@@ -78,11 +78,11 @@ pub struct Measured {
 impl ModelDemand {
     /// `p_cut`, the chance of a right answer after a thought that was cut at `t`: `blind + (done − blind)·
     /// r^bend`, where r = t / E[L | L > t] is how much of the thought there was, as far as one can tell.
-    pub fn cut(&self, t: f64) -> f64 {
-        self.cut_of(t, self.thinking.mean_beyond(t))
+    pub fn success_if_cut(&self, t: f64) -> f64 {
+        self.success_if_cut_of(t, self.thinking.mean_beyond(t))
     }
 
-    fn cut_of(&self, t: f64, whole: f64) -> f64 {
+    fn success_if_cut_of(&self, t: f64, whole: f64) -> f64 {
         let share = t / whole.max(1.0);
         // share^bend, in half the time.
         let rise = (self.bend * share.clamp(f64::MIN_POSITIVE, 1.0).ln()).exp();
@@ -91,27 +91,27 @@ impl ModelDemand {
 
     /// The chance of a right answer with a thinking budget of `t`: F(t)·done + (1 − F(t))·cut(t).
     pub fn success(&self, t: Tokens) -> Chance {
-        self.success_held(t, &self.thinking.held(t.as_f64(), self.thinking.mean()))
+        self.success_truncated(t, &self.thinking.truncated_at(t.as_f64(), self.thinking.mean()))
     }
 
     /// The same, where what becomes of the thoughts is known already.
-    pub fn success_held(&self, t: Tokens, held: &Held) -> Chance {
+    pub fn success_truncated(&self, t: Tokens, held: &TruncatedMoments) -> Chance {
         if t == Tokens::ZERO {
             return self.blind;
         }
-        let cut = self.cut_of(t.as_f64(), held.beyond);
+        let cut = self.success_if_cut_of(t.as_f64(), held.beyond);
         Chance::new(held.finished * self.done.get() + (1.0 - held.finished) * cut)
     }
 
     /// What an answer usually takes, with room: twice its expected length, and a little.
     pub fn solution_usual(&self) -> Tokens {
-        self.solution * 2 + FEW
+        self.solution * 2 + SOLUTION_SLACK
     }
 
     /// The length that so large a share of its answers stays within: wide where answers of this model were never measured.
     pub fn solution_within(&self, share: Chance) -> Tokens {
-        let spread = if self.measured.solution { &MEASURED } else { &GUESSED };
-        Tokens::round(self.solution.as_f64() * times_the_mean(spread, share.get())) + FEW
+        let spread = if self.measured.solution { &MEASURED_QUANTILES } else { &PRIOR_QUANTILES };
+        Tokens::round(self.solution.as_f64() * quantile_multiple(spread, share.get())) + SOLUTION_SLACK
     }
 
     /// What the prompt hardly exceeds, where only its bytes are known: hardly any text has less than two bytes to a token.
@@ -121,7 +121,7 @@ impl ModelDemand {
 }
 
 /// What an answer may take beyond any multiple of its expected length: of one that is a number or two, the words around it.
-const FEW: Tokens = Tokens(16);
+const SOLUTION_SLACK: Tokens = Tokens(16);
 
 /// A quantile of lengths, and how many times the expected length it is.
 type Quantile = (f64, f64);
@@ -129,15 +129,15 @@ type Quantile = (f64, f64);
 /// The spread of answers whose mean length is known for the model and the kind of work. Fitted on 241,000 answers of 2,171
 /// prompts to about 400 models (public evaluations: `AlpacaEval`, `WildBench`, four Japanese sets, riddles, programs), each divided
 /// by the mean of its model within its set. The sets' 99th percentiles are 1.9 to 5.5 times the mean, those of programs 5.1.
-const MEASURED: [Quantile; 5] = [(0.5, 0.9), (0.9, 1.9), (0.95, 2.5), (0.99, 5.0), (0.999, 12.0)];
+const MEASURED_QUANTILES: [Quantile; 5] = [(0.5, 0.9), (0.9, 1.9), (0.95, 2.5), (0.99, 5.0), (0.999, 12.0)];
 
 /// The same where nothing is known but what the prior expects of any model, about 400 tokens: the same answers, three in ten of
 /// them programs, by the engineering set alone whose models are of 2025 and later. The older sets are of shorter answers than
 /// today's.
-const GUESSED: [Quantile; 5] = [(0.5, 1.3), (0.9, 9.0), (0.95, 14.0), (0.99, 30.0), (0.999, 65.0)];
+const PRIOR_QUANTILES: [Quantile; 5] = [(0.5, 1.3), (0.9, 9.0), (0.95, 14.0), (0.99, 30.0), (0.999, 65.0)];
 
 /// Between two quantiles, straight in the logarithms of the multiple and of the share beyond; the last one's beyond that.
-fn times_the_mean(spread: &[Quantile], share: f64) -> f64 {
+fn quantile_multiple(spread: &[Quantile], share: f64) -> f64 {
     let above = spread.iter().position(|(quantile, _)| share <= *quantile);
     match above {
         None => spread.last().map_or(1.0, |(_, times)| *times),
@@ -178,7 +178,7 @@ mod tests {
             bend: 1.0,
             spread: 0.0,
             prompt_least: Tokens(1),
-            measured: Measured { thinking: measured, solution: measured },
+            measured: MeasuredLengths { thinking: measured, solution: measured },
         };
         assert_eq!(demand.solution_within(Chance::new(share)), Tokens(expected), "{share} of {solution}");
     }

@@ -18,7 +18,7 @@ pub struct LogNormal {
 
 /// What becomes of thoughts under a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct TruncatedMoments {
     /// [`LogNormal::finished`].
     pub finished: f64,
     /// [`LogNormal::mean_within`].
@@ -56,8 +56,8 @@ impl LogNormal {
     }
 
     /// F(t), the chance that a thought is finished within `t` tokens.
-    pub fn finished(&self, t: f64) -> f64 {
-        if t > 0.0 { normal(self.z(t)) } else { 0.0 }
+    pub fn cdf(&self, t: f64) -> f64 {
+        if t > 0.0 { normal_cdf(self.z(t)) } else { 0.0 }
     }
 
     /// `E[min(L, t)]`, what a budget of `t` is expected to take: `E[L]·Φ(z − sigma) + t·(1 − Φ(z))` with
@@ -69,7 +69,7 @@ impl LogNormal {
         }
         let z = self.z(t);
         let mean = self.mean();
-        (mean * normal(z - self.sigma()) + t * normal(-z)).min(mean).min(t)
+        (mean * normal_cdf(z - self.sigma()) + t * normal_cdf(-z)).min(mean).min(t)
     }
 
     /// `E[L | L > t]`, how long the thoughts are that a budget of `t` cuts: `E[L]·Φ(sigma − z)/Φ(−z)`. Never
@@ -79,8 +79,8 @@ impl LogNormal {
             return self.mean();
         }
         let z = self.z(t);
-        let longer = normal(-z);
-        if longer < 1e-12 { t } else { (self.mean() * normal(self.sigma() - z) / longer).max(t) }
+        let longer = normal_cdf(-z);
+        if longer < 1e-12 { t } else { (self.mean() * normal_cdf(self.sigma() - z) / longer).max(t) }
     }
 
     /// The mean and the variance of ln L among the thoughts that are longer than `t`: `mu + sigma·h` and
@@ -90,23 +90,23 @@ impl LogNormal {
         // Beyond this both densities vanish; what is that long is there by surprise, and just so long.
         const Z_MAX: f64 = 30.0;
         let z = if t > 0.0 { self.z(t).min(Z_MAX) } else { -Z_MAX };
-        let ratio = (-z * z / 2.0).exp() / TAU.sqrt() / normal(-z);
+        let ratio = (-z * z / 2.0).exp() / TAU.sqrt() / normal_cdf(-z);
         let shrunk = (1.0 + z * ratio - ratio * ratio).clamp(0.0, 1.0);
         ((self.mu + self.sigma() * ratio).max(t.max(1.0).ln()), self.sigma().powi(2) * shrunk)
     }
 
     /// All of these at once: they have the dear parts in common. Who asks often gives the `mean`.
-    pub fn held(&self, t: f64, mean: f64) -> Held {
+    pub fn truncated_at(&self, t: f64, mean: f64) -> TruncatedMoments {
         if t <= 0.0 {
-            return Held { finished: 0.0, within: 0.0, beyond: mean };
+            return TruncatedMoments { finished: 0.0, within: 0.0, beyond: mean };
         }
         let z = self.z(t);
         let density = (-z * z / 2.0).exp();
-        let (finished, longer) = both(z, density);
+        let (finished, longer) = normal_cdf_pair(z, density);
         // The density at z − sigma: exp(−(z − sigma)²/2) = exp(−z²/2)·t/E[L].
-        let (below, above) = both(z - self.sigma(), density * t / mean);
+        let (below, above) = normal_cdf_pair(z - self.sigma(), density * t / mean);
         let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
-        Held { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+        TruncatedMoments { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
     }
 
     /// The hazard f(t)/(1 − F(t)): the chance that a thought that is not finished after `t` tokens is with the next.
@@ -116,7 +116,7 @@ impl LogNormal {
         }
         let z = self.z(t);
         // Mills' ratio: far out the normal density is z times what lies beyond it.
-        let rate = if z > 30.0 { z } else { (-z * z / 2.0).exp() / TAU.sqrt() / normal(-z) };
+        let rate = if z > 30.0 { z } else { (-z * z / 2.0).exp() / TAU.sqrt() / normal_cdf(-z) };
         rate / (self.sigma() * t)
     }
 
@@ -132,13 +132,13 @@ impl LogNormal {
 /// Φ, the standard normal's distribution function. Hart's rational approximation (Hart et al., *Computer
 /// Approximations*, 1968, in the form of West, *Better approximations to cumulative normal functions*,
 /// Wilmott 2005). Its error is below 1e-14 everywhere, which the tests check.
-fn normal(z: f64) -> f64 {
+fn normal_cdf(z: f64) -> f64 {
     let tail = upper_tail(z.abs());
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
 /// Φ(z) and 1 − Φ(z), given exp(−z²/2).
-fn both(z: f64, density: f64) -> (f64, f64) {
+fn normal_cdf_pair(z: f64, density: f64) -> (f64, f64) {
     let tail = tail_of(z.abs(), density);
     if z > 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) }
 }
@@ -185,7 +185,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(z: f64, expected: f64) {
-        assert!((normal(z) - expected).abs() < 1e-14, "Φ({z}) is {} rather than {expected}", normal(z));
+        assert!(
+            (normal_cdf(z) - expected).abs() < 1e-14,
+            "Φ({z}) is {} rather than {expected}",
+            normal_cdf(z)
+        );
     }
 
     #[test]
@@ -230,7 +234,7 @@ mod tests {
     fn integrated(length: &LogNormal, t: f64) -> f64 {
         let steps = 20_000;
         let width = t / f64::from(steps);
-        (0..steps).map(|i| (1.0 - length.finished((f64::from(i) + 0.5) * width)) * width).sum()
+        (0..steps).map(|i| (1.0 - length.cdf((f64::from(i) + 0.5) * width)) * width).sum()
     }
 
     #[test]
@@ -246,7 +250,7 @@ mod tests {
     fn the_hazard_is_the_share_of_the_rest_that_ends_now_and_falls_for_long_thoughts() {
         let length = LogNormal { mu: 6.0, sigma: 1.1 };
         for t in [50.0, 400.0, 3000.0] {
-            let ended = (length.finished(t + 0.5) - length.finished(t - 0.5)) / (1.0 - length.finished(t));
+            let ended = (length.cdf(t + 0.5) - length.cdf(t - 0.5)) / (1.0 - length.cdf(t));
             assert!(
                 (length.hazard(t) - ended).abs() < 1e-3 * ended,
                 "{t}: {} against {ended}",
@@ -266,17 +270,17 @@ mod tests {
             let (less, longer) = (length.mean_within(t), length.mean_within(t + more));
             prop_assert!(less >= 0.0 && less <= t && less <= length.mean());
             prop_assert!(longer >= less * (1.0 - 1e-12));
-            prop_assert!(length.finished(t + more) >= length.finished(t));
-            prop_assert!((0.0..=1.0).contains(&length.finished(t)));
+            prop_assert!(length.cdf(t + more) >= length.cdf(t));
+            prop_assert!((0.0..=1.0).contains(&length.cdf(t)));
             prop_assert!(length.mean_beyond(t) >= t);
         }
 
         #[test]
         fn all_at_once_are_each_by_itself(mu in 0.0..10.0f64, sigma in 0.05..2.0f64, t in 0.0..1e5f64) {
             let length = LogNormal { mu, sigma };
-            let held = length.held(t, length.mean());
+            let held = length.truncated_at(t, length.mean());
             let alike = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs() + 1e-12;
-            prop_assert!(alike(held.finished, length.finished(t)));
+            prop_assert!(alike(held.finished, length.cdf(t)));
             prop_assert!(alike(held.within, length.mean_within(t)));
             // Far out it is a quotient of two tails that both vanish.
             prop_assert!((held.beyond / length.mean_beyond(t) - 1.0).abs() < 1e-6 || t > 1e3 * length.p99());
@@ -288,7 +292,7 @@ mod tests {
             let length = LogNormal { mu, sigma };
             let t = (mu + z * sigma).exp();
             let step = t * 1e-4;
-            let left = |t: f64| normal(-length.z(t));
+            let left = |t: f64| normal_cdf(-length.z(t));
             let rate = (left(t) - left(t + step)) / left(t + step / 2.0) / step;
             prop_assert!((length.hazard(t + step / 2.0) / rate - 1.0).abs() < 1e-3);
         }

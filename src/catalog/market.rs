@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// One model's state at this moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Conditions {
+pub struct ModelConditions {
     /// Seconds that a request waits before it is looked at.
     pub queue: f64,
     /// Seconds to read one token of prompt.
@@ -20,7 +20,7 @@ pub struct Conditions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Market {
     /// By model; one that is absent has not been measured yet.
-    pub models: BTreeMap<Arc<str>, Conditions>,
+    pub models: BTreeMap<Arc<str>, ModelConditions>,
     /// The shadow price λ of a dollar for this account: 1 is at its face value.
     pub shadow_price: f64,
     /// How much more or less than the route says a right answer is worth now: 1 is as it says. Where a share of right
@@ -28,16 +28,16 @@ pub struct Market {
     pub worth_factor: f64,
 }
 
-impl Default for Conditions {
+impl Default for ModelConditions {
     /// Not measured yet: instant, so that a new model is tried.
-    fn default() -> Conditions {
-        Conditions { queue: 0.0, prefill: 0.0, token: 0.0, healthy: true }
+    fn default() -> ModelConditions {
+        ModelConditions { queue: 0.0, prefill: 0.0, token: 0.0, healthy: true }
     }
 }
 
 impl Market {
     /// A model's state.
-    pub fn conditions(&self, model: &str) -> Conditions {
+    pub fn conditions(&self, model: &str) -> ModelConditions {
         self.models.get(model).copied().unwrap_or_default()
     }
 }

@@ -14,7 +14,7 @@ pub enum UnknownMembers {
 
 /// What becomes of one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Treatment {
+pub enum MemberAction {
     /// It is sent.
     Pass,
     /// It is left out.
@@ -39,19 +39,19 @@ const HINTS: [&str; 1] = ["cache_salt"];
 
 impl MemberRules {
     /// What becomes of the member of that name.
-    pub fn treat(&self, name: &str) -> Treatment {
+    pub fn action_for(&self, name: &str) -> MemberAction {
         match self.unknown {
-            _ if self.documented.contains(&name) => Treatment::Pass,
-            _ if HINTS.contains(&name) => Treatment::Drop,
-            UnknownMembers::Pass => Treatment::Pass,
-            UnknownMembers::Drop => Treatment::Drop,
-            UnknownMembers::Refuse => Treatment::Refuse,
+            _ if self.documented.contains(&name) => MemberAction::Pass,
+            _ if HINTS.contains(&name) => MemberAction::Drop,
+            UnknownMembers::Pass => MemberAction::Pass,
+            UnknownMembers::Drop => MemberAction::Drop,
+            UnknownMembers::Refuse => MemberAction::Refuse,
         }
     }
 
     /// True where a thought can be resumed though this member is wanted: the endpoint for that takes it.
-    pub(super) fn resumes_with(&self, name: &str) -> bool {
-        let is_sent = self.treat(name) == Treatment::Pass;
+    pub(super) fn allows_resume(&self, name: &str) -> bool {
+        let is_sent = self.action_for(name) == MemberAction::Pass;
         !is_sent || self.resumed.is_some_and(|taken| taken.contains(&name))
     }
 }
@@ -69,26 +69,29 @@ mod tests {
     #[test]
     fn documented_members_pass_whatever_becomes_of_others() {
         for (unknown, other) in [
-            (UnknownMembers::Pass, Treatment::Pass),
-            (UnknownMembers::Drop, Treatment::Drop),
-            (UnknownMembers::Refuse, Treatment::Refuse),
+            (UnknownMembers::Pass, MemberAction::Pass),
+            (UnknownMembers::Drop, MemberAction::Drop),
+            (UnknownMembers::Refuse, MemberAction::Refuse),
         ] {
             let rules = MemberRules { unknown, ..RAW };
-            assert_eq!((rules.treat("grammar"), rules.treat("surprise")), (Treatment::Pass, other));
+            assert_eq!(
+                (rules.action_for("grammar"), rules.action_for("surprise")),
+                (MemberAction::Pass, other)
+            );
         }
     }
 
     #[test]
     fn a_hint_is_left_out_where_it_is_not_documented() {
         let salted = MemberRules { documented: &["cache_salt"], ..MemberRules::default() };
-        assert_eq!(salted.treat("cache_salt"), Treatment::Pass);
-        assert_eq!(RAW.treat("cache_salt"), Treatment::Drop);
+        assert_eq!(salted.action_for("cache_salt"), MemberAction::Pass);
+        assert_eq!(RAW.action_for("cache_salt"), MemberAction::Drop);
     }
 
     #[test]
     fn a_thought_is_resumed_only_with_what_that_endpoint_takes() {
-        assert!(RAW.resumes_with("min_p") && !RAW.resumes_with("surprise"));
-        assert!(MemberRules { unknown: UnknownMembers::Drop, ..RAW }.resumes_with("surprise"));
-        assert!(!MemberRules { resumed: None, ..RAW }.resumes_with("min_p"));
+        assert!(RAW.allows_resume("min_p") && !RAW.allows_resume("surprise"));
+        assert!(MemberRules { unknown: UnknownMembers::Drop, ..RAW }.allows_resume("surprise"));
+        assert!(!MemberRules { resumed: None, ..RAW }.allows_resume("min_p"));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::units::{Chance, Money, Tokens};
 
 use super::{
-    Capability, Class, Enforce, MemberRules, Needs, Probe, Service, Share, Tariff, Treatment, TurnRule,
-    Verifier, Vote,
+    Capability, DifficultyProbe, EnforcementClass, MemberAction, MemberRules, Needs, RolloutMode, Service,
+    Tariff, TrafficSplit, TurnRule, VerifierSettings, Vote,
 };
 
 /// What closes an unfinished thought.
@@ -20,7 +20,7 @@ pub struct HandOff {
     pub overhead: Tokens,
     /// The same where nothing is thought and so nothing is handed over; for the class `inline`, the others close a thought
     /// that is none as they close any.
-    pub unthought: Tokens,
+    pub overhead_without_thought: Tokens,
 }
 
 /// A kind of question that a model was made for.
@@ -74,7 +74,7 @@ pub struct Model {
     /// Prompt and everything generated together; [`Model::CONTEXT_UNKNOWN`] where nobody says.
     pub context: Tokens,
     /// How its thinking can be held, the strongest first; one at least.
-    pub classes: Vec<Class>,
+    pub classes: Vec<EnforcementClass>,
     /// The least that a thought is given where its provider holds the budget; a smaller budget is no thought.
     pub thinking_min: Tokens,
     /// True where it cannot be kept from thinking.
@@ -119,11 +119,11 @@ pub struct Route {
     /// What a right answer is worth.
     pub worth: Money,
     /// What a second of waiting costs.
-    pub second: Money,
+    pub cost_per_second: Money,
     /// Whether what it decides holds.
-    pub enforce: Enforce,
+    pub enforce: RolloutMode,
     /// The parts of its traffic that go by other routes' rules.
-    pub shares: Vec<Share>,
+    pub traffic_splits: Vec<TrafficSplit>,
     /// The share of right answers that pacing steers for, where the operator set that rather than a worth.
     pub success_target: Option<Chance>,
     /// The share of requests that are spread evenly over its models, so that what looks worse goes on being tried; the
@@ -137,13 +137,13 @@ pub struct Route {
     /// Whether a dearer model may be asked where a cheaper one's answers do not agree; only beside `vote`.
     pub cascade: bool,
     /// Whether votes and cascades may be made for a caller who streams, whose stream then starts with the answer chosen.
-    pub holds_streams: bool,
+    pub buffers_streams: bool,
     /// Who checks the answers of a vote or a cascade, in place of counting them.
-    pub verifier: Option<Verifier>,
+    pub verifier: Option<VerifierSettings>,
     /// The model that is asked to choose among the answers of a vote.
     pub judge: Option<Arc<str>>,
     /// The model whose drafts are bought where the text does not tell how hard a question is.
-    pub probe: Option<Probe>,
+    pub probe: Option<DifficultyProbe>,
     /// Whether agents are told what is left of their budgets, where the gateway tells them at all.
     pub tracker: bool,
     /// How many turns a run of an agent may take.
@@ -161,21 +161,21 @@ pub struct Catalog {
 
 impl Route {
     /// A route to every model; a right answer is worth 5 cents, and waiting for it costs 1.80 dollars an hour.
-    pub fn usual(name: &str) -> Route {
+    pub fn with_defaults(name: &str) -> Route {
         Route {
             name: name.into(),
             models: Vec::new(),
             success_floor: Chance::new(0.8),
             worth: Money(50_000_000),
-            second: Money(500_000),
-            enforce: Enforce::On,
-            shares: Vec::new(),
+            cost_per_second: Money(500_000),
+            enforce: RolloutMode::On,
+            traffic_splits: Vec::new(),
             success_target: None,
             explore: Chance::new(0.0),
             uncapped: Chance::new(0.0),
             vote: None,
             cascade: false,
-            holds_streams: false,
+            buffers_streams: false,
             verifier: None,
             judge: None,
             probe: None,
@@ -203,7 +203,7 @@ impl Model {
     }
 
     /// The prices by which it is chosen: its own, or else those that it is weighed at.
-    pub fn weighed(&self) -> Option<&Tariff> {
+    pub fn planning_tariff(&self) -> Option<&Tariff> {
         self.tariff.as_ref().or(self.reference.as_ref())
     }
 
@@ -217,55 +217,56 @@ impl Model {
     }
 
     /// True where the model can do it.
-    pub fn can(&self, capability: Capability) -> bool {
+    pub fn has_capability(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
     /// The strongest way to hold the thinking of a request with such needs. `None` where there is no way.
-    pub fn class(&self, needs: &Needs) -> Option<Class> {
-        let serving = || self.classes.iter().copied().filter(|class| self.serves(*class, needs));
+    pub fn class(&self, needs: &Needs) -> Option<EnforcementClass> {
+        let serving = || self.classes.iter().copied().filter(|class| self.supports_class(*class, needs));
         // Where the beginning of an answer may come with the thought, its shape is held best by the other ways.
-        let is_clean = |class: &Class| *class != Class::Continue || self.members.resumed.is_some();
+        let is_clean =
+            |class: &EnforcementClass| *class != EnforcementClass::Continue || self.members.resumed.is_some();
         let clean = if needs.shapes_answer { serving().find(is_clean) } else { None };
         clean.or_else(|| serving().next())
     }
 
     /// The first of the members that its backend does not take, where there is one.
-    pub fn refuses<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
-        needs.members.iter().find(|name| self.members.treat(name) == Treatment::Refuse)
+    pub fn first_refused_member<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        needs.members.iter().find(|name| self.members.action_for(name) == MemberAction::Refuse)
     }
 
     /// The first of the members that no way of holding its thinking goes with, though its backend takes it.
-    pub fn holds_without<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
-        let resumes_only = self.classes == [Class::Continue] && self.members.resumed.is_some();
-        needs.members.iter().find(|name| resumes_only && !self.members.resumes_with(name))
+    pub fn first_unresumable_member<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        let resumes_only = self.classes == [EnforcementClass::Continue] && self.members.resumed.is_some();
+        needs.members.iter().find(|name| resumes_only && !self.members.allows_resume(name))
     }
 
     /// True where its backend is sent all of the members.
-    pub fn takes_all(&self, needs: &Needs) -> bool {
-        needs.members.iter().all(|name| self.members.treat(name) == Treatment::Pass)
+    pub fn accepts_all_members(&self, needs: &Needs) -> bool {
+        needs.members.iter().all(|name| self.members.action_for(name) == MemberAction::Pass)
     }
 
     /// How an answer is asked for after a thought that was stopped from outside, where that can be.
-    pub fn resume(&self, class: Class, needs: &Needs) -> Option<Class> {
-        let resumes = |other: &Class| other.is_resumed() && self.serves(*other, needs);
+    pub fn resume_class(&self, class: EnforcementClass, needs: &Needs) -> Option<EnforcementClass> {
+        let resumes = |other: &EnforcementClass| other.is_resumed() && self.supports_class(*other, needs);
         match class {
-            Class::Inline | Class::Continue | Class::Turn => Some(class),
-            Class::Native => self.classes.iter().copied().find(resumes),
-            Class::Effort => None,
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Turn => Some(class),
+            EnforcementClass::Native => self.classes.iter().copied().find(resumes),
+            EnforcementClass::Effort => None,
         }
     }
 
     /// A thought is only resumed where the tool calls that may follow it can be read, and where the endpoint for that takes
     /// what is wanted of the answer.
-    fn serves(&self, class: Class, needs: &Needs) -> bool {
-        if class != Class::Continue {
+    fn supports_class(&self, class: EnforcementClass, needs: &Needs) -> bool {
+        if class != EnforcementClass::Continue {
             return true;
         }
         let calls = needs.capabilities.contains(&Capability::Tools);
         let reads_calls = self.resumes_tools && !needs.forces_tools;
         let is_raw = self.members.resumed.is_some();
-        let takes = needs.members.iter().all(|name| !is_raw || self.members.resumes_with(name));
+        let takes = needs.members.iter().all(|name| !is_raw || self.members.allows_resume(name));
         let tells = !is_raw || !needs.capabilities.contains(&Capability::Logprobs);
         (!calls || reads_calls) && takes && tells
     }

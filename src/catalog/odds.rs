@@ -7,7 +7,7 @@
 
 use crate::units::Chance;
 
-use super::Scatter;
+use super::VoteAssumptions;
 
 /// Between so many steps of a chance they are read off.
 const STEPS: usize = 64;
@@ -16,15 +16,15 @@ const ALIKE_MAX: f64 = 0.999;
 
 /// What comes of a vote of so many answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Odds {
+pub struct VoteOdds {
     /// How many answers at most.
     pub samples: u32,
-    at: Vec<Outlook>,
+    at: Vec<VoteForecast>,
 }
 
 /// What a vote is expected to come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Outlook {
+pub struct VoteForecast {
     /// The chance that the answer that comes most often is right.
     pub right: f64,
     /// How many answers are made until the leader cannot be caught.
@@ -38,7 +38,7 @@ pub struct Outlook {
 }
 
 /// One way in which wrong answers agree.
-struct Pattern {
+struct AgreementPattern {
     chance: f64,
     /// How often the most frequent of them comes, and the next.
     top: u32,
@@ -47,22 +47,23 @@ struct Pattern {
     ties: u32,
 }
 
-impl Odds {
+impl VoteOdds {
     /// A vote of so many.
-    pub fn of(samples: u32, scatter: Scatter) -> Odds {
-        let patterns: Vec<Vec<Pattern>> = (0..=samples).map(|count| patterns(count, scatter.wrong)).collect();
-        let at = (0..=STEPS).map(|step| outlook(samples, chance(step), scatter, &patterns)).collect();
-        Odds { samples, at }
+    pub fn of(samples: u32, scatter: VoteAssumptions) -> VoteOdds {
+        let patterns: Vec<Vec<AgreementPattern>> =
+            (0..=samples).map(|count| patterns(count, scatter.distinct_wrong)).collect();
+        let at = (0..=STEPS).map(|step| forecast_at(samples, chance(step), scatter, &patterns)).collect();
+        VoteOdds { samples, at }
     }
 
     /// What it comes to where one answer is right with that chance.
-    pub fn outlook(&self, one: Chance) -> Outlook {
+    pub fn forecast(&self, one: Chance) -> VoteForecast {
         let place = one.get() * chance(1).recip();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a step from 0 to STEPS")]
         let below = (place as usize).min(STEPS - 1);
         let (low, high, share) = (self.at[below], self.at[below + 1], place - count(below));
         let between = |low: f64, high: f64| low + (high - low) * share;
-        Outlook {
+        VoteForecast {
             right: between(low.right, high.right),
             asked: between(low.asked, high.asked),
             agreed: between(low.agreed, high.agreed),
@@ -80,13 +81,18 @@ fn chance(step: usize) -> f64 {
     count(step) / count(STEPS)
 }
 
-fn outlook(samples: u32, one: f64, scatter: Scatter, patterns: &[Vec<Pattern>]) -> Outlook {
+fn forecast_at(
+    samples: u32,
+    one: f64,
+    scatter: VoteAssumptions,
+    patterns: &[Vec<AgreementPattern>],
+) -> VoteForecast {
     let majority = samples / 2 + 1;
-    let mut sum = Outlook::default();
+    let mut sum = VoteForecast::default();
     for made in 0..=samples {
         let left = samples - made;
         for right in 0..=made {
-            let rights = beta_binomial(made, right, one, scatter.alike.get());
+            let rights = beta_binomial(made, right, one, scatter.correlation.get());
             for pattern in &patterns[(made - right) as usize] {
                 let chance = rights * pattern.chance;
                 let most = right.max(pattern.top);
@@ -108,7 +114,7 @@ fn outlook(samples: u32, one: f64, scatter: Scatter, patterns: &[Vec<Pattern>]) 
 }
 
 /// The chance that the right answer is taken.
-fn wins(right: u32, wrong: &Pattern) -> f64 {
+fn wins(right: u32, wrong: &AgreementPattern) -> f64 {
     match right.cmp(&wrong.top) {
         _ if right == 0 => 0.0,
         std::cmp::Ordering::Greater => 1.0,
@@ -128,12 +134,12 @@ fn beta_binomial(made: u32, right: u32, one: f64, alike: f64) -> f64 {
 }
 
 /// All ways in which so many wrong answers fall on so many different ones, by how often each comes.
-fn patterns(answers: u32, different: u32) -> Vec<Pattern> {
+fn patterns(answers: u32, different: u32) -> Vec<AgreementPattern> {
     let mut found = Vec::new();
     parts(answers, answers, different.max(1), &mut Vec::new(), &mut |parts| {
         let times = |place: usize| parts.get(place).copied().unwrap_or(0);
         let ties = parts.iter().take_while(|part| **part == times(0)).count();
-        found.push(Pattern {
+        found.push(AgreementPattern {
             chance: chance_of(parts, answers, different.max(1)),
             top: times(0),
             second: times(1),
@@ -178,15 +184,15 @@ fn chance_of(parts: &[u32], answers: u32, different: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Dice;
+    use crate::units::SeededRng;
 
-    fn odds(samples: u32, wrong: u32, alike: f64) -> Odds {
-        Odds::of(samples, Scatter { wrong, alike: Chance::new(alike) })
+    fn odds(samples: u32, wrong: u32, alike: f64) -> VoteOdds {
+        VoteOdds::of(samples, VoteAssumptions { distinct_wrong: wrong, correlation: Chance::new(alike) })
     }
 
     #[test]
     fn among_two_answers_it_is_the_majority_of_condorcet() {
-        let outlook = odds(3, 1, 0.0).outlook(Chance::new(0.75));
+        let outlook = odds(3, 1, 0.0).forecast(Chance::new(0.75));
         assert!((outlook.right - (0.75_f64.powi(3) + 3.0 * 0.75 * 0.75 * 0.25)).abs() < 1e-12);
         assert!((outlook.agreed - 1.0).abs() < 1e-12);
         // Two equal answers end it, a third is made where they differ.
@@ -195,16 +201,16 @@ mod tests {
 
     #[test]
     fn answers_that_are_all_alike_gain_nothing_and_scattered_wrong_ones_gain_much() {
-        let gain = |wrong, alike| odds(9, wrong, alike).outlook(Chance::new(0.5)).right - 0.5;
+        let gain = |wrong, alike| odds(9, wrong, alike).forecast(Chance::new(0.5)).right - 0.5;
         assert!(gain(6, 1.0).abs() < 1e-2);
         assert!(gain(1, 0.0).abs() < 1e-9);
         assert!(gain(6, 0.0) > gain(6, 0.5) && gain(12, 0.5) > gain(2, 0.5) && gain(2, 0.5) > 0.0);
     }
 
     /// Counts what happens in many votes, one by one.
-    fn drawn(samples: u32, one: f64, wrong: usize) -> Outlook {
-        let mut dice = Dice::new(5);
-        let mut sum = Outlook::default();
+    fn drawn(samples: u32, one: f64, wrong: usize) -> VoteForecast {
+        let mut dice = SeededRng::new(5);
+        let mut sum = VoteForecast::default();
         let rounds = 40_000;
         for _ in 0..rounds {
             let mut counts = vec![0_u32; wrong + 1];
@@ -217,7 +223,7 @@ mod tests {
                 agreeing &= sorted[0] < majority && sorted[0] + samples - made >= majority;
                 sum.asked += f64::from(u8::from(open));
                 sum.asked_agreeing += f64::from(u8::from(agreeing));
-                counts[if dice.share() < one { 0 } else { 1 + dice.below(wrong) }] += 1;
+                counts[if dice.next_f64() < one { 0 } else { 1 + dice.below(wrong) }] += 1;
             }
             let most = counts.iter().max().copied().unwrap();
             let ties = counts.iter().filter(|count| **count == most).count();
@@ -226,7 +232,7 @@ mod tests {
             sum.agreed_right += f64::from(u8::from(counts[0] >= majority));
         }
         let mean = |sum: f64| sum / f64::from(rounds);
-        Outlook {
+        VoteForecast {
             right: mean(sum.right),
             asked: mean(sum.asked),
             agreed: mean(sum.agreed),
@@ -238,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_expected_is_what_many_votes_come_to() {
         for (samples, one, wrong) in [(5, 0.5, 6), (9, 0.6, 3), (4, 0.3, 2), (2, 0.8, 12)] {
-            let expected = odds(samples, u32::try_from(wrong).unwrap(), 0.0).outlook(Chance::new(one));
+            let expected = odds(samples, u32::try_from(wrong).unwrap(), 0.0).forecast(Chance::new(one));
             let drawn = drawn(samples, one, wrong);
             let pairs = [
                 (expected.right, drawn.right, 0.012),
@@ -257,8 +263,8 @@ mod tests {
     #[test]
     fn a_better_answer_makes_a_better_vote_that_ends_sooner_than_all() {
         let odds = odds(7, 6, 0.5);
-        let all: Vec<Outlook> =
-            (0..=100).map(|percent| odds.outlook(Chance::new(f64::from(percent) / 100.0))).collect();
+        let all: Vec<VoteForecast> =
+            (0..=100).map(|percent| odds.forecast(Chance::new(f64::from(percent) / 100.0))).collect();
         assert!(all.windows(2).all(|pair| pair[0].right <= pair[1].right + 1e-12));
         assert!(
             all.iter().all(|at| at.asked >= 4.0 - 1e-9 && at.asked <= 7.0 && at.agreed >= at.agreed_right)

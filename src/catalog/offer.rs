@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Class, LimitedBy};
+use super::{EnforcementClass, LimitedBy};
 
 /// The most that an offer can take, for all choices together: what is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,9 +33,9 @@ impl Mul<u32> for WorstCase {
 
 /// How far an answer may go in further calls, where money alone limits the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Further {
+pub struct ContinuationLimit {
     /// The most that all of it may take.
-    pub most: Tokens,
+    pub max: Tokens,
     /// Who says so.
     pub by: LimitedBy,
 }
@@ -46,9 +46,9 @@ pub struct Offer {
     /// Who does it.
     pub model: Arc<str>,
     /// How the budgets are held.
-    pub class: Class,
+    pub class: EnforcementClass,
     /// How an answer is asked for after a thought that was stopped from outside, where that can be.
-    pub resume: Option<Class>,
+    pub resume: Option<EnforcementClass>,
     /// The thinking budget of each choice.
     pub thinking: Tokens,
     /// The most that each choice's answer may take.
@@ -60,7 +60,7 @@ pub struct Offer {
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
     /// How far it may go in further calls, each of them set aside before it is sent; nothing where it is not gone on with.
-    pub further: Option<Further>,
+    pub continuation: Option<ContinuationLimit>,
     /// Whether the upstream is told a limit, where it needs none: only where somebody stated one.
     pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.

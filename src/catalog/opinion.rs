@@ -7,7 +7,7 @@ use crate::units::{Chance, Tokens};
 
 /// An operator's own check of answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verifier {
+pub struct VerifierSettings {
     /// Who checks.
     pub by: Checker,
     /// The score from which on an answer is good enough: no more samples are made then, and nobody else is asked.
@@ -29,7 +29,7 @@ pub enum Checker {
 
 /// A small model whose drafts tell how hard a question is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probe {
+pub struct DifficultyProbe {
     /// Who drafts.
     pub model: Arc<str>,
     /// How many drafts.

@@ -1,196 +1,164 @@
-//! What came of an execution.
+//! What came of a decision, and what was said of the answer afterwards.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Money, Tokens};
+use crate::units::{Chance, Money, RequestId, Timestamp, Tokens};
 
-use super::{Billed, Tariff};
+use super::{ChoiceUsage, EnforcementClass, SolutionStopReason, ThinkingStopReason};
 
-/// How a thought ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ended {
-    /// There was none.
-    #[default]
-    None,
-    /// The model closed it.
-    Closed,
-    /// The budget ran out, and the hand-off closed it.
-    Cut,
-    /// The model ended its text without closing it.
-    Stopped,
-}
-
-/// How an answer ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SolutionEnded {
-    /// It did not begin, or was broken off.
-    #[default]
-    None,
-    /// The model was done.
-    Stop,
-    /// The model was done, and wants tools to be called.
-    ToolCalls,
-    /// A limit that the caller stated.
-    #[serde(alias = "length")]
-    Caller,
-    /// A limit that the operator stated.
-    Operator,
-    /// The model's own limit: its context, or the most that its provider lets it write.
-    Model,
-    /// No money, or no tokens of an account's limit, were left for more.
-    Money,
-    /// The ledger did not answer, so that nothing more could be set aside.
-    Ledger,
-    /// The deadline.
-    Deadline,
-    /// The upstream: it withheld the rest, or wrote beyond its limit and was hung up on.
-    Upstream,
-}
-
-impl SolutionEnded {
-    /// Every way.
-    pub const ALL: [SolutionEnded; 10] = [
-        SolutionEnded::None,
-        SolutionEnded::Stop,
-        SolutionEnded::ToolCalls,
-        SolutionEnded::Caller,
-        SolutionEnded::Operator,
-        SolutionEnded::Model,
-        SolutionEnded::Money,
-        SolutionEnded::Ledger,
-        SolutionEnded::Deadline,
-        SolutionEnded::Upstream,
-    ];
-
-    /// The word for it on the wire and in metrics.
-    pub fn word(self) -> &'static str {
-        match self {
-            SolutionEnded::None => "none",
-            SolutionEnded::Stop => "stop",
-            SolutionEnded::ToolCalls => "tool_calls",
-            SolutionEnded::Caller => "caller",
-            SolutionEnded::Operator => "operator",
-            SolutionEnded::Model => "model",
-            SolutionEnded::Money => "money",
-            SolutionEnded::Ledger => "ledger",
-            SolutionEnded::Deadline => "deadline",
-            SolutionEnded::Upstream => "upstream",
-        }
-    }
-
-    /// True where the model would have gone on.
-    pub fn is_cut(self) -> bool {
-        !matches!(self, SolutionEnded::None | SolutionEnded::Stop | SolutionEnded::ToolCalls)
-    }
-}
-
-/// Who limits an answer. Nobody does so by an estimate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LimitedBy {
-    /// The caller, who stated a limit.
-    Caller,
-    /// The operator, who set one.
-    Operator,
-    /// The model: its context, or the most that its provider lets it write.
-    #[default]
-    Model,
-    /// What is left under a limit on money or tokens.
-    Money,
-}
-
-impl From<LimitedBy> for SolutionEnded {
-    fn from(by: LimitedBy) -> SolutionEnded {
-        match by {
-            LimitedBy::Caller => SolutionEnded::Caller,
-            LimitedBy::Operator => SolutionEnded::Operator,
-            LimitedBy::Model => SolutionEnded::Model,
-            LimitedBy::Money => SolutionEnded::Money,
-        }
-    }
-}
-
-/// What one choice really took, to the token.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Thinking tokens: neither tags nor hand-off nor end of text.
+/// What came of a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionOutcome {
+    /// When it was settled.
+    pub at: Timestamp,
+    /// How it ended: `finished`, `failed` or `hung_up`.
+    pub ended: Arc<str>,
+    /// What failed, in one word, where it failed.
+    pub error: Option<Arc<str>>,
+    /// Who did it in the end.
+    pub model: Arc<str>,
+    /// How the budgets were held.
+    pub enforced: EnforcementClass,
+    /// The thinking budget of each choice.
     pub thinking: Tokens,
-    /// Tags, hand-off and end of text.
-    pub overhead: Tokens,
-    /// How much of the overhead was sent to the model rather than written by it: a hand-off in a second
-    /// prompt, already billed as part of that.
-    pub injected: Tokens,
-    /// Solution tokens.
+    /// The solution budget of each choice.
     pub solution: Tokens,
+    /// Each choice, in order.
+    pub choices: Vec<ChoiceOutcome>,
+    /// What it cost, everything included.
+    pub cost: Money,
+    /// The most that was set aside for it.
+    pub reserved: Money,
+    /// Attempts that were given up before the last one.
+    pub attempts: u32,
+    /// All tokens of those attempts.
+    pub given_up: Tokens,
+    /// True where it was not the chosen model that did it.
+    pub fell_back: bool,
+    /// From its arrival to its settled end.
+    pub seconds: f64,
+    /// From its arrival to the first token, of thought or answer.
+    pub first_token: Option<f64>,
+    /// From its arrival to the first token of the answer.
+    pub first_answer: Option<f64>,
+}
+
+/// What one choice took, phase by phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChoiceOutcome {
     /// The caller's prompt, once.
     pub prompt: Tokens,
-    /// Prompt tokens that were billed again (a second phase, a retry).
-    pub prompt_again: Tokens,
-    /// Output tokens of what was not delivered (failed attempts, discarded tokens).
+    /// Thinking tokens.
+    pub thinking: Tokens,
+    /// How the thought ended.
+    pub thinking_ended: ThinkingStopReason,
+    /// Solution tokens.
+    pub solution: Tokens,
+    /// How the answer ended.
+    pub solution_ended: SolutionStopReason,
+    /// Tags, hand-off and end of text.
+    pub overhead: Tokens,
+    /// What was billed and not delivered: prompts read again, discarded tokens.
     pub other: Tokens,
-    /// How many of those were thought.
-    pub other_thinking: Tokens,
-    /// How many calls were made beyond the first.
-    pub other_attempts: u32,
-    /// Each call of the backend as it is billed, in order.
-    pub calls: Vec<Billed>,
-    /// How often the answer spoke like a thought that goes on (`ThinkDial`, arXiv 2508.18773): only looked for where
-    /// the thought was cut.
+    /// True where an empty answer was tried again with the least thinking.
+    pub rescued: bool,
+    /// How often the answer spoke like a thought that goes on.
     pub leaks: u32,
     /// True where the backend's own budget did not hold.
     pub overran: bool,
-    /// How many tool calls were broken off by a limit before their arguments were whole.
-    pub unfinished_calls: u32,
     /// True where a count was reckoned rather than reported.
     pub estimated: bool,
-    /// How the thought ended.
-    pub thinking_ended: Ended,
-    /// How the answer ended.
-    pub solution_ended: SolutionEnded,
-    /// Which of the caller's stop texts ended it, where one did and it is known.
-    pub stopped_by: Option<Box<str>>,
 }
 
-impl Spent {
-    /// What the caller is told as `completion_tokens`.
-    pub fn completion(&self) -> Tokens {
-        self.thinking + self.overhead + self.solution
+impl ChoiceOutcome {
+    /// What a choice took.
+    pub fn new(spent: &ChoiceUsage, rescued: bool) -> ChoiceOutcome {
+        ChoiceOutcome {
+            prompt: spent.prompt,
+            thinking: spent.thinking,
+            thinking_ended: spent.thinking_ended,
+            solution: spent.solution,
+            solution_ended: spent.solution_ended,
+            overhead: spent.overhead,
+            other: spent.prompt_rebilled + spent.undelivered,
+            rescued,
+            leaks: spent.leaks,
+            overran: spent.overran,
+            estimated: spent.estimated,
+        }
     }
+}
 
-    /// Takes on what was spent on another answer, which is not delivered. A hand-off that it read is part of what it read.
-    pub fn absorb(&mut self, lost: &Spent) {
-        self.prompt_again += lost.prompt + lost.prompt_again;
-        self.other += lost.completion().saturating_sub(lost.injected) + lost.other;
-        self.other_thinking += lost.thought();
-        self.other_attempts += lost.other_attempts;
-        self.calls.extend_from_slice(&lost.calls);
-        self.overran |= lost.overran;
-        self.estimated |= lost.estimated;
+impl DecisionOutcome {
+    /// True where there is a whole answer.
+    pub fn is_finished(&self) -> bool {
+        &*self.ended == "finished"
     }
+}
 
-    /// Everything thought, delivered or not: what limits on thinking count.
-    pub fn thought(&self) -> Tokens {
-        self.thinking + self.other_thinking
-    }
+/// Who says something of an answer. Of each there is one word at most on one answer: a later one replaces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictSource {
+    /// The caller: right or wrong, or a score.
+    Feedback,
+    /// The caller, who liked it better or less than another answer.
+    Preference,
+    /// An operator's verifier.
+    Verifier,
+    /// The agreement of several answers.
+    Vote,
+    /// The tool calls in it, held against the tools' own schemas.
+    ToolArguments,
+    /// Its form, held against the one that was asked for.
+    Form,
+    /// The same caller, who asked the same again soon after.
+    AskedAgain,
+    /// Its end: an answer that ran out of room, needed a second try, or went on thinking.
+    Ending,
+}
 
-    /// Everything read, as billed.
-    pub fn input(&self) -> Tokens {
-        self.calls.iter().map(|call| call.input).sum()
-    }
+impl VerdictSource {
+    /// Every source.
+    pub const ALL: [VerdictSource; 8] = [
+        VerdictSource::Feedback,
+        VerdictSource::Preference,
+        VerdictSource::Verifier,
+        VerdictSource::Vote,
+        VerdictSource::ToolArguments,
+        VerdictSource::Form,
+        VerdictSource::AskedAgain,
+        VerdictSource::Ending,
+    ];
 
-    /// Everything written, as billed.
-    pub fn output(&self) -> Tokens {
-        self.calls.iter().map(|call| call.output).sum()
+    /// The word for it in the log, the store and `/v1/requests/{id}`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            VerdictSource::Feedback => "feedback",
+            VerdictSource::Preference => "preference",
+            VerdictSource::Verifier => "verifier",
+            VerdictSource::Vote => "vote",
+            VerdictSource::ToolArguments => "tool_arguments",
+            VerdictSource::Form => "form",
+            VerdictSource::AskedAgain => "asked_again",
+            VerdictSource::Ending => "ending",
+        }
     }
+}
 
-    /// What the provider's cache had.
-    pub fn cache_read(&self) -> Tokens {
-        self.calls.iter().map(|call| call.cache_read).sum()
-    }
-
-    /// What it all costs.
-    pub fn cost(&self, tariff: &Tariff) -> Money {
-        self.calls.iter().map(|call| tariff.cost(call)).sum()
-    }
+/// What somebody says of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The request that was answered.
+    pub id: RequestId,
+    /// Who says it.
+    pub source: VerdictSource,
+    /// When.
+    pub at: Timestamp,
+    /// How right it is.
+    pub success: Chance,
+    /// How much that counts; a person's plain word is 1.
+    pub weight: f64,
 }

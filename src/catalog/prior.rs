@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// How many traits a question has: the first seven tell models' successes apart, the last is how long they write.
 pub const TRAITS: usize = 8;
 /// How many surface features there are (see `estimate::surface`).
-pub const SURFACE: usize = 48;
+pub const SURFACE_FEATURES: usize = 48;
 
 /// One word, number or sign, or a pair of neighbours, in the place that its hash has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gram {
     /// Eight more bits of its hash, by which others are told apart.
-    pub mark: u8,
+    pub fingerprint: u8,
     /// How rare it is: its inverse document frequency in sixteenths; 0 where the place is empty.
     pub rarity: u8,
     /// Its weight on each trait, in units of `Prior::scales`.
@@ -49,7 +49,7 @@ pub struct Loadings {
 /// The loadings of a model of which only its ability is known, by the logit of that ability: a line through the
 /// models that are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Curve {
+pub struct AbilityCurve {
     /// At logit 0, an ability of ½.
     pub at_half: Loadings,
     /// What each unit of the logit adds.
@@ -72,7 +72,7 @@ pub struct Prior {
     /// The models that are known.
     pub models: BTreeMap<Arc<str>, Loadings>,
     /// All others.
-    pub curve: Curve,
+    pub curve: AbilityCurve,
 }
 
 impl Loadings {
@@ -98,7 +98,7 @@ impl Loadings {
     }
 }
 
-impl Curve {
+impl AbilityCurve {
     /// The loadings at an ability, given as its logit. Beyond the best and the worst models that are known only
     /// the level moves on.
     pub fn at(&self, logit: f64) -> Loadings {

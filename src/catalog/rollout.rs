@@ -6,7 +6,7 @@ use crate::units::Chance;
 
 /// Whether what a route decides holds. What a caller states, and every limit, holds always.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Enforce {
+pub enum RolloutMode {
     /// It does.
     #[default]
     On,
@@ -19,20 +19,20 @@ pub enum Enforce {
 
 /// A part of a route's traffic that goes by another route's rules.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Share {
+pub struct TrafficSplit {
     /// The other route.
     pub route: Arc<str>,
     /// How much of the traffic.
-    pub share: Chance,
+    pub fraction: Chance,
 }
 
-impl Enforce {
+impl RolloutMode {
     /// The word in configuration, metrics and the decision log.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Enforce::On => "on",
-            Enforce::Observe => "observe",
-            Enforce::Off => "off",
+            RolloutMode::On => "on",
+            RolloutMode::Observe => "observe",
+            RolloutMode::Off => "off",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the calls of a model cost: by the token, by where the prompt was kept, by its length, by the call.
 
-use crate::chat::Keep;
+use crate::chat::CacheTtl;
 use crate::units::{Money, Price, Tokens};
 
 /// What a model's tokens cost.
@@ -38,7 +38,7 @@ pub struct Tariff {
 
 /// What one call took, as its provider bills it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Billed {
+pub struct BilledCall {
     /// Everything read, from the cache or not.
     pub input: Tokens,
     /// How much of it came from the provider's cache.
@@ -64,7 +64,7 @@ impl Rates {
         Rates { list, cache_read: list.input, cache_write: list.input, cache_hour: list.input }
     }
 
-    fn cost(&self, billed: &Billed) -> Money {
+    fn cost(&self, billed: &BilledCall) -> Money {
         let fresh = billed.input.saturating_sub(billed.cache_read + billed.cache_write);
         let read = Price::cost_of_all([
             (self.list.input, fresh),
@@ -76,11 +76,11 @@ impl Rates {
     }
 
     /// The dearest that a token of prompt can be of which nothing is kept longer than that.
-    fn dearest(&self, keep: Keep) -> Price {
+    fn input_price_max(&self, keep: CacheTtl) -> Price {
         let usual = self.list.input.max(self.cache_read).max(self.cache_write);
         match keep {
-            Keep::Minutes => usual,
-            Keep::Hour => usual.max(self.cache_hour),
+            CacheTtl::Minutes => usual,
+            CacheTtl::Hour => usual.max(self.cache_hour),
         }
     }
 }
@@ -95,36 +95,36 @@ impl Tariff {
     pub const FREE: Tariff = Tariff::plain(Prices { input: Price::FREE, output: Price::FREE });
 
     /// The cost of one call.
-    pub fn cost(&self, billed: &Billed) -> Money {
+    pub fn cost(&self, billed: &BilledCall) -> Money {
         self.call + self.rates(billed.input).cost(billed)
     }
 
     /// The most that a call can cost that reads and writes no more than that: wherever its prompt is kept, and
     /// whichever rates its true length falls under. `keep` is the longest that its caller wants any of it kept.
-    pub fn worst(&self, input: Tokens, output: Tokens, keep: Keep) -> Money {
-        let under = |rates: &Rates| rates.dearest(keep).cost(input) + rates.list.output.cost(output);
+    pub fn worst_cost(&self, input: Tokens, output: Tokens, keep: CacheTtl) -> Money {
+        let under = |rates: &Rates| rates.input_price_max(keep).cost(input) + rates.list.output.cost(output);
         let long = self.long.as_ref().filter(|(above, _)| input > *above).map(|(_, rates)| under(rates));
         self.call + under(&self.rates).max(long.unwrap_or(Money::ZERO))
     }
 
     /// The most that so many more tokens of an answer can cost, however long its prompt is.
-    pub fn output_most(&self, tokens: Tokens) -> Money {
-        self.output_dearest().cost(tokens)
+    pub fn output_cost_max(&self, tokens: Tokens) -> Money {
+        self.output_price_max().cost(tokens)
     }
 
     /// How many more tokens of an answer so much surely pays for.
     pub fn output_for(&self, money: Money) -> Tokens {
-        self.output_dearest().affords(money)
+        self.output_price_max().affords(money)
     }
 
-    fn output_dearest(&self) -> Price {
+    fn output_price_max(&self) -> Price {
         let usual = self.rates.list.output;
         self.long.as_ref().map_or(usual, |(_, rates)| usual.max(rates.list.output))
     }
 
     /// True where reading costs nothing, wherever a prompt is kept and however long it is.
-    pub fn reads_free(&self) -> bool {
-        let free = |rates: &Rates| rates.dearest(Keep::Hour) == Price::FREE;
+    pub fn has_free_input(&self) -> bool {
+        let free = |rates: &Rates| rates.input_price_max(CacheTtl::Hour) == Price::FREE;
         free(&self.rates) && self.long.as_ref().is_none_or(|(_, rates)| free(rates))
     }
 
@@ -161,8 +161,8 @@ mod tests {
         Rates { list, cache_read: price(read), cache_write: price(write), cache_hour: price(2 * input) }
     }
 
-    fn billed(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Billed {
-        Billed {
+    fn billed(input: u64, cache_read: u64, cache_write: u64, output: u64) -> BilledCall {
+        BilledCall {
             input: Tokens(input),
             cache_read: Tokens(cache_read),
             cache_write: Tokens(cache_write),
@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_for_an_hour_has_a_price_of_its_own_that_is_set_aside_where_it_is_wanted() {
-        let kept = Billed { cache_hour: Tokens(20), ..billed(100, 60, 30, 10) };
+        let kept = BilledCall { cache_hour: Tokens(20), ..billed(100, 60, 30, 10) };
         assert_eq!(tariff().cost(&kept), Money(7 + 30 + 18 + 38 + 120 + 150));
-        let worst = |keep| tariff().worst(Tokens(100), Tokens(10), keep);
-        assert_eq!(worst(Keep::Minutes), Money(7 + 375 + 150));
-        assert_eq!(worst(Keep::Hour), Money(7 + 600 + 150));
+        let worst = |keep| tariff().worst_cost(Tokens(100), Tokens(10), keep);
+        assert_eq!(worst(CacheTtl::Minutes), Money(7 + 375 + 150));
+        assert_eq!(worst(CacheTtl::Hour), Money(7 + 600 + 150));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             input in 0..400u64, less in 0..400u64, share in 0.0..=1.0f64, rest in 0.0..=1.0f64, output in 0..99u64,
             hour in 0.0..=1.0f64,
         ) {
-            let worst = |keep| tariff().worst(Tokens(input), Tokens(output), keep);
+            let worst = |keep| tariff().worst_cost(Tokens(input), Tokens(output), keep);
             let read = input.saturating_sub(less);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
                 reason = "a share of a small count")]
@@ -211,9 +211,9 @@ mod tests {
             let from_cache = part(read, share);
             let into_cache = part(read - from_cache, rest);
             let minutes = billed(read, from_cache, into_cache, output);
-            prop_assert!(tariff().cost(&minutes) <= worst(Keep::Minutes));
-            let kept = Billed { cache_hour: Tokens(part(into_cache, hour)), ..minutes };
-            prop_assert!(tariff().cost(&kept) <= worst(Keep::Hour));
+            prop_assert!(tariff().cost(&minutes) <= worst(CacheTtl::Minutes));
+            let kept = BilledCall { cache_hour: Tokens(part(into_cache, hour)), ..minutes };
+            prop_assert!(tariff().cost(&kept) <= worst(CacheTtl::Hour));
         }
     }
 }

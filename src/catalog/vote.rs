@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::units::Chance;
 
-use super::odds::Odds;
+use super::odds::VoteOdds;
 
 /// How two answers are told to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Compare {
+pub enum AnswerComparison {
     /// The last number in it.
     Number,
     /// The letter of an option.
@@ -21,29 +21,29 @@ pub enum Compare {
 
 /// What is assumed of several answers to one question.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scatter {
+pub struct VoteAssumptions {
     /// Over how many different answers wrong ones spread, as if evenly: the fewer, the more often they agree.
-    pub wrong: u32,
+    pub distinct_wrong: u32,
     /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
     /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
-    pub alike: Chance,
+    pub correlation: Chance,
 }
 
 /// How a vote is held.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Poll {
+pub struct VotePolicy {
     /// How many answers are made side by side.
-    pub at_once: u32,
+    pub concurrency: u32,
     /// How tokens are drawn for them where the caller does not say: what is always said alike needs no vote.
     pub temperature: Option<f32>,
     /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
     /// for until it cannot change, or is not worth changing.
-    pub doubt: Chance,
+    pub stop_probability: Chance,
 }
 
-impl Default for Poll {
-    fn default() -> Poll {
-        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.1) }
+impl Default for VotePolicy {
+    fn default() -> VotePolicy {
+        VotePolicy { concurrency: 3, temperature: None, stop_probability: Chance::new(0.1) }
     }
 }
 
@@ -53,25 +53,25 @@ pub struct Vote {
     /// The most answers that are made of one choice.
     pub samples_max: u32,
     /// How answers are compared.
-    pub compare: Compare,
+    pub compare: AnswerComparison,
     /// What is assumed of the answers.
-    pub scatter: Scatter,
+    pub assumptions: VoteAssumptions,
     /// How it is held.
-    pub poll: Poll,
-    odds: Arc<[Odds]>,
+    pub policy: VotePolicy,
+    odds: Arc<[VoteOdds]>,
 }
 
-impl Compare {
+impl AnswerComparison {
     /// What is assumed where nothing else is known. A choice has few wrong options, and some tempt more than others;
     /// wrong numbers repeat, being slips of the same kind; wrong texts hardly do. That a question is hard for one answer
     /// says much about the next.
-    pub fn usual(&self) -> Scatter {
+    pub fn default_assumptions(&self) -> VoteAssumptions {
         let wrong = match self {
-            Compare::Choice => 2,
-            Compare::Number => 6,
-            Compare::Exact | Compare::Json(_) => 12,
+            AnswerComparison::Choice => 2,
+            AnswerComparison::Number => 6,
+            AnswerComparison::Exact | AnswerComparison::Json(_) => 12,
         };
-        Scatter { wrong, alike: Chance::new(0.5) }
+        VoteAssumptions { distinct_wrong: wrong, correlation: Chance::new(0.5) }
     }
 }
 
@@ -80,26 +80,26 @@ impl Vote {
     pub const SAMPLES_MAX: u32 = 15;
 
     /// A vote of at most so many answers.
-    pub fn new(samples_max: u32, compare: Compare, scatter: Scatter) -> Vote {
+    pub fn new(samples_max: u32, compare: AnswerComparison, scatter: VoteAssumptions) -> Vote {
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
-        let odds = (2..=samples_max).map(|samples| Odds::of(samples, scatter)).collect();
-        Vote { samples_max, compare, scatter, poll: Poll::default(), odds }
+        let odds = (2..=samples_max).map(|samples| VoteOdds::of(samples, scatter)).collect();
+        Vote { samples_max, compare, assumptions: scatter, policy: VotePolicy::default(), odds }
     }
 
     /// That, on the usual assumptions.
-    pub fn usual(samples_max: u32, compare: Compare) -> Vote {
-        let scatter = compare.usual();
+    pub fn with_default_assumptions(samples_max: u32, compare: AnswerComparison) -> Vote {
+        let scatter = compare.default_assumptions();
         Vote::new(samples_max, compare, scatter)
     }
 
     /// The same, held like that.
     #[must_use]
-    pub fn held(self, poll: Poll) -> Vote {
-        Vote { poll, ..self }
+    pub fn with_policy(self, poll: VotePolicy) -> Vote {
+        Vote { policy: poll, ..self }
     }
 
     /// What comes of each size of a vote from two answers on, the smallest first.
-    pub fn odds(&self) -> &[Odds] {
+    pub fn odds(&self) -> &[VoteOdds] {
         &self.odds
     }
 }

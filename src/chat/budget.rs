@@ -8,7 +8,7 @@ use super::EpisodeLimits;
 
 /// How deep to think, for a caller who does not count tokens.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Depth {
+pub struct ReasoningEffort {
     /// The share of the model's usual thinking.
     pub effort: Effort,
     /// The word that the caller used for it, if it was a word: upstreams with efforts are given it back.
@@ -18,7 +18,7 @@ pub struct Depth {
 /// What the members are called that speak of budgets, in the API that a request came in by: what is told of a decision, and
 /// what to change, is told in these words. Of several members that say one thing it is the one that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Members {
+pub struct MemberNames {
     /// A number of thinking tokens.
     pub thinking: &'static str,
     /// A number of solution tokens.
@@ -26,7 +26,7 @@ pub struct Members {
     /// Thought and answer together.
     pub total: &'static str,
     /// How deep to think.
-    pub depth: &'static str,
+    pub reasoning_effort: &'static str,
     /// What the model is to read.
     pub prompt: &'static str,
     /// The most that it may cost.
@@ -34,21 +34,21 @@ pub struct Members {
     /// When the answer must be there.
     pub deadline: &'static str,
     /// The form that the answer must have.
-    pub form: &'static str,
+    pub response_format: &'static str,
 }
 
 /// Those of chat completions.
-impl Default for Members {
-    fn default() -> Members {
-        Members {
+impl Default for MemberNames {
+    fn default() -> MemberNames {
+        MemberNames {
             thinking: "budget.thinking_tokens",
             solution: "budget.solution_tokens",
             total: "max_completion_tokens",
-            depth: "reasoning_effort",
+            reasoning_effort: "reasoning_effort",
             prompt: "messages",
             cost: "budget.cost_usd",
             deadline: "budget.deadline_ms",
-            form: "response_format",
+            response_format: "response_format",
         }
     }
 }
@@ -68,15 +68,15 @@ pub struct Budget {
     /// When the whole answer must be there, counted from the request's arrival.
     pub deadline: Option<Duration>,
     /// How deep to think.
-    pub depth: Option<Depth>,
+    pub reasoning_effort: Option<ReasoningEffort>,
     /// Success against cost.
     pub preference: Option<Preference>,
     /// The most tool calls of this one answer (`max_tool_calls`).
-    pub calls: Option<Count>,
+    pub tool_calls_max: Option<Count>,
     /// The run that the request belongs to, where the caller names it.
     pub episode: Option<EpisodeId>,
     /// What that whole run may take, or, where it has no name, the run that the request turns out to belong to.
-    pub run: EpisodeLimits,
+    pub episode_limits: EpisodeLimits,
     /// What the caller calls these.
-    pub members: Members,
+    pub members: MemberNames,
 }

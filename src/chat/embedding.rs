@@ -8,34 +8,34 @@ use super::EpisodeLimits;
 
 /// One call for vectors, checked and in canonical form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedding {
+pub struct EmbeddingRequest {
     /// A real model, or a route to one.
     pub model: String,
     /// What to make vectors of, at least one.
-    pub inputs: Inputs,
+    pub inputs: EmbeddingInputs,
     /// The run of an agent whose money it spends.
     pub episode: Option<EpisodeId>,
     /// What that run may take.
-    pub run: EpisodeLimits,
+    pub episode_limits: EpisodeLimits,
     /// Known members that only some upstreams understand (`dimensions`, `user`, …), passed through.
     pub extra: Map<String, Value>,
 }
 
 /// What vectors are made of.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Inputs {
+pub enum EmbeddingInputs {
     /// Texts.
     Texts(Vec<String>),
     /// Token ids, for a caller who has the model's tokenizer.
     Tokens(Vec<Vec<u32>>),
 }
 
-impl Inputs {
+impl EmbeddingInputs {
     /// How many vectors there will be.
     pub fn len(&self) -> usize {
         match self {
-            Inputs::Texts(texts) => texts.len(),
-            Inputs::Tokens(lists) => lists.len(),
+            EmbeddingInputs::Texts(texts) => texts.len(),
+            EmbeddingInputs::Tokens(lists) => lists.len(),
         }
     }
 

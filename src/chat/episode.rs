@@ -79,7 +79,7 @@ impl EpisodeRaise {
     }
 
     /// What may be taken where that much was stated. What is not limited stays so.
-    pub fn over(&self, stated: &EpisodeLimits) -> EpisodeLimits {
+    pub fn applied_to(&self, stated: &EpisodeLimits) -> EpisodeLimits {
         let EpisodeLimits { cost, thinking, turns, tools, .. } = stated;
         let each = |(tool, most): (&Arc<str>, &Count)| (tool.clone(), *most + self.tools.of(tool));
         EpisodeLimits {
@@ -120,7 +120,7 @@ mod tests {
         let stated =
             EpisodeLimits { cost: Some(Money(5)), turns: Some(Count(3)), ..EpisodeLimits::default() };
         let mut raise = EpisodeRaise { cost: Money(10), raises: 1, ..EpisodeRaise::default() };
-        let raised = raise.over(&stated);
+        let raised = raise.applied_to(&stated);
         assert_eq!((raised.cost, raised.turns, raised.thinking), (Some(Money(15)), Some(Count(3)), None));
         let mut known = stated.clone();
         known.lower(&raised);
@@ -128,6 +128,6 @@ mod tests {
         known.lower(&stated);
         assert_eq!(known, raised, "who does not know of the raise does not take it back");
         raise.add(&EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() });
-        assert_eq!(raise.over(&stated).turns, Some(Count::ZERO));
+        assert_eq!(raise.applied_to(&stated).turns, Some(Count::ZERO));
     }
 }

@@ -3,11 +3,11 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::Signed;
+use super::SignedThought;
 
 /// Why an answer ended, in OpenAI's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Finish {
+pub enum FinishReason {
     /// The model was done, or one of the caller's stop texts came.
     Stop,
     /// The solution budget ran out.
@@ -18,14 +18,14 @@ pub enum Finish {
     ContentFilter,
 }
 
-impl Finish {
+impl FinishReason {
     /// The value of `finish_reason`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Finish::Stop => "stop",
-            Finish::Length => "length",
-            Finish::ToolCalls => "tool_calls",
-            Finish::ContentFilter => "content_filter",
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+            FinishReason::ToolCalls => "tool_calls",
+            FinishReason::ContentFilter => "content_filter",
         }
     }
 }
@@ -44,17 +44,17 @@ pub struct ToolCallDelta {
 }
 
 /// True once the arguments of a call are whole.
-pub fn is_whole(arguments: &str) -> bool {
+pub fn is_complete_json(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the flight.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ChoiceEvent {
     /// More of the thought.
     Thought(String),
     /// A part of the thought that is to be sent back as it is.
-    Signed(Signed),
+    Signed(SignedThought),
     /// More of the answer.
     Answer(String),
     /// The chances of the tokens that the answer goes on with, as OpenAI tells them; before their text.

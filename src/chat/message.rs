@@ -19,7 +19,7 @@ pub enum Role {
 
 impl Role {
     /// The word that chat templates and OpenAI use.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Role::System => "system",
             Role::User => "user",
@@ -31,32 +31,32 @@ impl Role {
 
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum ContentPart {
     /// Plain text.
     Text(String),
     /// Anything else (an image, audio), as the caller wrote it; only capable models are given it.
     Other(Value),
     /// Nothing that is said: what follows is the gateway's own, and is gone at the next turn. What a provider keeps in its
     /// cache ends here at best.
-    Seam,
+    StableEnd,
     /// Nothing that is said: the caller wants all up to here kept in the provider's cache. Providers without a word for it
     /// are not told.
-    Mark(Keep),
+    CacheBreakpoint(CacheTtl),
 }
 
-impl Part {
+impl ContentPart {
     /// For how long the caller wants what stands before it kept, where this is a mark.
-    pub fn kept(&self) -> Option<Keep> {
+    pub fn cache_ttl(&self) -> Option<CacheTtl> {
         match self {
-            Part::Mark(keep) => Some(*keep),
-            Part::Text(_) | Part::Other(_) | Part::Seam => None,
+            ContentPart::CacheBreakpoint(keep) => Some(*keep),
+            ContentPart::Text(_) | ContentPart::Other(_) | ContentPart::StableEnd => None,
         }
     }
 }
 
 /// For how long a provider is to keep something in its cache. What is kept longer costs more to write there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Keep {
+pub enum CacheTtl {
     /// Some minutes, the usual.
     #[default]
     Minutes,
@@ -78,24 +78,24 @@ pub struct ToolCall {
 /// Where something was signed: a number that is the same for all who can verify one another's signatures. It is made of an
 /// address and a credential, and tells neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Origin(pub u32);
+pub struct SigningDomain(pub u32);
 
 /// Who signed something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Maker {
+pub struct ThoughtSigner {
     /// The model, by the name that callers use.
     pub model: Arc<str>,
     /// Where it was asked.
-    pub origin: Origin,
+    pub domain: SigningDomain,
 }
 
 /// A part of a thought that its provider has signed or encrypted, and wants back as it was in the next turn of a
 /// run with tools. It means nothing to any other model, nor to the same one of another organisation, so it is never given to
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignedThought {
     /// Who made it.
-    pub maker: Maker,
+    pub signer: ThoughtSigner,
     /// What the provider sent, as JSON text, byte for byte.
     pub block: Box<str>,
 }
@@ -106,11 +106,11 @@ pub struct Message {
     /// Who speaks.
     pub role: Role,
     /// What is said, in order.
-    pub content: Vec<Part>,
+    pub content: Vec<ContentPart>,
     /// The thought before it, where the caller sent it back.
     pub thought: Option<String>,
     /// What its provider signed of that thought, in order, where the caller sent it back.
-    pub signed: Vec<Signed>,
+    pub signed: Vec<SignedThought>,
     /// The calls that an assistant made.
     pub tool_calls: Vec<ToolCall>,
     /// Which call a tool message answers.
@@ -122,7 +122,7 @@ pub struct Message {
 impl Message {
     /// A message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
-        let content = vec![Part::Text(text.into())];
+        let content = vec![ContentPart::Text(text.into())];
         Message {
             role,
             content,
@@ -135,17 +135,17 @@ impl Message {
     }
 
     /// What that one signed of this turn's thought.
-    pub fn signed_by(&self, maker: &Maker) -> impl Iterator<Item = &str> {
-        self.signed.iter().filter(move |signed| signed.maker == *maker).map(|signed| &*signed.block)
+    pub fn signed_by(&self, maker: &ThoughtSigner) -> impl Iterator<Item = &str> {
+        self.signed.iter().filter(move |signed| signed.signer == *maker).map(|signed| &*signed.block)
     }
 
     /// The text parts, joined.
-    pub fn plain(&self) -> String {
+    pub fn plain_text(&self) -> String {
         self.content
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
-                Part::Other(_) | Part::Seam | Part::Mark(_) => None,
+                ContentPart::Text(text) => Some(text.as_str()),
+                ContentPart::Other(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => None,
             })
             .collect()
     }

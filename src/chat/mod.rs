@@ -6,18 +6,20 @@ mod budget;
 mod embedding;
 mod episode;
 mod event;
+mod member_phase;
 mod message;
-mod name;
-mod reach;
 mod request;
+mod tool_name;
 mod tools;
 
-pub use budget::{Budget, Depth, Members};
-pub use embedding::{Embedding, Inputs};
+pub use budget::{Budget, MemberNames, ReasoningEffort};
+pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};
-pub use event::{Event, Finish, ToolCallDelta, is_whole};
-pub use message::{Keep, Maker, Message, Origin, Part, Role, Signed, ToolCall};
-pub use name::short_name;
-pub use reach::Reach;
-pub use request::{Form, Request, Sampling, Tool};
+pub use event::{ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};
+pub use member_phase::MemberPhase;
+pub use message::{
+    CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall,
+};
+pub use request::{CompletionKind, Request, SamplingOptions, Tool};
+pub use tool_name::short_tool_name;
 pub use tools::{ToolCounts, ToolLimits};

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Budget, Keep, Message, Part, Role};
+use super::{Budget, CacheTtl, ContentPart, Message, Role};
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sampling {
+pub struct SamplingOptions {
     /// 0 is greedy. Absent leaves it to the model's own default.
     pub temperature: Option<f32>,
     /// Nucleus: the smallest set of tokens with this probability.
@@ -27,12 +27,12 @@ pub struct Tool {
     /// The whole declaration, as the caller wrote it.
     pub declaration: Value,
     /// For how long the caller wants the tools up to this one kept in the provider's cache, where that is wanted.
-    pub marked: Option<Keep>,
+    pub cache_breakpoint: Option<CacheTtl>,
 }
 
 /// What is wanted of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum CompletionKind {
     /// Its turn in the conversation.
     #[default]
     Chat,
@@ -46,11 +46,11 @@ pub struct Request {
     /// A real model, a route, or `auto`.
     pub model: String,
     /// What is wanted of it.
-    pub form: Form,
+    pub kind: CompletionKind,
     /// The conversation, at least one message.
     pub messages: Vec<Message>,
     /// How tokens are drawn.
-    pub sampling: Sampling,
+    pub sampling: SamplingOptions,
     /// How many independent answers are wanted, at least one.
     pub choices: u32,
     /// The functions that may be called.
@@ -66,7 +66,7 @@ pub struct Request {
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,
     /// Members that nobody here knows: for the models whose backends take them.
-    pub passed: Map<String, Value>,
+    pub unknown_members: Map<String, Value>,
     /// How many other likely tokens are told beside each token of the answer, where the chances of tokens are wanted.
     pub logprobs: Option<u32>,
 }
@@ -75,32 +75,35 @@ impl Request {
     /// A request for how a text goes on.
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Request {
         let messages = vec![Message::text(Role::User, text)];
-        Request { form: Form::Text, ..Request::new(model, messages) }
+        Request { kind: CompletionKind::Text, ..Request::new(model, messages) }
     }
 
     /// The text that is to go on, where that is what is wanted.
-    pub fn raw(&self) -> Option<String> {
-        (self.form == Form::Text).then(|| self.messages.iter().map(Message::plain).collect())
+    pub fn raw_prompt(&self) -> Option<String> {
+        (self.kind == CompletionKind::Text).then(|| self.messages.iter().map(Message::plain_text).collect())
     }
 
     /// What the caller marks that the provider is to keep in its cache, each for how long.
-    pub fn marks(&self) -> impl Iterator<Item = Keep> {
+    pub fn cache_breakpoints(&self) -> impl Iterator<Item = CacheTtl> {
         let parts = self.messages.iter().flat_map(|message| &message.content);
-        self.tools.iter().filter_map(|tool| tool.marked).chain(parts.filter_map(Part::kept))
+        self.tools
+            .iter()
+            .filter_map(|tool| tool.cache_breakpoint)
+            .chain(parts.filter_map(ContentPart::cache_ttl))
     }
 
     /// The longest that any of it is to be kept.
-    pub fn keep(&self) -> Keep {
-        self.marks().max().unwrap_or_default()
+    pub fn cache_ttl(&self) -> CacheTtl {
+        self.cache_breakpoints().max().unwrap_or_default()
     }
 
     /// A request for one answer, with nothing stated beyond the conversation.
     pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Request {
         Request {
             model: model.into(),
-            form: Form::Chat,
+            kind: CompletionKind::Chat,
             messages,
-            sampling: Sampling::default(),
+            sampling: SamplingOptions::default(),
             choices: 1,
             tools: Vec::new(),
             tool_choice: None,
@@ -108,7 +111,7 @@ impl Request {
             budget: Budget::default(),
             streams: false,
             extra: Map::new(),
-            passed: Map::new(),
+            unknown_members: Map::new(),
             logprobs: None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::Count;
 
-use super::short_name;
+use super::short_tool_name;
 
 /// How many calls there may be; nothing is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl ToolLimits {
     /// Limits each tool by its shortened name where its own is too long: so it is known where names are shortened.
     pub fn shorten(&mut self) {
         let each = std::mem::take(&mut self.each);
-        let each = each.into_iter().map(|(tool, most)| (short_name(&tool).into(), most));
+        let each = each.into_iter().map(|(tool, most)| (short_tool_name(&tool).into(), most));
         for (tool, most) in each {
             let mine = self.each.entry(tool).or_insert(most);
             *mine = (*mine).min(most);

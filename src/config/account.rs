@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use crate::catalog::Catalog;
-use crate::tenant::{Percent, Scope, TenantLimit, Terms};
+use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 use crate::units::nearest;
 
@@ -21,31 +21,32 @@ const WINDOWS: [(&str, Window); 6] = [
 
 /// The terms of all accounts, those of keys included.
 #[derive(Debug)]
-pub(super) struct Accounts<'c> {
-    terms: Vec<Terms>,
+pub(super) struct DeclaredAccounts<'c> {
+    terms: Vec<AccountTerms>,
     /// There may be thousands.
     names: HashSet<AccountId>,
     /// What limits on models may name.
     catalog: &'c Catalog,
 }
 
-impl<'c> Accounts<'c> {
+impl<'c> DeclaredAccounts<'c> {
     /// Every `[[account]]`.
-    pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> Accounts<'c> {
-        let mut accounts = Accounts { terms: Vec::new(), names: HashSet::new(), catalog };
+    pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> DeclaredAccounts<'c> {
+        let mut accounts = DeclaredAccounts { terms: Vec::new(), names: HashSet::new(), catalog };
         for section in root.sections("account") {
-            let name = section.need::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
+            let name =
+                section.require::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
             let terms = terms(&section, catalog);
             if let Some(account) = name.and_then(|name| path(&section, "name", &name)) {
-                accounts.add(&section, Terms { account, ..terms });
+                accounts.add(&section, AccountTerms { account, ..terms });
             }
         }
         accounts
     }
 
     /// The account of a `[[key]]`, below the one that it names.
-    pub(super) fn of_key(&mut self, section: &Section<'_>) -> Option<AccountId> {
-        let name = section.need::<String>("name", "name its owner; spending is counted under that name");
+    pub(super) fn add_key(&mut self, section: &Section<'_>) -> Option<AccountId> {
+        let name = section.require::<String>("name", "name its owner; spending is counted under that name");
         let parent = section.get::<String>("account");
         let terms = terms(section, self.catalog);
         let parent = match parent {
@@ -57,19 +58,19 @@ impl<'c> Accounts<'c> {
             Some(parent) => path(section, "name", parent.child(account.as_str()).as_str())?,
             None => account,
         };
-        self.add(section, Terms { account: account.clone(), ..terms });
+        self.add(section, AccountTerms { account: account.clone(), ..terms });
         Some(account)
     }
 
-    fn add(&mut self, section: &Section<'_>, terms: Terms) {
+    fn add(&mut self, section: &Section<'_>, terms: AccountTerms) {
         if !self.names.insert(terms.account.clone()) {
             let what = format!("\"{}\" stands here twice", terms.account);
-            section.wrong("name", Wrong::new(what, "give each account and each key a path of its own"));
+            section.reject("name", ValueError::new(what, "give each account and each key a path of its own"));
         }
         self.terms.push(terms);
     }
 
-    pub(super) fn into_terms(self) -> Vec<Terms> {
+    pub(super) fn into_terms(self) -> Vec<AccountTerms> {
         self.terms
     }
 }
@@ -78,22 +79,23 @@ fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
     let parsed = path.parse::<AccountId>();
     if let Err(error) = &parsed {
         let remedy = "write it like \"alice\", or \"acme/research\" for a tree";
-        section.wrong(key, Wrong::new(error.to_string(), remedy));
+        section.reject(key, ValueError::new(error.to_string(), remedy));
     }
     parsed.ok()
 }
 
 /// What an account or a key may spend; its name is filled in by the caller.
-fn terms(section: &Section<'_>, catalog: &Catalog) -> Terms {
+fn terms(section: &Section<'_>, catalog: &Catalog) -> AccountTerms {
     let zone = section.get::<String>("time_zone").map(|name| name.parse::<Zone>());
     if let Some(Err(error)) = &zone {
-        section.wrong("time_zone", Wrong::new(error.to_string(), "days and months begin by its calendar"));
+        section
+            .reject("time_zone", ValueError::new(error.to_string(), "days and months begin by its calendar"));
     }
     let warn_at = section.get::<u64>("warn_at").map(Percent::try_from);
     if let Some(Err(error)) = &warn_at {
-        section.wrong("warn_at", Wrong::new(error.to_string(), "80 without it"));
+        section.reject("warn_at", ValueError::new(error.to_string(), "80 without it"));
     }
-    Terms {
+    AccountTerms {
         account: AccountId::new(""),
         limits: limits(section, catalog),
         zone: zone.and_then(Result::ok).unwrap_or_default(),
@@ -109,8 +111,8 @@ fn limits(section: &Section<'_>, catalog: &Catalog) -> Vec<TenantLimit> {
             (other.max.unit(), other.window, &other.scope) == (limit.max.unit(), limit.window, &limit.scope)
         };
         if limits.iter().any(same) {
-            let what = format!("a second limit of {} per {}", limit.max.unit().word(), limit.window);
-            one.wrong_here(Wrong::new(what, "keep one of them"));
+            let what = format!("a second limit of {} per {}", limit.max.unit().as_str(), limit.window);
+            one.reject_section(ValueError::new(what, "keep one of them"));
         }
         limits.push(limit);
     }
@@ -127,42 +129,45 @@ fn limit(one: &Section<'_>, catalog: &Catalog) -> Option<TenantLimit> {
         one.get::<u64>("tool_calls").map(|count| Amount::ToolCalls(Count(count))),
         one.get::<u64>("concurrency").map(|count| Amount::Concurrency(Count(count))),
     ];
-    let named = Unit::ALL.into_iter().filter(|unit| one.has(unit.word())).count();
+    let named = Unit::ALL.into_iter().filter(|unit| one.has(unit.as_str())).count();
     if named != 1 {
         let remedy = "write one of money = \"20\", thinking = 100000, requests = 60, tool_calls = 500 or \
                       concurrency = 8 into each";
-        one.wrong_here(Wrong::new("not one limit", remedy));
+        one.reject_section(ValueError::new("not one limit", remedy));
     }
     let max = amounts.into_iter().flatten().next();
     if max == Some(Amount::Concurrency(Count(0))) {
         let remedy = "write at least 1, or take the limit out; `requests = 0` lets nothing through";
-        one.wrong("concurrency", Wrong::new("0 would refuse every request", remedy));
+        one.reject("concurrency", ValueError::new("0 would refuse every request", remedy));
     }
-    match (one.has("per"), one.has(Unit::Concurrency.word())) {
+    match (one.has("per"), one.has(Unit::Concurrency.as_str())) {
         (true, true) => {
             let remedy = "leave it out: requests at once are not counted over time";
-            one.wrong("per", Wrong::new("without meaning for concurrency", remedy));
+            one.reject("per", ValueError::new("without meaning for concurrency", remedy));
         }
         (false, false) => {
-            one.wrong("per", Wrong::new("missing", "write \"day\", \"month\", \"total\" or another window"));
+            one.reject(
+                "per",
+                ValueError::new("missing", "write \"day\", \"month\", \"total\" or another window"),
+            );
         }
-        (false, true) => return max.map(|max| TenantLimit::new(Window::Total, max).on(scope)),
+        (false, true) => return max.map(|max| TenantLimit::new(Window::Total, max).with_selector(scope)),
         (true, false) => {}
     }
-    Some(TenantLimit::new(window?, max?).on(scope))
+    Some(TenantLimit::new(window?, max?).with_selector(scope))
 }
 
-fn scope(one: &Section<'_>, catalog: &Catalog) -> Scope {
+fn scope(one: &Section<'_>, catalog: &Catalog) -> LimitSelector {
     let model = one.get::<String>("model");
     if let Some(name) = &model {
         check_model(one, name, catalog);
     }
-    let model = model.map(|name| Scope::Model(name.into()));
-    let tag = one.get::<String>("tag").map(|name| Scope::Tag(name.into()));
-    let each = one.word("each", &[("user", Scope::EachUser)]);
+    let model = model.map(|name| LimitSelector::Model(name.into()));
+    let tag = one.get::<String>("tag").map(|name| LimitSelector::Tag(name.into()));
+    let each = one.word("each", &[("user", LimitSelector::EachUser)]);
     if [model.is_some(), tag.is_some(), each.is_some()].into_iter().filter(|named| *named).count() > 1 {
         let remedy = "write a limit for each: one on the model, one on the tag, one on each user";
-        one.wrong_here(Wrong::new("a limit on more than one of model, tag and each", remedy));
+        one.reject_section(ValueError::new("a limit on more than one of model, tag and each", remedy));
     }
     model.or(tag).or(each).unwrap_or_default()
 }
@@ -180,5 +185,5 @@ fn check_model(one: &Section<'_>, name: &str, catalog: &Catalog) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("these are there: {}", all.join(", ")),
     };
-    one.wrong("model", Wrong::new(format!("there is no model \"{name}\""), remedy));
+    one.reject("model", ValueError::new(format!("there is no model \"{name}\""), remedy));
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::agent::{Regimes, Settings, ToolTerms, Tools, Words};
+use crate::agent::{BudgetThresholds, Settings, ToolTerms, Tools, TrackerMessages};
 use crate::catalog::TurnRule;
-use crate::chat::short_name;
+use crate::chat::short_tool_name;
 use crate::units::{Chance, Count, Money};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 use super::value::FromValue;
 
@@ -28,13 +28,13 @@ pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
     let wait = section.within("wait_max", Duration::ZERO..=Duration::from_secs(600));
     if wait.is_some_and(|wait| wait > time_max) {
         let remedy = "write at most time_max of [gateway], or raise that";
-        section.wrong("wait_max", Wrong::new("longer than a request may run", remedy));
+        section.reject("wait_max", ValueError::new("longer than a request may run", remedy));
     }
     let messages = section.within("messages_max", 100..=200_000_usize);
     Settings {
-        tracker: section.or("tracker", usual.tracker),
-        regimes: regimes(&section),
-        words: words(&section.section("words")),
+        tracker: section.get_or("tracker", usual.tracker),
+        thresholds: budget_levels(&section),
+        tracker_messages: words(&section.section("words")),
         calls_per_answer: calls.map_or(usual.calls_per_answer, |calls| Count(calls.into())),
         wait_max: wait.unwrap_or(usual.wait_max),
         expires_after: expires.unwrap_or(usual.expires_after),
@@ -43,34 +43,36 @@ pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
     }
 }
 
-fn regimes(section: &Section<'_>) -> Regimes {
-    let usual = Regimes::default();
+fn budget_levels(section: &Section<'_>) -> BudgetThresholds {
+    let usual = BudgetThresholds::default();
     let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
-    let regimes = Regimes {
+    let regimes = BudgetThresholds {
         high: share("high", usual.high),
         medium: share("medium", usual.medium),
         low: share("low", usual.low),
     };
     if !(regimes.high > regimes.medium && regimes.medium > regimes.low) {
-        section
-            .wrong_here(Wrong::new("shares out of order", "write high above medium, and medium above low"));
+        section.reject_section(ValueError::new(
+            "shares out of order",
+            "write high above medium, and medium above low",
+        ));
     }
     regimes
 }
 
-fn words(section: &Section<'_>) -> Words {
-    let usual = Words::default();
+fn words(section: &Section<'_>) -> TrackerMessages {
+    let usual = TrackerMessages::default();
     let line = |key: &'static str, usual| {
-        let Some(Line(line)) = section.get(key) else { return usual };
+        let Some(PromptLine(line)) = section.get(key) else { return usual };
         if let Some(name) = placeholder(&line) {
             let what = format!("{{{name}}} is told to the model as it stands");
             let remedy =
                 "take it out: lines are told as they are, and what is used and left stands above them";
-            section.doubt(key, Wrong::new(what, remedy));
+            section.warn(key, ValueError::new(what, remedy));
         }
         line
     };
-    Words {
+    TrackerMessages {
         policy: line("policy", usual.policy),
         high: line("high", usual.high),
         medium: line("medium", usual.medium),
@@ -94,19 +96,19 @@ fn placeholder(line: &str) -> Option<&str> {
 
 /// The tools by their names, and by their shortened ones too: which of them a model knows is the API's matter.
 fn tools(section: &Section<'_>) -> Tools {
-    let tools = section.below_by_name().into_iter().flat_map(|(name, tool)| {
+    let tools = section.named_sections().into_iter().flat_map(|(name, tool)| {
         check_name(&name, &tool);
         let terms = ToolTerms {
-            price: tool.or("price_usd", Money::ZERO),
+            price: tool.get_or("price_usd", Money::ZERO),
             counts: tool.get::<String>("counts").map(Into::into),
         };
-        [(short_name(&name).into(), terms.clone()), (name.into(), terms)]
+        [(short_tool_name(&name).into(), terms.clone()), (name.into(), terms)]
     });
     Tools(tools.collect())
 }
 
 fn check_name(name: &str, tool: &Section<'_>) {
-    let wrong = |what: &str, remedy: &str| tool.wrong_here(Wrong::new(what, remedy));
+    let wrong = |what: &str, remedy: &str| tool.reject_section(ValueError::new(what, remedy));
     if name == "*" {
         wrong("all tools have no price together", "write the name of one tool; callers limit all with \"*\"");
     } else if name.is_empty()
@@ -120,27 +122,27 @@ fn check_name(name: &str, tool: &Section<'_>) {
 }
 
 /// A line that the model is told; an empty one is left out.
-struct Line(String);
+struct PromptLine(String);
 
-impl FromValue for Line {
-    fn from_value(value: &DeValue<'_>) -> Result<Line, Wrong> {
+impl FromValue for PromptLine {
+    fn from_value(value: &DeValue<'_>) -> Result<PromptLine, ValueError> {
         match value.as_str() {
-            Some("") => Ok(Line(String::new())),
-            _ => String::from_value(value).map(Line),
+            Some("") => Ok(PromptLine(String::new())),
+            _ => String::from_value(value).map(PromptLine),
         }
     }
 }
 
 impl FromValue for TurnRule {
-    fn from_value(value: &DeValue<'_>) -> Result<TurnRule, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<TurnRule, ValueError> {
         if let Some(learned) = value.as_bool() {
             return Ok(if learned { TurnRule::Learned } else { TurnRule::Free });
         }
         let remedy = "write true for as many as such tasks usually take, or a number from 1";
         match u64::from_value(value) {
-            Ok(0) => Err(Wrong::new("no turn at all", remedy)),
+            Ok(0) => Err(ValueError::new("no turn at all", remedy)),
             Ok(turns) => Ok(TurnRule::Fixed(Count(turns))),
-            Err(_) => Err(Wrong::new("not a number of turns", remedy)),
+            Err(_) => Err(ValueError::new("not a number of turns", remedy)),
         }
     }
 }

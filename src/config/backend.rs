@@ -10,33 +10,33 @@ use reqwest::Url;
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
-use crate::catalog::Class;
+use crate::catalog::EnforcementClass;
 use crate::units::{Chance, Tokens};
 
 use super::base_url;
 use super::deployment::{self, Deployment};
-use super::kind::{KINDS, Kind};
-use super::known::Known;
+use super::diagnostic::ValueError;
+use super::kind::{BackendKind, KINDS};
+use super::known_models::KnownModels;
 use super::members;
-use super::mistake::Wrong;
-use super::model::Declared;
-use super::reader::{Secrets, Section};
+use super::model::DeclaredModel;
+use super::reader::{SecretsPolicy, Section};
 use super::server::time;
 use super::{model, secret};
 use crate::units::nearest;
 
 /// Something that serves models, and which.
 #[derive(Debug, Clone)]
-pub struct Backend {
+pub struct BackendConfig {
     /// Its name in metrics and the log.
     pub name: Arc<str>,
     /// The models it serves, one at least.
-    pub models: Vec<Served>,
+    pub models: Vec<ModelConfig>,
 }
 
 /// One model of a backend: what serves it; the catalog has the rest under its name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Served {
+pub struct ModelConfig {
     /// The name that callers use.
     pub name: Arc<str>,
     /// The word for its kind of backend; none for the embedded model, of which everything is known.
@@ -46,9 +46,9 @@ pub struct Served {
     /// The upstream's host, where it has one.
     pub host: Option<String>,
     /// Every way in which its kind of backend can hold a model's thinking, the strongest first.
-    pub possible: Vec<Class>,
+    pub possible_classes: Vec<EnforcementClass>,
     /// Where its answers come from.
-    pub source: Source,
+    pub source: ModelSource,
     /// The share of MMLU-Pro that it gets right, where that is said.
     pub ability: Option<Chance>,
     /// The context that its section states; a catalogue's is not stated.
@@ -61,11 +61,11 @@ pub struct Served {
 
 /// Where a model's answers come from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Source {
+pub enum ModelSource {
     /// The model that ships with the binary, in the local engine.
-    Embedded(Manner),
+    Embedded(LocalModelSettings),
     /// A GGUF file, in the local engine.
-    File(PathBuf, Manner),
+    File(PathBuf, LocalModelSettings),
     /// An upstream that speaks OpenAI's chat completions.
     OpenAi(openai::Settings),
     /// A vLLM server, over its raw completions too.
@@ -80,10 +80,10 @@ pub enum Source {
     Responses(responses::Settings),
 }
 
-impl Served {
+impl ModelConfig {
     /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing where that
     /// cannot be told.
-    pub fn reader(&self, deployment: &Deployment) -> Option<Arc<str>> {
+    pub fn tokenizer_key(&self, deployment: &Deployment) -> Option<Arc<str>> {
         let (word, kind) = KINDS.iter().find(|(word, _)| Some(*word) == self.kind)?;
         let url = Url::parse(&deployment.client.base_url).ok()?;
         let upstream = deployment.upstream.as_ref().unwrap_or(&self.upstream);
@@ -92,46 +92,46 @@ impl Served {
     }
 }
 
-impl Source {
+impl ModelSource {
     /// The same, as it is reached and called there.
     #[must_use]
-    pub fn reached(&self, deployment: &Deployment) -> Source {
+    pub fn at_deployment(&self, deployment: &Deployment) -> ModelSource {
         let mut source = self.clone();
-        if let Some(client) = source.client() {
+        if let Some(client) = source.client_mut() {
             client.clone_from(&deployment.client);
         }
-        if let Some((model, upstream)) = source.model().zip(deployment.upstream.as_ref()) {
+        if let Some((model, upstream)) = source.model_mut().zip(deployment.upstream.as_ref()) {
             model.clone_from(upstream);
         }
         source
     }
 
-    fn client(&mut self) -> Option<&mut remote::Settings> {
+    fn client_mut(&mut self) -> Option<&mut remote::Settings> {
         match self {
-            Source::Embedded(_) | Source::File(..) => None,
-            Source::OpenAi(settings) | Source::Vllm(settings) => Some(&mut settings.client),
-            Source::LlamaCpp(settings) => Some(&mut settings.client),
-            Source::Anthropic(settings) => Some(&mut settings.client),
-            Source::Gemini(settings) => Some(&mut settings.client),
-            Source::Responses(settings) => Some(&mut settings.client),
+            ModelSource::Embedded(_) | ModelSource::File(..) => None,
+            ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => Some(&mut settings.client),
+            ModelSource::LlamaCpp(settings) => Some(&mut settings.client),
+            ModelSource::Anthropic(settings) => Some(&mut settings.client),
+            ModelSource::Gemini(settings) => Some(&mut settings.client),
+            ModelSource::Responses(settings) => Some(&mut settings.client),
         }
     }
 
     /// What its upstream calls the model, where it has to be told.
-    pub(super) fn model(&mut self) -> Option<&mut String> {
+    pub(super) fn model_mut(&mut self) -> Option<&mut String> {
         match self {
-            Source::OpenAi(settings) | Source::Vllm(settings) => Some(&mut settings.model),
-            Source::Anthropic(settings) => Some(&mut settings.model),
-            Source::Gemini(settings) => Some(&mut settings.model),
-            Source::Responses(settings) => Some(&mut settings.model),
-            Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => None,
+            ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => Some(&mut settings.model),
+            ModelSource::Anthropic(settings) => Some(&mut settings.model),
+            ModelSource::Gemini(settings) => Some(&mut settings.model),
+            ModelSource::Responses(settings) => Some(&mut settings.model),
+            ModelSource::Embedded(_) | ModelSource::File(..) | ModelSource::LlamaCpp(_) => None,
         }
     }
 
     /// How its chat completions are spoken to, where it has some.
-    pub(super) fn chat(&mut self) -> Option<&mut openai::Settings> {
+    pub(super) fn chat_mut(&mut self) -> Option<&mut openai::Settings> {
         match self {
-            Source::OpenAi(settings) | Source::Vllm(settings) => Some(settings),
+            ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => Some(settings),
             _ => None,
         }
     }
@@ -139,7 +139,7 @@ impl Source {
 
 /// How a local model marks its thoughts, and how it is spoken to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Manner {
+pub struct LocalModelSettings {
     /// The tag that opens a thought.
     pub start_tag: String,
     /// The tag that closes it.
@@ -150,8 +150,8 @@ pub struct Manner {
 
 /// What all models of a backend have in common.
 #[derive(Debug, Clone)]
-pub(super) struct Base {
-    pub(super) kind: Kind,
+pub(super) struct BackendDefaults {
+    pub(super) kind: BackendKind,
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
     pub(super) deployments: Vec<Deployment>,
@@ -164,7 +164,7 @@ pub(super) struct Base {
 const GGUF: &[u8] = b"GGUF";
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 14] = [
+const KIND_SPECIFIC_KEYS: [&str; 14] = [
     "file",
     "concurrency_signal",
     "base_url",
@@ -184,11 +184,11 @@ const OF_SOME: [&str; 14] = [
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
-impl Base {
+impl BackendDefaults {
     /// A backend of that kind of which nothing is said.
-    pub(super) fn of(kind: Kind) -> Base {
+    pub(super) fn new(kind: BackendKind) -> BackendDefaults {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
+        BackendDefaults { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
     }
 
     /// The host of its address.
@@ -217,62 +217,65 @@ fn host(url: &str) -> Option<String> {
 }
 
 /// All backends of the file, each as the models that it declares.
-pub(super) fn backends(root: &Section<'_>, known: &Known<'_>) -> Vec<(Backend, Vec<Declared>)> {
-    let mut backends: Vec<(Backend, Vec<Declared>)> = Vec::new();
+pub(super) fn backends(
+    root: &Section<'_>,
+    known: &KnownModels<'_>,
+) -> Vec<(BackendConfig, Vec<DeclaredModel>)> {
+    let mut backends: Vec<(BackendConfig, Vec<DeclaredModel>)> = Vec::new();
     for section in root.sections("backend") {
         let Some((backend, models)) = backend(&section, known) else { continue };
         if backends.iter().any(|(other, _)| other.name == backend.name) {
             let what = format!("a second backend \"{}\"", backend.name);
-            section.wrong("name", Wrong::new(what, "give each a name of its own"));
+            section.reject("name", ValueError::new(what, "give each a name of its own"));
         }
         backends.push((backend, models));
     }
     backends
 }
 
-fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Declared>)> {
-    let written = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
+fn backend(section: &Section<'_>, known: &KnownModels<'_>) -> Option<(BackendConfig, Vec<DeclaredModel>)> {
+    let written = if section.has("kind") { section.word("kind", &KINDS) } else { Some(BackendKind::OpenAi) };
     let Some(kind) = written.or_else(|| guess(section)) else {
         // Nothing tells which keys are right, so none of them is called wrong.
-        section.ignore();
+        section.allow_all();
         return None;
     };
-    let name = section.get::<String>("name").unwrap_or_else(|| kind.word().to_owned());
-    let mut base = Base { is_guess: written.is_none(), ..base(section, kind) };
+    let name = section.get::<String>("name").unwrap_or_else(|| kind.as_str().to_owned());
+    let mut base = BackendDefaults { is_guess: written.is_none(), ..base(section, kind) };
     if base.is_guess {
-        section.allow(&OF_SOME);
+        section.allow(&KIND_SPECIFIC_KEYS);
     }
-    if kind != Kind::Local {
+    if kind != BackendKind::Local {
         base.deployments = deployment::deployments(section, kind, &name, &base.client);
         let members = members::rules(section, kind, base.is_self_hosted_server());
         base.client.members = members;
         base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
-        deployment::doubt_keyless(section, kind, &base.deployments);
+        deployment::warn_keyless(section, kind, &base.deployments);
     }
-    let mut models = model::declared(section, &base, known);
-    deployment::name_models(section, &mut models);
-    let served = models.iter().map(|declared| declared.served.clone()).collect();
-    Some((Backend { name: name.into(), models: served }, models))
+    let mut models = model::read_models(section, &base, known);
+    deployment::apply_upstream_names(section, &mut models);
+    let served = models.iter().map(|declared| declared.config.clone()).collect();
+    Some((BackendConfig { name: name.into(), models: served }, models))
 }
 
 /// What a section of an unknown kind is most like, so that its other mistakes are found at once.
-fn guess(section: &Section<'_>) -> Option<Kind> {
+fn guess(section: &Section<'_>) -> Option<BackendKind> {
     let word = section.get::<String>("kind").unwrap_or_default();
     let near = nearest(&word, KINDS.iter().map(|(known, _)| *known));
     let near = KINDS.iter().find(|(known, _)| Some(*known) == near).map(|(_, kind)| *kind);
     let by_keys = || match (section.has("file"), section.has("base_url")) {
-        (true, false) => Some(Kind::Local),
-        (false, true) => Some(Kind::OpenAi),
+        (true, false) => Some(BackendKind::Local),
+        (false, true) => Some(BackendKind::OpenAi),
         _ => None,
     };
     near.or_else(by_keys)
 }
 
-fn base(section: &Section<'_>, kind: Kind) -> Base {
-    let mut base = Base::of(kind);
-    if kind == Kind::Local {
+fn base(section: &Section<'_>, kind: BackendKind) -> BackendDefaults {
+    let mut base = BackendDefaults::new(kind);
+    if kind == BackendKind::Local {
         if !section.has("file") {
-            section.wrong("file", Wrong::new("missing", "name the model's GGUF file"));
+            section.reject("file", ValueError::new("missing", "name the model's GGUF file"));
         }
         let file = section.path("file");
         check_gguf(section, file.as_deref());
@@ -280,7 +283,7 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
     } else {
         base.client = client(section, kind);
     }
-    if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
+    if !matches!(kind, BackendKind::Local | BackendKind::LlamaCpp) {
         base.limit = section.word("token_limit", &LIMITS);
     }
     base
@@ -288,33 +291,33 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
 
 /// A server could not start without the file. Whoever does not serve does not need it.
 fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
-    let Some(file) = file.filter(|_| section.document().secrets == Secrets::Needed) else { return };
+    let Some(file) = file.filter(|_| section.document().secrets == SecretsPolicy::Required) else { return };
     let mut head = Vec::new();
-    section.document().files.count_in(file);
+    section.document().files.track(file);
     let read = File::open(file).and_then(|opened| opened.take(GGUF.len() as u64).read_to_end(&mut head));
     let what = match read {
         Err(error) => format!("{} cannot be read: {error}", file.display()),
         Ok(_) if head != GGUF => format!("{} is no GGUF file: it does not begin with GGUF", file.display()),
         Ok(_) => return,
     };
-    section.wrong(
+    section.reject(
         "file",
-        Wrong::new(what, "name the model's GGUF file, by a path that starts from this file's folder"),
+        ValueError::new(what, "name the model's GGUF file, by a path that starts from this file's folder"),
     );
 }
 
-fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
+fn client(section: &Section<'_>, kind: BackendKind) -> remote::Settings {
     let remedy = match kind {
-        Kind::OpenAi | Kind::Responses => {
+        BackendKind::OpenAi | BackendKind::Responses => {
             "write where its API begins: \"https://api.openai.com/v1\", or your own server's like \"http://127.0.0.1:8000/v1\""
         }
         _ => "write where its API begins, like \"http://127.0.0.1:8000/v1\"",
     };
     let base_url = match kind.base_url() {
-        Some(usual) => Some(section.or("base_url", usual.to_owned())),
+        Some(usual) => Some(section.get_or("base_url", usual.to_owned())),
         // Each deployment may have its own.
         None if section.has("deployment") => section.get::<String>("base_url"),
-        None => section.need::<String>("base_url", remedy),
+        None => section.require::<String>("base_url", remedy),
     };
     let usual = remote::Settings::default();
     let settings = remote::Settings {
@@ -347,5 +350,5 @@ pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
         }
         Some(Ok(_)) => return,
     };
-    section.wrong(key, Wrong::new(what, remedy));
+    section.reject(key, ValueError::new(what, remedy));
 }

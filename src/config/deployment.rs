@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::fleet::Signal;
+use crate::backend::fleet::OverloadSignal;
 use crate::backend::remote;
 
 use super::backend::check_url;
 use super::base_url::base_url;
-use super::kind::Kind;
-use super::known::is_host;
-use super::mistake::Wrong;
-use super::model::Declared;
+use super::diagnostic::ValueError;
+use super::kind::BackendKind;
+use super::known_models::is_host;
+use super::model::DeclaredModel;
 use super::reader::Section;
 use super::secret;
 
@@ -28,11 +28,12 @@ pub struct Deployment {
     /// Where it publishes its load.
     pub metrics_url: Option<String>,
     /// What tells that it has too many calls.
-    pub signal: Signal,
+    pub signal: OverloadSignal,
 }
 
 /// The signals as they are written.
-const SIGNALS: [(&str, Signal); 2] = [("waits", Signal::Waits), ("refusals", Signal::Refusals)];
+const SIGNALS: [(&str, OverloadSignal); 2] =
+    [("waits", OverloadSignal::Waits), ("refusals", OverloadSignal::Refusals)];
 
 /// The keys of a credential.
 const CREDENTIAL: [&str; 3] = ["api_key", "api_key_env", "api_key_file"];
@@ -40,7 +41,7 @@ const CREDENTIAL: [&str; 3] = ["api_key", "api_key_env", "api_key_file"];
 /// The deployments of a backend; the backend itself where it names none.
 pub(super) fn deployments(
     backend: &Section<'_>,
-    kind: Kind,
+    kind: BackendKind,
     name: &str,
     client: &remote::Settings,
 ) -> Vec<Deployment> {
@@ -48,71 +49,71 @@ pub(super) fn deployments(
     let stated = backend.word("concurrency_signal", &SIGNALS);
     if sections.is_empty() {
         let (client, metrics_url) = (client.clone(), metrics_url(backend));
-        let signal = stated.unwrap_or(signal(kind, &client));
+        let signal = stated.unwrap_or(default_signal(kind, &client));
         return vec![Deployment { name: name.into(), client, upstream: None, metrics_url, signal }];
     }
     if backend.has("metrics_url") {
         let remedy = "write it into each [[backend.deployment]]";
-        backend.wrong("metrics_url", Wrong::new("whose is it?", remedy));
+        backend.reject("metrics_url", ValueError::new("whose is it?", remedy));
     }
     let mut deployments: Vec<Deployment> = Vec::new();
     for (number, section) in sections.iter().enumerate() {
         let name = section.get::<String>("name").unwrap_or_else(|| (number + 1).to_string());
         if deployments.iter().any(|other| *other.name == *name) {
             let what = format!("a second deployment \"{name}\"");
-            section.wrong("name", Wrong::new(what, "give each a name of its own"));
+            section.reject("name", ValueError::new(what, "give each a name of its own"));
         }
         section.allow(&["upstream", "upstreams"]);
-        let (client, metrics_url) = (reached(section, kind, client), metrics_url(section));
-        let signal = stated.unwrap_or(signal(kind, &client));
+        let (client, metrics_url) = (deployment_client(section, kind, client), metrics_url(section));
+        let signal = stated.unwrap_or(default_signal(kind, &client));
         deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url, signal });
     }
     deployments
 }
 
 /// Doubts deployments that have no key at a host where nothing is to be had without one.
-pub(super) fn doubt_keyless(backend: &Section<'_>, kind: Kind, deployments: &[Deployment]) {
+pub(super) fn warn_keyless(backend: &Section<'_>, kind: BackendKind, deployments: &[Deployment]) {
     let says_one = |section: &Section<'_>| CREDENTIAL.iter().any(|key| section.has(key));
-    let Some(host) = kind.wants_key_at().filter(|_| !says_one(backend)) else { return };
+    let Some(host) = kind.key_required_host().filter(|_| !says_one(backend)) else { return };
     let own: Vec<Section<'_>> = backend.sections("deployment");
-    own.iter().for_each(Section::ignore);
+    own.iter().for_each(Section::allow_all);
     for (place, deployment) in deployments.iter().enumerate() {
         let section = own.get(place).unwrap_or(backend);
         let at = Url::parse(&deployment.client.base_url).ok();
         let is_there = at.is_some_and(|url| is_host(url.host_str(), host));
         if is_there && !says_one(section) {
             let remedy = "export the key, and name its variable: api_key_env = \"…\"";
-            section.doubt(
+            section.warn(
                 "api_key_env",
-                Wrong::new(format!("no key, and {host} answers nobody without one"), remedy),
+                ValueError::new(format!("no key, and {host} answers nobody without one"), remedy),
             );
         }
     }
 }
 
 /// Takes the names that the models of a backend have at each of its deployments.
-pub(super) fn name_models(backend: &Section<'_>, models: &mut [Declared]) {
+pub(super) fn apply_upstream_names(backend: &Section<'_>, models: &mut [DeclaredModel]) {
     for (place, section) in backend.sections("deployment").iter().enumerate() {
-        section.ignore();
+        section.allow_all();
         let own = section.get::<String>("upstream");
         if own.is_some() && models.len() != 1 {
             let remedy = "say it of each, upstreams = { some-model = \"its-name-there\" }";
-            section.wrong("upstream", Wrong::new("which of the models is it?", remedy));
+            section.reject("upstream", ValueError::new("which of the models is it?", remedy));
         }
         let names = section.section("upstreams").entries::<String>();
         for (name, _) in &names {
             if !models.iter().any(|declared| *declared.model.name == **name) {
                 let remedy = "write the name that callers use for one of this backend's models";
-                section.wrong(
+                section.reject(
                     "upstreams",
-                    Wrong::new(format!("\"{name}\" is no model of this backend"), remedy),
+                    ValueError::new(format!("\"{name}\" is no model of this backend"), remedy),
                 );
             }
         }
         for declared in models.iter_mut() {
             let stated = names.iter().find(|(name, _)| **name == *declared.model.name);
             let stated = stated.map(|(_, upstream)| upstream.clone()).or_else(|| own.clone());
-            if let Some(deployment) = declared.served.deployments.get_mut(place) {
+            if let Some(deployment) = declared.config.deployments.get_mut(place) {
                 deployment.upstream = stated;
             }
         }
@@ -120,17 +121,17 @@ pub(super) fn name_models(backend: &Section<'_>, models: &mut [Declared]) {
 }
 
 /// A provider says when there are too many calls; one's own server lets them wait.
-fn signal(kind: Kind, client: &remote::Settings) -> Signal {
+fn default_signal(kind: BackendKind, client: &remote::Settings) -> OverloadSignal {
     let url = Url::parse(&client.base_url).ok();
     let is_self_hosted = kind.is_self_hosted_server(url.as_ref().and_then(Url::host_str));
-    if is_self_hosted { Signal::Waits } else { Signal::Refusals }
+    if is_self_hosted { OverloadSignal::Waits } else { OverloadSignal::Refusals }
 }
 
 /// As the backend is, but for what is said here.
-fn reached(section: &Section<'_>, kind: Kind, usual: &remote::Settings) -> remote::Settings {
+fn deployment_client(section: &Section<'_>, kind: BackendKind, usual: &remote::Settings) -> remote::Settings {
     if !section.has("base_url") && usual.base_url.is_empty() {
         let remedy = "write where its API begins, here or in the backend";
-        section.wrong("base_url", Wrong::new("missing", remedy));
+        section.reject("base_url", ValueError::new("missing", remedy));
     }
     let mut client = usual.clone();
     if let Some(stated) = section.get::<String>("base_url") {

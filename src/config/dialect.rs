@@ -1,14 +1,15 @@
 //! How an upstream's chat completions are spoken to: what its kind says, and the flags of a model over it.
 
 use crate::backend::remote::openai::{
-    BudgetMember, Dialect, EffortMember, Resume, Settings, Switch, ThoughtsBack, UsageMember, Word,
+    BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, Settings, ThinkingSwitch, ThoughtReplay,
+    UsageMember,
 };
-use crate::catalog::{Class, GoesOn, Model};
+use crate::catalog::{EnforcementClass, GoesOn, Model};
 
-use super::backend::Source;
-use super::kind::Kind;
-use super::mistake::Wrong;
-use super::model::Declared;
+use super::backend::ModelSource;
+use super::diagnostic::ValueError;
+use super::kind::BackendKind;
+use super::model::DeclaredModel;
 use super::reader::Section;
 
 const EFFORTS: [(&str, EffortMember); 3] = [
@@ -25,11 +26,11 @@ const BUDGETS: [(&str, BudgetMember); 5] = [
     ("reasoning", BudgetMember::ReasoningMaxTokens),
 ];
 
-const RESUMES: [(&str, Resume); 4] = [
-    ("prefix", Resume::PrefixReasoning),
-    ("prefix_part", Resume::PrefixPart),
-    ("final_message", Resume::FinalMessage),
-    ("never", Resume::Never),
+const RESUMES: [(&str, ResumeMethod); 4] = [
+    ("prefix", ResumeMethod::PrefixReasoning),
+    ("prefix_part", ResumeMethod::PrefixPart),
+    ("final_message", ResumeMethod::FinalMessage),
+    ("never", ResumeMethod::Never),
 ];
 
 const USAGES: [(&str, UsageMember); 4] = [
@@ -40,18 +41,22 @@ const USAGES: [(&str, UsageMember); 4] = [
 ];
 
 /// What is known of a kind.
-pub(super) fn of(kind: Kind) -> Dialect {
+pub(super) fn dialect_of(kind: BackendKind) -> Dialect {
     match kind {
-        Kind::DeepSeek => Dialect::deepseek(),
-        Kind::DashScope => Dialect::dashscope(),
-        Kind::OpenRouter => Dialect::openrouter(),
-        Kind::Vllm => Dialect::vllm(),
-        Kind::Sglang => Dialect::sglang(),
-        Kind::Mistral => Dialect::mistral(),
-        Kind::Xai => Dialect::xai(),
-        Kind::Ollama => Dialect::ollama(),
-        Kind::LlamaCpp => Dialect::llamacpp(),
-        Kind::OpenAi | Kind::Local | Kind::Anthropic | Kind::Gemini | Kind::Responses => Dialect::openai(),
+        BackendKind::DeepSeek => Dialect::deepseek(),
+        BackendKind::DashScope => Dialect::dashscope(),
+        BackendKind::OpenRouter => Dialect::openrouter(),
+        BackendKind::Vllm => Dialect::vllm(),
+        BackendKind::Sglang => Dialect::sglang(),
+        BackendKind::Mistral => Dialect::mistral(),
+        BackendKind::Xai => Dialect::xai(),
+        BackendKind::Ollama => Dialect::ollama(),
+        BackendKind::LlamaCpp => Dialect::llamacpp(),
+        BackendKind::OpenAi
+        | BackendKind::Local
+        | BackendKind::Anthropic
+        | BackendKind::Gemini
+        | BackendKind::Responses => Dialect::openai(),
     }
 }
 
@@ -60,15 +65,15 @@ pub(super) fn apply(section: &Section<'_>, settings: &mut Settings) {
     section.set("start_tag", &mut settings.start_tag);
     section.set("end_tag", &mut settings.end_tag);
     section.set("starts_in_thinking", &mut settings.starts_in_thinking);
-    section.set("turn", &mut settings.turn);
-    if !settings.turn.contains("{thought}") {
-        section.wrong(
+    section.set("turn", &mut settings.new_turn_prompt);
+    if !settings.new_turn_prompt.contains("{thought}") {
+        section.reject(
             "turn",
-            Wrong::new("does not quote the thought", "write \"{thought}\" where it is to stand"),
+            ValueError::new("does not quote the thought", "write \"{thought}\" where it is to stand"),
         );
     }
     let dialect = &mut settings.dialect;
-    section.set("limit_has_thought", &mut dialect.limit_has_thought);
+    section.set("limit_has_thought", &mut dialect.limit_includes_thought);
     dialect.effort = section.word("effort_as", &EFFORTS).unwrap_or(dialect.effort);
     dialect.budget = section.word("budget_as", &BUDGETS).or(dialect.budget);
     dialect.resume = section.word("resume_as", &RESUMES).unwrap_or(dialect.resume);
@@ -77,76 +82,83 @@ pub(super) fn apply(section: &Section<'_>, settings: &mut Settings) {
         dialect.switch = switch;
     }
     match section.get("thoughts_back") {
-        Some(true) if dialect.thoughts_back == ThoughtsBack::Never => {
-            dialect.thoughts_back = ThoughtsBack::Said("reasoning_content");
+        Some(true) if dialect.thought_replay == ThoughtReplay::Never => {
+            dialect.thought_replay = ThoughtReplay::AsReceived("reasoning_content");
         }
-        Some(false) => dialect.thoughts_back = ThoughtsBack::Never,
+        Some(false) => dialect.thought_replay = ThoughtReplay::Never,
         Some(true) | None => {}
     }
     if section.has("omit") {
-        dialect.omits = section.or("omit", Vec::<String>::new()).into_iter().map(Word::from).collect();
+        dialect.omits =
+            section.get_or("omit", Vec::<String>::new()).into_iter().map(MemberWord::from).collect();
     }
 }
 
 /// `switch_as`, with the words that it needs.
-fn switch(section: &Section<'_>) -> Option<Switch> {
-    let argument = || section.or("switch_argument", "enable_thinking".to_owned()).into();
-    let effort = || Switch::Effort {
-        on: section.get::<String>("effort_on").map(Word::from),
-        off: section.or("effort_off", "none".to_owned()).into(),
+fn switch(section: &Section<'_>) -> Option<ThinkingSwitch> {
+    let argument = || section.get_or("switch_argument", "enable_thinking".to_owned()).into();
+    let effort = || ThinkingSwitch::Effort {
+        on: section.get::<String>("effort_on").map(MemberWord::from),
+        off: section.get_or("effort_off", "none".to_owned()).into(),
     };
     let known = [
-        ("chat_template_kwargs", Switch::Template(argument())),
-        ("enable_thinking", Switch::EnableThinking),
-        ("thinking", Switch::ThinkingType),
-        ("reasoning", Switch::Reasoning),
+        ("chat_template_kwargs", ThinkingSwitch::Template(argument())),
+        ("enable_thinking", ThinkingSwitch::EnableThinking),
+        ("thinking", ThinkingSwitch::ThinkingType),
+        ("reasoning", ThinkingSwitch::Reasoning),
         ("reasoning_effort", effort()),
-        ("never", Switch::Never),
+        ("never", ThinkingSwitch::Never),
     ];
     section.word("switch_as", &known)
 }
 
 /// Every way in which an upstream can hold a thought, the strongest first. `raw` where it has raw completions to resume
 /// by besides.
-pub(super) fn possible(dialect: &Dialect, raw: bool) -> Vec<Class> {
-    let resumes = raw || (dialect.resume != Resume::Never && dialect.limit_has_thought);
+pub(super) fn possible_classes(dialect: &Dialect, raw: bool) -> Vec<EnforcementClass> {
+    let resumes = raw || (dialect.resume != ResumeMethod::Never && dialect.limit_includes_thought);
     let has = [
-        (Class::Continue, resumes),
-        (Class::Native, dialect.budget.is_some()),
-        (Class::Turn, dialect.switch != Switch::Never),
-        (Class::Effort, true),
+        (EnforcementClass::Continue, resumes),
+        (EnforcementClass::Native, dialect.budget.is_some()),
+        (EnforcementClass::Turn, dialect.switch != ThinkingSwitch::Never),
+        (EnforcementClass::Effort, true),
     ];
     has.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect()
 }
 
 /// A model that cannot be kept from thinking is not asked for an answer without a thought.
-pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, .. }: &mut Declared) {
-    if !model.thinks_always || served.source.chat().is_none() || !model.classes.contains(&Class::Turn) {
+pub(super) fn adjust_classes(
+    section: Option<&Section<'_>>,
+    DeclaredModel { config: served, model, .. }: &mut DeclaredModel,
+) {
+    if !model.thinks_always
+        || served.source.chat_mut().is_none()
+        || !model.classes.contains(&EnforcementClass::Turn)
+    {
         return;
     }
     if let Some(section) = section.filter(|section| section.has("classes")) {
         let what = "\"turn\" asks for the answer with thinking off, and the model thinks always";
-        section.wrong("classes", Wrong::new(what, "take \"turn\" out, or thinks_always"));
+        section.reject("classes", ValueError::new(what, "take \"turn\" out, or thinks_always"));
     }
-    model.classes.retain(|class| *class != Class::Turn);
+    model.classes.retain(|class| *class != EnforcementClass::Turn);
     if model.classes.is_empty() {
-        model.classes.push(Class::Effort);
+        model.classes.push(EnforcementClass::Effort);
     }
 }
 
 /// How its answers are gone on with, as far as its API has words for that. Anthropic's newer models, which think as much as they
 /// see fit, take no beginning of an answer.
-pub(super) fn goes_on(Declared { served, model, .. }: &mut Declared) {
+pub(super) fn goes_on(DeclaredModel { config: served, model, .. }: &mut DeclaredModel) {
     model.goes_on = match &served.source {
-        Source::OpenAi(settings) if settings.dialect.resume != Resume::Never => GoesOn::Resumed,
-        Source::Anthropic(settings) if settings.goes_on() => GoesOn::Unthought,
+        ModelSource::OpenAi(settings) if settings.dialect.resume != ResumeMethod::Never => GoesOn::Resumed,
+        ModelSource::Anthropic(settings) if settings.goes_on() => GoesOn::Unthought,
         _ => GoesOn::Never,
     };
 }
 
 /// Each way in which the thinking is to be held must be one that the upstream has words for. Of those that nobody wrote,
 /// the others are left out.
-pub(super) fn check(section: &Section<'_>, model: &mut Model, possible: &[Class]) {
+pub(super) fn check(section: &Section<'_>, model: &mut Model, possible: &[EnforcementClass]) {
     if !section.has("classes") {
         model.classes.retain(|class| possible.contains(class));
         if model.classes.is_empty() {
@@ -155,13 +167,13 @@ pub(super) fn check(section: &Section<'_>, model: &mut Model, possible: &[Class]
         return;
     }
     for class in model.classes.iter().filter(|class| !possible.contains(class)) {
-        let what = format!("\"{}\" is more than this upstream is known to have", class.word());
+        let what = format!("\"{}\" is more than this upstream is known to have", class.as_str());
         let remedy = match class {
-            Class::Native => "say what takes the budget, like budget_as = \"thinking_budget\"",
-            Class::Continue => "say how a thought is resumed, like resume_as = \"final_message\"",
-            Class::Turn => "say what turns thinking off, like switch_as = \"enable_thinking\"",
-            Class::Effort | Class::Inline => "take it out",
+            EnforcementClass::Native => "say what takes the budget, like budget_as = \"thinking_budget\"",
+            EnforcementClass::Continue => "say how a thought is resumed, like resume_as = \"final_message\"",
+            EnforcementClass::Turn => "say what turns thinking off, like switch_as = \"enable_thinking\"",
+            EnforcementClass::Effort | EnforcementClass::Inline => "take it out",
         };
-        section.wrong("classes", Wrong::new(what, remedy));
+        section.reject("classes", ValueError::new(what, remedy));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
 use crate::units::{Effort, Tokens};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 
 /// What the words of `reasoning_effort` mean where nothing else is said.
@@ -31,7 +31,8 @@ pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
         match Effort::try_from(share) {
             Ok(effort) => drop(table.insert(word.clone(), effort)),
             Err(error) => {
-                section.wrong(word, Wrong::new(error.to_string(), "1 is what the model usually thinks"));
+                section
+                    .reject(word, ValueError::new(error.to_string(), "1 is what the model usually thinks"));
             }
         }
     }
@@ -40,8 +41,10 @@ pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
         if more < less {
             let at = if stated.iter().any(|(word, _)| word == pair[1]) { pair[1] } else { pair[0] };
             let what = format!("\"{}\" would be less than \"{}\"", pair[1], pair[0]);
-            section
-                .wrong(at, Wrong::new(what, "more effort never means a shorter thought: keep them in order"));
+            section.reject(
+                at,
+                ValueError::new(what, "more effort never means a shorter thought: keep them in order"),
+            );
         }
     }
     table
@@ -50,15 +53,16 @@ pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
 /// The scale of one model.
 pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
     let levels = section.sections("efforts").into_iter().filter_map(|level| {
-        let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
-        let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");
+        let word = level.require::<String>("word", "write what the upstream calls it, like \"low\"");
+        let usual =
+            level.require::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");
         Some(EffortLevel { word: word?, usual: usual? })
     });
     let levels: Vec<EffortLevel> = levels.collect();
     if !levels.is_sorted_by(|lower, higher| lower.usual < higher.usual) {
-        section.wrong(
+        section.reject(
             "efforts",
-            Wrong::new("not in order", "write the lowest first, each with more tokens than the last"),
+            ValueError::new("not in order", "write the lowest first, each with more tokens than the last"),
         );
     }
     let known = levels.iter().filter_map(|level| Some((effort_rank(&level.word)?, &level.word)));
@@ -66,7 +70,7 @@ pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
     if let Some(pair) = known.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
         let what = format!("\"{}\" stands after \"{}\"", pair[1].1, pair[0].1);
         let remedy = format!("keep to their order: {}", EFFORT_WORDS.join(", "));
-        section.wrong("efforts", Wrong::new(what, remedy));
+        section.reject("efforts", ValueError::new(what, remedy));
     }
     levels
 }

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff};
+use crate::catalog::{
+    EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff,
+};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Manner, Served, Source};
-use super::kind::Kind;
-use super::model::Declared;
+use super::backend::{BackendConfig, LocalModelSettings, ModelConfig, ModelSource};
+use super::kind::BackendKind;
+use super::model::DeclaredModel;
 
 /// What closes a cut thought: three tokens.
 const HAND_OFF: &str = "\n</think>\n\n";
 
 /// Its backend and itself. It has a small price, so that everything can be seen working.
-pub(super) fn embedded() -> (Backend, Vec<Declared>) {
+pub(super) fn embedded() -> (BackendConfig, Vec<DeclaredModel>) {
     let name: Arc<str> = "reasoner".into();
     let model = Model {
         name: name.clone(),
@@ -23,7 +25,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
             output: dollars_per_million(400_000_000),
         })),
         context: Tokens(512),
-        classes: vec![Class::Inline],
+        classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: Tokens(256),
@@ -31,7 +33,11 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         solution_max: Some(Tokens(64)),
         output_max: None,
         // The hand-off, the start tag, and the end of the text.
-        hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5), unthought: Tokens(1) },
+        hand_off: HandOff {
+            text: HAND_OFF.to_owned(),
+            overhead: Tokens(5),
+            overhead_without_thought: Tokens(1),
+        },
         services: vec![Service::Chat, Service::Completions],
         capabilities: Vec::new(),
         efforts: Vec::new(),
@@ -42,29 +48,38 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         reference: None,
         specialty: Some(Specialty::Arithmetic),
     };
-    let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
-    let (source, deployments) = (Source::Embedded(manner()), Vec::new());
-    let served = Served {
+    let (upstream, possible) = (name.to_string(), vec![EnforcementClass::Inline]);
+    let (source, deployments) = (ModelSource::Embedded(local_settings()), Vec::new());
+    let served = ModelConfig {
         name,
         kind: None,
         upstream,
         host: None,
-        possible,
+        possible_classes: possible,
         source,
         ability: None,
         reads_alike: None,
         context: None,
         deployments,
     };
-    let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
-    (backend, vec![Declared { kind: Kind::Local, served, model, is_told: true, line: None }])
+    let backend = BackendConfig { name: "embedded".into(), models: vec![served.clone()] };
+    (
+        backend,
+        vec![DeclaredModel {
+            kind: BackendKind::Local,
+            config: served,
+            model,
+            is_thinking_known: true,
+            line: None,
+        }],
+    )
 }
 
-fn manner() -> Manner {
+fn local_settings() -> LocalModelSettings {
     // Arithmetic has one right answer: drawing among tokens only makes mistakes.
     let settings =
         local::Settings { hand_off: HAND_OFF.to_owned(), temperature: 0.0, ..local::Settings::default() };
-    Manner { start_tag: "<think>".to_owned(), end_tag: "</think>".to_owned(), settings }
+    LocalModelSettings { start_tag: "<think>".to_owned(), end_tag: "</think>".to_owned(), settings }
 }
 
 fn dollars_per_million(nanos: u64) -> Price {

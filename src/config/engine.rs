@@ -16,7 +16,7 @@ pub(super) fn engine(root: &Section<'_>) -> (Settings, bool, bool) {
         prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(usual.prefill_chunk),
         queue: engine.within("queue", 1..=65_536).unwrap_or(usual.queue),
         // The embedded model is small enough for a software driver, and must run everywhere.
-        allow_cpu: engine.or("allow_cpu", true),
+        allow_cpu: engine.get_or("allow_cpu", true),
     };
-    (settings, engine.or("embedded", true), engine.or("skip_unusable", false))
+    (settings, engine.get_or("embedded", true), engine.get_or("skip_unusable", false))
 }

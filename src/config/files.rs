@@ -18,100 +18,100 @@ use std::time::{Duration, SystemTime};
 use crate::units::Timestamp;
 
 /// Whoever has not written for so long is done.
-const STILL: Duration = Duration::from_secs(1);
+const STABLE_FOR: Duration = Duration::from_secs(1);
 
 /// Looks at a file are so far apart at least, since not every file system tells times well.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const REREAD_DELAY: Duration = Duration::from_millis(50);
 
 /// What was read of a configuration so far.
 #[derive(Default)]
-pub(super) struct Files(RefCell<BTreeMap<PathBuf, Seen>>);
+pub(super) struct ConfigFiles(RefCell<BTreeMap<PathBuf, FileSnapshot>>);
 
 /// A file as it was first seen.
 #[derive(PartialEq)]
-struct Seen {
+struct FileSnapshot {
     /// None where there is no such file.
-    stamp: Option<Stamp>,
+    stamp: Option<ConfigFileStamp>,
     /// None where somebody else reads it, or it cannot be read.
     text: Option<String>,
 }
 
 /// What a file system tells of a file: another one, or another content, has another stamp.
 #[derive(PartialEq)]
-struct Stamp {
+struct ConfigFileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
-    modified: Moment,
+    modified: FileTime,
     /// Of the content, the name or the rights; it cannot be set to an earlier time, as the other can.
-    changed: Moment,
+    changed: FileTime,
 }
 
 /// Seconds since 1970, and nanoseconds.
-type Moment = (i64, i64);
+type FileTime = (i64, i64);
 
-impl Files {
+impl ConfigFiles {
     /// The text of a file as it is now.
     pub(super) fn read(&self, path: &Path) -> io::Result<String> {
         // In this order, so that what changes in between shows later.
-        let stamp = Stamp::of(path);
+        let stamp = ConfigFileStamp::of(path);
         let text = std::fs::read_to_string(path);
-        self.note(path, Seen { stamp, text: text.as_ref().ok().cloned() });
+        self.record(path, FileSnapshot { stamp, text: text.as_ref().ok().cloned() });
         text
     }
 
     /// Whether there is such a file; one that appears later counts too.
-    pub(super) fn is_there(&self, path: &Path) -> bool {
+    pub(super) fn exists(&self, path: &Path) -> bool {
         let is_there = path.exists();
         if !is_there {
-            self.count_in(path);
+            self.track(path);
         }
         is_there
     }
 
     /// Counts a file in that others read.
-    pub(super) fn count_in(&self, path: &Path) {
-        self.note(path, Seen { stamp: Stamp::of(path), text: None });
+    pub(super) fn track(&self, path: &Path) {
+        self.record(path, FileSnapshot { stamp: ConfigFileStamp::of(path), text: None });
     }
 
     /// Waits until all of it stood still for a moment; the file that did not.
-    pub(super) fn rest(&self) -> Result<(), PathBuf> {
-        std::thread::sleep(self.unrest(now()));
+    pub(super) fn wait_until_stable(&self) -> Result<(), PathBuf> {
+        std::thread::sleep(self.stability_wait(now()));
         let seen = self.0.borrow();
-        let other = seen.iter().find(|(path, seen)| **seen != seen.again(path));
+        let other = seen.iter().find(|(path, seen)| **seen != seen.reread(path));
         other.map_or(Ok(()), |(path, _)| Err(path.clone()))
     }
 
     /// How long to wait until the one that changed last would have stood still for long enough.
-    fn unrest(&self, now: SystemTime) -> Duration {
+    fn stability_wait(&self, now: SystemTime) -> Duration {
         let seen = self.0.borrow();
         let since = seen.values().filter_map(|seen| Some(seen.stamp.as_ref()?.age(now)));
-        let left = since.map(|age| STILL.saturating_sub(age)).max().unwrap_or_default();
-        left.max(BETWEEN_LOOKS)
+        let left = since.map(|age| STABLE_FOR.saturating_sub(age)).max().unwrap_or_default();
+        left.max(REREAD_DELAY)
     }
 
     /// What was seen first is what a later look is held against.
-    fn note(&self, path: &Path, seen: Seen) {
+    fn record(&self, path: &Path, seen: FileSnapshot) {
         self.0.borrow_mut().entry(path.to_owned()).or_insert(seen);
     }
 }
 
-impl Seen {
-    fn again(&self, path: &Path) -> Seen {
-        let stamp = Stamp::of(path);
+impl FileSnapshot {
+    fn reread(&self, path: &Path) -> FileSnapshot {
+        let stamp = ConfigFileStamp::of(path);
         let text = self.text.as_ref().and_then(|_| std::fs::read_to_string(path).ok());
-        Seen { stamp, text }
+        FileSnapshot { stamp, text }
     }
 }
 
-impl Stamp {
+impl ConfigFileStamp {
     /// That of the file at the end of all links.
-    fn of(path: &Path) -> Option<Stamp> {
-        std::fs::metadata(path).ok().map(|file| Stamp::told(&file))
+    fn of(path: &Path) -> Option<ConfigFileStamp> {
+        std::fs::metadata(path).ok().map(|file| ConfigFileStamp::from_metadata(&file))
     }
 
-    fn told(file: &Metadata) -> Stamp {
-        Stamp {
+    fn from_metadata(file: &Metadata) -> ConfigFileStamp {
+        ConfigFileStamp {
             device: file.dev(),
             inode: file.ino(),
             bytes: file.len(),
@@ -144,12 +144,12 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "whole").unwrap();
-        let files = Files::default();
+        let files = ConfigFiles::default();
         assert_eq!(files.read(&path).unwrap(), "whole");
-        files.count_in(&folder.path().join("none"));
+        files.track(&folder.path().join("none"));
         done(&path);
         let seen = files.0.borrow();
-        let moved = seen.iter().find(|(path, seen)| **seen != seen.again(path));
+        let moved = seen.iter().find(|(path, seen)| **seen != seen.reread(path));
         assert_eq!(moved.is_none(), is_at_rest);
     }
 
@@ -176,12 +176,12 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "").unwrap();
-        let files = Files::default();
-        assert_eq!(files.unrest(now()), BETWEEN_LOOKS, "nothing was read");
+        let files = ConfigFiles::default();
+        assert_eq!(files.stability_wait(now()), REREAD_DELAY, "nothing was read");
         files.read(&path).unwrap();
         let written = std::fs::metadata(&path).unwrap().modified().unwrap();
-        assert_eq!(files.unrest(written + STILL * 3 / 4), STILL / 4);
-        assert_eq!(files.unrest(written + STILL), BETWEEN_LOOKS);
-        assert_eq!(files.unrest(written - STILL), STILL, "a clock that is behind");
+        assert_eq!(files.stability_wait(written + STABLE_FOR * 3 / 4), STABLE_FOR / 4);
+        assert_eq!(files.stability_wait(written + STABLE_FOR), REREAD_DELAY);
+        assert_eq!(files.stability_wait(written - STABLE_FOR), STABLE_FOR, "a clock that is behind");
     }
 }

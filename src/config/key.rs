@@ -8,11 +8,11 @@ use std::sync::Arc;
 use toml::de::DeValue;
 
 use crate::catalog::Catalog;
-use crate::tenant::{Access, KeyHash, Tenant, hash_key};
+use crate::tenant::{KeyAccess, KeyHash, Tenant, hash_key};
 use crate::units::{Priority, Timestamp};
 
-use super::account::Accounts;
-use super::mistake::Wrong;
+use super::account::DeclaredAccounts;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 use super::value::FromValue;
 use crate::units::nearest;
@@ -23,7 +23,7 @@ const PRIORITIES: [(&str, Priority); 2] =
 /// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
 pub(super) fn tenants(
     root: &Section<'_>,
-    accounts: &mut Accounts<'_>,
+    accounts: &mut DeclaredAccounts<'_>,
     catalog: &Catalog,
     first_key: Option<&PathBuf>,
 ) -> Vec<Tenant> {
@@ -33,16 +33,19 @@ pub(super) fn tenants(
         let Some(tenant) = tenant(&section, accounts, catalog) else { continue };
         if first_key.is_some() && tenant.account.as_str() == Tenant::FIRST {
             let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
-            section.wrong("name", Wrong::new(what, "give this one another name"));
+            section.reject("name", ValueError::new(what, "give this one another name"));
         }
         if !names.insert(tenant.account.clone()) {
             let what = format!("a second key \"{}\"", tenant.account);
-            section.wrong("name", Wrong::new(what, "give each a name of its own: it is its account"));
+            section.reject("name", ValueError::new(what, "give each a name of its own: it is its account"));
         }
         for hash in [tenant.key, tenant.second].into_iter().flatten() {
             if let Some(other) = owners.insert(hash, tenant.account.clone()) {
                 let what = format!("the hash of \"{other}\" too");
-                section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
+                section.reject(
+                    "hash",
+                    ValueError::new(what, "make each a key of its own, with `stint keys new`"),
+                );
             }
         }
         tenants.push(tenant);
@@ -54,12 +57,12 @@ pub(super) fn tenants(
 /// without one.
 pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     let keys = root.section("keys");
-    let from_env = keys.document().variable("STINT_FIRST_KEY", |text| Ok(PathBuf::from(text)));
+    let from_env = keys.document().env_value("STINT_FIRST_KEY", |text| Ok(PathBuf::from(text)));
     let from_file = keys.path("generate");
     let first_key = from_env.or(from_file);
     // Its key is read, or made, once the rest is found to be right.
-    first_key.iter().for_each(|file| keys.document().files.count_in(file));
-    (first_key, keys.or("required", false))
+    first_key.iter().for_each(|file| keys.document().files.track(file));
+    (first_key, keys.get_or("required", false))
 }
 
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.
@@ -71,56 +74,56 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool)
     let remedy = "add a [[key]] (`stint keys new` makes one), or let the first start make one with \
                   [keys] generate = \"first-key\", or serve only keys that `stint keys create` makes with \
                   [keys] required = true, or listen on 127.0.0.1";
-    root.wrong("server", Wrong::new(what, remedy));
+    root.reject("server", ValueError::new(what, remedy));
 }
 
-fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog) -> Option<Tenant> {
-    let account = accounts.of_key(section);
-    let access = Access {
+fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &Catalog) -> Option<Tenant> {
+    let account = accounts.add_key(section);
+    let access = KeyAccess {
         models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),
         routes: names(section, "routes", |name| catalog.routes.contains_key(name), catalog.routes.keys()),
-        admin: section.or("admin", false),
+        admin: section.get_or("admin", false),
     };
     let expires = section.get::<Timestamp>("expires_at");
     if expires.is_some_and(|expires| expires <= Timestamp::now()) {
         let remedy = "give it a later moment, or take the key out";
-        section.doubt("expires_at", Wrong::new("past, so that the key lets nobody in", remedy));
+        section.warn("expires_at", ValueError::new("past, so that the key lets nobody in", remedy));
     }
     let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
-    let hashes = section.need::<Hashes>("hash", remedy);
-    let Hashes(key, second) = hashes?;
+    let hashes = section.require::<KeyHashes>("hash", remedy);
+    let KeyHashes(key, second) = hashes?;
     Some(Tenant { account: account?, key: Some(key), second, access, expires, priority })
 }
 
 /// The hash of a key, or of two while one is replaced by the other.
-struct Hashes(KeyHash, Option<KeyHash>);
+struct KeyHashes(KeyHash, Option<KeyHash>);
 
-impl FromValue for Hashes {
-    fn from_value(value: &DeValue<'_>) -> Result<Hashes, Wrong> {
+impl FromValue for KeyHashes {
+    fn from_value(value: &DeValue<'_>) -> Result<KeyHashes, ValueError> {
         if !matches!(value, DeValue::Array(_)) {
-            return String::from_value(value).and_then(|text| hash(&text)).map(|hash| Hashes(hash, None));
+            return String::from_value(value).and_then(|text| hash(&text)).map(|hash| KeyHashes(hash, None));
         }
         let texts = Vec::<String>::from_value(value)?;
         let hashes = texts.iter().map(|text| hash(text)).collect::<Result<Vec<_>, _>>()?;
         match hashes[..] {
-            [one] => Ok(Hashes(one, None)),
-            [one, other] if one != other => Ok(Hashes(one, Some(other))),
-            [_, _] => Err(Wrong::new("one hash twice", "keep it once")),
+            [one] => Ok(KeyHashes(one, None)),
+            [one, other] if one != other => Ok(KeyHashes(one, Some(other))),
+            [_, _] => Err(ValueError::new("one hash twice", "keep it once")),
             _ => {
                 let remedy = "write one, or two while one key is replaced by another";
-                Err(Wrong::new(format!("{} hashes", hashes.len()), remedy))
+                Err(ValueError::new(format!("{} hashes", hashes.len()), remedy))
             }
         }
     }
 }
 
-fn hash(text: &str) -> Result<KeyHash, Wrong> {
+fn hash(text: &str) -> Result<KeyHash, ValueError> {
     let remedy = "`stint keys new` makes a key and prints its hash";
     match text.parse::<KeyHash>() {
-        Ok(hash) if hash == hash_key("") => Err(Wrong::new("the hash of nothing, not of a key", remedy)),
+        Ok(hash) if hash == hash_key("") => Err(ValueError::new("the hash of nothing, not of a key", remedy)),
         Ok(hash) => Ok(hash),
-        Err(error) => Err(Wrong::new(error.to_string(), remedy)),
+        Err(error) => Err(ValueError::new(error.to_string(), remedy)),
     }
 }
 
@@ -131,7 +134,7 @@ fn names<'n>(
     known: impl Fn(&str) -> bool,
     all: impl Iterator<Item = &'n Arc<str>>,
 ) -> Vec<Arc<str>> {
-    let names = section.or(key, Vec::<String>::new());
+    let names = section.get_or(key, Vec::<String>::new());
     let all: Vec<&str> = all.map(AsRef::as_ref).collect();
     for name in names.iter().filter(|name| !known(name)) {
         let what = format!("there is no \"{name}\" among the {key}");
@@ -139,7 +142,7 @@ fn names<'n>(
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("these are there: {}", all.join(", ")),
         };
-        section.wrong(key, Wrong::new(what, remedy));
+        section.reject(key, ValueError::new(what, remedy));
     }
     names.into_iter().map(Into::into).collect()
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::gateway::LearnSettings;
-use crate::history::LogSettings;
+use crate::history::DecisionLogSettings;
 use crate::learn;
 use crate::storage;
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
-use super::storage::folder;
-use super::value::Bytes;
+use super::storage::data_folder;
+use super::value::ByteSize;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// How long a story may be kept.
@@ -23,8 +23,8 @@ const SAVE_EVERY: (Duration, Duration) = (Duration::from_secs(1), HOUR);
 /// What one account's words may weigh.
 const FEEDBACK_MAX: (u32, u32) = (1, 1_000_000);
 /// The size of one file of the log.
-const LOG_MAX: (Bytes, Bytes) = (Bytes(64 << 10), Bytes(1 << 30));
-const LOG_MAX_USUAL: Bytes = Bytes(32 << 20);
+const LOG_MAX: (ByteSize, ByteSize) = (ByteSize(64 << 10), ByteSize(1 << 30));
+const LOG_MAX_USUAL: ByteSize = ByteSize(32 << 20);
 const LOG_FILES_USUAL: u32 = 4;
 /// The log's name where the operator gives none.
 const LOG_NAME: &str = "decisions.jsonl";
@@ -34,8 +34,8 @@ pub(super) fn learn(root: &Section<'_>, storage: &storage::Settings) -> LearnSet
     let section = root.section("learn");
     let usual = LearnSettings::default();
     LearnSettings {
-        enabled: section.or("enabled", usual.enabled),
-        book: book(&section),
+        enabled: section.get_or("enabled", usual.enabled),
+        book: learner_settings(&section),
         log: log(&section, storage),
         keep: section.within("keep", KEEP.0..=KEEP.1).unwrap_or(usual.keep),
         stories_max: section
@@ -49,7 +49,7 @@ pub(super) fn learn(root: &Section<'_>, storage: &storage::Settings) -> LearnSet
     }
 }
 
-fn book(section: &Section<'_>) -> learn::Settings {
+fn learner_settings(section: &Section<'_>) -> learn::Settings {
     let usual = learn::Settings::default();
     learn::Settings {
         forget: section.within("forget", 0.5..=0.999_999).unwrap_or(usual.forget),
@@ -61,25 +61,25 @@ fn book(section: &Section<'_>) -> learn::Settings {
 
 /// The decision log, unless it is switched off; beside a ledger that is a file, else in the data folder. Where nothing is to
 /// survive, or there is no such folder, there is none but where the operator says.
-fn log(section: &Section<'_>, storage: &storage::Settings) -> Option<LogSettings> {
-    let is_on = section.or("log", true);
+fn log(section: &Section<'_>, storage: &storage::Settings) -> Option<DecisionLogSettings> {
+    let is_on = section.get_or("log", true);
     let named = section.path("log_file");
     if !is_on && named.is_some() {
-        section.wrong(
+        section.reject(
             "log_file",
-            Wrong::new("a place for a log that is off", "write log = true, or take it out"),
+            ValueError::new("a place for a log that is off", "write log = true, or take it out"),
         );
     }
     let size_max = section.within("log_max", LOG_MAX.0..=LOG_MAX.1).unwrap_or(LOG_MAX_USUAL).0;
     let files_max = section.within("log_files", 0..=1000).unwrap_or(LOG_FILES_USUAL);
     let path = named.or_else(|| usual_path(section, storage)).filter(|_| is_on)?;
-    Some(LogSettings { path, size_max: u64::try_from(size_max).unwrap_or(u64::MAX), files_max })
+    Some(DecisionLogSettings { path, size_max: u64::try_from(size_max).unwrap_or(u64::MAX), files_max })
 }
 
 fn usual_path(section: &Section<'_>, storage: &storage::Settings) -> Option<PathBuf> {
     match storage {
         storage::Settings::Memory => None,
         storage::Settings::Sqlite(file) => Some(file.path.with_file_name(LOG_NAME)),
-        storage::Settings::Postgres(_) => folder(section).map(|folder| folder.join(LOG_NAME)),
+        storage::Settings::Postgres(_) => data_folder(section).map(|folder| folder.join(LOG_NAME)),
     }
 }

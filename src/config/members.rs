@@ -3,7 +3,7 @@
 use crate::backend::remote::members;
 use crate::catalog::{MemberRules, UnknownMembers};
 
-use super::kind::Kind;
+use super::kind::BackendKind;
 use super::reader::Section;
 
 const WORDS: [(&str, UnknownMembers); 3] =
@@ -11,7 +11,7 @@ const WORDS: [(&str, UnknownMembers); 3] =
 
 /// What a backend of that kind does with them: one's own servers are sent them, and know best what they make of them; others
 /// are sent what they document, and no more unless the operator says so.
-pub(super) fn rules(section: &Section<'_>, kind: Kind, is_own: bool) -> MemberRules {
+pub(super) fn rules(section: &Section<'_>, kind: BackendKind, is_own: bool) -> MemberRules {
     let usual = if is_own { UnknownMembers::Pass } else { UnknownMembers::Refuse };
     MemberRules {
         unknown: section.word("unknown_members", &WORDS).unwrap_or(usual),
@@ -20,20 +20,20 @@ pub(super) fn rules(section: &Section<'_>, kind: Kind, is_own: bool) -> MemberRu
     }
 }
 
-fn documented(kind: Kind) -> &'static [&'static str] {
+fn documented(kind: BackendKind) -> &'static [&'static str] {
     match kind {
-        Kind::Vllm | Kind::Sglang => members::SALTED,
-        Kind::OpenRouter => members::OPENROUTER,
-        Kind::Mistral => members::MISTRAL,
-        Kind::DashScope => members::DASHSCOPE,
+        BackendKind::Vllm | BackendKind::Sglang => members::SALTED,
+        BackendKind::OpenRouter => members::OPENROUTER,
+        BackendKind::Mistral => members::MISTRAL,
+        BackendKind::DashScope => members::DASHSCOPE,
         _ => &[],
     }
 }
 
-fn resumed(kind: Kind) -> Option<&'static [&'static str]> {
+fn resumed(kind: BackendKind) -> Option<&'static [&'static str]> {
     match kind {
-        Kind::LlamaCpp => Some(members::LLAMACPP_RESUMED),
-        Kind::Vllm => Some(members::VLLM_RESUMED),
+        BackendKind::LlamaCpp => Some(members::LLAMACPP_RESUMED),
+        BackendKind::Vllm => Some(members::VLLM_RESUMED),
         _ => None,
     }
 }

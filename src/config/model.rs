@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, GoesOn, HandOff, Model, Service};
-use crate::prompt::calls::Syntax;
+use crate::catalog::{Capability, EnforcementClass, GoesOn, HandOff, Model, Service};
+use crate::prompt::tool_calls::ToolCallSyntax;
 use crate::units::{Chance, Tokens};
 
-use super::backend::{Base, Manner, Served, Source};
+use super::backend::{BackendDefaults, LocalModelSettings, ModelConfig, ModelSource};
 use super::coherence;
+use super::diagnostic::ValueError;
 use super::dialect;
 use super::efforts;
-use super::kind::Kind;
-use super::known::Known;
-use super::mistake::Wrong;
+use super::kind::BackendKind;
+use super::known_models::KnownModels;
+use super::non_thinking;
 use super::provider;
 use super::reader::{Document, Section};
-use super::route::Models;
+use super::route::ModelMap;
 use super::tariff;
-use super::unthought;
 use super::value::AnyText;
 
 /// The keys that models of only some kinds have.
-const OF_SOME: [&str; 8] = [
+const KIND_SPECIFIC_KEYS: [&str; 8] = [
     "efforts",
     "upstream",
     "start_tag",
@@ -37,12 +37,12 @@ const OF_SOME: [&str; 8] = [
 
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
-pub(super) struct Declared {
-    pub(super) kind: Kind,
-    pub(super) served: Served,
+pub(super) struct DeclaredModel {
+    pub(super) kind: BackendKind,
+    pub(super) config: ModelConfig,
     pub(super) model: Model,
     /// Whether anything tells how it thinks: the section itself, or an entry about it.
-    pub(super) is_told: bool,
+    pub(super) is_thinking_known: bool,
     /// Where; none for the embedded one.
     pub(super) line: Option<usize>,
 }
@@ -67,68 +67,72 @@ const CAPABILITIES: [(&str, Capability); 5] = [
     ("logprobs", Capability::Logprobs),
 ];
 
-const SYNTAXES: [(&str, Syntax); 6] = [
-    ("hermes", Syntax::Hermes),
-    ("mistral", Syntax::Mistral),
-    ("llama", Syntax::Llama),
-    ("coder", Syntax::Coder),
-    ("deepseek", Syntax::DeepSeek),
-    ("harmony", Syntax::Harmony),
+const SYNTAXES: [(&str, ToolCallSyntax); 6] = [
+    ("hermes", ToolCallSyntax::Hermes),
+    ("mistral", ToolCallSyntax::Mistral),
+    ("llama", ToolCallSyntax::Llama),
+    ("coder", ToolCallSyntax::Coder),
+    ("deepseek", ToolCallSyntax::DeepSeek),
+    ("harmony", ToolCallSyntax::Harmony),
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
-pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {
-    let bare = backend.or("models", Vec::<String>::new());
-    let mut models: Vec<Declared> = bare
+pub(super) fn read_models(
+    backend: &Section<'_>,
+    base: &BackendDefaults,
+    known: &KnownModels<'_>,
+) -> Vec<DeclaredModel> {
+    let bare = backend.get_or("models", Vec::<String>::new());
+    let mut models: Vec<DeclaredModel> = bare
         .iter()
-        .map(|name| known.tell(usual(name, base, backend.line_of("models")), base, name))
+        .map(|name| known.apply_known(default_model(name, base, backend.line_of("models")), base, name))
         .map(|mut declared| {
-            unthought::fit(None, &mut declared);
+            non_thinking::adjust_hand_off(None, &mut declared);
             declared
         })
         .collect();
-    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base, known)));
+    models.extend(backend.sections("model").iter().filter_map(|section| read_model(section, base, known)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
-        backend.wrong("models", Wrong::new("no models", remedy));
+        backend.reject("models", ValueError::new("no models", remedy));
     }
     models
 }
 
 /// The catalog's models by name; two of one name are a mistake.
-pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m Declared>) -> Models {
+pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m DeclaredModel>) -> ModelMap {
     let mut catalog = BTreeMap::new();
-    for Declared { model, line, .. } in all {
+    for DeclaredModel { model, line, .. } in all {
         if catalog.insert(model.name.clone(), Arc::new(model.clone())).is_some() {
             let what = format!("a second model \"{}\"", model.name);
             let remedy = "give it another name, and say upstream = \"…\" for its name there";
-            document.add(*line, "backend.model.name".to_owned(), Wrong::new(what, remedy));
+            document.reject(*line, "backend.model.name".to_owned(), ValueError::new(what, remedy));
         }
     }
     catalog
 }
 
 /// What holds for a model of which only the name is known.
-pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
-    let classes = base.kind.classes();
+pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usize>) -> DeclaredModel {
+    let classes = base.kind.default_classes();
     let source = source(name, base);
-    let class = classes.first().copied().unwrap_or(Class::Effort);
-    let thinks = class != Class::Effort;
+    let class = classes.first().copied().unwrap_or(EnforcementClass::Effort);
+    let thinks = class != EnforcementClass::Effort;
     let model = Model {
         name: name.into(),
         tariff: None,
         context: Model::CONTEXT_UNKNOWN,
         classes: classes.to_vec(),
-        thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
+        thinking_min: if base.kind == BackendKind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         thinking_usual: None,
         solution_max: None,
         output_max: None,
         hand_off: provider::hand_off(&source).unwrap_or_else(|| {
-            hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
+            hand_off(class, HAND_OFF.to_owned(), overhead_bound(classes, HAND_OFF, openai::NEW_TURN_PROMPT))
         }),
-        services: base.kind.services().to_vec(),
+        services: base.kind.default_services().to_vec(),
         capabilities: base.kind.capabilities(base.is_self_hosted_server()).to_vec(),
         efforts: Vec::new(),
         members: base.client.members,
@@ -138,14 +142,14 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         reference: None,
         specialty: None,
     };
-    Declared {
+    DeclaredModel {
         kind: base.kind,
-        served: Served {
+        config: ModelConfig {
             name: model.name.clone(),
-            kind: Some(base.kind.word()),
+            kind: Some(base.kind.as_str()),
             upstream: name.to_owned(),
             host: base.host(),
-            possible: possible(base.kind),
+            possible_classes: possible_classes(base.kind),
             source,
             ability: None,
             context: None,
@@ -153,43 +157,45 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             reads_alike: None,
         },
         model,
-        is_told: false,
+        is_thinking_known: false,
         line,
     }
 }
 
 /// Every way in which a kind of backend can hold a thought.
-fn possible(kind: Kind) -> Vec<Class> {
+fn possible_classes(kind: BackendKind) -> Vec<EnforcementClass> {
     match kind {
-        Kind::Local | Kind::LlamaCpp | Kind::Anthropic | Kind::Gemini | Kind::Responses => {
-            kind.classes().to_vec()
-        }
-        _ => dialect::possible(&dialect::of(kind), kind == Kind::Vllm),
+        BackendKind::Local
+        | BackendKind::LlamaCpp
+        | BackendKind::Anthropic
+        | BackendKind::Gemini
+        | BackendKind::Responses => kind.default_classes().to_vec(),
+        _ => dialect::possible_classes(&dialect::dialect_of(kind), kind == BackendKind::Vllm),
     }
 }
 
-fn source(name: &str, base: &Base) -> Source {
+fn source(name: &str, base: &BackendDefaults) -> ModelSource {
     if let Some(source) = provider::source(base.kind, name, base) {
         return source;
     }
     match base.kind {
-        Kind::Local => {
+        BackendKind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
-            Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
+            ModelSource::File(base.file.clone(), LocalModelSettings { start_tag, end_tag, settings })
         }
-        Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
+        BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {
             client: base.client.clone(),
             hand_off: HAND_OFF.to_owned(),
             ..llamacpp::Settings::default()
         }),
-        Kind::Vllm => Source::Vllm(chat(name, base)),
-        _ => Source::OpenAi(chat(name, base)),
+        BackendKind::Vllm => ModelSource::Vllm(chat(name, base)),
+        _ => ModelSource::OpenAi(chat(name, base)),
     }
 }
 
-fn chat(name: &str, base: &Base) -> openai::Settings {
-    let mut dialect = dialect::of(base.kind);
+fn chat(name: &str, base: &BackendDefaults) -> openai::Settings {
+    let mut dialect = dialect::dialect_of(base.kind);
     dialect.limit = base.limit.unwrap_or(dialect.limit);
     openai::Settings {
         client: base.client.clone(),
@@ -201,48 +207,55 @@ fn chat(name: &str, base: &Base) -> openai::Settings {
     }
 }
 
-fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
-    let name = section.need::<String>("name", "write the name that callers use");
+fn read_model(
+    section: &Section<'_>,
+    base: &BackendDefaults,
+    known: &KnownModels<'_>,
+) -> Option<DeclaredModel> {
+    let name = section.require::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
     if base.is_guess {
-        section.allow(&OF_SOME);
+        section.allow(&KIND_SPECIFIC_KEYS);
     }
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
-    let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    let mut declared =
+        known.apply_known(default_model(called, base, line), base, upstream.as_deref().unwrap_or(called));
     let upstream = upstream.unwrap_or_else(|| called.to_owned());
-    if let Some(model) = declared.served.source.model() {
+    if let Some(model) = declared.config.source.model_mut() {
         model.clone_from(&upstream);
     }
-    declared.served.upstream = upstream;
+    declared.config.upstream = upstream;
     apply(section, &mut declared);
-    declared.served.context = section.has("context").then_some(declared.model.context);
+    declared.config.context = section.has("context").then_some(declared.model.context);
     // An effort scale comes with the most that it thinks, and only this kind can be said to think never.
-    let is_told = section.has("thinking_max") || (base.kind == Kind::Responses && section.has("thinking"));
-    declared.is_told |= is_told;
-    unthought::fit(Some(section), &mut declared);
-    provider::fit(Some(section), &mut declared);
-    dialect::fit(Some(section), &mut declared);
+    let is_told =
+        section.has("thinking_max") || (base.kind == BackendKind::Responses && section.has("thinking"));
+    declared.is_thinking_known |= is_told;
+    non_thinking::adjust_hand_off(Some(section), &mut declared);
+    provider::adjust_classes(Some(section), &mut declared);
+    dialect::adjust_classes(Some(section), &mut declared);
     dialect::goes_on(&mut declared);
     coherence::check(section, &declared);
-    if let Some(settings) = declared.served.source.chat() {
-        declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
-        dialect::check(section, &mut declared.model, &declared.served.possible);
+    if let Some(settings) = declared.config.source.chat_mut() {
+        declared.config.possible_classes =
+            dialect::possible_classes(&settings.dialect, base.kind == BackendKind::Vllm);
+        dialect::check(section, &mut declared.model, &declared.config.possible_classes);
     }
     name.map(|_| declared)
 }
 
 /// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
 /// own section.
-pub(super) fn apply(section: &Section<'_>, declared: &mut Declared) {
+pub(super) fn apply(section: &Section<'_>, declared: &mut DeclaredModel) {
     if let Some(ability) = section.within("ability", 0.0..=1.0) {
-        declared.served.ability = Some(Chance::new(ability));
+        declared.config.ability = Some(Chance::new(ability));
     }
     if let Some(reads_alike) = section.get("reads_alike") {
-        declared.served.reads_alike = Some(reads_alike);
+        declared.config.reads_alike = Some(reads_alike);
     }
-    of_the_model(section, declared);
-    of_its_source(section, declared);
+    apply_model_keys(section, declared);
+    apply_source_keys(section, declared);
     let overhead = declared.model.hand_off.overhead;
     declared.model.hand_off.overhead = count(section, "overhead", 0, overhead);
 }
@@ -253,7 +266,7 @@ fn count(section: &Section<'_>, key: &'static str, least: u64, known: Tokens) ->
 }
 
 /// What is said of the model itself.
-fn of_the_model(section: &Section<'_>, Declared { kind, model, .. }: &mut Declared) {
+fn apply_model_keys(section: &Section<'_>, DeclaredModel { kind, model, .. }: &mut DeclaredModel) {
     tariff::apply(section, *kind, &mut model.tariff);
     if section.has("classes") {
         model.classes = classes(section, *kind);
@@ -276,74 +289,83 @@ fn of_the_model(section: &Section<'_>, Declared { kind, model, .. }: &mut Declar
     section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {
         model.capabilities = section.words("capabilities", &CAPABILITIES);
-        if model.classes == [Class::Inline] && model.capabilities.contains(&Capability::Penalties) {
+        if model.classes == [EnforcementClass::Inline] && model.capabilities.contains(&Capability::Penalties)
+        {
             let what = "the local engine takes no penalties";
-            section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
+            section.reject("capabilities", ValueError::new(what, "take \"penalties\" out"));
         }
     }
 }
 
 /// What is said of how it is reached and spoken to.
-fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &mut Declared) {
+fn apply_source_keys(
+    section: &Section<'_>,
+    DeclaredModel { kind, config: served, model, .. }: &mut DeclaredModel,
+) {
     match &mut served.source {
-        Source::Embedded(_) => {}
-        Source::Anthropic(settings) => {
-            served.possible = provider::anthropic(section, settings, model).to_vec();
+        ModelSource::Embedded(_) => {}
+        ModelSource::Anthropic(settings) => {
+            served.possible_classes = provider::anthropic(section, settings, model).to_vec();
         }
-        Source::Gemini(settings) => served.possible = provider::gemini(section, settings, model).to_vec(),
-        Source::Responses(settings) => {
-            served.possible = provider::responses(section, settings, model).to_vec();
+        ModelSource::Gemini(settings) => {
+            served.possible_classes = provider::gemini(section, settings, model).to_vec();
         }
-        Source::OpenAi(settings) | Source::Vllm(settings) => {
+        ModelSource::Responses(settings) => {
+            served.possible_classes = provider::responses(section, settings, model).to_vec();
+        }
+        ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => {
             if section.has("efforts") {
                 model.efforts = efforts::levels(section);
             }
             dialect::apply(section, settings);
-            if *kind == Kind::Vllm {
+            if *kind == BackendKind::Vllm {
                 syntax(section, &mut settings.tool_syntax, model);
             }
-            closing(section, &mut settings.hand_off);
+            read_hand_off(section, &mut settings.hand_off);
             let is_empty = settings.hand_off.is_empty();
             if !section.has("hand_off") && !is_empty && !settings.hand_off.contains(&settings.end_tag) {
                 settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
             }
             let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
-            close(section, model, &settings.hand_off, &settings.end_tag);
+            take_hand_off(section, model, &settings.hand_off, &settings.end_tag);
             if said {
-                model.hand_off.overhead = reserve(&model.classes, &settings.hand_off, &settings.turn);
+                model.hand_off.overhead =
+                    overhead_bound(&model.classes, &settings.hand_off, &settings.new_turn_prompt);
             }
         }
-        Source::LlamaCpp(settings) => {
+        ModelSource::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
-            closing(section, &mut settings.hand_off);
+            read_hand_off(section, &mut settings.hand_off);
             syntax(section, &mut settings.tool_syntax, model);
-            close(section, model, &settings.hand_off, &settings.end_tag);
+            take_hand_off(section, model, &settings.hand_off, &settings.end_tag);
         }
-        Source::File(_, manner) => {
+        ModelSource::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
-            closing(section, &mut manner.settings.hand_off);
+            read_hand_off(section, &mut manner.settings.hand_off);
             syntax(section, &mut manner.settings.tool_syntax, model);
-            close(section, model, &manner.settings.hand_off, &manner.end_tag);
+            take_hand_off(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
 }
 
 /// The ways in which its thinking is held, the strongest first, whatever their order here.
-fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
-    let words: Vec<(&str, Class)> = kind.classes_most().iter().map(|class| (class.word(), *class)).collect();
+fn classes(section: &Section<'_>, kind: BackendKind) -> Vec<EnforcementClass> {
+    let words: Vec<(&str, EnforcementClass)> =
+        kind.possible_classes().iter().map(|class| (class.as_str(), *class)).collect();
     let mut classes = section.words("classes", &words);
     if classes.is_empty() {
-        section.wrong("classes", Wrong::new("none", "leave it out for all that this kind of backend has"));
-        return kind.classes().to_vec();
+        section
+            .reject("classes", ValueError::new("none", "leave it out for all that this kind of backend has"));
+        return kind.default_classes().to_vec();
     }
     classes.sort_unstable_by(|one, other| other.cmp(one));
     classes
 }
 
 /// How calls are written, where they can be read: then an answer that was resumed may be one.
-fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) {
+fn syntax(section: &Section<'_>, known: &mut Option<ToolCallSyntax>, model: &mut Model) {
     if let Some(stated) = section.word("tool_syntax", &SYNTAXES) {
         *known = Some(stated);
         model.resumes_tools = true;
@@ -351,44 +373,50 @@ fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) 
 }
 
 /// What closes a thought, where that is said; an empty text puts nothing in.
-fn closing(section: &Section<'_>, text: &mut String) {
+fn read_hand_off(section: &Section<'_>, text: &mut String) {
     if let Some(AnyText(stated)) = section.get("hand_off") {
         *text = stated;
     }
 }
 
 /// Takes the hand-off where one is configured, which must close the thought.
-fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
-    let says_nothing = text.is_empty() && !model.classes.contains(&Class::Inline);
+fn take_hand_off(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
+    let says_nothing = text.is_empty() && !model.classes.contains(&EnforcementClass::Inline);
     if !text.contains(end_tag) && !says_nothing {
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
-        section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
+        section.reject("hand_off", ValueError::new("does not close the thought", remedy));
     }
     if section.has("hand_off") {
-        let class = model.classes.first().copied().unwrap_or(Class::Effort);
-        let overhead = reserve(&model.classes, text, openai::TURN);
+        let class = model.classes.first().copied().unwrap_or(EnforcementClass::Effort);
+        let overhead = overhead_bound(&model.classes, text, openai::NEW_TURN_PROMPT);
         model.hand_off = hand_off(class, text.to_owned(), overhead);
     }
 }
 
 /// Nothing is handed over to a hidden thought.
-fn hand_off(class: Class, text: String, overhead: Tokens) -> HandOff {
+fn hand_off(class: EnforcementClass, text: String, overhead: Tokens) -> HandOff {
     match class {
-        Class::Effort => HandOff { text: String::new(), overhead, unthought: overhead },
+        EnforcementClass::Effort => {
+            HandOff { text: String::new(), overhead, overhead_without_thought: overhead }
+        }
         // The end of the text; the engine says more once it runs.
-        Class::Inline => HandOff { text, overhead, unthought: Tokens(1) },
-        Class::Continue | Class::Native | Class::Turn => HandOff { text, overhead, unthought: overhead },
+        EnforcementClass::Inline => HandOff { text, overhead, overhead_without_thought: Tokens(1) },
+        EnforcementClass::Continue | EnforcementClass::Native | EnforcementClass::Turn => {
+            HandOff { text, overhead, overhead_without_thought: overhead }
+        }
     }
 }
 
 /// What is reserved beside thought and answer. A token is one byte at least, so the bytes of what is put in bound its
 /// tokens; both tags and the end-of-text token come on top. For a hidden thought it is the template's share.
-fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
-    let bytes = |class: &Class| match class {
-        Class::Effort => 16,
-        Class::Inline | Class::Continue | Class::Native => hand_off.len() + 3,
+fn overhead_bound(classes: &[EnforcementClass], hand_off: &str, turn: &str) -> Tokens {
+    let bytes = |class: &EnforcementClass| match class {
+        EnforcementClass::Effort => 16,
+        EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Native => {
+            hand_off.len() + 3
+        }
         // The turn's own marks come on top.
-        Class::Turn => turn.len() + 16,
+        EnforcementClass::Turn => turn.len() + 16,
     };
     Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
 }

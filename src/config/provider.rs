@@ -1,14 +1,14 @@
 //! The keys of providers with APIs of their own: how each is told to think, and what else it is asked for.
 
 use crate::backend::remote::{anthropic, gemini, responses};
-use crate::catalog::{Class, HandOff, Model};
+use crate::catalog::{EnforcementClass, HandOff, Model};
 use crate::units::Tokens;
 
-use super::backend::{Base, Source};
+use super::backend::{BackendDefaults, ModelSource};
+use super::diagnostic::ValueError;
 use super::efforts;
-use super::kind::Kind;
-use super::mistake::Wrong;
-use super::model::Declared;
+use super::kind::BackendKind;
+use super::model::DeclaredModel;
 use super::reader::Section;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
@@ -16,37 +16,39 @@ const OVERHEAD: Tokens = Tokens(16);
 /// The least budget that Anthropic takes.
 const BUDGET_MIN: Tokens = Tokens(1024);
 
-const ANTHROPIC: [(&str, anthropic::Thinking); 3] = [
-    ("budget", anthropic::Thinking::Budget),
-    ("adaptive", anthropic::Thinking::Adaptive),
-    ("never", anthropic::Thinking::Never),
+const ANTHROPIC_THINKING: [(&str, anthropic::AnthropicThinking); 3] = [
+    ("budget", anthropic::AnthropicThinking::Budget),
+    ("adaptive", anthropic::AnthropicThinking::Adaptive),
+    ("never", anthropic::AnthropicThinking::Never),
 ];
-const OFF: [(&str, anthropic::Off); 2] =
-    [("unsaid", anthropic::Off::Silence), ("disabled", anthropic::Off::Disabled)];
-const GEMINI: [(&str, gemini::Thinking); 3] = [
-    ("budget", gemini::Thinking::Budget),
-    ("level", gemini::Thinking::Level),
-    ("never", gemini::Thinking::Never),
+const ANTHROPIC_OFF: [(&str, anthropic::AnthropicThinkingOff); 2] = [
+    ("unsaid", anthropic::AnthropicThinkingOff::Omitted),
+    ("disabled", anthropic::AnthropicThinkingOff::Disabled),
 ];
-const RESPONSES: [(&str, bool); 2] = [("effort", true), ("never", false)];
+const GEMINI_THINKING: [(&str, gemini::GeminiThinking); 3] = [
+    ("budget", gemini::GeminiThinking::Budget),
+    ("level", gemini::GeminiThinking::Level),
+    ("never", gemini::GeminiThinking::Never),
+];
+const RESPONSES_THINKING: [(&str, bool); 2] = [("effort", true), ("never", false)];
 
 /// How a model is reached of which only the name is known; nothing for other kinds.
-pub(super) fn source(kind: Kind, name: &str, base: &Base) -> Option<Source> {
+pub(super) fn source(kind: BackendKind, name: &str, base: &BackendDefaults) -> Option<ModelSource> {
     let (client, model) = (base.client.clone(), name.to_owned());
     Some(match kind {
-        Kind::Anthropic => Source::Anthropic(anthropic::Settings {
+        BackendKind::Anthropic => ModelSource::Anthropic(anthropic::Settings {
             client,
             model,
             name: name.into(),
             ..anthropic::Settings::default()
         }),
-        Kind::Gemini => Source::Gemini(gemini::Settings {
+        BackendKind::Gemini => ModelSource::Gemini(gemini::Settings {
             client,
             model,
             name: name.into(),
             ..gemini::Settings::default()
         }),
-        Kind::Responses => Source::Responses(responses::Settings {
+        BackendKind::Responses => ModelSource::Responses(responses::Settings {
             client,
             model,
             name: name.into(),
@@ -57,21 +59,21 @@ pub(super) fn source(kind: Kind, name: &str, base: &Base) -> Option<Source> {
 }
 
 /// What closes a cut thought. Only Anthropic's are cut; there it is quoted, and the answer asked for.
-pub(super) fn hand_off(source: &Source) -> Option<HandOff> {
+pub(super) fn hand_off(source: &ModelSource) -> Option<HandOff> {
     match source {
-        Source::Anthropic(settings) => Some(quoting(settings)),
-        Source::Gemini(_) | Source::Responses(_) => {
-            Some(HandOff { text: String::new(), overhead: OVERHEAD, unthought: OVERHEAD })
+        ModelSource::Anthropic(settings) => Some(quoting_hand_off(settings)),
+        ModelSource::Gemini(_) | ModelSource::Responses(_) => {
+            Some(HandOff { text: String::new(), overhead: OVERHEAD, overhead_without_thought: OVERHEAD })
         }
         _ => None,
     }
 }
 
 /// The words around a quoted thought, of a byte a token at least.
-fn quoting(settings: &anthropic::Settings) -> HandOff {
+fn quoting_hand_off(settings: &anthropic::Settings) -> HandOff {
     let words = settings.thought_so_far.len() + settings.answer_now.len();
     let overhead = OVERHEAD + Tokens(words as u64);
-    HandOff { text: settings.answer_now.clone(), overhead, unthought: overhead }
+    HandOff { text: settings.answer_now.clone(), overhead, overhead_without_thought: overhead }
 }
 
 /// Takes what a section says of a model of Anthropic's Messages, and tells how its thinking can be held.
@@ -79,21 +81,27 @@ pub(super) fn anthropic(
     section: &Section<'_>,
     settings: &mut anthropic::Settings,
     model: &mut Model,
-) -> &'static [Class] {
-    use anthropic::{Off, Thinking};
+) -> &'static [EnforcementClass] {
+    use anthropic::{AnthropicThinking, AnthropicThinkingOff};
     // What was found out under the same word stays.
-    let stated = section.word("thinking", &ANTHROPIC);
+    let stated = section.word("thinking", &ANTHROPIC_THINKING);
     if let Some(thinking) = stated.filter(|stated| *stated != settings.thinking) {
         settings.thinking = thinking;
-        settings.asks_for_thoughts = thinking == Thinking::Adaptive;
-        let least = if thinking == Thinking::Budget { BUDGET_MIN } else { Tokens::ZERO };
-        turn_to(section, model, usual_classes_of(thinking), least, thinking == Thinking::Never);
+        settings.asks_for_thoughts = thinking == AnthropicThinking::Adaptive;
+        let least = if thinking == AnthropicThinking::Budget { BUDGET_MIN } else { Tokens::ZERO };
+        switch_thinking(
+            section,
+            model,
+            usual_classes_of(thinking),
+            least,
+            thinking == AnthropicThinking::Never,
+        );
     }
-    if let Some(off) = section.word("thinking_off", &OFF) {
-        settings.off = off;
+    if let Some(off) = section.word("thinking_off", &ANTHROPIC_OFF) {
+        settings.thinking_off = off;
     }
     if model.thinks_always {
-        settings.off = Off::Never;
+        settings.thinking_off = AnthropicThinkingOff::Never;
     }
     section.set("summaries", &mut settings.asks_for_thoughts);
     section.set("sampling", &mut settings.sampling);
@@ -101,12 +109,12 @@ pub(super) fn anthropic(
     section.set("hand_off", &mut settings.answer_now);
     settings.output_max = model.output_max;
     settings.context = model.knows_context().then_some(model.context);
-    model.hand_off = quoting(settings);
+    model.hand_off = quoting_hand_off(settings);
     take_efforts(section, model);
     match settings.thinking {
-        Thinking::Budget => &[Class::Native, Class::Turn],
-        Thinking::Adaptive => &[Class::Turn, Class::Effort],
-        Thinking::Never => &[Class::Effort],
+        AnthropicThinking::Budget => &[EnforcementClass::Native, EnforcementClass::Turn],
+        AnthropicThinking::Adaptive => &[EnforcementClass::Turn, EnforcementClass::Effort],
+        AnthropicThinking::Never => &[EnforcementClass::Effort],
     }
 }
 
@@ -115,19 +123,28 @@ pub(super) fn gemini(
     section: &Section<'_>,
     settings: &mut gemini::Settings,
     model: &mut Model,
-) -> &'static [Class] {
-    use gemini::Thinking;
-    let stated = section.word("thinking", &GEMINI);
+) -> &'static [EnforcementClass] {
+    use gemini::GeminiThinking;
+    let stated = section.word("thinking", &GEMINI_THINKING);
     if let Some(thinking) = stated.filter(|stated| *stated != settings.thinking) {
         settings.thinking = thinking;
         // Models with levels refuse calls that nobody has signed.
-        settings.stand_in = (thinking == Thinking::Level).then(|| gemini::STAND_IN.to_owned());
-        let class = if thinking == Thinking::Budget { Class::Native } else { Class::Effort };
-        turn_to(section, model, vec![class], Tokens::ZERO, thinking == Thinking::Never);
+        settings.placeholder_signature =
+            (thinking == GeminiThinking::Level).then(|| gemini::PLACEHOLDER_SIGNATURE.to_owned());
+        let class = if thinking == GeminiThinking::Budget {
+            EnforcementClass::Native
+        } else {
+            EnforcementClass::Effort
+        };
+        switch_thinking(section, model, vec![class], Tokens::ZERO, thinking == GeminiThinking::Never);
     }
     section.set("summaries", &mut settings.summaries);
     take_efforts(section, model);
-    if settings.thinking == Thinking::Budget { &[Class::Native] } else { &[Class::Effort] }
+    if settings.thinking == GeminiThinking::Budget {
+        &[EnforcementClass::Native]
+    } else {
+        &[EnforcementClass::Effort]
+    }
 }
 
 /// Takes what a section says of a model of OpenAI's Responses.
@@ -135,24 +152,24 @@ pub(super) fn responses(
     section: &Section<'_>,
     settings: &mut responses::Settings,
     model: &mut Model,
-) -> &'static [Class] {
-    let stated = section.word("thinking", &RESPONSES);
-    if let Some(reasons) = stated.filter(|stated| *stated != settings.reasons) {
-        settings.reasons = reasons;
-        turn_to(section, model, vec![Class::Effort], Tokens::ZERO, !reasons);
+) -> &'static [EnforcementClass] {
+    let stated = section.word("thinking", &RESPONSES_THINKING);
+    if let Some(reasons) = stated.filter(|stated| *stated != settings.can_reason) {
+        settings.can_reason = reasons;
+        switch_thinking(section, model, vec![EnforcementClass::Effort], Tokens::ZERO, !reasons);
     }
     section.set("summaries", &mut settings.summaries);
     take_efforts(section, model);
-    &[Class::Effort]
+    &[EnforcementClass::Effort]
 }
 
-impl Source {
+impl ModelSource {
     /// The word of `thinking` that says how it is told to think, where its kind of backend has words for that.
     pub fn thinking(&self) -> Option<&'static str> {
         match self {
-            Source::Anthropic(settings) => word(&ANTHROPIC, settings.thinking),
-            Source::Gemini(settings) => word(&GEMINI, settings.thinking),
-            Source::Responses(settings) => word(&RESPONSES, settings.reasons),
+            ModelSource::Anthropic(settings) => word(&ANTHROPIC_THINKING, settings.thinking),
+            ModelSource::Gemini(settings) => word(&GEMINI_THINKING, settings.thinking),
+            ModelSource::Responses(settings) => word(&RESPONSES_THINKING, settings.can_reason),
             _ => None,
         }
     }
@@ -163,15 +180,23 @@ fn word<T: PartialEq + Copy>(words: &[(&'static str, T)], value: T) -> Option<&'
 }
 
 /// How thinking is held where nothing is said of it.
-fn usual_classes_of(thinking: anthropic::Thinking) -> Vec<Class> {
+fn usual_classes_of(thinking: anthropic::AnthropicThinking) -> Vec<EnforcementClass> {
     match thinking {
-        anthropic::Thinking::Budget => vec![Class::Native, Class::Turn],
-        anthropic::Thinking::Adaptive | anthropic::Thinking::Never => vec![Class::Effort],
+        anthropic::AnthropicThinking::Budget => vec![EnforcementClass::Native, EnforcementClass::Turn],
+        anthropic::AnthropicThinking::Adaptive | anthropic::AnthropicThinking::Never => {
+            vec![EnforcementClass::Effort]
+        }
     }
 }
 
 /// A model thinks in another way than was known: what hangs on that changes with it, where the section says nothing else.
-fn turn_to(section: &Section<'_>, model: &mut Model, classes: Vec<Class>, least: Tokens, never: bool) {
+fn switch_thinking(
+    section: &Section<'_>,
+    model: &mut Model,
+    classes: Vec<EnforcementClass>,
+    least: Tokens,
+    never: bool,
+) {
     if !section.has("classes") {
         model.classes = classes;
     }
@@ -191,17 +216,20 @@ fn take_efforts(section: &Section<'_>, model: &mut Model) {
 
 /// Leaves a model the classes that go with how it is told to think: what was found out or shipped may have been said of
 /// it when that was another. Where the operator says one that does not, that is a mistake.
-pub(super) fn fit(section: Option<&Section<'_>>, Declared { kind, served, model, .. }: &mut Declared) {
-    if !matches!(kind, Kind::Anthropic | Kind::Gemini | Kind::Responses) {
+pub(super) fn adjust_classes(
+    section: Option<&Section<'_>>,
+    DeclaredModel { kind, config: served, model, .. }: &mut DeclaredModel,
+) {
+    if !matches!(kind, BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses) {
         return;
     }
-    let wrong = model.classes.iter().find(|class| !served.possible.contains(class));
+    let wrong = model.classes.iter().find(|class| !served.possible_classes.contains(class));
     if let Some((class, section)) = wrong.zip(section.filter(|section| section.has("classes"))) {
-        let what = format!("\"{}\" does not go with how it is told to think", class.word());
-        section.wrong("classes", Wrong::new(what, "write another, or say it by thinking = \"…\""));
+        let what = format!("\"{}\" does not go with how it is told to think", class.as_str());
+        section.reject("classes", ValueError::new(what, "write another, or say it by thinking = \"…\""));
     }
-    model.classes.retain(|class| served.possible.contains(class));
+    model.classes.retain(|class| served.possible_classes.contains(class));
     if model.classes.is_empty() {
-        model.classes.clone_from(&served.possible);
+        model.classes.clone_from(&served.possible_classes);
     }
 }

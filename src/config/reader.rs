@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::files::Files;
-use super::mistake::{Mistake, Wrong};
+use super::diagnostic::{Diagnostic, ValueError};
+use super::files::ConfigFiles;
 use super::value::{Bounded, FromValue};
 use crate::units::nearest;
 
@@ -23,37 +23,37 @@ pub(super) struct Document<'d> {
     /// The environment.
     pub(super) env: &'d dyn Fn(&str) -> Option<String>,
     /// Whether secrets must be there that are needed to serve and to call upstreams.
-    pub(super) secrets: Secrets,
+    pub(super) secrets: SecretsPolicy,
     /// Every file that it names and that was read.
-    pub(super) files: &'d Files,
+    pub(super) files: &'d ConfigFiles,
     /// Found so far.
-    pub(super) mistakes: RefCell<Vec<Mistake>>,
+    pub(super) errors: RefCell<Vec<Diagnostic>>,
     /// What is no mistake, and hardly meant.
-    pub(super) warnings: RefCell<Vec<Mistake>>,
+    pub(super) warnings: RefCell<Vec<Diagnostic>>,
     /// Where the lines end, once one was asked for: every section asks.
-    pub(super) ends: OnceCell<Vec<usize>>,
+    pub(super) line_ends: OnceCell<Vec<usize>>,
 }
 
 /// Where a document is read.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'d> {
+pub(super) struct ReadContext<'d> {
     /// What relative paths start from.
     pub(super) folder: &'d Path,
     /// The environment.
     pub(super) env: &'d dyn Fn(&str) -> Option<String>,
     /// Whether secrets must be there.
-    pub(super) secrets: Secrets,
+    pub(super) secrets: SecretsPolicy,
     /// Where is noted what is read.
-    pub(super) files: &'d Files,
+    pub(super) files: &'d ConfigFiles,
 }
 
 /// Whether secrets must be there that the file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrets {
+pub(super) enum SecretsPolicy {
     /// A server cannot do without them.
-    Needed,
+    Required,
     /// Whoever only looks at what is kept does not need them.
-    IfThere,
+    Optional,
 }
 
 /// A table of the document, or the absence of one.
@@ -62,22 +62,22 @@ pub(super) struct Section<'d> {
     path: String,
     line: Option<usize>,
     table: Option<&'d DeTable<'d>>,
-    asked: RefCell<Vec<&'d str>>,
+    known_keys: RefCell<Vec<&'d str>>,
 }
 
 impl<'d> Document<'d> {
     /// A document of which nothing was read yet.
-    pub(super) fn new(text: &'d str, place: Place<'d>) -> Document<'d> {
-        let Place { folder, env, secrets, files } = place;
+    pub(super) fn new(text: &'d str, place: ReadContext<'d>) -> Document<'d> {
+        let ReadContext { folder, env, secrets, files } = place;
         Document {
             text,
             folder,
             env,
             secrets,
             files,
-            mistakes: RefCell::default(),
+            errors: RefCell::default(),
             warnings: RefCell::default(),
-            ends: OnceCell::new(),
+            line_ends: OnceCell::new(),
         }
     }
 
@@ -88,17 +88,17 @@ impl<'d> Document<'d> {
             path: String::new(),
             line: None,
             table: Some(table),
-            asked: RefCell::default(),
+            known_keys: RefCell::default(),
         }
     }
 
     /// What an environment variable says, made into a value.
-    pub(super) fn variable<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, Wrong>) -> Option<T> {
+    pub(super) fn env_value<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, ValueError>) -> Option<T> {
         let text = (self.env)(name)?;
         match read(&text) {
             Ok(value) => Some(value),
             Err(wrong) => {
-                self.add(None, name.to_owned(), wrong);
+                self.reject(None, name.to_owned(), wrong);
                 None
             }
         }
@@ -106,26 +106,26 @@ impl<'d> Document<'d> {
 
     /// The line, from 1, on which a stretch of the text begins.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
-        let ends = self.ends.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
+        let ends = self.line_ends.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
         1 + ends.partition_point(|end| *end < span.start)
     }
 
     /// Notes what is hardly meant.
-    pub(super) fn doubt(&self, line: Option<usize>, key: &str, wrong: Wrong) {
-        let Wrong { what, remedy } = wrong;
-        self.warnings.borrow_mut().push(Mistake { line, key: key.to_owned(), what, remedy });
+    pub(super) fn warn(&self, line: Option<usize>, key: &str, wrong: ValueError) {
+        let ValueError { what, remedy } = wrong;
+        self.warnings.borrow_mut().push(Diagnostic { line, key: key.to_owned(), what, remedy });
     }
 
     /// Notes a mistake.
-    pub(super) fn add(&self, line: Option<usize>, key: String, wrong: Wrong) {
-        self.mistakes.borrow_mut().push(Mistake { line, key, what: wrong.what, remedy: wrong.remedy });
+    pub(super) fn reject(&self, line: Option<usize>, key: String, wrong: ValueError) {
+        self.errors.borrow_mut().push(Diagnostic { line, key, what: wrong.what, remedy: wrong.remedy });
     }
 }
 
 impl<'d> Section<'d> {
     /// Takes every key for known, where it cannot be said which are.
-    pub(super) fn ignore(&self) {
-        self.asked
+    pub(super) fn allow_all(&self) {
+        self.known_keys
             .borrow_mut()
             .extend(self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref()));
     }
@@ -150,11 +150,11 @@ impl<'d> Section<'d> {
     /// The key's value, where there is a good one.
     pub(super) fn get<T: FromValue>(&self, key: &'static str) -> Option<T> {
         let value = self.entry(key)?;
-        T::from_value(value.get_ref()).map_err(|wrong| self.wrong(key, wrong)).ok()
+        T::from_value(value.get_ref()).map_err(|wrong| self.reject(key, wrong)).ok()
     }
 
     /// The key's value, or what holds without it.
-    pub(super) fn or<T: FromValue>(&self, key: &'static str, default: T) -> T {
+    pub(super) fn get_or<T: FromValue>(&self, key: &'static str, default: T) -> T {
         self.get(key).unwrap_or(default)
     }
 
@@ -172,17 +172,17 @@ impl<'d> Section<'d> {
             return Some(value);
         }
         let what = format!("{} is out of range", value.shown());
-        self.wrong(
+        self.reject(
             key,
-            Wrong::new(what, format!("write {} to {}", range.start().shown(), range.end().shown())),
+            ValueError::new(what, format!("write {} to {}", range.start().shown(), range.end().shown())),
         );
         None
     }
 
     /// A value that must be there, with the remedy where it is not.
-    pub(super) fn need<T: FromValue>(&self, key: &'static str, remedy: &str) -> Option<T> {
+    pub(super) fn require<T: FromValue>(&self, key: &'static str, remedy: &str) -> Option<T> {
         if !self.has(key) {
-            self.wrong(key, Wrong::new("missing", remedy));
+            self.reject(key, ValueError::new("missing", remedy));
         }
         self.get(key)
     }
@@ -193,14 +193,14 @@ impl<'d> Section<'d> {
             // TOML has words of its own for on and off, and people write them.
             DeValue::Boolean(written) => {
                 let what = format!("{written} is not one of its words");
-                self.wrong(key, Wrong::new(what, format!("write {}", listed(words))));
+                self.reject(key, ValueError::new(what, format!("write {}", word_list(words))));
                 return None;
             }
             _ => self.get::<String>(key)?,
         };
         let meant = words.iter().find(|(known, _)| *known == word);
         if meant.is_none() {
-            self.wrong(key, unknown_word(&word, words));
+            self.reject(key, unknown_word(&word, words));
         }
         meant.map(|(_, value)| value.clone())
     }
@@ -208,13 +208,13 @@ impl<'d> Section<'d> {
     /// Several of a few words, each once.
     pub(super) fn words<T: Copy + PartialEq>(&self, key: &'static str, words: &[(&str, T)]) -> Vec<T> {
         let mut values = Vec::new();
-        for word in self.or(key, Vec::<String>::new()) {
+        for word in self.get_or(key, Vec::<String>::new()) {
             match words.iter().find(|(known, _)| *known == word) {
                 Some((_, value)) if values.contains(value) => {
-                    self.wrong(key, Wrong::new(format!("\"{word}\" stands twice"), "write it once"));
+                    self.reject(key, ValueError::new(format!("\"{word}\" stands twice"), "write it once"));
                 }
                 Some((_, value)) => values.push(*value),
-                None => self.wrong(key, unknown_word(&word, words)),
+                None => self.reject(key, unknown_word(&word, words)),
             }
         }
         values
@@ -230,11 +230,11 @@ impl<'d> Section<'d> {
         let table = self.entry(key).and_then(|value| match value.get_ref() {
             DeValue::Table(table) => Some((table, value.span())),
             _ => {
-                self.wrong(key, Wrong::new("not a section", format!("write [{}]", self.key(key))));
+                self.reject(key, ValueError::new("not a section", format!("write [{}]", self.full_key(key))));
                 None
             }
         });
-        self.below(key, table)
+        self.child(key, table)
     }
 
     /// The sections of that name, `[[key]]` in the file.
@@ -243,15 +243,18 @@ impl<'d> Section<'d> {
             None => return Vec::new(),
             Some(DeValue::Array(items)) => items,
             Some(_) => {
-                let remedy = format!("write [[{}]], in double brackets", self.key(key));
-                self.wrong(key, Wrong::new("not a list of sections", remedy));
+                let remedy = format!("write [[{}]], in double brackets", self.full_key(key));
+                self.reject(key, ValueError::new("not a list of sections", remedy));
                 return Vec::new();
             }
         };
         let tables = items.iter().filter_map(|item| match item.get_ref() {
-            DeValue::Table(table) => Some(self.below(key, Some((table, item.span())))),
+            DeValue::Table(table) => Some(self.child(key, Some((table, item.span())))),
             _ => {
-                self.wrong(key, Wrong::new("not a list of sections", "write each item in braces, { … }"));
+                self.reject(
+                    key,
+                    ValueError::new("not a list of sections", "write each item in braces, { … }"),
+                );
                 None
             }
         });
@@ -259,26 +262,27 @@ impl<'d> Section<'d> {
     }
 
     /// Every section below this one, where their names are the operator's own.
-    pub(super) fn below_by_name(&self) -> Vec<(String, Section<'d>)> {
-        self.ignore();
+    pub(super) fn named_sections(&self) -> Vec<(String, Section<'d>)> {
+        self.allow_all();
         let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
             let DeValue::Table(table) = value.get_ref() else {
-                let remedy = format!("write [{}]", self.key(key.get_ref()));
-                self.wrong(key.get_ref(), Wrong::new("not a section", remedy));
+                let remedy = format!("write [{}]", self.full_key(key.get_ref()));
+                self.reject(key.get_ref(), ValueError::new("not a section", remedy));
                 return None;
             };
-            Some((key.get_ref().to_string(), self.below(key.get_ref(), Some((table, value.span())))))
+            Some((key.get_ref().to_string(), self.child(key.get_ref(), Some((table, value.span())))))
         });
         own.collect()
     }
 
     /// Every entry of a section whose keys are the operator's own.
     pub(super) fn entries<T: FromValue>(&self) -> Vec<(String, T)> {
-        self.ignore();
+        self.allow_all();
         let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
             let read = T::from_value(value.get_ref());
             let line = Some(self.document.line(&key.span()));
-            let read = read.map_err(|wrong| self.document.add(line, self.key(key.get_ref()), wrong)).ok();
+            let read =
+                read.map_err(|wrong| self.document.reject(line, self.full_key(key.get_ref()), wrong)).ok();
             Some((key.get_ref().to_string(), read?))
         });
         own.collect()
@@ -296,69 +300,75 @@ impl<'d> Section<'d> {
     }
 
     /// Notes what is wrong with a key's value, or with its absence.
-    pub(super) fn wrong(&self, key: &str, wrong: Wrong) {
-        self.document.add(self.line_of(key), self.key(key), wrong);
+    pub(super) fn reject(&self, key: &str, wrong: ValueError) {
+        self.document.reject(self.line_of(key), self.full_key(key), wrong);
     }
 
     /// Notes what is wrong with the section as a whole.
-    pub(super) fn wrong_here(&self, wrong: Wrong) {
-        self.document.add(self.line, self.path.clone(), wrong);
+    pub(super) fn reject_section(&self, wrong: ValueError) {
+        self.document.reject(self.line, self.path.clone(), wrong);
     }
 
     /// Notes what is hardly meant with a key's value, or with its absence.
-    pub(super) fn doubt(&self, key: &str, wrong: Wrong) {
-        let Wrong { what, remedy } = wrong;
-        let doubt = Mistake { line: self.line_of(key), key: self.key(key), what, remedy };
+    pub(super) fn warn(&self, key: &str, wrong: ValueError) {
+        let ValueError { what, remedy } = wrong;
+        let doubt = Diagnostic { line: self.line_of(key), key: self.full_key(key), what, remedy };
         self.document.warnings.borrow_mut().push(doubt);
     }
 
     /// Whether a list of sections has any, right or wrong.
-    pub(super) fn lists(&self, key: &'static str) -> bool {
+    pub(super) fn has_items(&self, key: &'static str) -> bool {
         matches!(self.entry(key).map(Spanned::get_ref), Some(DeValue::Array(items)) if !items.is_empty())
     }
 
     fn entry(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
-        let mut asked = self.asked.borrow_mut();
+        let mut asked = self.known_keys.borrow_mut();
         if !asked.contains(&key) {
             asked.push(key);
         }
         self.table.and_then(|table| table.get(key))
     }
 
-    fn below(&self, key: &str, table: Option<(&'d DeTable<'d>, Range<usize>)>) -> Section<'d> {
+    fn child(&self, key: &str, table: Option<(&'d DeTable<'d>, Range<usize>)>) -> Section<'d> {
         let line = table.as_ref().map_or(self.line, |(_, span)| Some(self.document.line(span)));
         let table = table.map(|(table, _)| table);
-        Section { document: self.document, path: self.key(key), line, table, asked: RefCell::default() }
+        Section {
+            document: self.document,
+            path: self.full_key(key),
+            line,
+            table,
+            known_keys: RefCell::default(),
+        }
     }
 
-    fn key(&self, key: &str) -> String {
+    fn full_key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 }
 
 impl Drop for Section<'_> {
     fn drop(&mut self) {
-        let asked = self.asked.take();
+        let asked = self.known_keys.take();
         let unasked = self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref());
         for key in unasked.filter(|key| !asked.contains(key)) {
             let remedy = match nearest(key, asked.iter().copied()) {
                 Some(known) => format!("did you mean {known}?"),
                 None => format!("take it out; known here: {}", asked.join(", ")),
             };
-            self.wrong(key, Wrong::new("unknown key", remedy));
+            self.reject(key, ValueError::new("unknown key", remedy));
         }
     }
 }
 
-fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> Wrong {
+fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> ValueError {
     let what = format!("\"{word}\" is unknown");
     match nearest(word, words.iter().map(|(known, _)| *known)) {
-        Some(known) => Wrong::new(what, format!("did you mean \"{known}\"?")),
-        None => Wrong::new(what, format!("write {}", listed(words))),
+        Some(known) => ValueError::new(what, format!("did you mean \"{known}\"?")),
+        None => ValueError::new(what, format!("write {}", word_list(words))),
     }
 }
 
 /// Words as they may be written.
-fn listed<T>(words: &[(&str, T)]) -> String {
+fn word_list<T>(words: &[(&str, T)]) -> String {
     words.iter().map(|(known, _)| format!("\"{known}\"")).collect::<Vec<_>>().join(" or ")
 }

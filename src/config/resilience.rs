@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 
 /// The shortest and the longest time that stands here.
@@ -38,7 +38,7 @@ fn retry(section: &Section<'_>, usual: RetrySettings) -> RetrySettings {
         per_second: section.within("retry_per_second", 0..=10_000).unwrap_or(usual.per_second),
         wait_first: time(section, "retry_wait", usual.wait_first),
         wait_max: time(section, "retry_wait_max", usual.wait_max),
-        sent_too: section.or("retry_sent", usual.sent_too),
+        sent_too: section.get_or("retry_sent", usual.sent_too),
     }
 }
 
@@ -47,12 +47,12 @@ fn hedge(section: &Section<'_>, retry: RetrySettings) -> Option<Duration> {
     let after = section.within("hedge_after", TIMES)?;
     if !retry.sent_too {
         let wrong =
-            Wrong::new("retry_sent = false rules it out", "take one of them away: both may be billed");
-        section.wrong("hedge_after", wrong);
+            ValueError::new("retry_sent = false rules it out", "take one of them away: both may be billed");
+        section.reject("hedge_after", wrong);
     }
     if retry.attempts_max < 2 {
-        let wrong = Wrong::new("attempts_max = 1 rules it out", "write attempts_max = 2 or more");
-        section.wrong("hedge_after", wrong);
+        let wrong = ValueError::new("attempts_max = 1 rules it out", "write attempts_max = 2 or more");
+        section.reject("hedge_after", wrong);
     }
     Some(after)
 }
@@ -67,7 +67,7 @@ fn breaker(section: &Section<'_>, usual: BreakerSettings) -> BreakerSettings {
         credential_rest: time(section, "credential_rest", usual.credential_rest),
     };
     if settings.rest_max < settings.rest_min {
-        section.wrong("rest_max", Wrong::new("shorter than rest_min", "write the longer one here"));
+        section.reject("rest_max", ValueError::new("shorter than rest_min", "write the longer one here"));
     }
     settings
 }
@@ -88,7 +88,7 @@ fn concurrency(section: &Section<'_>, usual: ConcurrencySettings) -> Concurrency
     };
     if !(settings.min..=settings.max).contains(&settings.start) {
         let remedy = "write concurrency_min ≤ concurrency_start ≤ concurrency_max";
-        section.wrong("concurrency_start", Wrong::new("not between its bounds", remedy));
+        section.reject("concurrency_start", ValueError::new("not between its bounds", remedy));
     }
     settings
 }

@@ -4,29 +4,29 @@ use std::time::Duration;
 
 use crate::agent::stored::Settings;
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
-use super::value::Bytes;
+use super::value::ByteSize;
 
 /// How long a response may be kept at least and at most.
 const KEEP: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(365 * 24 * 3600);
 
 /// The largest response that may be kept: rows are read and written whole.
-const RESPONSE_MAX: Bytes = Bytes(64 << 20);
+const RESPONSE_MAX: ByteSize = ByteSize(64 << 20);
 
 /// The most that may be kept for one account, or be continued.
-const ALL_MAX: Bytes = Bytes(64 << 30);
+const ALL_MAX: ByteSize = ByteSize(64 << 30);
 
 /// `[responses]`.
 pub(super) fn responses(root: &Section<'_>) -> Settings {
     let section = root.section("responses");
     let usual = Settings::default();
     let bytes = |key, most, usual: usize| {
-        section.within(key, Bytes(1 << 10)..=most).map_or(usual, |bytes: Bytes| bytes.0)
+        section.within(key, ByteSize(1 << 10)..=most).map_or(usual, |bytes: ByteSize| bytes.0)
     };
     let settings = Settings {
-        store: section.or("store", usual.store),
+        store: section.get_or("store", usual.store),
         keep: section.within("keep", KEEP).unwrap_or(usual.keep),
         response_max: bytes("response_max", RESPONSE_MAX, usual.response_max),
         account_max: bytes("account_max", ALL_MAX, usual.account_max),
@@ -36,7 +36,7 @@ pub(super) fn responses(root: &Section<'_>) -> Settings {
     for (key, most) in [("account_max", settings.account_max), ("history_max", settings.history_max)] {
         if most < settings.response_max {
             let remedy = "write at least response_max of [responses]";
-            section.wrong(key, Wrong::new("smaller than one response may be", remedy));
+            section.reject(key, ValueError::new("smaller than one response may be", remedy));
         }
     }
     settings

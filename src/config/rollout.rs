@@ -3,43 +3,46 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::{Enforce, Route, Share};
+use crate::catalog::{RolloutMode, Route, TrafficSplit};
 use crate::units::Chance;
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 use crate::units::nearest;
 
 /// As they are written.
-const ENFORCE: [(&str, Enforce); 3] =
-    [("on", Enforce::On), ("observe", Enforce::Observe), ("off", Enforce::Off)];
+const ENFORCE: [(&str, RolloutMode); 3] =
+    [("on", RolloutMode::On), ("observe", RolloutMode::Observe), ("off", RolloutMode::Off)];
 
 /// Whether what the route decides holds.
-pub(super) fn enforce(route: &Section<'_>) -> Enforce {
+pub(super) fn enforce(route: &Section<'_>) -> RolloutMode {
     route.word("enforce", &ENFORCE).unwrap_or_default()
 }
 
 /// The parts of its traffic that go by other routes' rules, whose names are looked at by [`check`].
-pub(super) fn shares(route: &Section<'_>) -> Vec<Share> {
-    let mut shares: Vec<Share> = Vec::new();
+pub(super) fn shares(route: &Section<'_>) -> Vec<TrafficSplit> {
+    let mut shares: Vec<TrafficSplit> = Vec::new();
     for section in route.sections("shares") {
         let remedy = "write the name of the route whose rules are to be tried";
-        let Some(name) = section.need::<String>("route", remedy) else { continue };
+        let Some(name) = section.require::<String>("route", remedy) else { continue };
         let Some(share) = section.within("share", 0.0..=1.0) else {
             if !section.has("share") {
-                section.wrong("share", Wrong::new("missing", "write a share of the traffic, like 0.05"));
+                section
+                    .reject("share", ValueError::new("missing", "write a share of the traffic, like 0.05"));
             }
             continue;
         };
         if shares.iter().any(|share| *share.route == *name) {
-            section
-                .wrong("route", Wrong::new(format!("\"{name}\" stands twice"), "write one share for both"));
+            section.reject(
+                "route",
+                ValueError::new(format!("\"{name}\" stands twice"), "write one share for both"),
+            );
             continue;
         }
-        shares.push(Share { route: name.into(), share: Chance::new(share) });
+        shares.push(TrafficSplit { route: name.into(), fraction: Chance::new(share) });
     }
-    if shares.iter().map(|share| share.share.get()).sum::<f64>() > 1.0 + 1e-9 {
-        route.wrong("shares", Wrong::new("more than the whole", "let the shares sum up to 1 at most"));
+    if shares.iter().map(|share| share.fraction.get()).sum::<f64>() > 1.0 + 1e-9 {
+        route.reject("shares", ValueError::new("more than the whole", "let the shares sum up to 1 at most"));
     }
     shares
 }
@@ -49,15 +52,19 @@ pub(super) fn check(sections: &[Section<'_>], routes: &BTreeMap<Arc<str>, Route>
     for section in sections {
         let Some(name) = section.get::<String>("name") else { continue };
         let Some(route) = routes.get(name.as_str()) else { continue };
-        for share in &route.shares {
-            if let Some(wrong) = wrong(route, share, routes) {
-                section.wrong("shares", wrong);
+        for share in &route.traffic_splits {
+            if let Some(wrong) = share_error(route, share, routes) {
+                section.reject("shares", wrong);
             }
         }
     }
 }
 
-fn wrong(route: &Route, share: &Share, routes: &BTreeMap<Arc<str>, Route>) -> Option<Wrong> {
+fn share_error(
+    route: &Route,
+    share: &TrafficSplit,
+    routes: &BTreeMap<Arc<str>, Route>,
+) -> Option<ValueError> {
     let name = &share.route;
     match routes.get(name) {
         None => {
@@ -65,14 +72,14 @@ fn wrong(route: &Route, share: &Share, routes: &BTreeMap<Arc<str>, Route>) -> Op
                 Some(known) => format!("did you mean \"{known}\"?"),
                 None => "declare it as a [[route]]".to_owned(),
             };
-            Some(Wrong::new(format!("no route \"{name}\""), remedy))
+            Some(ValueError::new(format!("no route \"{name}\""), remedy))
         }
         Some(_) if *name == route.name => {
-            Some(Wrong::new(format!("\"{name}\" is the route itself"), "name another one"))
+            Some(ValueError::new(format!("\"{name}\" is the route itself"), "name another one"))
         }
-        Some(other) if !other.shares.is_empty() => {
+        Some(other) if !other.traffic_splits.is_empty() => {
             let remedy = "name one that has no shares of its own";
-            Some(Wrong::new(format!("\"{name}\" shares its own traffic"), remedy))
+            Some(ValueError::new(format!("\"{name}\" shares its own traffic"), remedy))
         }
         Some(_) => None,
     }

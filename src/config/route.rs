@@ -6,85 +6,89 @@ use std::sync::Arc;
 use crate::catalog::{Model, Route};
 use crate::units::Chance;
 
-use super::idle;
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
+use super::ineffective;
 use super::opinion;
 use super::reader::Section;
 use super::rollout;
 use crate::units::nearest;
 
 /// Models by name, as the catalog holds them.
-pub(super) type Models = BTreeMap<Arc<str>, Arc<Model>>;
+pub(super) type ModelMap = BTreeMap<Arc<str>, Arc<Model>>;
 
 /// All routes; `auto` is always among them.
-pub(super) fn routes(root: &Section<'_>, models: &Models) -> BTreeMap<Arc<str>, Route> {
+pub(super) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeMap<Arc<str>, Route> {
     let mut routes = BTreeMap::new();
     let sections = root.sections("route");
     for section in &sections {
         let Some(name) =
-            section.need::<String>("name", "write the name that callers use in place of a model's")
+            section.require::<String>("name", "write the name that callers use in place of a model's")
         else {
             continue;
         };
         if models.contains_key(name.as_str()) {
-            section.wrong(
+            section.reject(
                 "name",
-                Wrong::new(format!("\"{name}\" is a model"), "give the route a name of its own"),
+                ValueError::new(format!("\"{name}\" is a model"), "give the route a name of its own"),
             );
         }
         let route = route(section, &name, models);
-        idle::warn(section, &route, models);
+        ineffective::warn_ineffective(section, &route, models);
         if routes.insert(route.name.clone(), route).is_some() {
-            section.wrong("name", Wrong::new(format!("a second route \"{name}\""), "give it another name"));
+            section.reject(
+                "name",
+                ValueError::new(format!("a second route \"{name}\""), "give it another name"),
+            );
         }
     }
-    routes.entry("auto".into()).or_insert_with(|| Route::usual("auto"));
+    routes.entry("auto".into()).or_insert_with(|| Route::with_defaults("auto"));
     rollout::check(&sections, &routes);
     routes
 }
 
-fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
-    let usual = Route::usual(name);
+fn route(section: &Section<'_>, name: &str, models: &ModelMap) -> Route {
+    let usual = Route::with_defaults(name);
     Route {
-        models: chosen(section, models),
+        models: route_models(section, models),
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
-        worth: section.or("worth", usual.worth),
-        second: section.or("second", usual.second),
+        worth: section.get_or("worth", usual.worth),
+        cost_per_second: section.get_or("second", usual.cost_per_second),
         success_target: section.within("success_target", 0.01..=0.99).map(Chance::new),
         enforce: rollout::enforce(section),
-        shares: rollout::shares(section),
+        traffic_splits: rollout::shares(section),
         explore: section.within("explore", 0.0..=1.0).map_or(usual.explore, Chance::new),
         uncapped: section.within("uncapped", 0.0..=1.0).map_or(usual.uncapped, Chance::new),
         vote: opinion::vote(section),
-        cascade: section.or("cascade", usual.cascade),
-        holds_streams: section.or("holds_streams", usual.holds_streams),
+        cascade: section.get_or("cascade", usual.cascade),
+        buffers_streams: section.get_or("holds_streams", usual.buffers_streams),
         verifier: opinion::verifier(section),
         judge: opinion::judge(section, models),
         probe: opinion::probe(section, models),
-        tracker: section.or("tracker", usual.tracker),
-        turns: section.or("turns", usual.turns),
+        tracker: section.get_or("tracker", usual.tracker),
+        turns: section.get_or("turns", usual.turns),
         ..usual
     }
 }
 
-fn chosen(section: &Section<'_>, models: &Models) -> Vec<Arc<str>> {
+fn route_models(section: &Section<'_>, models: &ModelMap) -> Vec<Arc<str>> {
     let mut chosen: Vec<Arc<str>> = Vec::new();
-    for name in section.or("models", Vec::<String>::new()) {
+    for name in section.get_or("models", Vec::<String>::new()) {
         match models.get_key_value(name.as_str()) {
             Some((known, _)) if chosen.contains(known) => {
-                section.wrong("models", Wrong::new(format!("\"{name}\" stands twice"), "write it once"));
+                section
+                    .reject("models", ValueError::new(format!("\"{name}\" stands twice"), "write it once"));
             }
             Some((known, _)) => chosen.push(known.clone()),
-            None => section.wrong("models", unknown(&name, models)),
+            None => section.reject("models", unknown_model(&name, models)),
         }
     }
     chosen
 }
 
-pub(super) fn unknown(name: &str, models: &Models) -> Wrong {
+pub(super) fn unknown_model(name: &str, models: &ModelMap) -> ValueError {
     let remedy = match nearest(name, models.keys().map(AsRef::as_ref)) {
         Some(known) => format!("did you mean \"{known}\"?"),
         None => "declare it under a [[backend]] first".to_owned(),
     };
-    Wrong::new(format!("no model \"{name}\""), remedy)
+    ValueError::new(format!("no model \"{name}\""), remedy)
 }

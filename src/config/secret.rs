@@ -5,12 +5,12 @@ use std::path::Path;
 use crate::backend::remote::Secret;
 use crate::storage::DatabaseUrl;
 
-use super::mistake::Wrong;
-use super::reader::{Secrets, Section};
+use super::diagnostic::ValueError;
+use super::reader::{SecretsPolicy, Section};
 
 /// Where a secret may be named, and where it must not stand.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct SecretKeys {
     /// The key that would have it as text.
     pub(super) text: &'static str,
     /// The key that names an environment variable.
@@ -24,37 +24,37 @@ pub(super) struct Places {
 /// The upstream's key, from the environment or a file of its own; none where neither is named.
 pub(super) fn api_key(section: &Section<'_>) -> Option<Secret> {
     let places =
-        Places { text: "api_key", variable: "api_key_env", file: "api_key_file", is_for_servers: true };
+        SecretKeys { text: "api_key", variable: "api_key_env", file: "api_key_file", is_for_servers: true };
     read(section, &places).map(Secret::new)
 }
 
 /// The address of the ledger's database, which has a password in it; none where neither place is named.
 pub(super) fn database_url(section: &Section<'_>) -> Option<DatabaseUrl> {
-    let places = Places { text: "url", variable: "url_env", file: "url_file", is_for_servers: false };
+    let places = SecretKeys { text: "url", variable: "url_env", file: "url_file", is_for_servers: false };
     let url = DatabaseUrl::new(read(section, &places)?);
     if url.check().is_err() {
         let key = if section.has(places.file) { places.file } else { places.variable };
         let remedy = "put postgres://user:password@host/database there";
-        section.wrong(key, Wrong::new("what it names is no address of a PostgreSQL database", remedy));
+        section.reject(key, ValueError::new("what it names is no address of a PostgreSQL database", remedy));
     }
     Some(url)
 }
 
 /// A secret from the environment or a file of its own; none where neither is named.
-pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
+pub(super) fn read(section: &Section<'_>, places: &SecretKeys) -> Option<String> {
     if section.has(places.text) {
         let remedy = format!(
             "put it into an environment variable or a file and name that: {} or {}",
             places.variable, places.file
         );
-        section.wrong(places.text, Wrong::new("a secret in the configuration", remedy));
+        section.reject(places.text, ValueError::new("a secret in the configuration", remedy));
     }
     let variable = section.get::<String>(places.variable);
     let file = section.path(places.file);
     match (variable, file) {
         (Some(_), Some(_)) => {
             let remedy = format!("name one of {} and {}", places.variable, places.file);
-            section.wrong(places.file, Wrong::new("a second place for the secret", remedy));
+            section.reject(places.file, ValueError::new("a second place for the secret", remedy));
             None
         }
         (Some(variable), None) => from_environment(section, places, &variable),
@@ -63,23 +63,23 @@ pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
     }
 }
 
-fn is_needed(section: &Section<'_>, places: &Places) -> bool {
-    !places.is_for_servers || section.document().secrets == Secrets::Needed
+fn is_required(section: &Section<'_>, places: &SecretKeys) -> bool {
+    !places.is_for_servers || section.document().secrets == SecretsPolicy::Required
 }
 
-fn from_environment(section: &Section<'_>, places: &Places, variable: &str) -> Option<String> {
+fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) -> Option<String> {
     let value = (section.document().env)(variable).filter(|value| !value.trim().is_empty());
-    if value.is_none() && is_needed(section, places) {
+    if value.is_none() && is_required(section, places) {
         let what = format!("{variable} is not set");
-        section.wrong(places.variable, Wrong::new(what, "export it before starting"));
+        section.reject(places.variable, ValueError::new(what, "export it before starting"));
     }
     value.map(|value| value.trim().to_owned())
 }
 
-fn from_file(section: &Section<'_>, places: &Places, file: &Path) -> Option<String> {
+fn from_file(section: &Section<'_>, places: &SecretKeys, file: &Path) -> Option<String> {
     let wrong = |what: String| {
-        if is_needed(section, places) {
-            section.wrong(places.file, Wrong::new(what, "put the secret alone into that file"));
+        if is_required(section, places) {
+            section.reject(places.file, ValueError::new(what, "put the secret alone into that file"));
         }
     };
     match section.document().files.read(file) {

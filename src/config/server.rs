@@ -6,14 +6,14 @@ use crate::http::Origins;
 use crate::units::Chance;
 use crate::{gateway, http, plan};
 
+use super::diagnostic::ValueError;
 use super::efforts;
-use super::mistake::Wrong;
 use super::reader::Section;
-use super::value::{Bytes, address};
+use super::value::{ByteSize, address};
 
 /// The log, on standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
+pub struct LoggingSettings {
     /// What is logged, as `tracing` filters say it: `info`, or `info,stint::execute=debug`.
     pub filter: String,
     /// How a line looks.
@@ -37,7 +37,7 @@ const DEADLINES: (Duration, Duration) = (Duration::from_millis(100), Duration::f
 /// `[server]` and `[thinking]`.
 pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let server = root.section("server");
-    let listen = server.document().variable("STINT_LISTEN", address).or(server.get("listen"));
+    let listen = server.document().env_value("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
     let body_max = bytes(&server, "body_max", 32 << 20);
     let settings = http::Settings {
@@ -54,13 +54,13 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         write_timeout: seconds(&server, "write_timeout", 30),
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),
-        mirror_reasoning: server.or("mirror_reasoning", false),
+        mirror_reasoning: server.get_or("mirror_reasoning", false),
         cors: cors(&server),
         efforts: efforts::table(&root.section("thinking").section("efforts")),
     };
     if settings.metrics_listen == Some(settings.listen) && settings.listen.port() != 0 {
         let remedy = "give it a port of its own, or leave it out to serve both on one";
-        server.wrong("metrics_listen", Wrong::new("the same address as listen", remedy));
+        server.reject("metrics_listen", ValueError::new("the same address as listen", remedy));
     }
     settings
 }
@@ -71,12 +71,12 @@ fn cors(server: &Section<'_>) -> Option<Origins> {
         return None;
     }
     let cors = server.section("cors");
-    let listed = cors.or("origins", Vec::<String>::new());
+    let listed = cors.get_or("origins", Vec::<String>::new());
     let is_any = listed.iter().any(|origin| origin == "*");
     if let Some(wrong) = listed.iter().find(|origin| !(is_any || is_origin(origin))) {
         let remedy = "write each as a browser does, scheme, host and port alone, like \"https://app.example\" or \
                       \"http://localhost:3000\"; or \"*\" for every page";
-        cors.wrong("origins", Wrong::new(format!("{wrong:?}, which is no origin"), remedy));
+        cors.reject("origins", ValueError::new(format!("{wrong:?}, which is no origin"), remedy));
     }
     match is_any {
         true => Some(Origins::Any),
@@ -91,10 +91,10 @@ fn is_origin(text: &str) -> bool {
 
 /// Room for one body at least.
 fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
-    let said = server.within("bodies_max", Bytes(1 << 10)..=Bytes(1 << 40)).map(|bytes| bytes.0);
+    let said = server.within("bodies_max", ByteSize(1 << 10)..=ByteSize(1 << 40)).map(|bytes| bytes.0);
     if said.is_some_and(|said| said < body_max) {
         let remedy = "give it room for one body at least; for several, some times body_max";
-        server.wrong("bodies_max", Wrong::new("less than body_max", remedy));
+        server.reject("bodies_max", ValueError::new("less than body_max", remedy));
     }
     said.unwrap_or_else(|| body_max.max(256 << 20))
 }
@@ -123,19 +123,19 @@ fn opening_quantile(root: &Section<'_>) -> Chance {
 }
 
 /// `[log]`; `STINT_LOG` goes before its filter.
-pub(super) fn log(root: &Section<'_>) -> Log {
+pub(super) fn log(root: &Section<'_>) -> LoggingSettings {
     let log = root.section("log");
-    let from_env = log.document().variable("STINT_LOG", |text| filter(text).map(|()| text.to_owned()));
+    let from_env = log.document().env_value("STINT_LOG", |text| filter(text).map(|()| text.to_owned()));
     let from_file = log.get::<String>("filter");
     if let Some(Err(wrong)) = from_file.as_deref().map(filter) {
-        log.wrong("filter", wrong);
+        log.reject("filter", wrong);
     }
-    Log {
+    LoggingSettings {
         filter: from_env.or(from_file).unwrap_or_else(|| "info".to_owned()),
         format: log
             .word("format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])
             .unwrap_or(LogFormat::Text),
-        requests: log.or("requests", true),
+        requests: log.get_or("requests", true),
     }
 }
 
@@ -149,12 +149,12 @@ fn seconds(section: &Section<'_>, key: &'static str, usual: u64) -> Duration {
 }
 
 fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {
-    section.within(key, Bytes(1 << 10)..=Bytes(1 << 30)).map_or(default, |bytes| bytes.0)
+    section.within(key, ByteSize(1 << 10)..=ByteSize(1 << 30)).map_or(default, |bytes| bytes.0)
 }
 
-fn filter(text: &str) -> Result<(), Wrong> {
+fn filter(text: &str) -> Result<(), ValueError> {
     let parsed = text.parse::<tracing_subscriber::filter::Targets>();
     parsed.map(drop).map_err(|error| {
-        Wrong::new(error.to_string(), "write it like \"info\" or \"info,stint::execute=debug\"")
+        ValueError::new(error.to_string(), "write it like \"info\" or \"info,stint::execute=debug\"")
     })
 }

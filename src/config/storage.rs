@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ledger;
 use crate::storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 use super::reader::Section;
 use super::secret;
 use super::server::time;
@@ -27,21 +27,21 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     };
     let words = [("full", Synchronous::Full), ("normal", Synchronous::Normal)];
     let synchronous = ledger.word("synchronous", &words).unwrap_or(Synchronous::Full);
-    let from_env = ledger.document().variable("STINT_LEDGER", |text| Ok(PathBuf::from(text)));
+    let from_env = ledger.document().env_value("STINT_LEDGER", |text| Ok(PathBuf::from(text)));
     let (from_file, url) = (ledger.path("path"), secret::database_url(&ledger));
     if let (Some(_), Some(_)) = (&from_file, &url) {
-        ledger.wrong("path", Wrong::new("a second place for the ledger", "take it out, or the url"));
+        ledger.reject("path", ValueError::new("a second place for the ledger", "take it out, or the url"));
     }
     if let (Some(_), Some(_)) = (&from_env, &url) {
         let key = if ledger.has("url_file") { "url_file" } else { "url_env" };
         let what = "a second place for the ledger: STINT_LEDGER is set, and names a file";
-        ledger.wrong(key, Wrong::new(what, "unset STINT_LEDGER, or take the url out"));
+        ledger.reject(key, ValueError::new(what, "unset STINT_LEDGER, or take the url out"));
     }
     let lease = ledger.within("lease", Duration::from_secs(2)..=Duration::from_secs(300)).unwrap_or(LEASE);
     let settings = match (from_env, url) {
         (None, Some(url)) => Settings::Postgres(PostgresSettings { url, lease }),
         (from_env, _) => {
-            let path = from_env.or(from_file).or_else(|| usual(&ledger)).unwrap_or_default();
+            let path = from_env.or(from_file).or_else(|| default_path(&ledger)).unwrap_or_default();
             match path.as_os_str() == ":memory:" {
                 true => Settings::Memory,
                 false => Settings::Sqlite(SqliteSettings { path, synchronous }),
@@ -53,18 +53,21 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
 
 /// The data folder, by the XDG base directory specification: `$XDG_DATA_HOME` where it is absolute, else
 /// `~/.local/share`.
-pub(super) fn folder(section: &Section<'_>) -> Option<PathBuf> {
+pub(super) fn data_folder(section: &Section<'_>) -> Option<PathBuf> {
     let env = section.document().env;
     let absolute = |variable: &str| env(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
     data.map(|data| data.join("stint"))
 }
 
-fn usual(ledger: &Section<'_>) -> Option<PathBuf> {
-    let data = folder(ledger);
+fn default_path(ledger: &Section<'_>) -> Option<PathBuf> {
+    let data = data_folder(ledger);
     if data.is_none() {
         let what = "there is no home directory to keep the ledger in";
-        ledger.wrong("path", Wrong::new(what, "write path = \"…\", or set STINT_LEDGER or XDG_DATA_HOME"));
+        ledger.reject(
+            "path",
+            ValueError::new(what, "write path = \"…\", or set STINT_LEDGER or XDG_DATA_HOME"),
+        );
     }
     data.map(|data| data.join("ledger.db"))
 }

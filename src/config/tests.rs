@@ -13,7 +13,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::*;
-use crate::catalog::{Billed, Capability, Class};
+use crate::catalog::{BilledCall, Capability, EnforcementClass};
 use crate::storage;
 use crate::units::{Money, Tokens};
 
@@ -41,11 +41,11 @@ fn kept_in(settings: &Settings) -> &Path {
     }
 }
 
-fn load_text(text: &str) -> Result<Settings, Mistakes> {
+fn load_text(text: &str) -> Result<Settings, ConfigErrors> {
     load_with(text, &env)
 }
 
-fn load_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+fn load_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     load(Some(file.path()), env)
@@ -54,7 +54,7 @@ fn load_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Setting
 /// The mistakes of a text, each as the operator reads it.
 fn check(text: &str, expected: &[&str]) {
     let mistakes = load_text(text).map(drop).unwrap_err();
-    let list: Vec<String> = mistakes.list.iter().map(ToString::to_string).collect();
+    let list: Vec<String> = mistakes.errors.iter().map(ToString::to_string).collect();
     assert_eq!(list, expected, "{text}");
 }
 
@@ -159,7 +159,7 @@ fn a_catalogue_with_a_mistake_is_refused_by_its_own_name_and_line() {
     let mistakes = load(Some(&folder.path().join("stint.toml")), &env).map(drop).unwrap_err();
     assert_eq!(mistakes.source, path.display().to_string());
     assert_eq!(
-        mistakes.list[0].to_string(),
+        mistakes.errors[0].to_string(),
         "line 4: model.price_inptu: unknown key; did you mean price_input?"
     );
 }
@@ -185,7 +185,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.backends.len(), 1);
-    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded(_)));
+    assert!(matches!(settings.backends[0].models[0].source, ModelSource::Embedded(_)));
     assert!(settings.catalog.models["reasoner"].tariff.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
     assert_eq!(kept_in(&settings), Path::new("/home/alice/.local/share/stint/ledger.db"));
@@ -245,7 +245,7 @@ fn every_known_key_is_in_the_complete_file() {
         }
     }
     let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
-    let known = mistakes.list.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
+    let known = mistakes.errors.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
     let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
     assert!(keys.len() > 50, "{mistakes}");
     // Literal secrets are known only to be refused.
@@ -276,7 +276,7 @@ fn a_ledger_on_a_server_is_named_by_a_variable_or_a_file_and_shows_no_password()
     );
     let both = load_with("[ledger]\npath = 'a.db'\nurl_env = 'DATABASE_URL'\n", &env).unwrap_err();
     assert_eq!(
-        both.list[0].to_string(),
+        both.errors[0].to_string(),
         "line 2: ledger.path: a second place for the ledger; take it out, or the url"
     );
 }
@@ -285,7 +285,7 @@ fn a_ledger_on_a_server_is_named_by_a_variable_or_a_file_and_shows_no_password()
 fn three_lines_serve_an_upstream() {
     assert_eq!(MINIMAL.lines().count(), 3);
     let settings = load_text(MINIMAL).unwrap();
-    let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else {
+    let ModelSource::OpenAi(upstream) = &settings.backends[1].models[0].source else {
         panic!("{settings:?}");
     };
     assert_eq!(upstream.model, "some-model");
@@ -354,7 +354,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
 #[test]
 fn a_text_that_is_not_toml_says_where() {
     let mistakes = load_text("[server]\nlisten = 127.0.0.1\n").map(drop).unwrap_err();
-    assert_eq!(mistakes.list[0].line, Some(2), "{mistakes}");
+    assert_eq!(mistakes.errors[0].line, Some(2), "{mistakes}");
     check("[log]\nfilter = 'info'\nfilter = 'warn'\n", &["line 3: filter: stands twice; write it once"]);
 }
 
@@ -389,9 +389,9 @@ fn there_is_room_for_one_body_at_least() {
 fn only_loopback_is_served_without_keys() {
     let open = "[server]\nlisten = '0.0.0.0:8080'\n";
     let mistakes = load_text(open).map(drop).unwrap_err();
-    assert_eq!(mistakes.list[0].what, "0.0.0.0:8080 would be open to everyone who reaches it");
+    assert_eq!(mistakes.errors[0].what, "0.0.0.0:8080 would be open to everyone who reaches it");
     let none = load_text(&format!("key = []\n{open}")).map(drop).unwrap_err();
-    assert_eq!(none.list[0].what, mistakes.list[0].what, "no keys are no keys, however it is written");
+    assert_eq!(none.errors[0].what, mistakes.errors[0].what, "no keys are no keys, however it is written");
     assert!(load_text(&format!("{open}[keys]\ngenerate = 'first-key'\n")).is_ok());
     let hash = format!("sha256:{}", "0".repeat(64));
     assert!(load_text(&format!("{open}[[key]]\nname = 'alice'\nhash = '{hash}'\n")).is_ok());
@@ -447,13 +447,13 @@ fn the_environment_goes_before_the_file() {
 fn who_serves_nobody_needs_no_secrets_for_it() {
     let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
                 api_key_file = '/not/there'\nmodels = ['m']\n";
-    assert_eq!(load_text(text).map(drop).unwrap_err().list.len(), 2);
+    assert_eq!(load_text(text).map(drop).unwrap_err().errors.len(), 2);
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
-    let settings = load_locally(Some(file.path()), &env).unwrap();
+    let settings = load_offline(Some(file.path()), &env).unwrap();
     assert!(settings.admin.is_none());
     file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
-    assert_eq!(load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
+    assert_eq!(load_offline(Some(file.path()), &env).map(drop).unwrap_err().errors.len(), 1);
 }
 
 #[test]
@@ -486,7 +486,7 @@ fn a_local_model_s_file_must_be_one() {
     assert!(load_text(&text(REASONER)).is_ok());
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text("/not/there.gguf").as_bytes()).unwrap();
-    assert!(load_locally(Some(file.path()), &env).is_ok());
+    assert!(load_offline(Some(file.path()), &env).is_ok());
 }
 
 #[test]
@@ -500,8 +500,8 @@ fn models_that_cannot_work_are_refused() {
     let backend = "[[backend]]\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\nname = 'm'\n";
     let what = |model: &str| {
         let mistakes = load_text(&format!("{backend}{model}\n")).map(drop).unwrap_err();
-        assert_eq!(mistakes.list.len(), 1, "{mistakes}");
-        let mistake = &mistakes.list[0];
+        assert_eq!(mistakes.errors.len(), 1, "{mistakes}");
+        let mistake = &mistakes.errors[0];
         format!("{}: {}", mistake.key.trim_start_matches("backend.model."), mistake.what)
     };
     assert_eq!(what("price_input = '1'"), "price_output: missing beside the other price");
@@ -538,7 +538,7 @@ fn upstreams_take_penalties_unless_a_list_of_capabilities_says_otherwise() {
     check(openai, "capabilities = ['penalties']", true);
     let text = format!("[[backend]]\n{local}\n[[backend.model]]\nname = 'm'\ncapabilities = ['penalties']\n");
     let what = "the local engine takes no penalties";
-    assert_eq!(load_text(&text).map(drop).unwrap_err().list[0].what, what);
+    assert_eq!(load_text(&text).map(drop).unwrap_err().errors[0].what, what);
 }
 
 #[test]
@@ -548,15 +548,24 @@ fn providers_with_apis_of_their_own_are_told_to_think_in_their_own_ways() {
     };
     let model = |kind: &str, more: &str| load_text(&text(kind, more)).unwrap().catalog.models["m"].clone();
     let budget = model("anthropic", "");
-    assert_eq!((&budget.classes[..], budget.thinking_min), (&[Class::Native, Class::Turn][..], Tokens(1024)));
-    assert!(!budget.stops_billing && budget.can(Capability::Tools));
+    assert_eq!(
+        (&budget.classes[..], budget.thinking_min),
+        (&[EnforcementClass::Native, EnforcementClass::Turn][..], Tokens(1024))
+    );
+    assert!(!budget.stops_billing && budget.has_capability(Capability::Tools));
     let adaptive = model("anthropic", "thinking = 'adaptive'\n");
-    assert_eq!((&adaptive.classes[..], adaptive.thinking_min), (&[Class::Effort][..], Tokens::ZERO));
-    assert_eq!(model("anthropic", "thinking = 'adaptive'\nclasses = ['turn']").classes, [Class::Turn]);
+    assert_eq!(
+        (&adaptive.classes[..], adaptive.thinking_min),
+        (&[EnforcementClass::Effort][..], Tokens::ZERO)
+    );
+    assert_eq!(
+        model("anthropic", "thinking = 'adaptive'\nclasses = ['turn']").classes,
+        [EnforcementClass::Turn]
+    );
     assert_eq!(model("anthropic", "thinking = 'never'\n").thinking_max, Tokens::ZERO);
-    assert_eq!(model("gemini", "").classes, [Class::Native]);
-    assert_eq!(model("gemini", "thinking = 'level'\n").classes, [Class::Effort]);
-    assert_eq!(model("responses", "").classes, [Class::Effort]);
+    assert_eq!(model("gemini", "").classes, [EnforcementClass::Native]);
+    assert_eq!(model("gemini", "thinking = 'level'\n").classes, [EnforcementClass::Effort]);
+    assert_eq!(model("responses", "").classes, [EnforcementClass::Effort]);
     check(
         &text("anthropic", "thinking = 'adaptive'\nclasses = ['native']\n"),
         &[
@@ -583,8 +592,15 @@ fn what_was_found_out_of_an_adaptive_model_goes_with_how_it_is_told_to_think() {
         let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
         settings.catalog.models["claude-opus-4-8"].classes.clone()
     };
-    assert_eq!(classes(&learned("[\"turn\", \"effort\"]")), [Class::Turn, Class::Effort]);
-    assert_eq!(classes(&learned("[\"native\", \"effort\"]")), [Class::Effort], "it takes budgets no more");
+    assert_eq!(
+        classes(&learned("[\"turn\", \"effort\"]")),
+        [EnforcementClass::Turn, EnforcementClass::Effort]
+    );
+    assert_eq!(
+        classes(&learned("[\"native\", \"effort\"]")),
+        [EnforcementClass::Effort],
+        "it takes budgets no more"
+    );
 }
 
 #[test]
@@ -594,15 +610,19 @@ fn what_ships_knows_how_families_of_models_think() {
         load_text(&text).unwrap().catalog.models[name].clone()
     };
     for name in ["claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-opus-4-1"] {
-        assert_eq!(of("anthropic", name).classes, [Class::Native, Class::Turn], "{name}");
+        assert_eq!(
+            of("anthropic", name).classes,
+            [EnforcementClass::Native, EnforcementClass::Turn],
+            "{name}"
+        );
     }
     for name in ["claude-opus-4-7", "claude-opus-5-5", "claude-sonnet-5"] {
         let model = of("anthropic", name);
-        assert!(model.classes == [Class::Effort] && !model.efforts.is_empty(), "{name}");
+        assert!(model.classes == [EnforcementClass::Effort] && !model.efforts.is_empty(), "{name}");
     }
-    assert_eq!(of("gemini", "gemini-2.5-flash").classes, [Class::Native]);
+    assert_eq!(of("gemini", "gemini-2.5-flash").classes, [EnforcementClass::Native]);
     assert!(of("gemini", "gemini-2.5-pro").thinks_always);
-    assert_eq!(of("gemini", "gemini-3-pro-preview").classes, [Class::Effort]);
+    assert_eq!(of("gemini", "gemini-3-pro-preview").classes, [EnforcementClass::Effort]);
 }
 
 #[test]
@@ -610,7 +630,7 @@ fn limits_say_one_unit_and_one_window() {
     let key = format!("[[key]]\nname = 'alice'\nhash = 'sha256:{}'\n", "a".repeat(64));
     let what = |limits: &str| {
         let mistakes = load_text(&format!("{key}limits = [{limits}]\n")).map(drop).unwrap_err();
-        mistakes.list.iter().map(|mistake| mistake.what.clone()).collect::<Vec<_>>()
+        mistakes.errors.iter().map(|mistake| mistake.what.clone()).collect::<Vec<_>>()
     };
     assert_eq!(what("{ money = 0.5, per = 'day' }"), ["a fraction in place of an amount of money"]);
     assert_eq!(what("{ money = '1', thinking = 1, per = 'day' }"), ["not one limit"]);
@@ -635,7 +655,7 @@ fn accounts_are_paths_and_stand_once() {
     let load = |text: &str| {
         load_text(&text.replace("HASH", &format!("hash = 'sha256:{hash}'"))).map_err(|mistakes| {
             mistakes
-                .list
+                .errors
                 .iter()
                 .map(|mistake| format!("{}: {}", mistake.key, mistake.what))
                 .collect::<Vec<_>>()
@@ -689,7 +709,7 @@ fn a_prompt_that_openai_keeps_costs_what_is_stated_for_that_however_long_its_cal
     let tariff = load_text(text).unwrap().catalog.models["m"].tariff.unwrap();
     let million = Tokens(1_000_000);
     for cache_hour in [Tokens::ZERO, million] {
-        let billed = Billed { input: million, cache_write: million, cache_hour, ..Billed::default() };
+        let billed = BilledCall { input: million, cache_write: million, cache_hour, ..BilledCall::default() };
         assert_eq!(tariff.cost(&billed), "6.25".parse().unwrap());
     }
 }

@@ -9,12 +9,12 @@ use toml::de::{DeInteger, DeValue};
 
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::mistake::Wrong;
+use super::diagnostic::ValueError;
 
 /// What can stand to the right of an equals sign.
 pub(super) trait FromValue: Sized {
     /// The value, or why it is none.
-    fn from_value(value: &DeValue<'_>) -> Result<Self, Wrong>;
+    fn from_value(value: &DeValue<'_>) -> Result<Self, ValueError>;
 }
 
 /// A value that a range can be asked of.
@@ -25,143 +25,145 @@ pub(super) trait Bounded: FromValue + PartialOrd + Copy {
 
 /// A count of bytes, written `65536`, `"64KiB"` or `"32MiB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(pub(super) usize);
+pub(super) struct ByteSize(pub(super) usize);
 
 /// A text that may be empty.
 pub(super) struct AnyText(pub(super) String);
 
 impl FromValue for AnyText {
-    fn from_value(value: &DeValue<'_>) -> Result<AnyText, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<AnyText, ValueError> {
         match value.as_str() {
             Some(text) => Ok(AnyText(text.to_owned())),
-            None => Err(kind(value, "text", "put it in quotes")),
+            None => Err(wrong_kind(value, "text", "put it in quotes")),
         }
     }
 }
 
 impl FromValue for String {
-    fn from_value(value: &DeValue<'_>) -> Result<String, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<String, ValueError> {
         match value.as_str() {
-            Some("") => Err(Wrong::new("an empty text", "write something, or leave the key out")),
+            Some("") => Err(ValueError::new("an empty text", "write something, or leave the key out")),
             Some(text) => Ok(text.to_owned()),
-            None => Err(kind(value, "text", "put it in quotes")),
+            None => Err(wrong_kind(value, "text", "put it in quotes")),
         }
     }
 }
 
 impl<T: FromValue> FromValue for Option<T> {
-    fn from_value(value: &DeValue<'_>) -> Result<Option<T>, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<Option<T>, ValueError> {
         T::from_value(value).map(Some)
     }
 }
 
 impl FromValue for bool {
-    fn from_value(value: &DeValue<'_>) -> Result<bool, Wrong> {
-        value.as_bool().ok_or_else(|| kind(value, "a yes or no", "write true or false, without quotes"))
+    fn from_value(value: &DeValue<'_>) -> Result<bool, ValueError> {
+        value.as_bool().ok_or_else(|| wrong_kind(value, "a yes or no", "write true or false, without quotes"))
     }
 }
 
 impl FromValue for f64 {
-    fn from_value(value: &DeValue<'_>) -> Result<f64, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<f64, ValueError> {
         let digits = match value {
             DeValue::Integer(number) => number.as_str(),
             DeValue::Float(number) => number.as_str(),
-            _ => return Err(kind(value, "a number", "write it without quotes, like 0.5")),
+            _ => return Err(wrong_kind(value, "a number", "write it without quotes, like 0.5")),
         };
         match digits.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(Wrong::new("not a finite number", "write it like 0.5")),
+            _ => Err(ValueError::new("not a finite number", "write it like 0.5")),
         }
     }
 }
 
 impl FromValue for u64 {
-    fn from_value(value: &DeValue<'_>) -> Result<u64, Wrong> {
-        whole(value)
+    fn from_value(value: &DeValue<'_>) -> Result<u64, ValueError> {
+        integer(value)
     }
 }
 
 impl FromValue for u32 {
-    fn from_value(value: &DeValue<'_>) -> Result<u32, Wrong> {
-        whole(value)
+    fn from_value(value: &DeValue<'_>) -> Result<u32, ValueError> {
+        integer(value)
     }
 }
 
 impl FromValue for usize {
-    fn from_value(value: &DeValue<'_>) -> Result<usize, Wrong> {
-        whole(value)
+    fn from_value(value: &DeValue<'_>) -> Result<usize, ValueError> {
+        integer(value)
     }
 }
 
 impl FromValue for Tokens {
-    fn from_value(value: &DeValue<'_>) -> Result<Tokens, Wrong> {
-        whole(value).map(Tokens)
+    fn from_value(value: &DeValue<'_>) -> Result<Tokens, ValueError> {
+        integer(value).map(Tokens)
     }
 }
 
-impl FromValue for Bytes {
-    fn from_value(value: &DeValue<'_>) -> Result<Bytes, Wrong> {
-        let Some(text) = value.as_str() else { return whole(value).map(Bytes) };
+impl FromValue for ByteSize {
+    fn from_value(value: &DeValue<'_>) -> Result<ByteSize, ValueError> {
+        let Some(text) = value.as_str() else { return integer(value).map(ByteSize) };
         let (digits, unit) = match text.strip_suffix("KiB") {
             Some(digits) => (digits, 1 << 10),
             None => (text.strip_suffix("MiB").unwrap_or_default(), 1 << 20),
         };
         let count = digits.trim_end().parse::<usize>().ok().and_then(|count| count.checked_mul(unit));
-        count.map(Bytes).ok_or_else(|| Wrong::new("not a size", "write it like \"64KiB\" or \"32MiB\""))
+        count
+            .map(ByteSize)
+            .ok_or_else(|| ValueError::new("not a size", "write it like \"64KiB\" or \"32MiB\""))
     }
 }
 
 impl FromValue for Duration {
-    fn from_value(value: &DeValue<'_>) -> Result<Duration, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<Duration, ValueError> {
         let remedy = "write it with its unit, like \"10s\" or \"500ms\"";
-        let text = value.as_str().ok_or_else(|| kind(value, "a time", remedy))?;
+        let text = value.as_str().ok_or_else(|| wrong_kind(value, "a time", remedy))?;
         let time = text.parse::<jiff::SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
-        time.ok_or_else(|| Wrong::new("not a time", remedy))
+        time.ok_or_else(|| ValueError::new("not a time", remedy))
     }
 }
 
 impl FromValue for Money {
-    fn from_value(value: &DeValue<'_>) -> Result<Money, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<Money, ValueError> {
         let remedy = "write dollars as text, like \"0.02\": a float is not exact";
         let digits = match value {
             DeValue::String(text) => text.as_ref(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
-            _ => return Err(kind(value, "an amount of money", remedy)),
+            _ => return Err(wrong_kind(value, "an amount of money", remedy)),
         };
-        digits.parse::<Money>().map_err(|error| Wrong::new(error.to_string(), remedy))
+        digits.parse::<Money>().map_err(|error| ValueError::new(error.to_string(), remedy))
     }
 }
 
 /// With an offset or a `Z`: as text, or as TOML's own kind of date.
 impl FromValue for Timestamp {
-    fn from_value(value: &DeValue<'_>) -> Result<Timestamp, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<Timestamp, ValueError> {
         let remedy = "write it like \"2027-01-31T12:00:00Z\"";
         let text = match value {
             DeValue::String(text) => text.to_string(),
             DeValue::Datetime(moment) => moment.to_string(),
-            _ => return Err(kind(value, "a moment", remedy)),
+            _ => return Err(wrong_kind(value, "a moment", remedy)),
         };
-        text.parse().map_err(|_| Wrong::new("not a moment", remedy))
+        text.parse().map_err(|_| ValueError::new("not a moment", remedy))
     }
 }
 
 impl FromValue for SocketAddr {
-    fn from_value(value: &DeValue<'_>) -> Result<SocketAddr, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<SocketAddr, ValueError> {
         address(&String::from_value(value)?)
     }
 }
 
 impl FromValue for PathBuf {
-    fn from_value(value: &DeValue<'_>) -> Result<PathBuf, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<PathBuf, ValueError> {
         String::from_value(value).map(PathBuf::from)
     }
 }
 
 impl<T: FromValue> FromValue for Vec<T> {
-    fn from_value(value: &DeValue<'_>) -> Result<Vec<T>, Wrong> {
+    fn from_value(value: &DeValue<'_>) -> Result<Vec<T>, ValueError> {
         match value {
             DeValue::Array(items) => items.iter().map(|item| T::from_value(item.get_ref())).collect(),
-            _ => Err(kind(value, "a list", "put it in square brackets")),
+            _ => Err(wrong_kind(value, "a list", "put it in square brackets")),
         }
     }
 }
@@ -173,7 +175,7 @@ impl Bounded for Duration {
     }
 }
 
-impl Bounded for Bytes {
+impl Bounded for ByteSize {
     fn shown(self) -> String {
         match self.0 {
             bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("\"{}MiB\"", bytes >> 20),
@@ -195,17 +197,17 @@ macro_rules! bounded {
 bounded!(u32, usize, f64, Tokens);
 
 /// An address and port, from a file or the environment.
-pub(super) fn address(text: &str) -> Result<SocketAddr, Wrong> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, ValueError> {
     let remedy = "write an address and a port, like \"127.0.0.1:8080\" or \"[::1]:8080\"";
-    text.parse().map_err(|_| Wrong::new("not an address to listen on", remedy))
+    text.parse().map_err(|_| ValueError::new("not an address to listen on", remedy))
 }
 
 /// A value of the wrong kind.
-fn kind(value: &DeValue<'_>, wanted: &str, remedy: &str) -> Wrong {
-    Wrong::new(format!("{} in place of {wanted}", found(value)), remedy)
+fn wrong_kind(value: &DeValue<'_>, wanted: &str, remedy: &str) -> ValueError {
+    ValueError::new(format!("{} in place of {wanted}", kind_name(value)), remedy)
 }
 
-fn found(value: &DeValue<'_>) -> &'static str {
+fn kind_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) => "a whole number",
@@ -217,12 +219,13 @@ fn found(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn whole<N: TryFrom<i128> + fmt::Debug>(value: &DeValue<'_>) -> Result<N, Wrong> {
-    let number = value.as_integer().ok_or_else(|| kind(value, "a whole number", "write it like 1000"))?;
+fn integer<N: TryFrom<i128> + fmt::Debug>(value: &DeValue<'_>) -> Result<N, ValueError> {
+    let number =
+        value.as_integer().ok_or_else(|| wrong_kind(value, "a whole number", "write it like 1000"))?;
     let fits = parsed(number).and_then(|number| N::try_from(number).ok());
     fits.ok_or_else(|| match number.as_str().starts_with('-') {
-        true => Wrong::new("a negative number", "write 0 or more"),
-        false => Wrong::new("too large a number", "write a smaller one"),
+        true => ValueError::new("a negative number", "write 0 or more"),
+        false => ValueError::new("too large a number", "write a smaller one"),
     })
 }
 
@@ -252,11 +255,11 @@ mod tests {
 
     #[test]
     fn sizes_are_bytes_or_carry_their_unit() {
-        check("65_536", Ok(Bytes(65_536)));
-        check("\"64KiB\"", Ok(Bytes(65_536)));
-        check("\"32 MiB\"", Ok(Bytes(32 << 20)));
-        check::<Bytes>("\"32MB\"", Err("not a size"));
-        check::<Bytes>("-1", Err("a negative number"));
+        check("65_536", Ok(ByteSize(65_536)));
+        check("\"64KiB\"", Ok(ByteSize(65_536)));
+        check("\"32 MiB\"", Ok(ByteSize(32 << 20)));
+        check::<ByteSize>("\"32MB\"", Err("not a size"));
+        check::<ByteSize>("-1", Err("a negative number"));
     }
 
     #[test]
@@ -276,6 +279,6 @@ mod tests {
     #[test]
     fn limits_are_shown_as_they_are_written() {
         assert_eq!(Duration::from_secs(10).shown(), "\"10s\"");
-        assert_eq!(Bytes(32 << 20).shown(), "\"32MiB\"");
+        assert_eq!(ByteSize(32 << 20).shown(), "\"32MiB\"");
     }
 }

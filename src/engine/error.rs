@@ -21,7 +21,7 @@ pub enum EngineError {
     NoDevice,
     /// There are devices, but none that the settings allow.
     #[error("no usable GPU among {found}: {remedy}")]
-    NoneFits {
+    NoUsableDevice {
         /// The devices that were found.
         found: String,
         /// What to change.
@@ -37,7 +37,7 @@ pub enum EngineError {
     },
     /// The device has not enough memory.
     #[error("the GPU is out of memory: lower `kv_tokens` or choose a smaller model")]
-    Memory,
+    OutOfMemory,
     /// The device went away, or stopped answering.
     #[error("the GPU was lost: {0}")]
     Lost(String),
@@ -46,7 +46,7 @@ pub enum EngineError {
     Refused(String),
     /// The kernel's budget state and the specification differ; a mistake in the engine or the driver.
     #[error("the sampler strayed from its budget, so the generation was ended")]
-    Strayed,
+    SamplerMismatch,
     /// The worker's thread could not be started.
     #[error("cannot start the engine's thread: {0}")]
     Thread(String),
@@ -63,7 +63,7 @@ impl From<GgufError> for EngineError {
 
 /// Why a job was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refused {
+pub enum JobRejection {
     /// The queue is full.
     #[error("the engine's queue is full: try again shortly")]
     Busy,

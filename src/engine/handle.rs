@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
-use super::error::{EngineError, Refused};
-use super::forward::Extent;
+use super::error::{EngineError, JobRejection};
+use super::forward::EngineCapacity;
 use super::gguf::Gguf;
 use super::gpu::{DeviceInfo, Gpu};
-use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, Sampling};
-use super::phases::{Done, Machine, Phases, Step};
-use super::shape::Shape;
-use super::worker::{Message, Order, Worker};
+use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
+use super::phases::{GeneratedToken, GenerationSummary, PhaseBudgets, PhaseMachine};
+use super::shape::ModelShape;
+use super::worker::{AcceptedJob, EngineWorker, WorkerMessage};
 
 /// What an engine is told once, at its start.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,62 +52,62 @@ impl Default for Settings {
 
 /// One generation to run.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct GenerationJob {
     /// The tokens to continue; at least one.
     pub prompt: Vec<u32>,
     /// How to draw.
-    pub sampling: Sampling,
+    pub sampling: SamplingParams,
     /// How many tokens each phase may have.
-    pub phases: Phases,
+    pub phases: PhaseBudgets,
     /// The tokens that end the text.
     pub eos: Vec<u32>,
 }
 
 /// What a generation sends.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum GenerationEvent {
     /// One more token.
-    Step(Step),
+    Token(GeneratedToken),
     /// It ended as it should. Nothing follows.
-    Done(Done),
+    Done(GenerationSummary),
     /// It had to be ended. Nothing follows.
     Failed(EngineError),
 }
 
 /// The tokens of one generation, as they come. Dropping it ends the generation and frees its cache.
 #[derive(Debug)]
-pub struct Tokens {
-    events: mpsc::Receiver<Event>,
+pub struct TokenStream {
+    events: mpsc::Receiver<GenerationEvent>,
     ended: bool,
 }
 
-impl Tokens {
+impl TokenStream {
     /// The next event; `None` once the generation has ended.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<GenerationEvent> {
         let event = self.events.recv().await;
-        self.note(event)
+        self.track_end(event)
     }
 
     /// The same, for callers outside of any async runtime.
-    pub fn blocking_next(&mut self) -> Option<Event> {
+    pub fn blocking_next(&mut self) -> Option<GenerationEvent> {
         let event = self.events.blocking_recv();
-        self.note(event)
+        self.track_end(event)
     }
 
     /// A stream that breaks off without a last word would look like one that is still going.
-    fn note(&mut self, event: Option<Event>) -> Option<Event> {
+    fn track_end(&mut self, event: Option<GenerationEvent>) -> Option<GenerationEvent> {
         if self.ended {
             return None;
         }
-        let event = event.unwrap_or(Event::Failed(EngineError::Stopped));
-        self.ended = !matches!(event, Event::Step(_));
+        let event = event.unwrap_or(GenerationEvent::Failed(EngineError::Stopped));
+        self.ended = !matches!(event, GenerationEvent::Token(_));
         Some(event)
     }
 }
 
 /// How busy an engine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct EngineLoad {
     /// Sequences that run.
     pub running: usize,
     /// Jobs that wait.
@@ -124,10 +124,10 @@ pub struct Load {
 
 /// What the worker tells its handles.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerStatus {
     pub(crate) running: AtomicUsize,
     /// Jobs accepted and not yet ended.
-    pub(crate) held: AtomicUsize,
+    pub(crate) accepted: AtomicUsize,
     pub(crate) blocks_free: AtomicUsize,
     pub(crate) prefilled: AtomicU64,
     pub(crate) decoded: AtomicU64,
@@ -136,11 +136,11 @@ pub(crate) struct Shared {
 
 /// A running engine. Cheap to clone; when the last handle is gone the thread ends its work and exits.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(Arc<EngineInner>);
 
 /// A handle to an engine that does not keep it running.
 #[derive(Clone)]
-pub struct WeakEngine(Weak<Inner>);
+pub struct WeakEngine(Weak<EngineInner>);
 
 impl WeakEngine {
     /// The engine, where anybody still has it.
@@ -150,14 +150,14 @@ impl WeakEngine {
     }
 }
 
-struct Inner {
-    orders: SyncSender<Message>,
-    shared: Arc<Shared>,
+struct EngineInner {
+    messages: SyncSender<WorkerMessage>,
+    shared: Arc<WorkerStatus>,
     device: DeviceInfo,
     context: u32,
     vocab: u32,
     blocks: u32,
-    held_max: usize,
+    accepted_max: usize,
     weight_bytes: u64,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -183,64 +183,74 @@ impl Engine {
     }
 
     pub(crate) fn start_on(gpu: Arc<Gpu>, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
-        let shape = Shape::read(gguf)?;
-        let extent = extent(&gpu, &shape, settings)?;
+        let shape = ModelShape::read(gguf)?;
+        let extent = capacity(&gpu, &shape, settings)?;
         let device = gpu.info.clone();
-        let model = super::forward::Model::load(gpu, gguf, &shape, extent)?;
+        let model = super::forward::EngineModel::load(gpu, gguf, &shape, extent)?;
         let held_max = settings.queue.saturating_add(extent.slots as usize);
         // One more, for the message that only wakes.
         let (orders, inbox) = sync_channel(held_max.saturating_add(1));
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WorkerStatus::default());
         shared.blocks_free.store(extent.blocks as usize, Ordering::Relaxed);
         let weight_bytes = model.weight_bytes();
-        let worker = Worker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
+        let worker = EngineWorker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.run());
         let thread = thread.map_err(|error| EngineError::Thread(error.to_string()))?;
         let (context, vocab, blocks) = (extent.context, shape.vocab, extent.blocks);
         let thread = Mutex::new(Some(thread));
-        let inner = Inner { orders, shared, device, context, vocab, blocks, held_max, weight_bytes, thread };
+        let inner = EngineInner {
+            messages: orders,
+            shared,
+            device,
+            context,
+            vocab,
+            blocks,
+            accepted_max: held_max,
+            weight_bytes,
+            thread,
+        };
         Ok(Self(Arc::new(inner)))
     }
 
     /// Takes a job, or says at once why not. Never blocks.
-    pub fn generate(&self, job: Job) -> Result<Tokens, Refused> {
+    pub fn generate(&self, job: GenerationJob) -> Result<TokenStream, JobRejection> {
         self.check(&job)?;
         let needed = job.prompt.len() as u64 + job.phases.tokens_max();
         if needed > u64::from(self.0.context) {
-            return Err(Refused::TooLong { needed, context: self.0.context });
+            return Err(JobRejection::TooLong { needed, context: self.0.context });
         }
         // Room for every token there can be and the last word: the engine's thread never waits for a reader.
         let room = usize::try_from(job.phases.tokens_max()).unwrap_or(usize::MAX).saturating_add(4);
         let (out, events) = mpsc::channel(room);
-        let machine = Machine::new(job.phases, job.eos);
-        let tokens = Tokens { events, ended: false };
+        let machine = PhaseMachine::new(job.phases, job.eos);
+        let tokens = TokenStream { events, ended: false };
         if let Some(done) = machine.done() {
-            let _ = out.try_send(Event::Done(done));
+            let _ = out.try_send(GenerationEvent::Done(done));
             return Ok(tokens);
         }
         let shared = &self.0.shared;
-        let one_more = |held| (held < self.0.held_max).then_some(held + 1);
-        if shared.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
-            return Err(Refused::Busy);
+        let one_more = |held| (held < self.0.accepted_max).then_some(held + 1);
+        if shared.accepted.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
+            return Err(JobRejection::Busy);
         }
         let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-        let order = Order { prompt: job.prompt, sampling: job.sampling, machine, needed, out };
-        self.0.orders.try_send(Message::Order(Box::new(order))).map_err(|error| {
-            shared.held.fetch_sub(1, Ordering::AcqRel);
+        let order = AcceptedJob { prompt: job.prompt, sampling: job.sampling, machine, needed, out };
+        self.0.messages.try_send(WorkerMessage::Job(Box::new(order))).map_err(|error| {
+            shared.accepted.fetch_sub(1, Ordering::AcqRel);
             match error {
-                TrySendError::Full(_) => Refused::Busy,
-                TrySendError::Disconnected(_) => Refused::Stopped,
+                TrySendError::Full(_) => JobRejection::Busy,
+                TrySendError::Disconnected(_) => JobRejection::Stopped,
             }
         })?;
         Ok(tokens)
     }
 
-    fn check(&self, job: &Job) -> Result<(), Refused> {
+    fn check(&self, job: &GenerationJob) -> Result<(), JobRejection> {
         let thinking = job.phases.thinking.as_ref();
         let hand_off = thinking.map_or(&[][..], |thinking| &thinking.hand_off);
         let known = |ids: &[u32]| ids.iter().all(|id| *id < self.0.vocab);
         let problem = if !self.is_alive() {
-            return Err(Refused::Stopped);
+            return Err(JobRejection::Stopped);
         } else if job.prompt.is_empty() {
             "its prompt is empty"
         } else if !known(&job.prompt) || !known(hand_off) {
@@ -258,7 +268,7 @@ impl Engine {
         } else {
             return Ok(());
         };
-        Err(Refused::Invalid(problem))
+        Err(JobRejection::Invalid(problem))
     }
 
     /// A handle that does not keep it running.
@@ -269,12 +279,12 @@ impl Engine {
 
     /// How busy it is now.
     #[must_use]
-    pub fn load(&self) -> Load {
+    pub fn load(&self) -> EngineLoad {
         let shared = &self.0.shared;
         let running = shared.running.load(Ordering::Acquire);
-        Load {
+        EngineLoad {
             running,
-            waiting: shared.held.load(Ordering::Acquire).saturating_sub(running),
+            waiting: shared.accepted.load(Ordering::Acquire).saturating_sub(running),
             blocks_free: shared.blocks_free.load(Ordering::Acquire),
             blocks_total: self.0.blocks as usize,
             prefilled: shared.prefilled.load(Ordering::Relaxed),
@@ -315,7 +325,7 @@ impl Engine {
     /// Ends everything that runs or waits, and the thread. Blocks for one step at most.
     pub fn stop(&self) {
         self.0.shared.stopping.store(true, Ordering::Release);
-        let _ = self.0.orders.try_send(Message::Wake);
+        let _ = self.0.messages.try_send(WorkerMessage::Wake);
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
@@ -324,7 +334,7 @@ impl Engine {
 }
 
 /// What the settings ask for, checked against the model and the device.
-fn extent(gpu: &Gpu, shape: &Shape, settings: &Settings) -> Result<Extent, EngineError> {
+fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
     let refuse = |what: String| Err(EngineError::Settings(what));
     if settings.sequences == 0 || settings.prefill_chunk == 0 {
         return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
@@ -341,5 +351,5 @@ fn extent(gpu: &Gpu, shape: &Shape, settings: &Settings) -> Result<Extent, Engin
         return refuse("`context` must be at least 1".into());
     }
     let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
-    Ok(Extent { slots: settings.sequences, rows, context, blocks })
+    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks })
 }

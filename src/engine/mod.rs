@@ -20,7 +20,7 @@
 //! cache are f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
-mod blocks;
+mod block_allocator;
 mod error;
 mod forward;
 pub mod gguf;
@@ -36,20 +36,22 @@ mod worker;
 
 mod handle;
 
-pub use error::{EngineError, Refused};
+pub use error::{EngineError, JobRejection};
 pub use gguf::{Gguf, GgufError};
 pub use gpu::{DeviceInfo, DeviceKind};
-pub use handle::{Engine, Event, Job, Load, Settings, Tokens, WeakEngine};
-pub use ops::Sampling;
-pub use phases::{Done, Phases, Role, SolutionEnd, Step, Thinking, ThinkingEnd};
+pub use handle::{Engine, EngineLoad, GenerationEvent, GenerationJob, Settings, TokenStream, WeakEngine};
+pub use ops::SamplingParams;
+pub use phases::{
+    GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
+};
 
 /// Whether the engine could run a file's model, as far as the file tells.
 ///
 /// # Errors
 /// Why it could not.
 pub fn examine(gguf: &Gguf) -> Result<(), EngineError> {
-    shape::Shape::read(gguf)?;
-    Ok(gguf.examine()?)
+    shape::ModelShape::read(gguf)?;
+    Ok(gguf.check_tensors()?)
 }
 
 #[cfg(test)]

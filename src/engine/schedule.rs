@@ -3,27 +3,27 @@
 //! Every sequence past its prompt gets one row, so nobody's answer waits for another's prompt; what
 //! is left of the step goes to prompts, oldest first, as much of each as fits.
 
-use super::forward::{Batch, Row};
-use super::ops::LAST;
+use super::forward::{BatchRow, ForwardBatch};
+use super::ops::LAST_SAMPLED;
 
 /// Where a sequence stands, as far as scheduling cares.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress {
+pub(crate) struct SequenceProgress {
     pub(crate) slot: u32,
     pub(crate) prompt: Vec<u32>,
     /// Positions that are in the cache.
     pub(crate) cached: u32,
 }
 
-impl Progress {
+impl SequenceProgress {
     fn prompt_left(&self) -> &[u32] {
         self.prompt.get(self.cached as usize..).unwrap_or_default()
     }
 }
 
 /// The next batch, and for each sequence how many rows it gets.
-pub(crate) fn schedule(sequences: &[&Progress], prefill_chunk: u32) -> (Batch, Vec<u32>) {
-    let mut batch = Batch::default();
+pub(crate) fn schedule(sequences: &[&SequenceProgress], prefill_chunk: u32) -> (ForwardBatch, Vec<u32>) {
+    let mut batch = ForwardBatch::default();
     let mut given = Vec::with_capacity(sequences.len());
     let mut left = prefill_chunk as usize;
     for sequence in sequences {
@@ -31,10 +31,10 @@ pub(crate) fn schedule(sequences: &[&Progress], prefill_chunk: u32) -> (Batch, V
         let rows = &prompt[..prompt.len().min(left)];
         left -= rows.len();
         let mut position = sequence.cached;
-        let last = [LAST];
+        let last = [LAST_SAMPLED];
         let decoding = prompt.is_empty();
         for &token in if decoding { &last[..] } else { rows } {
-            batch.rows.push(Row { token, slot: sequence.slot, position });
+            batch.rows.push(BatchRow { token, slot: sequence.slot, position });
             position += 1;
         }
         if decoding || (!rows.is_empty() && rows.len() == prompt.len()) {
@@ -55,16 +55,16 @@ mod tests {
 
     /// Sequences as (prompt length, cached), and the batch as `slot:position` with `!` at picks.
     fn check(sequences: &[(u32, u32)], chunk: u32, expected: &str) {
-        let progress = |(slot, (prompt, cached)): (u32, &(u32, u32))| Progress {
+        let progress = |(slot, (prompt, cached)): (u32, &(u32, u32))| SequenceProgress {
             slot,
             prompt: (0..*prompt).map(|n| n + 100).collect(),
             cached: *cached,
         };
         let sequences: Vec<_> = (0..).zip(sequences).map(progress).collect();
         let (batch, given) = schedule(&sequences.iter().collect::<Vec<_>>(), chunk);
-        let row = |(at, row): (u32, &Row)| {
+        let row = |(at, row): (u32, &BatchRow)| {
             let pick = if batch.picks.contains(&at) { "!" } else { "" };
-            let decoding = row.token == LAST;
+            let decoding = row.token == LAST_SAMPLED;
             assert_eq!(decoding, row.position as usize >= sequences[row.slot as usize].prompt.len());
             assert!(decoding || row.token == row.position + 100);
             format!("{}:{}{pick}", row.slot, row.position)

@@ -5,7 +5,7 @@ use super::gguf::Gguf;
 
 /// The dimensions of a Qwen3 model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shape {
+pub(crate) struct ModelShape {
     pub(crate) layers: u32,
     pub(crate) hidden: u32,
     pub(crate) heads: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Shape {
 /// The attention kernel keeps one head in the shared memory of one workgroup.
 const HEAD_DIM_MAX: u32 = 256;
 
-impl Shape {
+impl ModelShape {
     pub(crate) fn read(gguf: &Gguf) -> Result<Self, EngineError> {
         let architecture = gguf.text("general.architecture").unwrap_or("unknown");
         if architecture != "qwen3" {
@@ -35,11 +35,11 @@ impl Shape {
         }
         let integer = |name: &str| {
             let key = format!("qwen3.{name}");
-            gguf.integer(&key).ok_or(super::gguf::GgufError::Key(key))
+            gguf.integer(&key).ok_or(super::gguf::GgufError::MissingKey(key))
         };
         let float = |name: &str| {
             let key = format!("qwen3.{name}");
-            gguf.float(&key).ok_or(super::gguf::GgufError::Key(key))
+            gguf.float(&key).ok_or(super::gguf::GgufError::MissingKey(key))
         };
         let heads = integer("attention.head_count")?;
         let hidden = integer("embedding_length")?;
@@ -90,25 +90,25 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gguf::synth::Synth;
+    use super::super::gguf::synth::SyntheticModel;
     use super::*;
 
-    fn read(synth: &Synth) -> Result<Shape, EngineError> {
-        Shape::read(&Gguf::from_bytes(synth.bytes().into()).unwrap())
+    fn read(synth: &SyntheticModel) -> Result<ModelShape, EngineError> {
+        ModelShape::read(&Gguf::from_bytes(synth.bytes().into()).unwrap())
     }
 
     #[test]
     fn the_shape_is_what_the_file_says() {
-        let shape = read(&Synth::default()).unwrap();
+        let shape = read(&SyntheticModel::default()).unwrap();
         assert_eq!((shape.heads, shape.kv_heads, shape.head_dim, shape.vocab), (4, 2, 16, 64));
         assert_eq!(shape.qkv(), 128);
     }
 
     #[test]
     fn shapes_that_the_kernels_cannot_do_are_refused() {
-        assert!(read(&Synth { kv_heads: 3, ..Synth::default() }).is_err());
-        assert!(read(&Synth { head_dim: 6, ..Synth::default() }).is_err());
-        assert!(read(&Synth { head_dim: 512, ..Synth::default() }).is_err());
-        assert!(read(&Synth { hidden: 30, ..Synth::default() }).is_err());
+        assert!(read(&SyntheticModel { kv_heads: 3, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { head_dim: 6, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { head_dim: 512, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { hidden: 30, ..SyntheticModel::default() }).is_err());
     }
 }

@@ -5,12 +5,12 @@
 //! embedding, often) is split by rows. Both are the same packing.
 
 use super::error::EngineError;
-use super::gguf::{Gguf, Kind, Q8_BLOCK, Tensor};
+use super::gguf::{Gguf, Q8_BLOCK, Tensor, TensorType};
 use super::gpu::Gpu;
 
 /// Some rows of a matrix, in one buffer.
-pub(crate) struct Part {
-    pub(crate) kind: Kind,
+pub(crate) struct MatrixPart {
+    pub(crate) kind: TensorType,
     /// The first of its rows, counted in the whole matrix.
     pub(crate) first: u32,
     pub(crate) rows: u32,
@@ -21,10 +21,10 @@ pub(crate) struct Part {
 }
 
 /// A matrix of `rows` rows of `columns` numbers.
-pub(crate) struct Matrix {
+pub(crate) struct WeightMatrix {
     pub(crate) columns: u32,
     pub(crate) rows: u32,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<MatrixPart>,
     /// Bytes on the device.
     pub(crate) bytes: u64,
 }
@@ -37,7 +37,7 @@ const STAGED_MAX: usize = 64 << 20;
 
 /// Rows `first..first + rows` of tensor `tensor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct TensorSlice {
     tensor: usize,
     first: usize,
     rows: usize,
@@ -45,21 +45,21 @@ struct Piece {
 
 /// Groups the rows of tensors, in order, into parts of one kind and at most `limit` bytes.
 fn pack(
-    tensors: &[(Kind, usize)],
-    row_bytes: impl Fn(Kind) -> usize,
+    tensors: &[(TensorType, usize)],
+    row_bytes: impl Fn(TensorType) -> usize,
     limit: usize,
-) -> Vec<(Kind, Vec<Piece>)> {
-    let mut parts: Vec<(Kind, Vec<Piece>)> = Vec::new();
+) -> Vec<(TensorType, Vec<TensorSlice>)> {
+    let mut parts: Vec<(TensorType, Vec<TensorSlice>)> = Vec::new();
     for (tensor, &(kind, rows)) in tensors.iter().enumerate() {
         let most = (limit / row_bytes(kind).max(1)).clamp(1, ROWS_MAX);
         let mut first = 0;
         while first < rows {
-            let fits = parts.last().is_some_and(|(last, pieces)| *last == kind && held(pieces) < most);
+            let fits = parts.last().is_some_and(|(last, pieces)| *last == kind && total_rows(pieces) < most);
             if !fits {
                 parts.push((kind, Vec::new()));
             }
             let Some((_, pieces)) = parts.last_mut() else { break };
-            let piece = Piece { tensor, first, rows: (rows - first).min(most - held(pieces)) };
+            let piece = TensorSlice { tensor, first, rows: (rows - first).min(most - total_rows(pieces)) };
             first += piece.rows;
             pieces.push(piece);
         }
@@ -67,11 +67,11 @@ fn pack(
     parts
 }
 
-fn held(pieces: &[Piece]) -> usize {
+fn total_rows(pieces: &[TensorSlice]) -> usize {
     pieces.iter().map(|piece| piece.rows).sum()
 }
 
-impl Matrix {
+impl WeightMatrix {
     /// Uploads tensors, stacked.
     pub(crate) fn load(gpu: &Gpu, gguf: &Gguf, names: &[String], columns: u32) -> Result<Self, EngineError> {
         Self::load_within(gpu, gguf, names, columns, gpu.binding_max)
@@ -88,7 +88,7 @@ impl Matrix {
         let tensors = names.iter().map(|name| gguf.tensor(name)).collect::<Result<Vec<_>, _>>()?;
         for (name, tensor) in names.iter().zip(&tensors) {
             // Weights are read 16 bytes at a time.
-            let whole = tensor.kind != Kind::F16 || tensor.columns.is_multiple_of(8);
+            let whole = tensor.kind != TensorType::F16 || tensor.columns.is_multiple_of(8);
             if tensor.columns != columns as usize || !whole {
                 let message =
                     format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
@@ -107,37 +107,37 @@ impl Matrix {
     fn add(
         &mut self,
         gpu: &Gpu,
-        kind: Kind,
-        pieces: &[Piece],
+        kind: TensorType,
+        pieces: &[TensorSlice],
         tensors: &[Tensor<'_>],
     ) -> Result<(), EngineError> {
-        let rows = held(pieces);
+        let rows = total_rows(pieces);
         let numbers = gpu.buffer("weights", (rows * plane_bytes(kind, self.columns as usize)) as u64);
-        let mut upload = Upload { gpu, numbers: &numbers, at: 0, staged: 0, scales: Vec::new() };
+        let mut upload = WeightUpload { gpu, numbers: &numbers, at: 0, staged: 0, scales: Vec::new() };
         for piece in pieces {
-            upload.piece(&tensors[piece.tensor], piece)?;
+            upload.upload_slice(&tensors[piece.tensor], piece)?;
         }
         let mut scales = upload.scales;
         scales.resize(scales.len().next_multiple_of(4), 0);
-        let scales = gpu.filled("scales", &scales);
+        let scales = gpu.buffer_with("scales", &scales);
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         self.bytes += numbers.size() + scales.size();
-        self.parts.push(Part { kind, first: self.rows, rows, numbers, scales });
+        self.parts.push(MatrixPart { kind, first: self.rows, rows, numbers, scales });
         self.rows += rows;
         gpu.wait()
     }
 }
 
 /// The bytes of a row's numbers on the device.
-fn plane_bytes(kind: Kind, columns: usize) -> usize {
+fn plane_bytes(kind: TensorType, columns: usize) -> usize {
     match kind {
-        Kind::F32 => columns * 4,
-        Kind::F16 => columns * 2,
-        Kind::Q8_0 => columns,
+        TensorType::F32 => columns * 4,
+        TensorType::F16 => columns * 2,
+        TensorType::Q8_0 => columns,
     }
 }
 
-struct Upload<'a> {
+struct WeightUpload<'a> {
     gpu: &'a Gpu,
     numbers: &'a wgpu::Buffer,
     at: u64,
@@ -145,16 +145,16 @@ struct Upload<'a> {
     scales: Vec<u8>,
 }
 
-impl Upload<'_> {
-    fn piece(&mut self, tensor: &Tensor<'_>, piece: &Piece) -> Result<(), EngineError> {
+impl WeightUpload<'_> {
+    fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
         let row = tensor.data.len() / tensor.rows.max(1);
         let data = &tensor.data[piece.first * row..(piece.first + piece.rows) * row];
         // Whole rows, and so whole blocks; rows are a multiple of 16 bytes of numbers.
         let chunk = (STAGED_MAX / 4 / row.max(1)).max(1) * row.max(1);
         for chunk in data.chunks(chunk) {
             match tensor.kind {
-                Kind::F32 | Kind::F16 => self.write(chunk)?,
-                Kind::Q8_0 => self.write_blocks(chunk)?,
+                TensorType::F32 | TensorType::F16 => self.write(chunk)?,
+                TensorType::Q8_0 => self.write_blocks(chunk)?,
             }
         }
         Ok(())
@@ -184,9 +184,9 @@ impl Upload<'_> {
 }
 
 /// A tensor of one row, as plain floats: a norm's weights.
-pub(crate) fn vector(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, EngineError> {
+pub(crate) fn norm_weights(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, EngineError> {
     let tensor = gguf.tensor(name)?;
-    if tensor.kind != Kind::F32 || tensor.columns != length as usize || tensor.rows != 1 {
+    if tensor.kind != TensorType::F32 || tensor.columns != length as usize || tensor.rows != 1 {
         return Err(EngineError::Model(format!("tensor `{name}` is not {length} numbers of F32")));
     }
     Ok(tensor.data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
@@ -196,16 +196,18 @@ pub(crate) fn vector(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, E
 mod tests {
     use super::*;
 
-    fn check(tensors: &[(Kind, usize)], limit: usize, expected: &str) {
+    fn check(tensors: &[(TensorType, usize)], limit: usize, expected: &str) {
         let parts = pack(tensors, |kind| plane_bytes(kind, 32), limit);
-        let piece = |piece: &Piece| format!("{}:{}+{}", piece.tensor, piece.first, piece.rows);
-        let part = |(_, pieces): &(Kind, Vec<Piece>)| pieces.iter().map(piece).collect::<Vec<_>>().join(" ");
+        let piece = |piece: &TensorSlice| format!("{}:{}+{}", piece.tensor, piece.first, piece.rows);
+        let part = |(_, pieces): &(TensorType, Vec<TensorSlice>)| {
+            pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
+        };
         assert_eq!(parts.iter().map(part).collect::<Vec<_>>().join(" | "), expected);
     }
 
     #[test]
     fn tensors_are_stacked_while_they_fit_and_split_where_they_do_not() {
-        let (f32, q8) = (Kind::F32, Kind::Q8_0);
+        let (f32, q8) = (TensorType::F32, TensorType::Q8_0);
         check(&[(f32, 8), (f32, 4), (f32, 4)], 1 << 20, "0:0+8 1:0+4 2:0+4");
         check(&[(f32, 8), (f32, 4)], 128 * 10, "0:0+8 1:0+2 | 1:2+2");
         check(&[(f32, 25)], 128 * 10, "0:0+10 | 0:10+10 | 0:20+5");

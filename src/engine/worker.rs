@@ -10,64 +10,64 @@ use std::sync::mpsc::Receiver;
 
 use tokio::sync::mpsc;
 
-use super::blocks::Blocks;
+use super::block_allocator::BlockAllocator;
 use super::error::EngineError;
-use super::forward::{Extent, Model};
-use super::handle::{Event, Shared};
-use super::ops::{BLOCK, Drawn, Sampling, slot_words};
-use super::phases::Machine;
-use super::schedule::{Progress, schedule};
+use super::forward::{EngineCapacity, EngineModel};
+use super::handle::{GenerationEvent, WorkerStatus};
+use super::ops::{BLOCK, SampledToken, SamplingParams, slot_words};
+use super::phases::PhaseMachine;
+use super::schedule::{SequenceProgress, schedule};
 
 /// What reaches the thread.
-pub(crate) enum Message {
-    Order(Box<Order>),
+pub(crate) enum WorkerMessage {
+    Job(Box<AcceptedJob>),
     /// Nothing but a reason to look up.
     Wake,
 }
 
 /// A job that was accepted.
-pub(crate) struct Order {
+pub(crate) struct AcceptedJob {
     pub(crate) prompt: Vec<u32>,
-    pub(crate) sampling: Sampling,
-    pub(crate) machine: Machine,
+    pub(crate) sampling: SamplingParams,
+    pub(crate) machine: PhaseMachine,
     /// Positions that it may come to occupy.
     pub(crate) needed: usize,
-    pub(crate) out: mpsc::Sender<Event>,
+    pub(crate) out: mpsc::Sender<GenerationEvent>,
 }
 
-struct Running {
-    progress: Progress,
-    machine: Machine,
+struct RunningSequence {
+    progress: SequenceProgress,
+    machine: PhaseMachine,
     blocks: Vec<u32>,
-    out: mpsc::Sender<Event>,
+    out: mpsc::Sender<GenerationEvent>,
     /// Its last word, once it is over.
-    last: Option<Event>,
+    final_event: Option<GenerationEvent>,
 }
 
-pub(crate) struct Worker {
-    model: Model,
-    blocks: Blocks,
+pub(crate) struct EngineWorker {
+    model: EngineModel,
+    blocks: BlockAllocator,
     slots: Vec<u32>,
     prefill_chunk: u32,
-    waiting: VecDeque<Box<Order>>,
-    running: Vec<Running>,
-    inbox: Receiver<Message>,
-    shared: Arc<Shared>,
+    waiting: VecDeque<Box<AcceptedJob>>,
+    running: Vec<RunningSequence>,
+    messages: Receiver<WorkerMessage>,
+    shared: Arc<WorkerStatus>,
 }
 
-impl Worker {
+impl EngineWorker {
     pub(crate) fn new(
-        model: Model,
-        extent: Extent,
+        model: EngineModel,
+        extent: EngineCapacity,
         prefill_chunk: u32,
-        inbox: Receiver<Message>,
-        shared: Arc<Shared>,
+        inbox: Receiver<WorkerMessage>,
+        shared: Arc<WorkerStatus>,
     ) -> Self {
-        let blocks = Blocks::new(extent.blocks);
+        let blocks = BlockAllocator::new(extent.blocks);
         let slots = (0..extent.slots).rev().collect();
         let prefill_chunk = prefill_chunk.min(extent.rows - extent.slots);
         let (waiting, running) = (VecDeque::new(), Vec::new());
-        Self { model, blocks, slots, prefill_chunk, waiting, running, inbox, shared }
+        Self { model, blocks, slots, prefill_chunk, waiting, running, messages: inbox, shared }
     }
 
     /// Until it is stopped, the device fails, or nobody holds a handle and all is done.
@@ -76,7 +76,7 @@ impl Worker {
             if !self.receive() {
                 break EngineError::Stopped;
             }
-            self.sweep();
+            self.release_finished();
             self.admit();
             if self.running.is_empty() {
                 continue;
@@ -84,7 +84,7 @@ impl Worker {
             if let Err(error) = self.step() {
                 break error;
             }
-            self.sweep();
+            self.release_finished();
         };
         self.shared.stopping.store(true, Ordering::Release);
         self.fail(&reason);
@@ -93,38 +93,38 @@ impl Worker {
     /// Takes in what has come; waits only when there is nothing to do. False when it is time to end.
     fn receive(&mut self) -> bool {
         if self.running.is_empty() && self.waiting.is_empty() {
-            match self.inbox.recv() {
+            match self.messages.recv() {
                 Ok(message) => self.accept(message),
                 Err(_) => return false,
             }
         }
-        while let Ok(message) = self.inbox.try_recv() {
+        while let Ok(message) = self.messages.try_recv() {
             self.accept(message);
         }
         !self.shared.stopping.load(Ordering::Acquire)
     }
 
-    fn accept(&mut self, message: Message) {
-        if let Message::Order(order) = message {
+    fn accept(&mut self, message: WorkerMessage) {
+        if let WorkerMessage::Job(order) = message {
             self.waiting.push_back(order);
         }
     }
 
     /// Lets go of all that is over or that nobody reads any more. Last words are said at the end: who
     /// hears one may count on its place being free.
-    fn sweep(&mut self) {
+    fn release_finished(&mut self) {
         let waiting = self.waiting.len();
         self.waiting.retain(|order| !order.out.is_closed());
         let mut gone = waiting - self.waiting.len();
-        let over = |running: &mut Running| running.last.is_some() || running.out.is_closed();
+        let over = |running: &mut RunningSequence| running.final_event.is_some() || running.out.is_closed();
         let mut last_words = Vec::new();
         for running in self.running.extract_if(.., over) {
-            self.blocks.give_back(running.blocks);
+            self.blocks.release(running.blocks);
             self.slots.push(running.progress.slot);
             gone += 1;
-            last_words.extend(running.last.map(|last| (running.out, last)));
+            last_words.extend(running.final_event.map(|last| (running.out, last)));
         }
-        self.shared.held.fetch_sub(gone, Ordering::AcqRel);
+        self.shared.accepted.fetch_sub(gone, Ordering::AcqRel);
         self.publish();
         for (out, last) in last_words {
             let _ = out.try_send(last);
@@ -133,7 +133,7 @@ impl Worker {
 
     fn publish(&self) {
         self.shared.running.store(self.running.len(), Ordering::Release);
-        self.shared.blocks_free.store(self.blocks.free(), Ordering::Release);
+        self.shared.blocks_free.store(self.blocks.free_count(), Ordering::Release);
     }
 
     /// Begins what waits, oldest first, while there are slots and blocks. Nobody overtakes: a long
@@ -142,13 +142,13 @@ impl Worker {
         while let Some(order) = self.waiting.front() {
             let count = order.needed.div_ceil(BLOCK as usize);
             let Some(slot) = self.slots.last().copied() else { break };
-            let Some(blocks) = self.blocks.take(count) else { break };
+            let Some(blocks) = self.blocks.allocate(count) else { break };
             let Some(order) = self.waiting.pop_front() else { break };
             self.slots.pop();
-            let Order { prompt, sampling, machine, out, .. } = *order;
-            self.model.place(slot, &slot_words(&machine, sampling), &blocks);
-            let progress = Progress { slot, prompt, cached: 0 };
-            self.running.push(Running { progress, machine, blocks, out, last: None });
+            let AcceptedJob { prompt, sampling, machine, out, .. } = *order;
+            self.model.init_slot(slot, &slot_words(&machine, sampling), &blocks);
+            let progress = SequenceProgress { slot, prompt, cached: 0 };
+            self.running.push(RunningSequence { progress, machine, blocks, out, final_event: None });
         }
         self.publish();
     }
@@ -171,38 +171,38 @@ impl Worker {
             let slot = batch.rows.get(*pick as usize).map(|row| row.slot);
             let running = self.running.iter_mut().find(|running| Some(running.progress.slot) == slot);
             if let Some(running) = running {
-                running.hand_out(drawn);
+                running.send_token(drawn);
             }
         }
         Ok(())
     }
 
     fn fail(&mut self, reason: &EngineError) {
-        while let Ok(message) = self.inbox.try_recv() {
+        while let Ok(message) = self.messages.try_recv() {
             self.accept(message);
         }
         for running in &mut self.running {
-            running.last.get_or_insert_with(|| Event::Failed(reason.clone()));
+            running.final_event.get_or_insert_with(|| GenerationEvent::Failed(reason.clone()));
         }
-        self.shared.held.fetch_sub(self.waiting.len(), Ordering::AcqRel);
+        self.shared.accepted.fetch_sub(self.waiting.len(), Ordering::AcqRel);
         for order in self.waiting.drain(..) {
-            let _ = order.out.try_send(Event::Failed(reason.clone()));
+            let _ = order.out.try_send(GenerationEvent::Failed(reason.clone()));
         }
-        self.sweep();
+        self.release_finished();
     }
 }
 
-impl Running {
+impl RunningSequence {
     /// Sends a token on. The budget's specification replays it: the device may not differ from it.
-    fn hand_out(&mut self, drawn: Drawn) {
+    fn send_token(&mut self, drawn: SampledToken) {
         let banned = self.machine.banned().contains(&Some(drawn.sampled));
-        let Some(step) = self.machine.take(drawn.sampled) else { return };
+        let Some(step) = self.machine.accept(drawn.sampled) else { return };
         let agrees = step.id == drawn.id && Some(step.role) == drawn.role;
         if banned || !agrees || self.machine.phase() as u32 != drawn.phase {
-            self.last = Some(Event::Failed(EngineError::Strayed));
+            self.final_event = Some(GenerationEvent::Failed(EngineError::SamplerMismatch));
             return;
         }
-        let _ = self.out.try_send(Event::Step(step));
-        self.last = self.machine.done().map(Event::Done);
+        let _ = self.out.try_send(GenerationEvent::Token(step));
+        self.final_event = self.machine.done().map(GenerationEvent::Done);
     }
 }

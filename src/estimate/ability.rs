@@ -4,9 +4,9 @@ use crate::catalog::Tariff;
 use crate::units::Chance;
 
 /// The ability of a model without a price.
-pub(super) const USUAL: f64 = 0.6;
+pub(super) const DEFAULT_ABILITY: f64 = 0.6;
 /// What a million tokens of output cost for a model of that ability, in dollars.
-const USUAL_PRICE: f64 = 2.0;
+const DEFAULT_PRICE: f64 = 2.0;
 /// How much twice the price adds. A judgement: what is sold dearer is usually stronger.
 const PER_DOUBLING: f64 = 0.04;
 
@@ -15,10 +15,10 @@ const PER_DOUBLING: f64 = 0.04;
 pub fn ability(tariff: Option<&Tariff>) -> Chance {
     let dollars = tariff.map_or(0.0, |tariff| tariff.rates.list.output.dollars_per_token() * 1e6);
     if dollars <= 0.0 {
-        return Chance::new(USUAL);
+        return Chance::new(DEFAULT_ABILITY);
     }
-    let doublings = (dollars / USUAL_PRICE).log2();
-    Chance::new((USUAL + PER_DOUBLING * doublings).clamp(0.4, 0.8))
+    let doublings = (dollars / DEFAULT_PRICE).log2();
+    Chance::new((DEFAULT_ABILITY + PER_DOUBLING * doublings).clamp(0.4, 0.8))
 }
 
 #[cfg(test)]

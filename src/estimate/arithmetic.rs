@@ -6,7 +6,7 @@
 
 use crate::chat::Request;
 
-use super::text::Text;
+use super::text::QuestionText;
 
 /// More is no question that the model could read: its context is 512 bytes.
 const BYTES_MAX: usize = 400;
@@ -24,7 +24,7 @@ const WORDS: &str = "a add added all altogether an and answer apples are away be
     than that the there they times to total value was we week weeks what what's whats which with work x you";
 
 /// Words for signs. The model was never asked by them.
-const SPOKEN: &str = "add added difference divide divided minus multiplied multiply plus product subtract subtracted sum times";
+const OPERATOR_WORDS: &str = "add added difference divide divided minus multiplied multiply plus product subtract subtracted sum times";
 
 /// Words that ask for another operation, or for the result in another form.
 const BEYOND: &str =
@@ -35,15 +35,15 @@ const DIGITS_MAX: usize = 4;
 
 /// True where the last thing that the caller says looks like arithmetic.
 pub fn is_arithmetic(request: &Request) -> bool {
-    let text = Text::of(request);
-    text.bytes <= BYTES_MAX && looks(&text.seen)
+    let text = QuestionText::of(request);
+    text.bytes <= BYTES_MAX && looks_arithmetic(&text.excerpt)
 }
 
 /// A calculation in few words; or numbers alone; or two numbers at least among words of which less than a third are
 /// strange.
-fn looks(text: &str) -> bool {
-    let seen = Seen::of(text);
-    if seen.beyond > 0 || (seen.spoken > 0 && seen.operations == 0) {
+fn looks_arithmetic(text: &str) -> bool {
+    let seen = ArithmeticCounts::of(text);
+    if seen.unsupported > 0 || (seen.operator_words > 0 && seen.operations == 0) {
         return false;
     }
     let is_calculation = seen.operations > 0 && seen.words <= WORDS_MAX;
@@ -54,7 +54,7 @@ fn looks(text: &str) -> bool {
 
 /// What was counted in a text.
 #[derive(Debug, Default)]
-struct Seen {
+struct ArithmeticCounts {
     numbers: usize,
     /// Signs of a calculation between two numbers.
     operations: usize,
@@ -62,16 +62,16 @@ struct Seen {
     /// Words that calculations are not put in.
     strange: usize,
     /// Words that stand for signs.
-    spoken: usize,
+    operator_words: usize,
     /// Dashes between two numbers.
     dashes: usize,
     /// What is arithmetic beyond the card's.
-    beyond: usize,
+    unsupported: usize,
 }
 
 /// What came last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum PreviousRun {
     Other,
     Number,
     /// A sign behind a number.
@@ -81,20 +81,20 @@ enum Last {
     /// A dash behind anything else: what follows it at once is less than nothing.
     Minus,
     /// A sign behind one that makes the next number part of something that the card does not list.
-    Strange,
+    UnsupportedSign,
     /// A full stop or comma right behind one.
     Point,
 }
 
-impl Seen {
-    fn of(text: &str) -> Seen {
-        let (mut seen, mut last) = (Seen::default(), Last::Other);
+impl ArithmeticCounts {
+    fn of(text: &str) -> ArithmeticCounts {
+        let (mut seen, mut last) = (ArithmeticCounts::default(), PreviousRun::Other);
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let (taken, kind) = match first {
-                _ if first.is_ascii_digit() => (run(rest, |c| c.is_ascii_digit()), Kind::Number),
-                _ if first.is_alphabetic() => (run(rest, |c| c.is_alphabetic() || c == '\''), Kind::Word),
-                _ => (first.len_utf8(), Kind::Sign(first)),
+                _ if first.is_ascii_digit() => (run(rest, |c| c.is_ascii_digit()), RunKind::Number),
+                _ if first.is_alphabetic() => (run(rest, |c| c.is_alphabetic() || c == '\''), RunKind::Word),
+                _ => (first.len_utf8(), RunKind::Sign(first)),
             };
             let (word, after) = rest.split_at(taken);
             last = seen.step(word, kind, last);
@@ -103,50 +103,51 @@ impl Seen {
         seen
     }
 
-    fn step(&mut self, text: &str, kind: Kind, last: Last) -> Last {
+    fn step(&mut self, text: &str, kind: RunKind, last: PreviousRun) -> PreviousRun {
         match (kind, last) {
-            (Kind::Number, _) => {
+            (RunKind::Number, _) => {
                 self.numbers += 1;
-                self.operations += usize::from(last == Last::Sign);
-                self.dashes += usize::from(last == Last::Dash);
-                self.beyond += usize::from(
-                    matches!(last, Last::Strange | Last::Point | Last::Minus) || text.len() > DIGITS_MAX,
+                self.operations += usize::from(last == PreviousRun::Sign);
+                self.dashes += usize::from(last == PreviousRun::Dash);
+                self.unsupported += usize::from(
+                    matches!(last, PreviousRun::UnsupportedSign | PreviousRun::Point | PreviousRun::Minus)
+                        || text.len() > DIGITS_MAX,
                 );
-                Last::Number
+                PreviousRun::Number
             }
-            (Kind::Word, _) => {
+            (RunKind::Word, _) => {
                 self.words += 1;
                 self.strange += usize::from(!is_in(WORDS, text));
-                self.spoken += usize::from(is_in(SPOKEN, text));
-                self.beyond += usize::from(is_in(BEYOND, text));
-                if text.eq_ignore_ascii_case("x") && last == Last::Number {
-                    Last::Strange
+                self.operator_words += usize::from(is_in(OPERATOR_WORDS, text));
+                self.unsupported += usize::from(is_in(BEYOND, text));
+                if text.eq_ignore_ascii_case("x") && last == PreviousRun::Number {
+                    PreviousRun::UnsupportedSign
                 } else {
-                    Last::Other
+                    PreviousRun::Other
                 }
             }
-            (Kind::Sign('+' | '*'), Last::Number) => Last::Sign,
-            (Kind::Sign('×' | '·' | '/' | '÷' | '^' | '=' | ':'), Last::Number)
-            | (Kind::Sign('*'), Last::Sign) => Last::Strange,
-            (Kind::Sign('%'), Last::Number) => {
-                self.beyond += 1;
-                Last::Other
+            (RunKind::Sign('+' | '*'), PreviousRun::Number) => PreviousRun::Sign,
+            (RunKind::Sign('×' | '·' | '/' | '÷' | '^' | '=' | ':'), PreviousRun::Number)
+            | (RunKind::Sign('*'), PreviousRun::Sign) => PreviousRun::UnsupportedSign,
+            (RunKind::Sign('%'), PreviousRun::Number) => {
+                self.unsupported += 1;
+                PreviousRun::Other
             }
             // Dates and ranges are written with these.
-            (Kind::Sign('-' | '−'), Last::Number) => Last::Dash,
-            (Kind::Sign('-' | '−'), _) => Last::Minus,
-            (Kind::Sign(' '), Last::Minus) => Last::Other,
-            (Kind::Sign('.' | ','), Last::Number) => Last::Point,
-            (Kind::Sign(' '), Last::Point) => Last::Other,
-            (Kind::Sign(' ' | '(' | ')'), _) => last,
-            (Kind::Sign(_), _) => Last::Other,
+            (RunKind::Sign('-' | '−'), PreviousRun::Number) => PreviousRun::Dash,
+            (RunKind::Sign('-' | '−'), _) => PreviousRun::Minus,
+            (RunKind::Sign(' '), PreviousRun::Minus) => PreviousRun::Other,
+            (RunKind::Sign('.' | ','), PreviousRun::Number) => PreviousRun::Point,
+            (RunKind::Sign(' '), PreviousRun::Point) => PreviousRun::Other,
+            (RunKind::Sign(' ' | '(' | ')'), _) => last,
+            (RunKind::Sign(_), _) => PreviousRun::Other,
         }
     }
 }
 
 /// What a stretch of text is.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum RunKind {
     Number,
     Word,
     Sign(char),

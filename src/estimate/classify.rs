@@ -3,11 +3,11 @@
 use crate::catalog::TaskClass;
 
 use super::cue::Cue;
-use super::lexeme::Word;
-use super::text::Reading;
+use super::lexeme::WordLexeme;
+use super::text::TextAnalysis;
 
 /// The class of a request, by the first rule that holds.
-pub(super) fn class_of(has_tools: bool, reading: &Reading<'_>) -> TaskClass {
+pub(super) fn class_of(has_tools: bool, reading: &TextAnalysis<'_>) -> TaskClass {
     let cues = &reading.tally.cues;
     if has_tools {
         TaskClass::Agentic
@@ -26,7 +26,7 @@ pub(super) fn class_of(has_tools: bool, reading: &Reading<'_>) -> TaskClass {
 
 /// What words and signs hint at.
 #[derive(Debug, Default)]
-pub(super) struct Cues {
+pub(super) struct TaskCues {
     numbers: u32,
     signs: u32,
     /// A word of a program's counts as two of its signs.
@@ -36,9 +36,9 @@ pub(super) struct Cues {
     proves: bool,
 }
 
-impl Cues {
+impl TaskCues {
     #[inline]
-    pub(super) fn word(&mut self, word: &Word<'_>) {
+    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
         match word.hints.cue {
             Some(Cue::Code) => self.code += 2,
             Some(Cue::Extract) => self.extracts = true,
@@ -71,10 +71,10 @@ impl Cues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::text::Text;
+    use crate::estimate::text::QuestionText;
 
     fn check(text: &str, expected: TaskClass) {
-        assert_eq!(class_of(false, &Reading::of(&Text::question(text))), expected, "{text}");
+        assert_eq!(class_of(false, &TextAnalysis::of(&QuestionText::question(text))), expected, "{text}");
     }
 
     #[test]

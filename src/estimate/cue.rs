@@ -21,7 +21,7 @@ pub(super) enum Cue {
 
 /// How a question is put, for the shipped prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum QuestionStyle {
     /// What is asked for is what does not hold.
     Negation,
     /// Something is worked out.
@@ -40,9 +40,9 @@ pub(super) enum Style {
     Statement,
 }
 
-impl Style {
+impl QuestionStyle {
     /// How many there are.
-    pub(super) const COUNT: usize = Style::Statement as usize + 1;
+    pub(super) const COUNT: usize = QuestionStyle::Statement as usize + 1;
 }
 
 /// Words by what they hint at.
@@ -71,42 +71,45 @@ const CUES: &[(Cue, &[&str])] = &[
 ];
 
 /// Words by the style that they belong to.
-const STYLES: &[(Style, &[&str])] = &[
-    (Style::Negation, &["not", "except", "least", "false", "incorrect", "never", "cannot", "without"]),
+const STYLES: &[(QuestionStyle, &[&str])] = &[
     (
-        Style::Calculation,
+        QuestionStyle::Negation,
+        &["not", "except", "least", "false", "incorrect", "never", "cannot", "without"],
+    ),
+    (
+        QuestionStyle::Calculation,
         &["calculate", "compute", "determine", "find", "evaluate", "solve", "many", "much", "estimate"],
     ),
-    (Style::Question, &["what", "which", "who", "when", "where", "whose"]),
+    (QuestionStyle::Question, &["what", "which", "who", "when", "where", "whose"]),
     (
-        Style::Judgement,
+        QuestionStyle::Judgement,
         &["why", "how", "explain", "describe", "best", "likely", "most", "should", "according"],
     ),
-    (Style::Condition, &["if", "suppose", "assume", "assuming", "let", "given", "consider"]),
-    (Style::Rate, &["per", "each", "every", "times", "percent", "half", "twice", "rate"]),
-    (Style::Reference, &["following", "above", "below", "refers", "passage", "argument"]),
-    (Style::Statement, &["statement", "statements", "true"]),
+    (QuestionStyle::Condition, &["if", "suppose", "assume", "assuming", "let", "given", "consider"]),
+    (QuestionStyle::Rate, &["per", "each", "every", "times", "percent", "half", "twice", "rate"]),
+    (QuestionStyle::Reference, &["following", "above", "below", "refers", "passage", "argument"]),
+    (QuestionStyle::Statement, &["statement", "statements", "true"]),
 ];
 
 /// What a word in any case hints at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Hints {
+pub(super) struct WordHints {
     /// What the question is about.
     pub cue: Option<Cue>,
     /// How it is put.
-    pub style: Option<Style>,
+    pub style: Option<QuestionStyle>,
 }
 
-impl Hints {
-    const NONE: Hints = Hints { cue: None, style: None };
+impl WordHints {
+    const NONE: WordHints = WordHints { cue: None, style: None };
 
     /// The hints of a word, which may have an underscore in it.
     #[inline]
-    pub(super) fn of(word: &Spelling, underscored: bool) -> Hints {
+    pub(super) fn of(word: &Spelling, underscored: bool) -> WordHints {
         if underscored && word.bytes > 3 {
-            return Hints { cue: Some(Cue::Code), style: None };
+            return WordHints { cue: Some(Cue::Code), style: None };
         }
-        if word.bytes > HEAD { Hints::NONE } else { TABLE.get(word.head) }
+        if word.bytes > HEAD { WordHints::NONE } else { TABLE.get(word.head) }
     }
 }
 
@@ -117,22 +120,22 @@ const PLACES: usize = 1024;
 const KNOWN_MAX: usize = 128;
 
 /// The words by their letters, made when this is compiled.
-static TABLE: Table = Table::full();
+static TABLE: CueTable = CueTable::build();
 
-struct Table {
+struct CueTable {
     /// Where the word with that hash, or one after it, stands in `known`, counted from 1; 0 ends the search.
     places: [u8; PLACES],
-    known: [([u64; 2], Hints); KNOWN_MAX],
+    known: [([u64; 2], WordHints); KNOWN_MAX],
 }
 
-impl Table {
+impl CueTable {
     #[inline]
-    fn get(&self, head: [u64; 2]) -> Hints {
-        let mut place = Table::place(head);
+    fn get(&self, head: [u64; 2]) -> WordHints {
+        let mut place = CueTable::place(head);
         loop {
             let at = usize::from(self.places[place]);
             if at == 0 {
-                return Hints::NONE;
+                return WordHints::NONE;
             }
             let (known, hints) = self.known[at - 1];
             if known == head {
@@ -147,8 +150,8 @@ impl Table {
         (mixed >> 54) as usize
     }
 
-    const fn full() -> Table {
-        let mut table = Table { places: [0; PLACES], known: [([0; 2], Hints::NONE); KNOWN_MAX] };
+    const fn build() -> CueTable {
+        let mut table = CueTable { places: [0; PLACES], known: [([0; 2], WordHints::NONE); KNOWN_MAX] };
         let mut count = 0;
         let mut kind = 0;
         while kind < CUES.len() {
@@ -177,7 +180,7 @@ impl Table {
 
     /// Where a word stands, or will from now on.
     const fn entry(&mut self, head: [u64; 2], count: &mut u8) -> usize {
-        let mut place = Table::place(head);
+        let mut place = CueTable::place(head);
         while self.places[place] != 0 {
             let at = self.places[place] as usize - 1;
             let known = self.known[at].0;
@@ -211,8 +214,8 @@ const fn head(word: &str) -> [u64; 2] {
 mod tests {
     use super::*;
 
-    fn hints(word: &str) -> Hints {
-        Hints::of(&Spelling::of(word.as_bytes()), word.contains('_'))
+    fn hints(word: &str) -> WordHints {
+        WordHints::of(&Spelling::of(word.as_bytes()), word.contains('_'))
     }
 
     #[test]
@@ -229,7 +232,7 @@ mod tests {
         };
         let (mut with, mut without) = (0, 0);
         for word in include_str!("../../docs/deciding.md").split(|c: char| !c.is_ascii_lowercase()) {
-            assert_eq!(hints(word) != Hints::NONE, known(word), "{word}");
+            assert_eq!(hints(word) != WordHints::NONE, known(word), "{word}");
             if known(word) { with += 1 } else { without += 1 }
         }
         assert!(with > 100 && without > 1000);
@@ -239,6 +242,6 @@ mod tests {
     fn names_with_underscores_are_of_programs() {
         assert_eq!(hints("a_b_c").cue, Some(Cue::Code));
         assert_eq!(hints("a_very_long_name_of_a_function").cue, Some(Cue::Code));
-        assert_eq!(hints("a_b"), Hints::NONE);
+        assert_eq!(hints("a_b"), WordHints::NONE);
     }
 }

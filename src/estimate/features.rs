@@ -3,16 +3,16 @@
 use crate::catalog::{Feature, Features};
 
 use super::cue::Cue;
-use super::lexeme::Word;
-use super::text::{Reading, Text};
+use super::lexeme::WordLexeme;
+use super::text::{QuestionText, TextAnalysis};
 
 /// The features of a question that stands alone, as the fit takes them.
 pub fn features(question: &str) -> Features {
-    of(&Reading::of(&Text::question(question)))
+    of(&TextAnalysis::of(&QuestionText::question(question)))
 }
 
 /// The features of a text.
-pub(super) fn of(text: &Reading<'_>) -> Features {
+pub(super) fn of(text: &TextAnalysis<'_>) -> Features {
     let counts = &text.tally.plain;
     let mut features = Features::default();
     features[Feature::Bias] = 1.0;
@@ -44,7 +44,7 @@ fn flag(set: bool) -> f64 {
 
 /// What one pass counts.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct FeatureCounts {
     words: usize,
     numbers: usize,
     digits: usize,
@@ -61,9 +61,9 @@ pub(super) struct Counts {
     factor: Option<usize>,
 }
 
-impl Counts {
+impl FeatureCounts {
     #[inline]
-    pub(super) fn word(&mut self, word: &Word<'_>) {
+    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
         self.words += 1;
         match word.hints.cue {
             Some(Cue::Rate) => self.rates += 1,

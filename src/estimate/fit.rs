@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::{Domain, Features, LogNormal, ModelCalibration, ModelDemand, TaskClass};
+use crate::catalog::{Features, LogNormal, ModelCalibration, ModelDemand, TaskClass, TrainingDomain};
 use crate::units::Tokens;
 
-use super::lexeme::{Lexemes, Look, Word};
-use super::solve::{Observation, least_squares, logistic};
-use super::text::{Reading, Text};
+use super::lexeme::{LexemeVisitor, Lexer, WordLexeme};
+use super::solve::{WeightedObservation, least_squares, logistic};
+use super::text::{QuestionText, TextAnalysis};
 use super::{classify, demand, features, mean};
 
 /// A word counts as known when this many questions had it.
@@ -18,7 +18,7 @@ const WORD_SEEN: usize = 3;
 
 /// How an answer turned out after a thought cut at a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cut {
+pub struct BudgetedAnswer {
     /// The thinking budget.
     pub budget: Tokens,
     /// Whether the answer was right.
@@ -27,7 +27,7 @@ pub struct Cut {
 
 /// One question, and what the model did with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trace {
+pub struct CalibrationTrace {
     /// The text.
     pub question: String,
     /// How long it thought.
@@ -39,17 +39,17 @@ pub struct Trace {
     /// Whether the answer after the whole thought was right.
     pub right: bool,
     /// The same question with budgets; 0 among them.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<BudgetedAnswer>,
 }
 
-impl Trace {
+impl CalibrationTrace {
     /// ln L; a thought that closed at once counts as one token.
     pub fn log_length(&self) -> f64 {
         self.thinking.as_f64().max(1.0).ln()
     }
 
     /// The cuts that really cut.
-    pub fn real_cuts(&self) -> impl Iterator<Item = &Cut> {
+    pub fn real_cuts(&self) -> impl Iterator<Item = &BudgetedAnswer> {
         self.cuts.iter().filter(|cut| cut.budget > Tokens::ZERO && cut.budget < self.thinking)
     }
 
@@ -60,10 +60,10 @@ impl Trace {
 
 /// Fits all coefficients: least squares for ln L (by expectation where a thought was cut), logistic regression for
 /// the chances at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
-pub fn fit(traces: &[Trace]) -> ModelCalibration {
+pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
     let rows: Vec<Features> = traces.iter().map(|trace| features(&trace.question)).collect();
     let pairs = || rows.iter().copied().zip(traces);
-    let Lengths { thinking, variance, explained } = lengths(&rows, traces);
+    let LengthFit { thinking, variance, explained } = lengths(&rows, traces);
     let done: Vec<_> =
         pairs().filter(|(_, trace)| !trace.is_cut).map(|(row, trace)| (row, trace.right)).collect();
     let blind: Vec<_> = pairs().filter_map(|(row, trace)| Some((row, trace.blind()?))).collect();
@@ -82,7 +82,7 @@ pub fn fit(traces: &[Trace]) -> ModelCalibration {
 }
 
 /// How lengths go with features.
-struct Lengths {
+struct LengthFit {
     thinking: Features,
     /// Of ln L about its mean.
     variance: f64,
@@ -92,16 +92,19 @@ struct Lengths {
 
 /// Least squares; what was cut takes its expectation under the last fit, and the variance of that, in turns
 /// (Schmee and Hahn, *A simple method for regression analysis with censored data*, 1979).
-fn lengths(rows: &[Features], traces: &[Trace]) -> Lengths {
+fn lengths(rows: &[Features], traces: &[CalibrationTrace]) -> LengthFit {
     const TURNS: usize = 20;
-    let mut logs: Vec<f64> = traces.iter().map(Trace::log_length).collect();
+    let mut logs: Vec<f64> = traces.iter().map(CalibrationTrace::log_length).collect();
     let mut unknown = vec![0.0; traces.len()];
     let turns = if traces.iter().any(|trace| trace.is_cut) { TURNS } else { 1 };
-    let mut found = Lengths { thinking: Features::default(), variance: 1.0, explained: 0.0 };
+    let mut found = LengthFit { thinking: Features::default(), variance: 1.0, explained: 0.0 };
     for _ in 0..turns {
         let pairs = rows.iter().zip(&logs);
-        let thinking =
-            least_squares(pairs.map(|(&features, &target)| Observation { features, target, weight: 1.0 }));
+        let thinking = least_squares(pairs.map(|(&features, &target)| WeightedObservation {
+            features,
+            target,
+            weight: 1.0,
+        }));
         let average = mean(logs.iter().copied());
         let rest = |centre: &dyn Fn(&Features) -> f64| {
             let seen = rows.iter().zip(&logs).zip(&unknown);
@@ -109,17 +112,18 @@ fn lengths(rows: &[Features], traces: &[Trace]) -> Lengths {
         };
         let variance = rest(&|row| row.dot(&thinking));
         let explained = 1.0 - variance / rest(&|_| average).max(f64::MIN_POSITIVE);
-        found = Lengths { thinking, variance, explained };
+        found = LengthFit { thinking, variance, explained };
         for (at, trace) in traces.iter().enumerate().filter(|(_, trace)| trace.is_cut) {
             let centre = rows[at].dot(&found.thinking);
-            (logs[at], unknown[at]) = beyond(trace.log_length(), centre, found.variance.sqrt().max(0.01));
+            (logs[at], unknown[at]) =
+                truncated_moments(trace.log_length(), centre, found.variance.sqrt().max(0.01));
         }
     }
     found
 }
 
 /// The mean and the variance of a normal number that is known to lie above a bound.
-fn beyond(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
+fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     let above = LogNormal { mu: mean, sigma };
     // The hazard of the logarithm is the length's own times the length.
     let hazard = above.hazard(bound.exp()) * bound.exp() * sigma;
@@ -128,7 +132,7 @@ fn beyond(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
 }
 
 /// The bend under which the cut thoughts' answers are likeliest.
-fn bend(calibration: &ModelCalibration, rows: &[Features], traces: &[Trace]) -> f64 {
+fn bend(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> f64 {
     let likelihood = |bend: f64| -> f64 {
         let bent = ModelCalibration { bend, ..calibration.clone() };
         rows.iter().zip(traces).map(|(row, trace)| log_likelihood(&demand(&bent, row), trace)).sum()
@@ -139,39 +143,42 @@ fn bend(calibration: &ModelCalibration, rows: &[Features], traces: &[Trace]) -> 
 }
 
 /// ln P of how the answers after cut thoughts turned out.
-fn log_likelihood(demand: &ModelDemand, trace: &Trace) -> f64 {
-    let chance = |cut: &Cut| {
-        let right = demand.cut(cut.budget.as_f64()).clamp(1e-3, 1.0 - 1e-3);
+fn log_likelihood(demand: &ModelDemand, trace: &CalibrationTrace) -> f64 {
+    let chance = |cut: &BudgetedAnswer| {
+        let right = demand.success_if_cut(cut.budget.as_f64()).clamp(1e-3, 1.0 - 1e-3);
         if cut.right { right } else { 1.0 - right }
     };
     trace.real_cuts().map(|cut| chance(cut).ln()).sum()
 }
 
-fn domain(traces: &[Trace]) -> Domain {
+fn domain(traces: &[CalibrationTrace]) -> TrainingDomain {
     let mut words: BTreeMap<String, usize> = BTreeMap::new();
     let mut tasks: BTreeMap<TaskClass, usize> = BTreeMap::new();
     for trace in traces {
-        let text = Text::question(&trace.question);
-        let reading = Reading::of(&text);
+        let text = QuestionText::question(&trace.question);
+        let reading = TextAnalysis::of(&text);
         *tasks.entry(classify::class_of(false, &reading)).or_default() += 1;
-        let (mut lexemes, mut distinct) = (Lexemes::of(reading.seen), Words::default());
-        while lexemes.step(&mut distinct) {}
+        let (mut lexemes, mut distinct) = (Lexer::of(reading.text), WordCollector::default());
+        while lexemes.visit_next(&mut distinct) {}
         distinct.0.into_iter().for_each(|word| *words.entry(word).or_default() += 1);
     }
-    Domain { tasks: often(tasks, traces.len() / 100 + 1).collect(), words: often(words, WORD_SEEN).collect() }
+    TrainingDomain {
+        tasks: frequent(tasks, traces.len() / 100 + 1).collect(),
+        words: frequent(words, WORD_SEEN).collect(),
+    }
 }
 
 /// The words of a text, in lower case.
 #[derive(Default)]
-struct Words(BTreeSet<String>);
+struct WordCollector(BTreeSet<String>);
 
-impl<'t> Look<'t> for Words {
-    fn word(&mut self, word: &Word<'t>) {
+impl<'t> LexemeVisitor<'t> for WordCollector {
+    fn word(&mut self, word: &WordLexeme<'t>) {
         self.0.insert(String::from_utf8_lossy(word.bytes).to_ascii_lowercase());
     }
 }
 
-fn often<K>(counts: BTreeMap<K, usize>, least: usize) -> impl Iterator<Item = K> {
+fn frequent<K>(counts: BTreeMap<K, usize>, least: usize) -> impl Iterator<Item = K> {
     counts.into_iter().filter(move |(_, count)| *count >= least).map(|(key, _)| key)
 }
 
@@ -193,7 +200,7 @@ mod tests {
 
     /// A made-up reasoner: ln L = 1.5 + 1.1·ln(1 + steps) ± 0.2, nearly always right when done, right with a
     /// chance of r² when cut.
-    fn made_up(i: u32) -> Trace {
+    fn made_up(i: u32) -> CalibrationTrace {
         let terms = 1 + i % 6;
         let question = (0..terms).fold(format!("What is {}", 11 + i % 80), |q, k| {
             format!("{q}{}{}", ["+", "*", "-"][((i / 7 + k) % 3) as usize], 2 + (i * 13 + k * 7) % 90)
@@ -202,9 +209,9 @@ mod tests {
         let thinking = Tokens::round((mu + 0.2 * gauss(i)).exp());
         let cuts = [0, 8, 16, 32, 64, 128].map(Tokens).map(|budget| {
             let share = (budget.as_f64() / thinking.as_f64()).min(1.0);
-            Cut { budget, right: uniform(i, budget.as_f64()) < share.powi(2) * 0.97 }
+            BudgetedAnswer { budget, right: uniform(i, budget.as_f64()) < share.powi(2) * 0.97 }
         });
-        Trace {
+        CalibrationTrace {
             question,
             thinking,
             is_cut: false,
@@ -216,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_fit_finds_the_coefficients_that_made_the_traces() {
-        let traces: Vec<Trace> = (0..1500).map(made_up).collect();
+        let traces: Vec<CalibrationTrace> = (0..1500).map(made_up).collect();
         let calibration = fit(&traces);
         assert!((calibration.sigma - 0.2).abs() < 0.03, "sigma {}", calibration.sigma);
         assert!((calibration.thinking[Feature::Steps] - 1.1).abs() < 0.15, "{:?}", calibration.thinking);
@@ -230,15 +237,16 @@ mod tests {
 
     #[test]
     fn thoughts_that_were_cut_do_not_make_the_others_look_shorter() {
-        let whole: Vec<Trace> = (0..1500).map(made_up).collect();
-        let cut = |trace: &Trace| {
+        let whole: Vec<CalibrationTrace> = (0..1500).map(made_up).collect();
+        let cut = |trace: &CalibrationTrace| {
             let least = trace.thinking.min(Tokens(40));
-            Trace { is_cut: trace.thinking > least, thinking: least, ..trace.clone() }
+            CalibrationTrace { is_cut: trace.thinking > least, thinking: least, ..trace.clone() }
         };
-        let some: Vec<Trace> = whole.iter().map(cut).collect();
+        let some: Vec<CalibrationTrace> = whole.iter().map(cut).collect();
         assert!(some.iter().filter(|trace| trace.is_cut).count() > 300);
-        let naive: Vec<Trace> = some.iter().map(|trace| Trace { is_cut: false, ..trace.clone() }).collect();
-        let usual = |traces: &[Trace]| {
+        let naive: Vec<CalibrationTrace> =
+            some.iter().map(|trace| CalibrationTrace { is_cut: false, ..trace.clone() }).collect();
+        let usual = |traces: &[CalibrationTrace]| {
             let thinking = fit(traces).thinking;
             mean(whole.iter().map(|trace| features(&trace.question).dot(&thinking)))
         };

@@ -3,7 +3,7 @@
 //! Pieces of words (beginnings and ends of some letters) were tried, and told nothing that these do not.
 
 use crate::catalog::{Gram, Prior, TRAITS};
-use crate::units::mixed;
+use crate::units::mix64;
 
 /// More lexemes are not looked at: what a question is like is told by so many.
 pub(super) const LEXEMES_MAX: usize = 4096;
@@ -12,7 +12,7 @@ pub const RARITY_UNIT: f64 = 16.0;
 
 /// What the words of a text say.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Said {
+pub(super) struct GramReading {
     /// The sum of the known grams' weights, on each trait, of a text of length 1.
     pub traits: [f64; TRAITS],
     /// The share of the words and pairs that are known.
@@ -28,7 +28,7 @@ pub(super) fn grams(lexemes: &[u64]) -> impl Iterator<Item = u64> {
 #[inline]
 fn pair(neighbours: &[u64]) -> u64 {
     let [before, whole] = *neighbours else { return 0 };
-    mixed(whole ^ before.rotate_left(23))
+    mix64(whole ^ before.rotate_left(23))
 }
 
 /// Where a gram stands in a table of so many places, a power of two, and its mark there.
@@ -47,33 +47,33 @@ pub fn rarity(inverse_frequency: f64) -> u8 {
 
 /// So many grams are looked up together: then their places are read side by side, and no guess of the processor's at
 /// which of them are known holds up the next.
-const TOGETHER: usize = 64;
+const BATCH: usize = 64;
 
 /// Adds up what a prior knows of a text's grams, each counted once; none of a prior that knows no words.
-pub(super) fn said(prior: &Prior, lexemes: &[u64]) -> Option<Said> {
+pub(super) fn read_grams(prior: &Prior, lexemes: &[u64]) -> Option<GramReading> {
     let places = prior.grams.len();
-    let mut sum = Sum {
+    let mut sum = GramSum {
         places: &prior.grams,
         seen: places.is_power_of_two().then(|| vec![0; places.div_ceil(64)])?,
         weights: [0; TRAITS],
         square: 0,
         known: 0,
     };
-    for at in (0..lexemes.len()).step_by(TOGETHER) {
-        let some = |beside| &lexemes[at..lexemes.len().min(at + TOGETHER + beside)];
+    for at in (0..lexemes.len()).step_by(BATCH) {
+        let some = |beside| &lexemes[at..lexemes.len().min(at + BATCH + beside)];
         sum.add(some(0).iter().copied());
         sum.add(some(1).windows(2).map(pair));
     }
     let all = (2 * lexemes.len()).saturating_sub(1).max(1);
     let length = f64::from(sum.square).sqrt().max(1.0) / RARITY_UNIT;
-    Some(Said {
+    Some(GramReading {
         traits: std::array::from_fn(|i| f64::from(sum.weights[i]) * prior.scales[i] / length),
         familiarity: count(sum.known) / count(all),
     })
 }
 
 /// What a prior knows of the grams so far.
-struct Sum<'p> {
+struct GramSum<'p> {
     places: &'p [Gram],
     /// A bit for each place that was met.
     seen: Vec<u64>,
@@ -82,23 +82,23 @@ struct Sum<'p> {
     known: usize,
 }
 
-impl Sum<'_> {
+impl GramSum<'_> {
     /// Adds some grams, `TOGETHER` at most.
     #[inline(always)]
     fn add(&mut self, grams: impl Iterator<Item = u64>) {
         let all = self.places;
-        let known = Places::of(grams.map(|gram| {
+        let known = TablePlaces::of(grams.map(|gram| {
             let (place, mark) = place(gram, all.len());
-            (place, (all[place].rarity != 0) & (all[place].mark == mark))
+            (place, (all[place].rarity != 0) & (all[place].fingerprint == mark))
         }));
         self.known += known.count;
-        let new = Places::of(known.each().iter().map(|&place| {
+        let new = TablePlaces::of(known.each().iter().map(|&place| {
             let (bit, seen) = (1 << (place % 64), &mut self.seen[place / 64]);
             let is_new = *seen & bit == 0;
             *seen |= bit;
             (place, is_new)
         }));
-        let mut weights = Lanes::default();
+        let mut weights = PackedSums::default();
         for &place in new.each() {
             let gram = &all[place];
             self.square += u32::from(gram.rarity) * u32::from(gram.rarity);
@@ -111,20 +111,20 @@ impl Sum<'_> {
 /// Sums of `TOGETHER` grams' weights at most, all traits in one go: each raised by 128, so that none is negative, in sixteen
 /// bits of its own.
 #[derive(Default)]
-struct Lanes {
+struct PackedSums {
     even: u64,
     odd: u64,
     count: i32,
 }
 
-impl Lanes {
+impl PackedSums {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
 
     #[inline(always)]
     fn add(&mut self, weights: [i8; TRAITS]) {
         let raised = u64::from_le_bytes(weights.map(i8::cast_unsigned)) ^ 0x8080_8080_8080_8080;
-        self.even += raised & Lanes::EVEN;
-        self.odd += (raised >> 8) & Lanes::EVEN;
+        self.even += raised & PackedSums::EVEN;
+        self.odd += (raised >> 8) & PackedSums::EVEN;
         self.count += 1;
     }
 
@@ -138,26 +138,26 @@ impl Lanes {
 }
 
 /// Some places of a table.
-struct Places {
-    places: [usize; TOGETHER],
+struct TablePlaces {
+    places: [usize; BATCH],
     count: usize,
 }
 
-impl Places {
+impl TablePlaces {
     /// Those that are wanted, of `TOGETHER` at most. Each is written down, and the next one over it where it is not
     /// wanted: that takes no branch.
     #[inline(always)]
-    fn of(places: impl Iterator<Item = (usize, bool)>) -> Places {
-        let mut found = Places { places: [0; TOGETHER], count: 0 };
+    fn of(places: impl Iterator<Item = (usize, bool)>) -> TablePlaces {
+        let mut found = TablePlaces { places: [0; BATCH], count: 0 };
         for (place, is_wanted) in places {
-            found.places[found.count % TOGETHER] = place;
+            found.places[found.count % BATCH] = place;
             found.count += usize::from(is_wanted);
         }
         found
     }
 
     fn each(&self) -> &[usize] {
-        &self.places[..self.count.min(TOGETHER)]
+        &self.places[..self.count.min(BATCH)]
     }
 }
 
@@ -171,11 +171,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::estimate::text::{Reading, Text};
+    use crate::estimate::text::{QuestionText, TextAnalysis};
 
     fn lexemes(text: &str) -> Vec<u64> {
         let mut lexemes = Vec::new();
-        Reading::with(&Text::question(text), |lexeme| lexemes.push(lexeme));
+        TextAnalysis::with(&QuestionText::question(text), |lexeme| lexemes.push(lexeme));
         lexemes
     }
 
@@ -197,21 +197,21 @@ mod tests {
         let mut prior =
             Prior { grams: vec![Gram::default(); 1024], scales: [0.5; TRAITS], ..Prior::default() };
         let (at, mark) = place(all("prime")[0], 1024);
-        prior.grams[at] = Gram { mark, rarity: rarity(2.0), weights: [4; TRAITS] };
-        let said = said(&prior, &lexemes("prime prime xyz")).unwrap();
+        prior.grams[at] = Gram { fingerprint: mark, rarity: rarity(2.0), weights: [4; TRAITS] };
+        let said = read_grams(&prior, &lexemes("prime prime xyz")).unwrap();
         assert!((said.traits[0] - 4.0 * 0.5 / 2.0).abs() < 1e-12, "{said:?}");
         assert!((said.familiarity - 0.4).abs() < 1e-12, "two of three words and two pairs: {said:?}");
     }
 
     /// The same, one gram after another.
-    fn slowly(prior: &Prior, lexemes: &[u64]) -> Said {
+    fn slowly(prior: &Prior, lexemes: &[u64]) -> GramReading {
         let (mut seen, mut known, mut all) = (BTreeSet::new(), 0, 0);
         let (mut weights, mut square) = ([0_i32; TRAITS], 0_u32);
         for gram in grams(lexemes) {
             let (place, mark) = place(gram, prior.grams.len());
             let kept = prior.grams[place];
             all += 1;
-            if kept.rarity == 0 || kept.mark != mark {
+            if kept.rarity == 0 || kept.fingerprint != mark {
                 continue;
             }
             known += 1;
@@ -221,7 +221,7 @@ mod tests {
             }
         }
         let length = f64::from(square).sqrt().max(1.0) / RARITY_UNIT;
-        Said {
+        GramReading {
             traits: std::array::from_fn(|i| f64::from(weights[i]) * prior.scales[i] / length),
             familiarity: count(known) / count(all.max(1)),
         }
@@ -235,7 +235,7 @@ mod tests {
             let lexemes = lexemes(&text[..text.floor_char_boundary(bytes)]);
             for count in (0..lexemes.len().min(200)).chain([lexemes.len()]) {
                 let (quick, slow) =
-                    (said(&prior, &lexemes[..count]).unwrap(), slowly(&prior, &lexemes[..count]));
+                    (read_grams(&prior, &lexemes[..count]).unwrap(), slowly(&prior, &lexemes[..count]));
                 assert_eq!(quick.traits.map(f64::to_bits), slow.traits.map(f64::to_bits));
                 assert_eq!(quick.familiarity.to_bits(), slow.familiarity.to_bits());
             }

@@ -1,34 +1,34 @@
 //! The lexemes of a text: words, numbers and signs.
 
-use super::cue::Hints;
-use super::eight;
+use super::cue::WordHints;
 use super::spelling::Spelling;
+use super::swar;
 
 /// Who looks at the lexemes of a text, each as it is read: a lexeme that is handed on as one of several kinds would lie
 /// in memory in between.
-pub(super) trait Look<'t> {
+pub(super) trait LexemeVisitor<'t> {
     /// Letters, with digits, apostrophes and underscores between them.
-    fn word(&mut self, _: &Word<'t>) {}
+    fn word(&mut self, _: &WordLexeme<'t>) {}
     /// Digits.
-    fn number(&mut self, _: &Number<'t>) {}
+    fn number(&mut self, _: &NumberLexeme<'t>) {}
     /// Anything else but a space.
     fn sign(&mut self, _: char) {}
 }
 
 /// A word, with what is known of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word<'t> {
+pub(super) struct WordLexeme<'t> {
     /// As it stands there.
     pub bytes: &'t [u8],
     /// The hash of its small letters.
     pub hash: u64,
     /// What it hints at.
-    pub hints: Hints,
+    pub hints: WordHints,
 }
 
 /// A number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Number<'t> {
+pub(super) struct NumberLexeme<'t> {
     /// Its digits.
     pub digits: &'t [u8],
     /// Their hash.
@@ -37,7 +37,7 @@ pub(super) struct Number<'t> {
 
 /// The lexemes of a text, in order. What is ASCII, nearly everything in most texts, is told apart by its bytes.
 #[derive(Debug)]
-pub(super) struct Lexemes<'t> {
+pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     /// Whether there is an underscore anywhere: most texts have none, and their words need not be searched.
@@ -46,7 +46,7 @@ pub(super) struct Lexemes<'t> {
 
 /// What a byte may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opens {
+enum ByteClass {
     Word,
     Blank,
     Sign,
@@ -56,83 +56,83 @@ enum Opens {
 }
 
 /// By byte.
-static OPENS: [Opens; 256] = {
-    let mut opens = [Opens::Sign; 256];
+static BYTE_CLASSES: [ByteClass; 256] = {
+    let mut opens = [ByteClass::Sign; 256];
     let mut byte = 0;
     while byte < 256 {
         opens[byte] = match byte {
-            0x80.. => Opens::Other,
-            0x09 | 0x0a | 0x0c | 0x0d | 0x20 => Opens::Blank,
-            0x30..=0x39 => Opens::Number,
-            0x41..=0x5a | 0x61..=0x7a => Opens::Word,
-            _ => Opens::Sign,
+            0x80.. => ByteClass::Other,
+            0x09 | 0x0a | 0x0c | 0x0d | 0x20 => ByteClass::Blank,
+            0x30..=0x39 => ByteClass::Number,
+            0x41..=0x5a | 0x61..=0x7a => ByteClass::Word,
+            _ => ByteClass::Sign,
         };
         byte += 1;
     }
     opens
 };
 
-impl<'t> Lexemes<'t> {
-    pub(super) fn of(text: &'t str) -> Lexemes<'t> {
-        Lexemes { text, at: 0, underscored: text.as_bytes().contains(&b'_') }
+impl<'t> Lexer<'t> {
+    pub(super) fn of(text: &'t str) -> Lexer<'t> {
+        Lexer { text, at: 0, underscored: text.as_bytes().contains(&b'_') }
     }
 
     /// Shows the next lexeme, or passes a blank; false at the end of the text.
     #[inline(always)]
-    pub(super) fn step(&mut self, look: &mut impl Look<'t>) -> bool {
+    pub(super) fn visit_next(&mut self, look: &mut impl LexemeVisitor<'t>) -> bool {
         let Some(&first) = self.text.as_bytes().get(self.at) else { return false };
-        match OPENS[usize::from(first)] {
-            Opens::Word => look.word(&self.word()),
-            Opens::Blank => self.at += 1,
-            Opens::Sign => {
+        match BYTE_CLASSES[usize::from(first)] {
+            ByteClass::Word => look.word(&self.word()),
+            ByteClass::Blank => self.at += 1,
+            ByteClass::Sign => {
                 self.at += 1;
                 look.sign(char::from(first));
             }
-            Opens::Number => look.number(&self.number()),
-            Opens::Other => self.other(look),
+            ByteClass::Number => look.number(&self.number()),
+            ByteClass::Other => self.non_ascii(look),
         }
         true
     }
 
     #[inline(always)]
-    fn word(&mut self) -> Word<'t> {
+    fn word(&mut self) -> WordLexeme<'t> {
         let bytes = self.text.as_bytes();
-        let spelling = Spelling::run(bytes, self.at, eight::word);
+        let spelling = Spelling::run(bytes, self.at, swar::word);
         if bytes.get(self.at + spelling.bytes).is_some_and(|byte| !byte.is_ascii()) {
-            return self.foreign_word();
+            return self.non_ascii_word();
         }
-        self.spelt(&spelling)
+        self.finish_word(&spelling)
     }
 
     #[inline(always)]
-    fn spelt(&mut self, spelling: &Spelling) -> Word<'t> {
+    fn finish_word(&mut self, spelling: &Spelling) -> WordLexeme<'t> {
         let bytes = self.take(spelling.bytes);
-        let hints = Hints::of(spelling, self.underscored && bytes.contains(&b'_'));
-        Word { bytes, hash: spelling.hash(), hints }
+        let hints = WordHints::of(spelling, self.underscored && bytes.contains(&b'_'));
+        WordLexeme { bytes, hash: spelling.hash(), hints }
     }
 
     /// A word with letters beyond ASCII.
     #[cold]
-    fn foreign_word(&mut self) -> Word<'t> {
+    fn non_ascii_word(&mut self) -> WordLexeme<'t> {
         let rest = &self.text[self.at..];
         let ends = |c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '_');
         let spelling = Spelling::of(&rest.as_bytes()[..rest.find(ends).unwrap_or(rest.len())]);
-        self.spelt(&spelling)
+        self.finish_word(&spelling)
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Number<'t> {
-        let spelling = Spelling::run(self.text.as_bytes(), self.at, eight::digits);
-        Number { digits: self.take(spelling.bytes), hash: spelling.hash() }
+    fn number(&mut self) -> NumberLexeme<'t> {
+        let spelling = Spelling::run(self.text.as_bytes(), self.at, swar::digits);
+        NumberLexeme { digits: self.take(spelling.bytes), hash: spelling.hash() }
     }
 
     /// What begins beyond ASCII, or a blank.
     #[cold]
-    fn other(&mut self, look: &mut impl Look<'t>) {
+    fn non_ascii(&mut self, look: &mut impl LexemeVisitor<'t>) {
         let rest = &self.text[self.at..];
         let Some(first) = rest.chars().next() else { return };
         if first.is_alphabetic() {
-            look.word(&self.foreign_word());
+            look.word(&self.non_ascii_word());
         } else if first.is_whitespace() {
             self.at += rest.len() - rest.trim_start().len();
         } else {
@@ -154,14 +154,14 @@ mod tests {
 
     /// The lexemes of a text, words between `<` and `>`, numbers between `[` and `]`.
     #[derive(Default)]
-    struct Shown(String);
+    struct ShownLexemes(String);
 
-    impl<'t> Look<'t> for Shown {
-        fn word(&mut self, word: &Word<'t>) {
+    impl<'t> LexemeVisitor<'t> for ShownLexemes {
+        fn word(&mut self, word: &WordLexeme<'t>) {
             self.0 += &format!("<{}>", utf8(word.bytes));
         }
 
-        fn number(&mut self, number: &Number<'t>) {
+        fn number(&mut self, number: &NumberLexeme<'t>) {
             self.0 += &format!("[{}]", utf8(number.digits));
         }
 
@@ -174,14 +174,14 @@ mod tests {
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
-    fn all<'t, L: Look<'t> + Default>(text: &'t str) -> L {
-        let (mut lexemes, mut look) = (Lexemes::of(text), L::default());
-        while lexemes.step(&mut look) {}
+    fn all<'t, L: LexemeVisitor<'t> + Default>(text: &'t str) -> L {
+        let (mut lexemes, mut look) = (Lexer::of(text), L::default());
+        while lexemes.visit_next(&mut look) {}
         look
     }
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(all::<Shown>(text).0, expected);
+        assert_eq!(all::<ShownLexemes>(text).0, expected);
     }
 
     #[test]
@@ -223,19 +223,19 @@ mod tests {
             state = (state ^ u64::from_le_bytes(eight)).wrapping_mul(0xff51_afd7_ed55_8ccd);
             state ^= state >> 32;
         }
-        crate::units::mixed(state ^ u64::try_from(lower.len()).unwrap())
+        crate::units::mix64(state ^ u64::try_from(lower.len()).unwrap())
     }
 
     /// Each lexeme with its hash.
     #[derive(Default)]
     struct Hashed(Vec<(String, u64)>);
 
-    impl<'t> Look<'t> for Hashed {
-        fn word(&mut self, word: &Word<'t>) {
+    impl<'t> LexemeVisitor<'t> for Hashed {
+        fn word(&mut self, word: &WordLexeme<'t>) {
             self.0.push((utf8(word.bytes), word.hash));
         }
 
-        fn number(&mut self, number: &Number<'t>) {
+        fn number(&mut self, number: &NumberLexeme<'t>) {
             self.0.push((utf8(number.digits), number.hash));
         }
 
@@ -277,10 +277,10 @@ mod tests {
             "sixteen_letters_",
             "more_than_thirty_two_letters_in_one_word",
         ];
-        let mut dice = crate::units::Dice::new(7);
+        let mut dice = crate::units::SeededRng::new(7);
         for _ in 0..5_000 {
-            let count = dice.bits() % 24;
-            let piece = |_| pieces[usize::try_from(dice.bits() % 25).unwrap()];
+            let count = dice.next_u64() % 24;
+            let piece = |_| pieces[usize::try_from(dice.next_u64() % 25).unwrap()];
             let text: String = (0..count).map(piece).collect();
             assert_eq!(quickly(&text), slowly(&text), "{text:?}");
         }

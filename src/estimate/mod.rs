@@ -8,18 +8,18 @@ mod arithmetic;
 mod classify;
 mod cue;
 mod domain;
-mod eight;
 mod features;
 mod fit;
-mod general;
 mod grams;
 mod lexeme;
 pub mod prior;
+mod prior_estimator;
 mod prior_file;
 mod signal;
 mod solve;
 mod spelling;
 mod surface;
+mod swar;
 mod tally;
 mod text;
 
@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{
-    Calibration, Demand, Features, LogNormal, Measured, ModelCalibration, ModelDemand, Prior, TaskClass,
+    Calibration, Demand, Features, LogNormal, MeasuredLengths, ModelCalibration, ModelDemand, Prior,
+    TaskClass,
 };
 use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
@@ -35,12 +36,12 @@ use crate::units::{Chance, Difficulty, Tokens};
 pub use ability::ability;
 pub use arithmetic::is_arithmetic;
 pub use features::features;
-pub use fit::{Cut, Trace, fit};
+pub use fit::{BudgetedAnswer, CalibrationTrace, fit};
 pub use prior_file::{PriorError, decode, encode};
-pub use signal::{Signal, with_signal};
+pub use signal::{ProbeSignal, with_signal};
 
-use grams::{LEXEMES_MAX, Said, said};
-use text::{Reading, Text};
+use grams::{GramReading, LEXEMES_MAX, read_grams};
+use text::{QuestionText, TextAnalysis};
 
 /// A prediction beyond this is a feature out of its range, not a length.
 const LENGTH_MAX: f64 = 1e6;
@@ -66,18 +67,18 @@ pub fn estimate(
     prompts: &BTreeMap<Arc<str>, Tokens>,
     calibration: &Calibration,
 ) -> Demand {
-    let text = Text::of(request);
+    let text = QuestionText::of(request);
     let strange = prompts.keys().any(|name| !calibration.models.contains_key(name));
     let (reading, said) = read(&text, &calibration.general, strange);
     let features = features::of(&reading);
     let class = classify::class_of(!request.tools.is_empty(), &reading);
-    let view = View { reading: &reading, features: &features, class };
-    let stranger = general::Stranger::of(calibration, &view, said.as_ref());
+    let view = RequestView { reading: &reading, features: &features, class };
+    let stranger = prior_estimator::PriorEstimator::of(calibration, &view, said.as_ref());
     let (mut confidence, mut difficulty) = (0.0, 0.0);
     let mut one = |name: &Arc<str>, prompt: Tokens| {
         let told = match calibration.models.get(name) {
-            Some(own) => view.own(own),
-            None => stranger.told(name),
+            Some(own) => view.estimate_with_coefficients(own),
+            None => stranger.estimate_model(name),
         };
         confidence += told.confidence;
         difficulty += told.difficulty;
@@ -90,13 +91,17 @@ pub fn estimate(
 }
 
 /// Takes a text apart; with what a prior says of its words, where a model asks for that.
-fn read<'t>(text: &'t Text<'_>, prior: &Prior, strange: bool) -> (Reading<'t>, Option<Said>) {
+fn read<'t>(
+    text: &'t QuestionText<'_>,
+    prior: &Prior,
+    strange: bool,
+) -> (TextAnalysis<'t>, Option<GramReading>) {
     if !strange {
-        return (Reading::of(text), None);
+        return (TextAnalysis::of(text), None);
     }
-    let mut lexemes = Vec::with_capacity(text.seen.len().min(LEXEMES_MAX));
-    let reading = Reading::with(text, |lexeme| lexemes.push(lexeme));
-    (reading, said(prior, &lexemes))
+    let mut lexemes = Vec::with_capacity(text.excerpt.len().min(LEXEMES_MAX));
+    let reading = TextAnalysis::with(text, |lexeme| lexemes.push(lexeme));
+    (reading, read_grams(prior, &lexemes))
 }
 
 /// The coefficients that ship with the binary.
@@ -125,27 +130,27 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         bend: calibration.bend,
         spread: 0.0,
         prompt_least: Tokens::ZERO,
-        measured: Measured::default(),
+        measured: MeasuredLengths::default(),
     }
 }
 
 /// A request as the linear models see it.
-struct View<'a> {
-    reading: &'a Reading<'a>,
+struct RequestView<'a> {
+    reading: &'a TextAnalysis<'a>,
     features: &'a Features,
     class: TaskClass,
 }
 
 /// What is said of one model, with how sure that is and how hard the request is for it.
-struct Told {
+struct ModelEstimate {
     demand: ModelDemand,
     confidence: f64,
     difficulty: f64,
 }
 
-impl View<'_> {
+impl RequestView<'_> {
     /// By a model's own coefficients. How sure they are of success goes with how familiar the request is.
-    fn own(&self, calibration: &ModelCalibration) -> Told {
+    fn estimate_with_coefficients(&self, calibration: &ModelCalibration) -> ModelEstimate {
         /// The spread of a belief about which nothing is known: that of chances that are all as likely.
         const UNKNOWN: f64 = 0.289;
         let plain = demand(calibration, self.features);
@@ -154,9 +159,9 @@ impl View<'_> {
         let confidence = calibration.confidence * familiar;
         let (done, blind) = (shrunk(plain.done), shrunk(plain.blind));
         let difficulty = hardness(&plain.thinking);
-        let measured = Measured { thinking: true, solution: true };
+        let measured = MeasuredLengths { thinking: true, solution: true };
         let demand = ModelDemand { done, blind, spread: UNKNOWN * (1.0 - confidence), measured, ..plain };
-        Told { demand, confidence, difficulty }
+        ModelEstimate { demand, confidence, difficulty }
     }
 }
 

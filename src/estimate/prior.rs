@@ -1,27 +1,27 @@
 //! Reads a question's traits out of its text with the shipped prior.
 
-use crate::catalog::{Prior, SURFACE, TRAITS};
+use crate::catalog::{Prior, SURFACE_FEATURES, TRAITS};
 
-use super::grams::{Said, said};
+use super::grams::{GramReading, read_grams};
 use super::surface;
-use super::text::{Reading, Text};
+use super::text::{QuestionText, TextAnalysis};
 
 pub use super::grams::{RARITY_UNIT, place, rarity};
 
 /// By how much the logit of success is higher on a free question than on one of MMLU-Pro's, which are hard and
 /// have ten options. On GSM8K it is 0.9 for Mixtral 8x7B and 1.2 for GPT-4, against MMLU-Pro.
-const EASIER: f64 = 1.0;
+const FREE_QUESTION_BONUS: f64 = 1.0;
 
 /// What a fit sees of a text: exactly what is seen at run time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sight {
+pub struct PriorInput {
     /// Its surface features.
-    pub surface: [f64; SURFACE],
+    pub surface: [f64; SURFACE_FEATURES],
     /// The hashes of its lexemes, repetitions too.
     pub lexemes: Vec<u64>,
 }
 
-impl Sight {
+impl PriorInput {
     /// The hashes of its lexemes and of pairs of neighbours, repetitions too.
     pub fn grams(&self) -> impl Iterator<Item = u64> {
         super::grams::grams(&self.lexemes)
@@ -30,7 +30,7 @@ impl Sight {
 
 /// What a question is like, as far as its text tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Traits {
+pub struct QuestionTraits {
     /// Each trait.
     pub values: [f64; TRAITS],
     /// The share of its words that are known.
@@ -39,7 +39,7 @@ pub struct Traits {
 
 /// The two readings of a question before they are mixed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Views {
+pub struct TraitReadings {
     /// By what can be counted.
     pub surface: [f64; TRAITS],
     /// By its words.
@@ -49,24 +49,24 @@ pub struct Views {
 }
 
 /// What a fit sees of a question.
-pub fn sight(question: &str) -> Sight {
-    let text = Text::question(question);
+pub fn prior_input(question: &str) -> PriorInput {
+    let text = QuestionText::question(question);
     let mut lexemes = Vec::new();
-    let reading = Reading::with(&text, |lexeme| lexemes.push(lexeme));
-    Sight { surface: surface::of(&reading), lexemes }
+    let reading = TextAnalysis::with(&text, |lexeme| lexemes.push(lexeme));
+    PriorInput { surface: surface::of(&reading), lexemes }
 }
 
 /// Both readings of a question.
-pub fn views(prior: &Prior, sight: &Sight) -> Views {
-    viewed(prior, &sight.surface, &said(prior, &sight.lexemes).unwrap_or_default())
+pub fn trait_readings(prior: &Prior, input: &PriorInput) -> TraitReadings {
+    combine_readings(prior, &input.surface, &read_grams(prior, &input.lexemes).unwrap_or_default())
 }
 
 /// Both readings of a text.
-pub(super) fn read(prior: &Prior, reading: &Reading<'_>, said: &Said) -> Views {
-    viewed(prior, &surface::of(reading), said)
+pub(super) fn read(prior: &Prior, reading: &TextAnalysis<'_>, said: &GramReading) -> TraitReadings {
+    combine_readings(prior, &surface::of(reading), said)
 }
 
-fn viewed(prior: &Prior, surface: &[f64; SURFACE], said: &Said) -> Views {
+fn combine_readings(prior: &Prior, surface: &[f64; SURFACE_FEATURES], said: &GramReading) -> TraitReadings {
     let mut seen = [0.0; TRAITS];
     let mut add = |weights: &[f64; TRAITS], value: f64| {
         seen.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += value * weight);
@@ -77,7 +77,7 @@ fn viewed(prior: &Prior, surface: &[f64; SURFACE], said: &Said) -> Views {
         add(plain, deviation);
         add(square, deviation * deviation);
     }
-    Views { surface: seen, grams: said.traits, familiarity: said.familiarity }
+    TraitReadings { surface: seen, grams: said.traits, familiarity: said.familiarity }
 }
 
 /// How far a surface feature is from what is usual, within bounds: what is stranger than anything that was fitted
@@ -87,18 +87,18 @@ pub fn deviation(value: f64, (usual, deviation): (f64, f64)) -> f64 {
 }
 
 /// By how much the logit of success is higher than the prior says, on a question with so many options.
-pub fn easier(options: usize) -> f64 {
-    if options >= 3 { 0.0 } else { EASIER }
+pub fn free_question_bonus(options: usize) -> f64 {
+    if options >= 3 { 0.0 } else { FREE_QUESTION_BONUS }
 }
 
-impl Views {
+impl TraitReadings {
     /// Mixes the two, the words the more the better they are known.
-    pub fn mixed(&self, prior: &Prior) -> Traits {
+    pub fn blend(&self, prior: &Prior) -> QuestionTraits {
         let at = |(none, more): (f64, f64)| none + more * self.familiarity;
         let values = std::array::from_fn(|i| {
             let blend = &prior.blends[i];
             at(blend.level) + at(blend.surface) * self.surface[i] + at(blend.grams) * self.grams[i]
         });
-        Traits { values, familiarity: self.familiarity }
+        QuestionTraits { values, familiarity: self.familiarity }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::{Blend, Curve, Gram, Loadings, Prior, SURFACE, TRAITS};
-use crate::units::mixed;
+use crate::catalog::{AbilityCurve, Blend, Gram, Loadings, Prior, SURFACE_FEATURES, TRAITS};
+use crate::units::mix64;
 
 const MAGIC: &[u8; 8] = b"stintpr1";
 /// Bytes of a gram: its mark, its rarity, its weights.
@@ -43,7 +43,7 @@ pub fn encode(prior: &Prior) -> Vec<u8> {
         bytes.extend(name.as_bytes().iter().take(usize::from(u8::MAX)));
     }
     for gram in &prior.grams {
-        bytes.extend([gram.mark, gram.rarity]);
+        bytes.extend([gram.fingerprint, gram.rarity]);
         bytes.extend(gram.weights.map(i8::cast_unsigned));
     }
     let sum = sum(&bytes);
@@ -61,21 +61,21 @@ pub fn decode(bytes: &[u8]) -> Result<Prior, PriorError> {
     if sum(body) != u64::from_le_bytes(*last) {
         return Err(PriorError::Damaged);
     }
-    let mut file = Cursor(&rest[..rest.len() - last.len()]);
+    let mut file = PriorCursor(&rest[..rest.len() - last.len()]);
     let (places, models) = (file.whole()?, file.whole()?);
     if !places.is_power_of_two() {
         return Err(PriorError::Damaged);
     }
     let scales = file.array()?;
-    let usual = (0..SURFACE).map(|_| file.array().map(|[usual, deviation]| (usual, deviation)));
+    let usual = (0..SURFACE_FEATURES).map(|_| file.array().map(|[usual, deviation]| (usual, deviation)));
     let usual = usual.collect::<Result<_, _>>()?;
-    let surface = (0..2 * SURFACE).map(|_| file.array()).collect::<Result<_, _>>()?;
+    let surface = (0..2 * SURFACE_FEATURES).map(|_| file.array()).collect::<Result<_, _>>()?;
     let mut blends = [Blend::default(); TRAITS];
     for blend in &mut blends {
         let [surface, more, grams, steeper, level, higher] = file.array()?;
         *blend = Blend { surface: (surface, more), grams: (grams, steeper), level: (level, higher) };
     }
-    let curve = Curve { at_half: file.loadings()?, slope: file.loadings()? };
+    let curve = AbilityCurve { at_half: file.loadings()?, slope: file.loadings()? };
     let loadings = (0..models).map(|_| file.loadings()).collect::<Result<Vec<_>, _>>()?;
     let names = (0..models).map(|_| file.name()).collect::<Result<Vec<_>, _>>()?;
     let grams = file.grams(places)?;
@@ -93,14 +93,14 @@ fn sum(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(0, |sum, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        mixed(sum ^ u64::from_le_bytes(word)).wrapping_add(sum.rotate_left(7))
+        mix64(sum ^ u64::from_le_bytes(word)).wrapping_add(sum.rotate_left(7))
     })
 }
 
 /// What is still to be read.
-struct Cursor<'a>(&'a [u8]);
+struct PriorCursor<'a>(&'a [u8]);
 
-impl<'a> Cursor<'a> {
+impl<'a> PriorCursor<'a> {
     fn bytes(&mut self, count: usize) -> Result<&'a [u8], PriorError> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(PriorError::Damaged)?;
         self.0 = rest;
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
     fn grams(&mut self, places: usize) -> Result<Vec<Gram>, PriorError> {
         let bytes = self.bytes(places.checked_mul(GRAM).ok_or(PriorError::Damaged)?)?;
         let gram = |gram: &[u8; GRAM]| Gram {
-            mark: gram[0],
+            fingerprint: gram[0],
             rarity: gram[1],
             weights: std::array::from_fn(|i| gram[2 + i].cast_signed()),
         };
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_damage_is_found() {
         let mut prior = Prior { grams: vec![Gram::default(); 8], ..Prior::default() };
-        prior.grams[3] = Gram { mark: 7, rarity: 40, weights: [1, -2, 3, -4, 127, -128, 0, 1] };
-        prior.usual = vec![(0.5, 2.0); SURFACE];
-        prior.surface = vec![[0.5; TRAITS]; 2 * SURFACE];
+        prior.grams[3] = Gram { fingerprint: 7, rarity: 40, weights: [1, -2, 3, -4, 127, -128, 0, 1] };
+        prior.usual = vec![(0.5, 2.0); SURFACE_FEATURES];
+        prior.surface = vec![[0.5; TRAITS]; 2 * SURFACE_FEATURES];
         prior.curve.slope.level = 1.0;
         prior.models.insert("one".into(), Loadings { sigma: 0.25, level: -1.5, ..Loadings::default() });
         let bytes = encode(&prior);

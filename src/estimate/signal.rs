@@ -5,7 +5,7 @@ use crate::units::{Chance, Difficulty};
 
 /// What a probe found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Signal {
+pub enum ProbeSignal {
     /// So many cheap drafts, and how many of them gave the commonest answer.
     Agreement {
         /// All drafts; two or three say something, one says nothing.
@@ -27,7 +27,7 @@ const USUAL_NATS: f64 = 0.5;
 /// How far the logit moves for each e-fold of entropy.
 const PER_FOLD: f64 = 0.6;
 /// No signal moves a logit further.
-const MOST: f64 = 1.5;
+const SHIFT_MAX: f64 = 1.5;
 
 /// The demand after a probe.
 ///
@@ -35,14 +35,14 @@ const MOST: f64 = 1.5;
 /// can be told of 29 models), so every model's success moves by the same logit. How far is a judgement until
 /// outcomes teach better; the spread of each belief shrinks by a quarter, for something was measured. Pure.
 #[must_use]
-pub fn with_signal(mut demand: Demand, signal: Signal) -> Demand {
+pub fn with_signal(mut demand: Demand, signal: ProbeSignal) -> Demand {
     let shift = shift(signal);
     if shift == Some(0.0) || shift.is_none() {
         return demand;
     }
     let shift = shift.unwrap_or_default();
     for model in demand.models.values_mut() {
-        moved(model, shift);
+        shift_model(model, shift);
     }
     let harder = demand.difficulty.get() - shift / 10.0;
     demand.difficulty = Difficulty::new(harder);
@@ -51,29 +51,29 @@ pub fn with_signal(mut demand: Demand, signal: Signal) -> Demand {
 }
 
 /// By how much the logits move; none where the probe says nothing.
-fn shift(signal: Signal) -> Option<f64> {
+fn shift(signal: ProbeSignal) -> Option<f64> {
     let shift = match signal {
-        Signal::Agreement { drafts, agreed } if drafts >= 2 => {
+        ProbeSignal::Agreement { drafts, agreed } if drafts >= 2 => {
             // The share of the other drafts that agree with the commonest answer; ½ moves nothing.
             let others = f64::from(agreed.clamp(1, drafts) - 1) / f64::from(drafts - 1);
             AGREEMENT * (others - 0.5)
         }
-        Signal::Uncertainty { nats } if nats.is_finite() && nats >= 0.0 => {
+        ProbeSignal::Uncertainty { nats } if nats.is_finite() && nats >= 0.0 => {
             -PER_FOLD * (nats.max(0.01) / USUAL_NATS).ln()
         }
-        Signal::Agreement { .. } | Signal::Uncertainty { .. } => return None,
+        ProbeSignal::Agreement { .. } | ProbeSignal::Uncertainty { .. } => return None,
     };
-    Some(shift.clamp(-MOST, MOST))
+    Some(shift.clamp(-SHIFT_MAX, SHIFT_MAX))
 }
 
-fn moved(model: &mut ModelDemand, shift: f64) {
-    model.done = by(model.done, shift);
-    model.blind = by(model.blind, shift);
+fn shift_model(model: &mut ModelDemand, shift: f64) {
+    model.done = shift_logit(model.done, shift);
+    model.blind = shift_logit(model.blind, shift);
     model.spread *= 0.75;
 }
 
 /// A chance whose logit is moved; what is impossible or certain stays so.
-fn by(chance: Chance, shift: f64) -> Chance {
+fn shift_logit(chance: Chance, shift: f64) -> Chance {
     let odds = chance.get() * shift.exp();
     Chance::new(odds / (odds + 1.0 - chance.get()))
 }
@@ -81,10 +81,10 @@ fn by(chance: Chance, shift: f64) -> Chance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{LogNormal, Measured, TaskClass};
+    use crate::catalog::{LogNormal, MeasuredLengths, TaskClass};
     use crate::units::Tokens;
 
-    fn check(signal: Signal) -> f64 {
+    fn check(signal: ProbeSignal) -> f64 {
         let model = ModelDemand {
             thinking: LogNormal { mu: 5.0, sigma: 1.0 },
             solution: Tokens(100),
@@ -94,7 +94,7 @@ mod tests {
             bend: 1.0,
             spread: 0.2,
             prompt_least: Tokens(10),
-            measured: Measured::default(),
+            measured: MeasuredLengths::default(),
         };
         let demand = Demand {
             class: TaskClass::Math,
@@ -110,17 +110,17 @@ mod tests {
 
     #[test]
     fn drafts_that_agree_raise_the_chance_and_drafts_that_differ_lower_it() {
-        assert!(check(Signal::Agreement { drafts: 3, agreed: 3 }) > 0.8);
-        assert!(check(Signal::Agreement { drafts: 3, agreed: 1 }) < 0.6);
-        assert!((check(Signal::Agreement { drafts: 3, agreed: 2 }) - 0.7).abs() < 1e-9);
-        assert!((check(Signal::Agreement { drafts: 1, agreed: 1 }) - 0.7).abs() < 1e-9);
+        assert!(check(ProbeSignal::Agreement { drafts: 3, agreed: 3 }) > 0.8);
+        assert!(check(ProbeSignal::Agreement { drafts: 3, agreed: 1 }) < 0.6);
+        assert!((check(ProbeSignal::Agreement { drafts: 3, agreed: 2 }) - 0.7).abs() < 1e-9);
+        assert!((check(ProbeSignal::Agreement { drafts: 1, agreed: 1 }) - 0.7).abs() < 1e-9);
     }
 
     #[test]
     fn an_uncertain_draft_lowers_the_chance_within_bounds() {
-        assert!(check(Signal::Uncertainty { nats: 1.5 }) < 0.65);
-        assert!(check(Signal::Uncertainty { nats: 0.1 }) > 0.75);
-        assert!(check(Signal::Uncertainty { nats: 1e9 }) > 0.3);
-        assert!((check(Signal::Uncertainty { nats: f64::NAN }) - 0.7).abs() < 1e-9);
+        assert!(check(ProbeSignal::Uncertainty { nats: 1.5 }) < 0.65);
+        assert!(check(ProbeSignal::Uncertainty { nats: 0.1 }) > 0.75);
+        assert!(check(ProbeSignal::Uncertainty { nats: 1e9 }) > 0.3);
+        assert!((check(ProbeSignal::Uncertainty { nats: f64::NAN }) - 0.7).abs() < 1e-9);
     }
 }

@@ -10,7 +10,7 @@ const NEWTON_STEPS: usize = 20;
 
 /// One observation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Observation {
+pub(super) struct WeightedObservation {
     pub features: Features,
     pub target: f64,
     pub weight: f64,
@@ -18,10 +18,10 @@ pub(super) struct Observation {
 
 /// The coefficients with the least weighted squared error, with a ridge penalty: the normal equations
 /// `(XᵀWX + R)·b = XᵀWy`.
-pub(super) fn least_squares(observations: impl IntoIterator<Item = Observation>) -> Features {
+pub(super) fn least_squares(observations: impl IntoIterator<Item = WeightedObservation>) -> Features {
     let mut matrix = [[0.0; N]; N];
     let mut vector = [0.0; N];
-    for Observation { features: Features(x), target, weight } in observations {
+    for WeightedObservation { features: Features(x), target, weight } in observations {
         for i in 0..N {
             vector[i] += weight * x[i] * target;
             for j in 0..N {
@@ -45,7 +45,7 @@ pub(super) fn logistic(observations: &[(Features, bool)]) -> Features {
             let chance = 1.0 / (1.0 + (-logit).exp());
             let weight = chance * (1.0 - chance);
             let surprise = if right { 1.0 - chance } else { -chance };
-            Observation { features, target: logit + surprise / weight, weight }
+            WeightedObservation { features, target: logit + surprise / weight, weight }
         }));
     }
     coefficients

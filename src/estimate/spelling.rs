@@ -1,9 +1,9 @@
 //! How a word is spelt, in small letters: the hash that the shipped weights go by, and the beginning that cue words
 //! are looked up by.
 
-use crate::units::mixed;
+use crate::units::mix64;
 
-use super::eight;
+use super::swar;
 
 /// A word is hashed over its first bytes.
 const HASHED_MAX: usize = 32;
@@ -24,7 +24,7 @@ impl Spelling {
     /// The run of bytes of one kind from a place on. What is short, as most words are, stays in registers.
     #[inline(always)]
     pub(super) fn run(bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Spelling {
-        let first = Piece::at(bytes, from, &kind);
+        let first = SpellingChunk::at(bytes, from, &kind);
         if first.count == 8 {
             return Spelling::long(&first, bytes, from, kind);
         }
@@ -33,8 +33,8 @@ impl Spelling {
 
     /// A run that begins with eight bytes.
     #[inline(never)]
-    fn long(first: &Piece, bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Spelling {
-        let mut piece = Piece::at(bytes, from + 8, &kind);
+    fn long(first: &SpellingChunk, bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Spelling {
+        let mut piece = SpellingChunk::at(bytes, from + 8, &kind);
         let head = [first.lower, piece.lower];
         let (mut state, mut count) = (hashed(SEED, first.lower), 8);
         while piece.count > 0 {
@@ -45,7 +45,7 @@ impl Spelling {
             if piece.count < 8 {
                 break;
             }
-            piece = Piece::at(bytes, from + count, &kind);
+            piece = SpellingChunk::at(bytes, from + count, &kind);
         }
         Spelling { state, bytes: count, head }
     }
@@ -54,7 +54,7 @@ impl Spelling {
     pub(super) fn of(word: &[u8]) -> Spelling {
         let mut spelling = Spelling { state: SEED, bytes: word.len(), head: [0; 2] };
         for from in (0..word.len()).step_by(8) {
-            let lower = eight::lowered(eight::load(word, from));
+            let lower = swar::lowered(swar::load(word, from));
             if let Some(head) = spelling.head.get_mut(from / 8) {
                 *head = lower;
             }
@@ -67,23 +67,23 @@ impl Spelling {
 
     /// Its hash. The shipped weights stand in the places that this gives words, so it cannot change without them.
     pub(super) fn hash(&self) -> u64 {
-        mixed(self.state ^ u64::try_from(self.bytes.min(HASHED_MAX)).unwrap_or(0))
+        mix64(self.state ^ u64::try_from(self.bytes.min(HASHED_MAX)).unwrap_or(0))
     }
 }
 
 /// Up to eight bytes of one kind.
-struct Piece {
+struct SpellingChunk {
     /// In lower case, the first lowest, zeros where there are fewer.
     lower: u64,
     count: usize,
 }
 
-impl Piece {
+impl SpellingChunk {
     #[inline(always)]
-    fn at(bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Piece {
-        let eight = eight::load(bytes, from);
+    fn at(bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> SpellingChunk {
+        let eight = swar::load(bytes, from);
         let named = kind(eight);
-        Piece { lower: eight::before(eight::lowered(eight), named), count: eight::run(named) }
+        SpellingChunk { lower: swar::before(swar::lowered(eight), named), count: swar::run(named) }
     }
 }
 

@@ -1,21 +1,21 @@
 //! What the shipped prior counts in a question, whatever it is about: lengths, signs, cue words, and the shape of
 //! its options. These carry it where words are strange.
 
-use crate::catalog::SURFACE;
+use crate::catalog::SURFACE_FEATURES;
 
-use super::cue::Style;
-use super::lexeme::Word;
-use super::text::Reading;
+use super::cue::QuestionStyle;
+use super::lexeme::WordLexeme;
+use super::text::TextAnalysis;
 
 /// The surface features of a text; the first is always 1.
-pub(super) fn of(reading: &Reading<'_>) -> [f64; SURFACE] {
+pub(super) fn of(reading: &TextAnalysis<'_>) -> [f64; SURFACE_FEATURES] {
     let counts = &reading.tally.surface;
-    let options = Options::of(&reading.options);
-    let seen = reading.seen.trim_end();
+    let options = OptionShape::of(&reading.options);
+    let seen = reading.text.trim_end();
     let ends = |sign: char| flag(seen.lines().next_back().is_some_and(|line| line.ends_with(sign)));
-    let asks = |sign: char| flag(reading.asked.trim_end().ends_with(sign));
+    let asks = |sign: char| flag(reading.question.trim_end().ends_with(sign));
     let numeric = options.numeric;
-    let long = log(reading.asked.len());
+    let long = log(reading.question.len());
     let numbers = log(counts.numbers);
     [
         1.0,
@@ -37,16 +37,16 @@ pub(super) fn of(reading: &Reading<'_>) -> [f64; SURFACE] {
         log(counts.signs[PERCENT]),
         log(counts.signs[FOREIGN]),
         flag(counts.signs[FORMULA] > 0),
-        flag(reading.asked.contains("__")),
+        flag(reading.question.contains("__")),
         log(reading.lines),
-        flag(counts.styles[Style::Negation as usize] > 0),
-        log(counts.styles[Style::Calculation as usize]),
-        log(counts.styles[Style::Question as usize]),
-        log(counts.styles[Style::Judgement as usize]),
-        log(counts.styles[Style::Condition as usize]),
-        log(counts.styles[Style::Rate as usize]),
-        log(counts.styles[Style::Reference as usize]),
-        flag(counts.styles[Style::Statement as usize] > 0),
+        flag(counts.styles[QuestionStyle::Negation as usize] > 0),
+        log(counts.styles[QuestionStyle::Calculation as usize]),
+        log(counts.styles[QuestionStyle::Question as usize]),
+        log(counts.styles[QuestionStyle::Judgement as usize]),
+        log(counts.styles[QuestionStyle::Condition as usize]),
+        log(counts.styles[QuestionStyle::Rate as usize]),
+        log(counts.styles[QuestionStyle::Reference as usize]),
+        flag(counts.styles[QuestionStyle::Statement as usize] > 0),
         asks('?'),
         asks('.'),
         asks(':'),
@@ -83,19 +83,19 @@ const OTHER: usize = 10;
 
 /// What one pass over the lexemes counts.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct SurfaceCounts {
     words: usize,
     letters: usize,
     capitals: usize,
     numbers: usize,
     digits: usize,
     signs: [usize; OTHER + 1],
-    styles: [usize; Style::COUNT],
+    styles: [usize; QuestionStyle::COUNT],
 }
 
-impl Counts {
+impl SurfaceCounts {
     #[inline]
-    pub(super) fn word(&mut self, word: &Word<'_>) {
+    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
         self.words += 1;
         self.letters += word.bytes.len();
         self.capitals += usize::from(word.bytes[0].is_ascii_uppercase());
@@ -134,7 +134,7 @@ fn kind(sign: char) -> usize {
 
 /// The shape of the options; all zero where there are none.
 #[derive(Default)]
-struct Options {
+struct OptionShape {
     count: f64,
     mean: f64,
     longest: f64,
@@ -148,12 +148,12 @@ struct Options {
     collective: f64,
 }
 
-impl Options {
-    fn of(options: &[&str]) -> Options {
+impl OptionShape {
+    fn of(options: &[&str]) -> OptionShape {
         if options.is_empty() {
-            return Options::default();
+            return OptionShape::default();
         }
-        let mut sums = Options { count: count(options.len()), ..Options::default() };
+        let mut sums = OptionShape { count: count(options.len()), ..OptionShape::default() };
         let mut square = 0.0;
         for option in options {
             let length = log(option.len());
@@ -222,10 +222,10 @@ fn flag(set: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::text::Text;
+    use crate::estimate::text::QuestionText;
 
     fn check(text: &str, feature: usize, expected: f64) {
-        let found = of(&Reading::of(&Text::question(text)))[feature];
+        let found = of(&TextAnalysis::of(&QuestionText::question(text)))[feature];
         assert!((found - expected).abs() < 1e-12, "feature {feature} of {text:?} is {found}");
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn an_empty_text_has_only_its_bias() {
-        let features = of(&Reading::of(&Text::question("")));
+        let features = of(&TextAnalysis::of(&QuestionText::question("")));
         assert!((features.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
 }

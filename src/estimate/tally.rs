@@ -1,42 +1,42 @@
 //! One pass over a text, in which everybody who counts something counts it.
 
-use crate::units::mixed;
+use crate::units::mix64;
 
 use super::grams::LEXEMES_MAX;
-use super::lexeme::{Lexemes, Look, Number, Word};
+use super::lexeme::{LexemeVisitor, Lexer, NumberLexeme, WordLexeme};
 use super::{classify, features, surface};
 
 /// What one pass counts.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TextTally {
     /// For the coefficients of measured models.
-    pub plain: features::Counts,
+    pub plain: features::FeatureCounts,
     /// For the shipped prior.
-    pub surface: surface::Counts,
+    pub surface: surface::SurfaceCounts,
     /// For the class of the task.
-    pub cues: classify::Cues,
+    pub cues: classify::TaskCues,
 }
 
-impl Tally {
+impl TextTally {
     /// Counts, and calls with the hashes of the first `LEXEMES_MAX` lexemes.
-    pub(super) fn of(text: &str, lexeme: impl FnMut(u64)) -> Tally {
-        let mut pass = Pass { tally: Tally::default(), left: LEXEMES_MAX, lexeme };
-        let mut lexemes = Lexemes::of(text);
-        while lexemes.step(&mut pass) {}
+    pub(super) fn of(text: &str, lexeme: impl FnMut(u64)) -> TextTally {
+        let mut pass = TallyVisitor { tally: TextTally::default(), left: LEXEMES_MAX, lexeme };
+        let mut lexemes = Lexer::of(text);
+        while lexemes.visit_next(&mut pass) {}
         pass.tally
     }
 }
 
 /// The pass.
-struct Pass<L> {
-    tally: Tally,
+struct TallyVisitor<L> {
+    tally: TextTally,
     left: usize,
     lexeme: L,
 }
 
-impl<L: FnMut(u64)> Pass<L> {
+impl<L: FnMut(u64)> TallyVisitor<L> {
     #[inline(always)]
-    fn show(&mut self, hash: u64) {
+    fn emit_hash(&mut self, hash: u64) {
         if self.left > 0 {
             self.left -= 1;
             (self.lexeme)(hash);
@@ -44,21 +44,21 @@ impl<L: FnMut(u64)> Pass<L> {
     }
 }
 
-impl<'t, L: FnMut(u64)> Look<'t> for Pass<L> {
+impl<'t, L: FnMut(u64)> LexemeVisitor<'t> for TallyVisitor<L> {
     #[inline(always)]
-    fn word(&mut self, word: &Word<'t>) {
+    fn word(&mut self, word: &WordLexeme<'t>) {
         self.tally.plain.word(word);
         self.tally.surface.word(word);
         self.tally.cues.word(word);
-        self.show(word.hash);
+        self.emit_hash(word.hash);
     }
 
     #[inline(always)]
-    fn number(&mut self, number: &Number<'t>) {
+    fn number(&mut self, number: &NumberLexeme<'t>) {
         self.tally.plain.number(number.digits);
         self.tally.surface.number(number.digits);
         self.tally.cues.number();
-        self.show(number.hash);
+        self.emit_hash(number.hash);
     }
 
     #[inline(always)]
@@ -66,6 +66,6 @@ impl<'t, L: FnMut(u64)> Look<'t> for Pass<L> {
         self.tally.plain.sign(sign);
         self.tally.surface.sign(sign);
         self.tally.cues.sign(sign);
-        self.show(mixed(u64::from(sign)));
+        self.emit_hash(mix64(u64::from(sign)));
     }
 }

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use crate::chat::{Message, Part, Request, Role};
+use crate::chat::{ContentPart, Message, Request, Role};
 
-use super::tally::Tally;
+use super::tally::TextTally;
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
 const END_BYTES: usize = 8 * 1024;
 
 /// The last user message, without its middle where it is long.
 #[derive(Debug)]
-pub(super) struct Text<'t> {
+pub(super) struct QuestionText<'t> {
     /// What is looked at.
-    pub seen: Cow<'t, str>,
+    pub excerpt: Cow<'t, str>,
     /// Bytes of the whole message.
     pub bytes: usize,
     /// Bytes of the messages before it.
@@ -22,42 +22,42 @@ pub(super) struct Text<'t> {
 
 /// A text taken apart, once for all that look at it.
 #[derive(Debug)]
-pub(super) struct Reading<'t> {
+pub(super) struct TextAnalysis<'t> {
     /// All of it.
-    pub seen: &'t str,
+    pub text: &'t str,
     /// Bytes of the whole message.
     pub bytes: usize,
     /// Bytes of the messages before it.
     pub context: usize,
     /// What was counted in it.
-    pub tally: Tally,
+    pub tally: TextTally,
     /// What stands before the first of its options: all, where it has none.
-    pub asked: &'t str,
+    pub question: &'t str,
     /// How many lines of that have ended.
     pub lines: usize,
     /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`, without that opening.
     pub options: Vec<&'t str>,
 }
 
-impl<'t> Text<'t> {
+impl<'t> QuestionText<'t> {
     /// The text of a request.
-    pub(super) fn of(request: &'t Request) -> Text<'t> {
+    pub(super) fn of(request: &'t Request) -> QuestionText<'t> {
         let asked = request.messages.iter().rposition(|message| message.role == Role::User);
         let asked = asked.unwrap_or(request.messages.len().saturating_sub(1));
         let context = request.messages.iter().take(asked).flat_map(parts).map(str::len).sum();
         let asked: Vec<&str> = request.messages.get(asked).into_iter().flat_map(parts).collect();
-        Text::from_parts(&asked, context)
+        QuestionText::from_parts(&asked, context)
     }
 
     /// The text of a question alone.
-    pub(super) fn question(question: &'t str) -> Text<'t> {
-        Text::from_parts(&[question], 0)
+    pub(super) fn question(question: &'t str) -> QuestionText<'t> {
+        QuestionText::from_parts(&[question], 0)
     }
 
-    fn from_parts(parts: &[&'t str], context: usize) -> Text<'t> {
+    fn from_parts(parts: &[&'t str], context: usize) -> QuestionText<'t> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
-            return Text { seen: Cow::Borrowed(part), bytes, context };
+            return QuestionText { excerpt: Cow::Borrowed(part), bytes, context };
         }
         let mut seen = String::with_capacity(bytes.min(2 * END_BYTES + 1));
         if bytes <= 2 * END_BYTES {
@@ -73,20 +73,20 @@ impl<'t> Text<'t> {
             }
             ends.iter().rev().for_each(|end| seen.push_str(end));
         }
-        Text { seen: Cow::Owned(seen), bytes, context }
+        QuestionText { excerpt: Cow::Owned(seen), bytes, context }
     }
 }
 
-impl<'t> Reading<'t> {
+impl<'t> TextAnalysis<'t> {
     /// Takes a text apart.
-    pub(super) fn of(text: &'t Text<'_>) -> Reading<'t> {
-        Reading::with(text, |_| ())
+    pub(super) fn of(text: &'t QuestionText<'_>) -> TextAnalysis<'t> {
+        TextAnalysis::with(text, |_| ())
     }
 
     /// Takes a text apart, and calls with the hash of every lexeme.
-    pub(super) fn with(text: &'t Text<'_>, lexeme: impl FnMut(u64)) -> Reading<'t> {
-        let seen: &str = &text.seen;
-        let tally = Tally::of(seen, lexeme);
+    pub(super) fn with(text: &'t QuestionText<'_>, lexeme: impl FnMut(u64)) -> TextAnalysis<'t> {
+        let seen: &str = &text.excerpt;
+        let tally = TextTally::of(seen, lexeme);
         let mut options = Vec::new();
         let mut asked = seen;
         let (mut from, mut lines) = (0, 0);
@@ -100,7 +100,15 @@ impl<'t> Reading<'t> {
             from += line.len() + 1;
             lines += usize::from(options.is_empty() && from <= seen.len());
         }
-        Reading { seen, bytes: text.bytes, context: text.context, tally, asked, lines, options }
+        TextAnalysis {
+            text: seen,
+            bytes: text.bytes,
+            context: text.context,
+            tally,
+            question: asked,
+            lines,
+            options,
+        }
     }
 }
 
@@ -115,8 +123,8 @@ fn option(line: &str) -> Option<&str> {
 
 fn parts(message: &Message) -> impl Iterator<Item = &str> {
     message.content.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        Part::Other(_) | Part::Seam | Part::Mark(_) => None,
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Other(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => None,
     })
 }
 
@@ -135,17 +143,17 @@ mod tests {
     #[test]
     fn a_long_message_is_looked_at_from_both_ends() {
         let middle = "é".repeat(40_000);
-        let text = Text::from_parts(&["begin ", &middle, " end"], 0);
-        assert!(text.seen.starts_with("begin é") && text.seen.ends_with("é end"));
-        assert!(text.seen.len() <= 2 * END_BYTES + 1);
+        let text = QuestionText::from_parts(&["begin ", &middle, " end"], 0);
+        assert!(text.excerpt.starts_with("begin é") && text.excerpt.ends_with("é end"));
+        assert!(text.excerpt.len() <= 2 * END_BYTES + 1);
         assert_eq!(text.bytes, 80_010);
     }
 
     #[test]
     fn options_are_the_lines_that_open_with_a_letter() {
-        let text = Text::question("Which gas?\n(A) helium\n b. neon\nC: \nDo not guess.");
-        let reading = Reading::of(&text);
+        let text = QuestionText::question("Which gas?\n(A) helium\n b. neon\nC: \nDo not guess.");
+        let reading = TextAnalysis::of(&text);
         assert_eq!(reading.options, ["helium", "neon", ""]);
-        assert_eq!(reading.asked, "Which gas?\n");
+        assert_eq!(reading.question, "Which gas?\n");
     }
 }

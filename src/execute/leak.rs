@@ -11,24 +11,24 @@ const HELD_MAX: usize = 14;
 
 /// Counts what looks like a thought, in a text that comes in pieces.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leaks {
+pub(super) struct LeakCounter {
     count: u32,
     /// The beginning of a sentence, until it is long enough to tell.
     beginning: String,
     inside: bool,
 }
 
-impl Leaks {
+impl LeakCounter {
     /// More of the answer.
     pub(super) fn push(&mut self, text: &str) {
         for character in text.chars() {
             if matches!(character, '.' | '!' | '?' | '\n') {
-                self.tell();
+                self.classify();
                 self.inside = false;
             } else if !self.inside && (!self.beginning.is_empty() || !character.is_whitespace()) {
                 self.beginning.push(character);
                 if self.beginning.len() >= HELD_MAX {
-                    self.tell();
+                    self.classify();
                 }
             }
         }
@@ -37,11 +37,11 @@ impl Leaks {
     /// How many sentences began like a thought.
     pub(super) fn count(&self) -> u32 {
         let mut all = self.clone();
-        all.tell();
+        all.classify();
         all.count
     }
 
-    fn tell(&mut self) {
+    fn classify(&mut self) {
         let beginning = std::mem::take(&mut self.beginning);
         let is_word = |word: &&str| {
             let rest = beginning.strip_prefix(*word);
@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, count: u32) {
-        let mut whole = Leaks::default();
+        let mut whole = LeakCounter::default();
         whole.push(text);
-        let mut pieces = Leaks::default();
+        let mut pieces = LeakCounter::default();
         text.chars().for_each(|character| pieces.push(character.encode_utf8(&mut [0; 4])));
         assert_eq!((whole.count(), pieces.count()), (count, count), "{text}");
     }

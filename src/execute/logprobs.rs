@@ -9,27 +9,28 @@ use serde_json::Value;
 
 /// Tokens whose text was not shown yet.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Logprobs {
-    waiting: VecDeque<Token>,
+pub(super) struct LogprobBuffer {
+    waiting: VecDeque<BufferedToken>,
     /// How many bytes of the last token that was told stand beyond the text that was shown.
     ahead: usize,
     begun: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Token {
+struct BufferedToken {
     bytes: Vec<u8>,
     entry: Value,
 }
 
-impl Logprobs {
+impl LogprobBuffer {
     /// More tokens of the answer, in OpenAI's form: each with its text, and its bytes where these are no text by themselves.
     pub(super) fn push(&mut self, entries: Vec<Value>) {
-        self.waiting.extend(entries.into_iter().map(|entry| Token { bytes: bytes(&entry), entry }));
+        self.waiting
+            .extend(entries.into_iter().map(|entry| BufferedToken { bytes: token_bytes(&entry), entry }));
     }
 
     /// The tokens that begin in this text, which is shown now.
-    pub(super) fn of(&mut self, shown: &str) -> Vec<Value> {
+    pub(super) fn take_for(&mut self, shown: &str) -> Vec<Value> {
         if self.waiting.is_empty() {
             return Vec::new();
         }
@@ -37,7 +38,7 @@ impl Logprobs {
         self.ahead -= known;
         let mut rest = &shown.as_bytes()[known..];
         if !self.begun {
-            self.find(rest);
+            self.skip_to(rest);
         }
         let mut told = Vec::new();
         while !rest.is_empty() {
@@ -53,15 +54,15 @@ impl Logprobs {
     }
 
     /// Drops what stands before the token with which the text begins: a blank, or a thought that was told with the answer.
-    fn find(&mut self, text: &[u8]) {
-        let begins = (0..self.waiting.len()).find(|&at| self.goes_on_like(at, text));
+    fn skip_to(&mut self, text: &[u8]) {
+        let begins = (0..self.waiting.len()).find(|&at| self.matches_text(at, text));
         if let Some(begins) = begins {
             self.waiting.drain(..begins);
         }
     }
 
     /// Whether the tokens from there on say this, as far as both go.
-    fn goes_on_like(&self, at: usize, text: &[u8]) -> bool {
+    fn matches_text(&self, at: usize, text: &[u8]) -> bool {
         let (mut rest, mut begun) = (text, false);
         for token in self.waiting.range(at..) {
             let own = if begun { &token.bytes[..] } else { first(&token.bytes, text) };
@@ -88,7 +89,7 @@ fn first<'a>(token: &'a [u8], text: &[u8]) -> &'a [u8] {
 }
 
 /// What a token says.
-fn bytes(entry: &Value) -> Vec<u8> {
+fn token_bytes(entry: &Value) -> Vec<u8> {
     let listed = entry.get("bytes").and_then(Value::as_array).map(|list| {
         let byte = |value: &Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
         list.iter().filter_map(byte).collect::<Vec<u8>>()
@@ -105,10 +106,10 @@ mod tests {
 
     /// Tokens arrive, each as one entry; then texts are shown, each of which tells these.
     fn check(tokens: &[&str], shown: &[(&str, &[&str])]) {
-        let mut logprobs = Logprobs::default();
+        let mut logprobs = LogprobBuffer::default();
         logprobs.push(tokens.iter().map(|token| json!({ "token": token })).collect());
         for (text, expected) in shown {
-            let told = logprobs.of(text);
+            let told = logprobs.take_for(text);
             let told: Vec<&str> = told.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
             assert_eq!(told, *expected, "{text:?} of {tokens:?}");
         }
@@ -129,13 +130,13 @@ mod tests {
 
     #[test]
     fn a_character_of_several_tokens_is_told_by_its_bytes() {
-        let mut logprobs = Logprobs::default();
+        let mut logprobs = LogprobBuffer::default();
         let arrow = "→".as_bytes();
         logprobs.push(vec![
             json!({ "token": "\u{fffd}", "bytes": arrow[..2] }),
             json!({ "token": "\u{fffd}", "bytes": arrow[2..] }),
             json!({ "token": "x", "bytes": null }),
         ]);
-        assert_eq!((logprobs.of("→").len(), logprobs.of("x").len()), (2, 1));
+        assert_eq!((logprobs.take_for("→").len(), logprobs.take_for("x").len()), (2, 1));
     }
 }

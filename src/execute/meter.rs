@@ -6,62 +6,62 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::catalog::Spent;
+use crate::catalog::ChoiceUsage;
 
 /// How often the account is drawn up: seldom, because it is no longer needed once the choice ends. A short answer is looked
 /// at more often, so that what was written since is a small part of it.
-const EVERY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 /// The part of the time that passed after which it is looked at again.
 const PART: u32 = 10;
 
 /// A reading that the choice renews while it runs. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Meter(Arc<Mutex<Spent>>, Arc<AtomicBool>);
+pub struct Meter(Arc<Mutex<ChoiceUsage>>, Arc<AtomicBool>);
 
 /// When the next reading is due.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
+pub(super) struct MeterSchedule {
     began: Instant,
     next: Instant,
 }
 
 impl Meter {
     /// The last reading.
-    pub fn read(&self) -> Spent {
+    pub fn read(&self) -> ChoiceUsage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// True once the backend has answered the first call, whatever it said.
-    pub fn is_heard(&self) -> bool {
+    pub fn has_response(&self) -> bool {
         self.1.load(Ordering::Relaxed)
     }
 
-    pub(super) fn hear(&self) {
+    pub(super) fn mark_response(&self) {
         self.1.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn show(&self, spent: Spent) {
+    pub(super) fn update(&self, spent: ChoiceUsage) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = spent;
     }
 }
 
-impl Due {
-    pub(super) fn first() -> Due {
+impl MeterSchedule {
+    pub(super) fn first() -> MeterSchedule {
         let began = Instant::now();
-        Due { began, next: began + EVERY.0 }
+        MeterSchedule { began, next: began + INTERVAL.0 }
     }
 
     /// When it is.
-    pub(super) fn at(&self) -> Instant {
+    pub(super) fn next_at(&self) -> Instant {
         self.next
     }
 
     /// True once in every period.
-    pub(super) fn is_now(&mut self) -> bool {
+    pub(super) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let due = now >= self.next;
         if due {
-            self.next = now + ((now - self.began) / PART).clamp(EVERY.0, EVERY.1);
+            self.next = now + ((now - self.began) / PART).clamp(INTERVAL.0, INTERVAL.1);
         }
         due
     }

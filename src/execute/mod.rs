@@ -3,31 +3,31 @@
 //! The phase machine decides and counts, and is pure; `run` moves pieces between a backend and the caller. `vote` decides
 //! about several answers to one choice, and is pure too; `verify` asks an operator's own check of them.
 
-mod account;
-mod answer;
-mod brake;
-mod cover;
-mod further;
-mod heard;
+mod continuation;
+mod driver;
 mod leak;
 mod logprobs;
 mod meter;
-mod passing;
+mod overrun_guard;
 mod phases;
-mod quote;
-mod run;
-mod sampled;
+mod reserved_output;
 mod sampling;
-mod taking;
+mod sampling_result;
+mod stop_filter;
+mod thought_tail;
+mod tool_call_filter;
+mod transcript;
+mod usage_account;
+mod usage_bounds;
 pub mod verify;
 pub mod vote;
 
-pub use cover::Cover;
-pub use further::{Need, Wish, Wishes, wishes};
-pub use heard::{Heard, HeardCall};
+pub use continuation::{ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel};
+pub use driver::{ChoiceError, ChoiceJob, ChoiceProgress, IndexedEvent, generate_choice};
 pub use meter::Meter;
-pub use passing::Passing;
-pub use phases::{Phases, Step, Terms};
-pub use run::{Halt, Indexed, Job, Progress, run};
-pub use sampled::{Ended, Sample, Sampled, text};
-pub use sampling::{Panel, samples, whole};
+pub use phases::{ChoiceStateMachine, ChoiceStep, ChoiceTerms};
+pub use reserved_output::ReservedOutput;
+pub use sampling::{VotingConfig, collect_choice, sample_choices};
+pub use sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, answer_text};
+pub use tool_call_filter::ToolCallFilter;
+pub use transcript::{AnswerTranscript, TranscriptToolCall};

@@ -12,53 +12,53 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::catalog::{Compare, Spent};
-use crate::chat::{Event, Finish};
-use crate::units::{Chance, mixed};
+use crate::catalog::{AnswerComparison, ChoiceUsage};
+use crate::chat::{ChoiceEvent, FinishReason};
+use crate::units::{Chance, mix64};
 
-use super::run::{Halt, Indexed, Job, Progress, run};
-use super::sampled::{Ended, Sample, Sampled, text};
-use super::verify::{NoVerdict, Verifier};
-use super::vote::{Ballot, Decided, Next, Stakes, key};
+use super::driver::{ChoiceError, ChoiceJob, ChoiceProgress, IndexedEvent, generate_choice};
+use super::sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, answer_text};
+use super::verify::{Verifier, VerifierError};
+use super::vote::{Ballot, StoppingRule, VoteStep, VoteStopReason, answer_key};
 
 /// How many events a sample may be ahead of whoever keeps them.
 const SHOWN_MAX: usize = 16;
 
 /// How several answers to one choice are made and decided about.
 #[derive(Clone)]
-pub struct Panel<'a> {
+pub struct VotingConfig<'a> {
     /// How they are compared.
-    pub compare: &'a Compare,
+    pub compare: &'a AnswerComparison,
     /// Whether it must be known if more than half of them agree.
     pub majority: bool,
     /// How many of them run side by side at most.
-    pub at_once: u32,
+    pub concurrency: u32,
     /// What a right answer is worth, in dollars.
     pub worth: f64,
     /// What a finished sample cost, in dollars at their shadow price.
-    pub price: &'a (dyn Fn(&Spent) -> f64 + Sync),
+    pub price: &'a (dyn Fn(&ChoiceUsage) -> f64 + Sync),
     /// What a second of waiting costs, in dollars.
-    pub second: f64,
+    pub cost_per_second: f64,
     /// The chance of a change at which no more are asked for.
-    pub doubt: Chance,
+    pub stop_probability: Chance,
     /// Who checks each, and what it was asked.
     pub verifier: Option<(&'a Verifier, &'a str)>,
     /// Told of every verdict, or that there is none, and how many seconds it took.
-    pub checked: &'a (dyn Fn(&Result<Chance, NoVerdict>, f64) + Sync),
+    pub on_verdict: &'a (dyn Fn(&Result<Chance, VerifierError>, f64) + Sync),
 }
 
-impl fmt::Debug for Panel<'_> {
+impl fmt::Debug for VotingConfig<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Panel")
+        f.debug_struct("VotingConfig")
             .field("compare", self.compare)
-            .field("at_once", &self.at_once)
+            .field("at_once", &self.concurrency)
             .finish_non_exhaustive()
     }
 }
 
 /// The draw of one sample of a choice: the first is what would be drawn without a vote.
-fn seed(choice: u64, sample: u32) -> u64 {
-    if sample == 0 { choice } else { mixed(choice ^ mixed(u64::from(sample))) }
+fn sample_seed(choice: u64, sample: u32) -> u64 {
+    if sample == 0 { choice } else { mix64(choice ^ mix64(u64::from(sample))) }
 }
 
 /// Makes the samples of one choice; `progress` has a place for each, and holds the account of it at every moment.
@@ -66,47 +66,51 @@ fn seed(choice: u64, sample: u32) -> u64 {
 ///
 /// # Errors
 /// When none came to an end.
-async fn sample(panel: &Panel<'_>, job: &Job, progress: &mut [Progress]) -> Result<Sampled, Halt> {
+async fn sample_choice(
+    panel: &VotingConfig<'_>,
+    job: &ChoiceJob,
+    progress: &mut [ChoiceProgress],
+) -> Result<SamplingResult, ChoiceError> {
     let most = u32::try_from(progress.len()).unwrap_or(u32::MAX);
-    let jobs: Vec<Job> = (0..most).map(|index| job.drawn(seed(job.seed, index))).collect();
+    let jobs: Vec<ChoiceJob> = (0..most).map(|index| job.with_seed(sample_seed(job.seed, index))).collect();
     let mut waiting = jobs.iter().zip(progress).zip(0..);
     let mut running = FuturesUnordered::new();
-    let mut sampling = Sampling::new(panel, most);
+    let mut sampling = SamplingProgress::new(panel, most);
     loop {
         let wanted = sampling.wanted(job.deadline);
         while running.len() < usize::try_from(wanted).unwrap_or(usize::MAX) {
             let Some(((job, progress), index)) = waiting.next() else { break };
             sampling.sampled.asked += 1;
-            running.push(one(panel, job, progress, index));
+            running.push(generate_sample(panel, job, progress, index));
         }
         if running.is_empty() || sampling.is_decided() {
             break;
         }
         if let Some(ended) = running.next().await {
-            sampling.take(ended);
+            sampling.record(ended);
         }
     }
     sampling.sampled.cancelled = u32::try_from(running.len()).unwrap_or(u32::MAX);
     drop(running);
-    sampling.over()
+    sampling.finish()
 }
 
-impl Job {
+impl ChoiceJob {
     /// The same, with another draw.
-    fn drawn(&self, seed: u64) -> Job {
-        let Job { backend, request, index, deadline, cut_before, .. } = self;
+    fn with_seed(&self, seed: u64) -> ChoiceJob {
+        let ChoiceJob { backend, request, index, deadline, cut_before, .. } = self;
         let (backend, request) = (Arc::clone(backend), Arc::clone(request));
-        Job { backend, request, index: *index, seed, deadline: *deadline, cut_before: *cut_before }
+        ChoiceJob { backend, request, index: *index, seed, deadline: *deadline, cut_before: *cut_before }
     }
 }
 
 /// What one sample came to.
-struct Came {
+struct SampleAttempt {
     index: u32,
-    ended: Result<Finish, Halt>,
-    events: Vec<Event>,
+    ended: Result<FinishReason, ChoiceError>,
+    events: Vec<ChoiceEvent>,
     score: Option<Chance>,
-    spent: Spent,
+    spent: ChoiceUsage,
     seconds: f64,
 }
 
@@ -114,69 +118,82 @@ struct Came {
 ///
 /// # Errors
 /// When the backend fails.
-pub async fn whole(job: &Job, progress: &mut Progress) -> (Result<Finish, Halt>, Vec<Event>) {
-    let (events, mut shown) = mpsc::channel::<Indexed>(SHOWN_MAX);
+pub async fn collect_choice(
+    job: &ChoiceJob,
+    progress: &mut ChoiceProgress,
+) -> (Result<FinishReason, ChoiceError>, Vec<ChoiceEvent>) {
+    let (events, mut shown) = mpsc::channel::<IndexedEvent>(SHOWN_MAX);
     let mut kept = Vec::new();
     let running = async {
-        let ended = run(job, progress, &events).await;
+        let ended = generate_choice(job, progress, &events).await;
         drop(events);
         ended
     };
     let keeping = async {
         while let Some((_, event)) = shown.recv().await {
-            keep(&mut kept, event);
+            push_merged(&mut kept, event);
         }
     };
     let (ended, ()) = tokio::join!(running, keeping);
     (ended, kept)
 }
 
-async fn one(panel: &Panel<'_>, job: &Job, progress: &mut Progress, index: u32) -> Came {
+async fn generate_sample(
+    panel: &VotingConfig<'_>,
+    job: &ChoiceJob,
+    progress: &mut ChoiceProgress,
+    index: u32,
+) -> SampleAttempt {
     let began = Instant::now();
-    let (ended, events) = whole(job, progress).await;
+    let (ended, events) = collect_choice(job, progress).await;
     let spent = progress.spent();
     let seconds = began.elapsed().as_secs_f64();
-    let mut came = Came { index, ended, events, score: None, spent, seconds };
-    if let (Some((verifier, question)), Ok(Finish::Stop)) = (panel.verifier, &came.ended) {
-        came.score = score(panel, verifier, question, &text(&came.events)).await;
+    let mut came = SampleAttempt { index, ended, events, score: None, spent, seconds };
+    if let (Some((verifier, question)), Ok(FinishReason::Stop)) = (panel.verifier, &came.ended) {
+        came.score = score(panel, verifier, question, &answer_text(&came.events)).await;
     }
     came
 }
 
 /// Pieces of one text are one piece.
-fn keep(kept: &mut Vec<Event>, event: Event) {
+fn push_merged(kept: &mut Vec<ChoiceEvent>, event: ChoiceEvent) {
     match (kept.last_mut(), event) {
-        (Some(Event::Thought(text)), Event::Thought(more))
-        | (Some(Event::Answer(text)), Event::Answer(more)) => {
+        (Some(ChoiceEvent::Thought(text)), ChoiceEvent::Thought(more))
+        | (Some(ChoiceEvent::Answer(text)), ChoiceEvent::Answer(more)) => {
             text.push_str(&more);
         }
         (_, event) => kept.push(event),
     }
 }
 
-async fn score(panel: &Panel<'_>, verifier: &Verifier, question: &str, answer: &str) -> Option<Chance> {
+async fn score(
+    panel: &VotingConfig<'_>,
+    verifier: &Verifier,
+    question: &str,
+    answer: &str,
+) -> Option<Chance> {
     let began = Instant::now();
     let verdict = verifier.score(question, answer).await;
-    (panel.checked)(&verdict, began.elapsed().as_secs_f64());
+    (panel.on_verdict)(&verdict, began.elapsed().as_secs_f64());
     verdict.ok()
 }
 
 /// A choice's samples while they are made.
-struct Sampling<'a, 'p> {
-    panel: &'a Panel<'p>,
-    sampled: Sampled,
-    failure: Option<Halt>,
+struct SamplingProgress<'a, 'p> {
+    panel: &'a VotingConfig<'p>,
+    sampled: SamplingResult,
+    failure: Option<ChoiceError>,
     price: f64,
     seconds: f64,
     decided: bool,
 }
 
-impl<'a, 'p> Sampling<'a, 'p> {
-    fn new(panel: &'a Panel<'p>, most: u32) -> Sampling<'a, 'p> {
-        let ended = Ended::Voted(Decided::Exhausted);
+impl<'a, 'p> SamplingProgress<'a, 'p> {
+    fn new(panel: &'a VotingConfig<'p>, most: u32) -> SamplingProgress<'a, 'p> {
+        let ended = SamplingStopReason::Voted(VoteStopReason::Exhausted);
         let ballot = if panel.majority { Ballot::of_majority(most) } else { Ballot::new(most) };
-        let sampled = Sampled { finished: Vec::new(), ballot, asked: 0, cancelled: 0, ended };
-        Sampling { panel, sampled, failure: None, price: 0.0, seconds: 0.0, decided: false }
+        let sampled = SamplingResult { finished: Vec::new(), ballot, asked: 0, cancelled: 0, ended };
+        SamplingProgress { panel, sampled, failure: None, price: 0.0, seconds: 0.0, decided: false }
     }
 
     fn is_decided(&self) -> bool {
@@ -188,16 +205,16 @@ impl<'a, 'p> Sampling<'a, 'p> {
         if self.failure.is_some() || self.decided {
             return 0;
         }
-        match self.sampled.ballot.next(&self.stakes(), self.panel.at_once) {
-            Next::Stop(decided) => {
-                (self.decided, self.sampled.ended) = (true, Ended::Voted(decided));
+        match self.sampled.ballot.next_step(&self.stopping_rule(), self.panel.concurrency) {
+            VoteStep::Stop(decided) => {
+                (self.decided, self.sampled.ended) = (true, SamplingStopReason::Voted(decided));
                 0
             }
-            Next::Ask(_) if self.is_late(deadline) => {
-                self.sampled.ended = Ended::Late;
+            VoteStep::Sample(_) if self.is_late(deadline) => {
+                self.sampled.ended = SamplingStopReason::Late;
                 0
             }
-            Next::Ask(more) => more,
+            VoteStep::Sample(more) => more,
         }
     }
 
@@ -207,9 +224,13 @@ impl<'a, 'p> Sampling<'a, 'p> {
         !self.sampled.finished.is_empty() && self.mean(self.seconds) > left
     }
 
-    fn stakes(&self) -> Stakes {
-        let Panel { worth, second, doubt, .. } = *self.panel;
-        Stakes { worth, price: self.mean(self.price) + second * self.mean(self.seconds), doubt }
+    fn stopping_rule(&self) -> StoppingRule {
+        let VotingConfig { worth, cost_per_second: second, stop_probability: doubt, .. } = *self.panel;
+        StoppingRule {
+            worth,
+            price: self.mean(self.price) + second * self.mean(self.seconds),
+            stop_probability: doubt,
+        }
     }
 
     /// Of the samples that came to their end.
@@ -217,13 +238,13 @@ impl<'a, 'p> Sampling<'a, 'p> {
         sum / f64::from(u32::try_from(self.sampled.finished.len()).unwrap_or(u32::MAX).max(1))
     }
 
-    fn take(&mut self, came: Came) {
-        let Came { index, ended, events, score, spent, seconds } = came;
+    fn record(&mut self, came: SampleAttempt) {
+        let SampleAttempt { index, ended, events, score, spent, seconds } = came;
         let finish = match ended {
             Ok(finish) => finish,
             Err(halt) => {
                 self.sampled.ballot.cast(index, None);
-                self.sampled.ended = Ended::Failed;
+                self.sampled.ended = SamplingStopReason::Failed;
                 self.failure.get_or_insert(halt);
                 return;
             }
@@ -231,16 +252,18 @@ impl<'a, 'p> Sampling<'a, 'p> {
         self.price += (self.panel.price)(&spent);
         self.seconds += seconds;
         // Half an answer is none that could be compared.
-        let key = (finish == Finish::Stop).then(|| key(&text(&events), self.panel.compare)).flatten();
+        let key = (finish == FinishReason::Stop)
+            .then(|| answer_key(&answer_text(&events), self.panel.compare))
+            .flatten();
         self.sampled.ballot.cast(index, key.clone());
-        self.sampled.finished.push(Sample { index, finish, events, key, score });
+        self.sampled.finished.push(AnswerSample { index, finish, events, key, score });
         let floor = self.panel.verifier.map(|(verifier, _)| verifier.floor());
         if score.zip(floor).is_some_and(|(score, floor)| score >= floor) {
-            (self.decided, self.sampled.ended) = (true, Ended::Accepted);
+            (self.decided, self.sampled.ended) = (true, SamplingStopReason::Accepted);
         }
     }
 
-    fn over(self) -> Result<Sampled, Halt> {
+    fn finish(self) -> Result<SamplingResult, ChoiceError> {
         match self.failure {
             Some(halt) if self.sampled.finished.is_empty() => Err(halt),
             _ => Ok(self.sampled),
@@ -252,15 +275,15 @@ impl<'a, 'p> Sampling<'a, 'p> {
 ///
 /// # Errors
 /// When no sample of a choice came to an end.
-pub async fn samples(
-    panel: &Panel<'_>,
-    jobs: &[Job],
-    progress: &mut [Progress],
+pub async fn sample_choices(
+    panel: &VotingConfig<'_>,
+    jobs: &[ChoiceJob],
+    progress: &mut [ChoiceProgress],
     each: u32,
-) -> Result<Vec<Sampled>, Halt> {
+) -> Result<Vec<SamplingResult>, ChoiceError> {
     let each = usize::try_from(each.max(1)).unwrap_or(usize::MAX);
     let choices = jobs.iter().zip(progress.chunks_mut(each));
-    let made: Vec<_> = choices.map(|(job, progress)| sample(panel, job, progress)).collect();
+    let made: Vec<_> = choices.map(|(job, progress)| sample_choice(panel, job, progress)).collect();
     futures_util::future::try_join_all(made).await
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::chat::Request;
-use crate::idempotency::Ticket;
+use crate::idempotency::IdempotencyTicket;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
 
-use super::launch::{Arrival, Departure};
-use super::refused::{limit, limit_label};
-use super::{Denial, Flight, Gateway, Refusal, RequestObserver, episodes};
+use super::refusal_labels::{limit, limit_label};
+use super::spawn::{IncomingRequest, ReservedRequest};
+use super::{Denial, Gateway, RequestObserver, RequestRefusal, RequestTask, episodes};
 
 impl Gateway {
     /// Decides about a request, sets its worst case aside, and lets it fly. The `ticket` of its idempotency
@@ -23,9 +23,9 @@ impl Gateway {
         &self,
         tenant: &Tenant,
         request: Request,
-        ticket: Option<Ticket>,
+        ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
-    ) -> Result<Flight, Denial> {
+    ) -> Result<RequestTask, Denial> {
         let arrived = Instant::now();
         let route = self.route_label(&request.model);
         let named = request.budget.episode.clone();
@@ -33,7 +33,7 @@ impl Gateway {
         if let Err(Denial { refusal, episode }) = &mut admitted {
             *episode = episode.take().or(named);
             if let Some(limit) = limit(refusal) {
-                self.parts.ledger.refused(&tenant.account, limit);
+                self.parts.ledger.record_refusal(&tenant.account, limit);
             }
             let metrics = &self.parts.metrics;
             metrics.requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
@@ -46,33 +46,33 @@ impl Gateway {
         &self,
         tenant: &Tenant,
         request: Request,
-        (ticket, observer): (Option<Ticket>, Option<Arc<dyn RequestObserver>>),
+        (ticket, observer): (Option<IdempotencyTicket>, Option<Arc<dyn RequestObserver>>),
         arrived: Instant,
-    ) -> Result<Flight, Denial> {
+    ) -> Result<RequestTask, Denial> {
         if self.parts.tasks.is_stopping() {
-            return Err(Refusal::Stopping.into());
+            return Err(RequestRefusal::Stopping.into());
         }
         self.count_choices(&request)?;
-        let place = self.place()?;
-        let (id, deadline) = (RequestId::new(), arrived + self.time(&request));
+        let place = self.acquire_admission()?;
+        let (id, deadline) = (RequestId::new(), arrived + self.time_limit(&request));
         let departure = match episodes::is_step(&request) {
-            true => Box::pin(self.step(tenant, id, Arc::new(request), deadline)).await?,
-            false => Box::pin(self.alone(tenant, id, request, deadline)).await?,
+            true => Box::pin(self.prepare_step(tenant, id, Arc::new(request), deadline)).await?,
+            false => Box::pin(self.prepare_single(tenant, id, request, deadline)).await?,
         };
-        let arrival = Arrival { id, ticket, observer, arrived, deadline, place };
-        Ok(self.launch(tenant, arrival, departure))
+        let arrival = IncomingRequest { id, ticket, observer, arrived, deadline, admission: place };
+        Ok(self.spawn(tenant, arrival, departure))
     }
 
     /// The departure of a request that is no step of a run.
-    async fn alone(
+    async fn prepare_single(
         &self,
         tenant: &Tenant,
         id: RequestId,
         request: Request,
         deadline: Instant,
-    ) -> Result<Departure, Refusal> {
-        let considered = self.consider(tenant, request)?;
+    ) -> Result<ReservedRequest, RequestRefusal> {
+        let considered = self.gather_inputs(tenant, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered, deadline).await?;
-        Ok(Departure { considered, plan, reservation, stepping: None })
+        Ok(ReservedRequest { inputs: considered, plan, reservation, step: None })
     }
 }

@@ -10,15 +10,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Fleet, Seat, Want};
+use crate::backend::fleet::{Fleet, Permit, PermitRequest};
 use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{Offer, Spent};
-use crate::execute::Progress;
+use crate::catalog::{ChoiceUsage, Offer};
+use crate::execute::ChoiceProgress;
 
-use super::Report;
-use super::books::Books;
-use super::flying::Flying;
-use super::landing::Landing;
+use super::RequestUpdate;
+use super::finish::AttemptResult;
+use super::request_reservation::RequestReservation;
+use super::running_request::RunningRequest;
 use super::trial::is_refused;
 use super::voting;
 
@@ -30,29 +30,29 @@ pub(super) struct Attempts<'p> {
     pub(super) offer: &'p Offer,
     left: std::slice::Iter<'p, Offer>,
     tried: u32,
-    been: Vec<usize>,
+    tried_targets: Vec<usize>,
     /// The target of the last attempt.
     target: Option<Arc<str>>,
 }
 
 /// An attempt that can be made: on these places, or the reason that there are none.
-pub(super) type Boarded = Result<Seat, Landing>;
+pub(super) type AttemptPermit = Result<Permit, AttemptResult>;
 
 impl<'p> Attempts<'p> {
-    pub(super) fn at(flying: &'p Flying) -> Attempts<'p> {
+    pub(super) fn at(flying: &'p RunningRequest) -> Attempts<'p> {
         let (offer, left) = (&flying.plan.best, flying.plan.fallbacks.iter());
-        Attempts { offer, left, tried: 0, been: Vec::new(), target: None }
+        Attempts { offer, left, tried: 0, tried_targets: Vec::new(), target: None }
     }
 
     /// One attempt at one offer.
     pub(super) fn only(offer: &'p Offer) -> Attempts<'p> {
-        Attempts { offer, left: [].iter(), tried: 0, been: Vec::new(), target: None }
+        Attempts { offer, left: [].iter(), tried: 0, tried_targets: Vec::new(), target: None }
     }
 
     fn turn_to(&mut self, offer: &'p Offer) {
         self.offer = offer;
         self.tried = 0;
-        self.been.clear();
+        self.tried_targets.clear();
     }
 
     /// The target of the last attempt, for the log; there may have been no place on any.
@@ -61,86 +61,91 @@ impl<'p> Attempts<'p> {
     }
 
     /// Where the offer was tried; nothing where it was tried so many times already.
-    pub(super) fn been_below(&self, most: u32) -> Option<&[usize]> {
-        (self.tried < most).then_some(&*self.been)
+    pub(super) fn tried_targets_below(&self, most: u32) -> Option<&[usize]> {
+        (self.tried < most).then_some(&*self.tried_targets)
     }
 
     /// The attempt on this seat is the one that goes on.
-    pub(super) fn stays_on(&mut self, seat: &Seat) {
+    pub(super) fn set_target(&mut self, seat: &Permit) {
         self.target = Some(seat.target().clone());
     }
 
-    pub(super) fn sets_out(&mut self, seat: &Seat) {
+    pub(super) fn start(&mut self, seat: &Permit) {
         self.tried += 1;
         self.target = Some(seat.target().clone());
-        if !self.been.contains(&seat.place()) {
-            self.been.push(seat.place());
+        if !self.tried_targets.contains(&seat.target_index()) {
+            self.tried_targets.push(seat.target_index());
         }
     }
 }
 
-impl Flying {
+impl RunningRequest {
     /// Takes places for the first attempt at an offer, and waits for them if need be.
-    pub(super) async fn board(&self, attempts: &mut Attempts<'_>, reports: &mpsc::Sender<Report>) -> Boarded {
-        let fleet = self.fleet(attempts.offer).map_err(Landing::Failed)?;
+    pub(super) async fn acquire(
+        &self,
+        attempts: &mut Attempts<'_>,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> AttemptPermit {
+        let fleet = self.fleet(attempts.offer).map_err(AttemptResult::Failed)?;
         let seat = tokio::select! {
             biased;
-            () = reports.closed() => return Err(Landing::HungUp),
-            seat = fleet.board(self.want(attempts.offer)) => seat.map_err(Landing::Failed)?,
+            () = reports.closed() => return Err(AttemptResult::HungUp),
+            seat = fleet.acquire(self.want(attempts.offer)) => seat.map_err(AttemptResult::Failed)?,
         };
-        attempts.sets_out(&seat);
+        attempts.start(&seat);
         Ok(seat)
     }
 
     /// What is tried after a failure, with its money set aside; nothing where that was the end.
-    pub(super) async fn next(
+    pub(super) async fn next_attempt(
         &self,
         attempts: &mut Attempts<'_>,
-        (landing, progress): (&Landing, &[Progress]),
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> Option<Boarded> {
-        let Landing::Failed(failure) = landing else { return None };
+        (landing, progress): (&AttemptResult, &[ChoiceProgress]),
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> Option<AttemptPermit> {
+        let AttemptResult::Failed(failure) = landing else { return None };
         if !self.may_go_on(failure, progress) {
             return None;
         }
-        let spent: Vec<Spent> = progress.iter().map(Progress::spent).collect();
+        let spent: Vec<ChoiceUsage> = progress.iter().map(ChoiceProgress::spent).collect();
         let incapable = is_incapable(failure);
-        let elsewhere =
-            async { if incapable { None } else { self.elsewhere(attempts, failure, &spent, books).await } };
+        let elsewhere = async {
+            if incapable { None } else { self.try_other_target(attempts, failure, &spent, books).await }
+        };
         if let Some(seat) = elsewhere.await {
             return Some(Ok(seat));
         }
         // What does not fit any more is not tried.
         while let Some(next) = attempts.left.next() {
-            if books.turn_to(next, self.bill(attempts.offer, &spent)).await {
-                self.give_up(attempts, failure, next);
+            if books.extend_for_retry(next, self.bill(attempts.offer, &spent)).await {
+                self.log_fallback(attempts, failure, next);
                 attempts.turn_to(next);
-                return Some(self.board(attempts, reports).await);
+                return Some(self.acquire(attempts, reports).await);
             }
         }
         if incapable {
             return None;
         }
-        self.once_more(attempts, failure, &spent, books, reports).await.map(Ok)
+        self.retry_after_wait(attempts, failure, &spent, books, reports).await.map(Ok)
     }
 
     /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
     /// caller's as far as that can be told.
-    fn may_go_on(&self, failure: &Failure, progress: &[Progress]) -> bool {
+    fn may_go_on(&self, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
         let unseen = progress.iter().all(|choice| choice.first.is_none());
         // What one upstream refuses another may take.
         let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_refused(failure));
         unseen && (helps || is_incapable(failure)) && Instant::now() < self.deadline
     }
 
-    async fn elsewhere(
+    async fn try_other_target(
         &self,
         attempts: &mut Attempts<'_>,
         failure: &Failure,
-        spent: &[Spent],
-        books: &mut Books,
-    ) -> Option<Seat> {
+        spent: &[ChoiceUsage],
+        books: &mut RequestReservation,
+    ) -> Option<Permit> {
         let fleet = self.fleet(attempts.offer).ok()?;
         let retry = fleet.settings().retry;
         // Where there was no seat at all there is none elsewhere either.
@@ -148,55 +153,55 @@ impl Flying {
         if !may || !(failure.unsent || retry.sent_too) {
             return None;
         }
-        let seat = fleet.board_again(&self.want(attempts.offer), &attempts.been)?;
-        self.paid(attempts, seat, failure, spent, books).await
+        let seat = fleet.acquire_retry(&self.want(attempts.offer), &attempts.tried_targets)?;
+        self.reserve_attempt(attempts, seat, failure, spent, books).await
     }
 
     /// After a while on whatever target of the same model is best by then.
-    async fn once_more(
+    async fn retry_after_wait(
         &self,
         attempts: &mut Attempts<'_>,
         failure: &Failure,
-        spent: &[Spent],
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> Option<Seat> {
+        spent: &[ChoiceUsage],
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> Option<Permit> {
         let fleet = self.fleet(attempts.offer).ok()?;
         if failure.retry < Retry::Again || !(failure.unsent || fleet.settings().retry.sent_too) {
             return None;
         }
-        let wait = fleet.wait_again(attempts.tried, &self.want(attempts.offer))?;
-        if !self.waited(wait, reports).await {
+        let wait = fleet.retry_wait(attempts.tried, &self.want(attempts.offer))?;
+        if !self.wait_unless_hung_up(wait, reports).await {
             return None;
         }
-        let seat = fleet.board_again(&self.want(attempts.offer), &[])?;
-        self.paid(attempts, seat, failure, spent, books).await
+        let seat = fleet.acquire_retry(&self.want(attempts.offer), &[])?;
+        self.reserve_attempt(attempts, seat, failure, spent, books).await
     }
 
     /// The seat of an attempt whose worst case could be set aside beside what was lost.
-    async fn paid(
+    async fn reserve_attempt(
         &self,
         attempts: &mut Attempts<'_>,
-        seat: Seat,
+        seat: Permit,
         failure: &Failure,
-        spent: &[Spent],
-        books: &mut Books,
-    ) -> Option<Seat> {
-        if !books.turn_to(attempts.offer, self.bill(attempts.offer, spent)).await {
+        spent: &[ChoiceUsage],
+        books: &mut RequestReservation,
+    ) -> Option<Permit> {
+        if !books.extend_for_retry(attempts.offer, self.bill(attempts.offer, spent)).await {
             return None;
         }
         let failed = attempts.target();
-        attempts.sets_out(&seat);
+        attempts.start(&seat);
         let (model, next) = (&*attempts.offer.model, &**seat.target());
         tracing::info!(
-            request = %self.id, model, target = &*failed, fault = failure.fault.word(), %failure, next, "tried again"
+            request = %self.id, model, target = &*failed, fault = failure.fault.as_str(), %failure, next, "tried again"
         );
         self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
         Some(seat)
     }
 
     /// False where the caller left meanwhile.
-    async fn waited(&self, wait: Duration, reports: &mpsc::Sender<Report>) -> bool {
+    async fn wait_unless_hung_up(&self, wait: Duration, reports: &mpsc::Sender<RequestUpdate>) -> bool {
         tokio::select! {
             biased;
             () = reports.closed() => false,
@@ -206,13 +211,13 @@ impl Flying {
 
     pub(super) fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
         let fleet = self.parts.fleets.get(&offer.model);
-        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
+        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
     }
 
-    pub(super) fn want(&self, offer: &Offer) -> Want {
-        Want {
-            beginning: self.beginning,
-            party: self.party,
+    pub(super) fn want(&self, offer: &Offer) -> PermitRequest {
+        PermitRequest {
+            affinity: self.beginning,
+            flow: self.party,
             calls: voting::calls(&self.policy, offer, self.request.choices),
             priority: self.priority,
             deadline: self.deadline,
@@ -220,22 +225,22 @@ impl Flying {
     }
 
     /// The next offer is tried instead.
-    fn give_up(&self, attempts: &Attempts<'_>, failure: &Failure, next: &Offer) {
+    fn log_fallback(&self, attempts: &Attempts<'_>, failure: &Failure, next: &Offer) {
         let (model, target) = (&*attempts.offer.model, &*attempts.target());
         tracing::warn!(
-            request = %self.id, model, target, fault = failure.fault.word(), %failure, next = %next.model, "fell back"
+            request = %self.id, model, target, fault = failure.fault.as_str(), %failure, next = %next.model, "fell back"
         );
         self.parts.metrics.requests.fallbacks.with_label_values(&[model]).inc();
     }
 
     /// Counts an attempt that failed.
-    pub(super) fn count(&self, offer: &Offer, seat: &Seat, failure: &Failure) {
-        let labels = &[&*offer.model, &**seat.target(), failure.fault.word()];
+    pub(super) fn count_failure(&self, offer: &Offer, seat: &Permit, failure: &Failure) {
+        let labels = &[&*offer.model, &**seat.target(), failure.fault.as_str()];
         self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
     }
 }
 
 /// Where only the words of one API lack, another model may have them.
 fn is_incapable(failure: &Failure) -> bool {
-    failure.unsent && failure.lack.is_some()
+    failure.unsent && failure.unsupported.is_some()
 }

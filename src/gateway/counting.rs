@@ -11,7 +11,7 @@ use crate::prompt;
 use crate::tenant::Tenant;
 use crate::units::Tokens;
 
-use super::{Gateway, Refusal, needs, scope};
+use super::{Gateway, RequestRefusal, needs, scope};
 
 /// How long an upstream may take to count: whoever asks this asks it before every turn.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,8 +31,8 @@ impl Gateway {
     ///
     /// # Errors
     /// Where the key may name no such model.
-    pub async fn count(&self, tenant: &Tenant, request: Request) -> Result<PromptCount, Refusal> {
-        let _place = self.place()?;
+    pub async fn count(&self, tenant: &Tenant, request: Request) -> Result<PromptCount, RequestRefusal> {
+        let _place = self.acquire_admission()?;
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, &request.model)
             .ok_or_else(|| self.unknown(tenant, &request.model))?;
@@ -44,7 +44,8 @@ impl Gateway {
             [one] => timeout(PATIENCE, one.count_prompt(&request)).await.ok().flatten(),
             _ => counted_here(&fleets, &request),
         };
-        let guess = || PromptCount { tokens: prompt::guess::prompt_tokens(&request), is_estimated: true };
+        let guess =
+            || PromptCount { tokens: prompt::token_estimate::prompt_tokens(&request), is_estimated: true };
         Ok(counted.map_or_else(guess, |tokens| PromptCount { tokens, is_estimated: false }))
     }
 }

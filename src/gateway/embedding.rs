@@ -5,26 +5,26 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Fleet, Party, Seat, Want};
-use crate::backend::{Embedded, Failure, Fault, Retry};
-use crate::catalog::{Billed, Model, Service, WorstCase};
-use crate::chat::{Embedding, Inputs, Keep};
-use crate::idempotency::Ticket;
-use crate::ledger::{About, Claim, Reservation, SettlementDetail};
+use crate::backend::fleet::{AffinityKey, Fleet, FlowId, Permit, PermitRequest};
+use crate::backend::{EmbeddingResult, Failure, Fault, Retry};
+use crate::catalog::{BilledCall, Model, Service, WorstCase};
+use crate::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
+use crate::idempotency::IdempotencyTicket;
+use crate::ledger::{RequestScope, Reservation, ReservationRequest, SettlementDetail};
 use crate::metrics::OTHER;
 use crate::plan;
-use crate::prompt::bound;
+use crate::prompt::token_bound;
 use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
-use super::episodes::{Beside, Told};
-use super::flying::depart;
-use super::handle::{EXPIRY_MARGIN, Gateway, Parts};
-use super::{Denial, Refusal, about, scope};
+use super::episodes::{EpisodeSnapshot, NonTurnSpend};
+use super::handle::{EXPIRY_MARGIN, Gateway, GatewayParts};
+use super::running_request::record_dispatch;
+use super::{Denial, RequestRefusal, request_scope, scope};
 
 /// Vectors that were made, and what they cost.
 #[derive(Debug)]
-pub struct Vectors {
+pub struct EmbeddingOutcome {
     /// The request.
     pub id: RequestId,
     /// Who made them.
@@ -40,21 +40,21 @@ pub struct Vectors {
     /// What was reserved for it.
     pub reserved: Money,
     /// How the run stands whose money it spent.
-    pub told: Option<Told>,
+    pub episode: Option<EpisodeSnapshot>,
 }
 
 /// One call for vectors with everything that was decided about it.
-struct Making {
-    parts: Arc<Parts>,
+struct EmbeddingTask {
+    parts: Arc<GatewayParts>,
     id: RequestId,
     model: Arc<Model>,
-    ask: Arc<Embedding>,
-    ticket: Option<Ticket>,
+    ask: Arc<EmbeddingRequest>,
+    ticket: Option<IdempotencyTicket>,
     bound: Tokens,
     reserved: Money,
     /// The run whose money it spends.
-    run: Option<Beside>,
-    party: Party,
+    episode: Option<NonTurnSpend>,
+    party: FlowId,
     priority: Priority,
     deadline: Instant,
 }
@@ -67,20 +67,21 @@ impl Gateway {
     pub async fn embed(
         &self,
         tenant: &Tenant,
-        ask: Embedding,
-        ticket: Option<Ticket>,
-    ) -> Result<Vectors, Denial> {
+        ask: EmbeddingRequest,
+        ticket: Option<IdempotencyTicket>,
+    ) -> Result<EmbeddingOutcome, Denial> {
         let (name, episode) = (ask.model.clone(), ask.episode.clone());
         let (answer, answered) = oneshot::channel();
         let result = match self.prepare(tenant, ask, ticket).await {
             Ok((place, making, reservation)) => {
                 let model = making.model.name.clone();
                 self.parts.tasks.spawn(async move {
-                    making.make(reservation, answer).await;
+                    making.run(reservation, answer).await;
                     drop(place);
                 });
-                let lost =
-                    || Refusal::Failed(Failure::new(Fault::Backend, "the call ended without saying how"));
+                let lost = || {
+                    RequestRefusal::Failed(Failure::new(Fault::Backend, "the call ended without saying how"))
+                };
                 answered.await.unwrap_or_else(|_| Err(lost())).map_err(|refusal| (model, refusal))
             }
             Err(refusal) => Err((OTHER.into(), refusal)),
@@ -88,7 +89,9 @@ impl Gateway {
         let label = self.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
-            Err((model, Refusal::Failed(_) | Refusal::Incapable { .. })) => (model.clone(), "failed"),
+            Err((model, RequestRefusal::Failed(_) | RequestRefusal::Incapable { .. })) => {
+                (model.clone(), "failed")
+            }
             Err(_) => ("none".into(), "refused"),
         };
         self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
@@ -99,32 +102,43 @@ impl Gateway {
     async fn prepare(
         &self,
         tenant: &Tenant,
-        ask: Embedding,
-        ticket: Option<Ticket>,
-    ) -> Result<(OwnedSemaphorePermit, Making, Reservation), Refusal> {
+        ask: EmbeddingRequest,
+        ticket: Option<IdempotencyTicket>,
+    ) -> Result<(OwnedSemaphorePermit, EmbeddingTask, Reservation), RequestRefusal> {
         if self.parts.tasks.is_stopping() {
-            return Err(Refusal::Stopping);
+            return Err(RequestRefusal::Stopping);
         }
-        let place = self.place()?;
+        let place = self.acquire_admission()?;
         let model = self.embedder(tenant, &ask.model)?;
         let (id, time) = (RequestId::new(), self.parts.settings.time_max);
-        let (bound, deadline) = (bound::embedding_tokens(&ask.inputs), Instant::now() + time);
+        let (token_bound, deadline) = (token_bound::embedding_tokens(&ask.inputs), Instant::now() + time);
         check_context(&model, &ask.inputs)?;
         let run = match &ask.episode {
-            Some(id) => Some(self.beside(tenant, id, &ask.run).await?),
+            Some(id) => Some(self.open_non_turn_spend(tenant, id, &ask.episode_limits).await?),
             None => None,
         };
-        let limits_money = run.as_ref().is_some_and(Beside::limits_money);
-        let claim = self.claim_for(tenant, id, &ask, (&model, bound, limits_money))?;
+        let limits_money = run.as_ref().is_some_and(NonTurnSpend::limits_money);
+        let claim = self.claim_for(tenant, id, &ask, (&model, token_bound, limits_money))?;
         let reserved = claim.worst.money;
         let reservation = match &run {
-            Some(run) => self.obtain_beside(claim, run, deadline).await?,
+            Some(run) => self.obtain_non_turn(claim, run, deadline).await?,
             None => self.parts.ledger.obtain(claim).await?,
         };
         let (parts, ask) = (self.parts.clone(), Arc::new(ask));
-        let (party, priority) = (Party::of(&tenant.account), tenant.priority);
-        let making =
-            Making { parts, id, model, ask, ticket, bound, reserved, run, party, priority, deadline };
+        let (party, priority) = (FlowId::of(&tenant.account), tenant.priority);
+        let making = EmbeddingTask {
+            parts,
+            id,
+            model,
+            ask,
+            ticket,
+            bound: token_bound,
+            reserved,
+            episode: run,
+            party,
+            priority,
+            deadline,
+        };
         Ok((place, making, reservation))
     }
 
@@ -133,18 +147,19 @@ impl Gateway {
         &self,
         tenant: &Tenant,
         id: RequestId,
-        ask: &Embedding,
-        (model, bound, limits_money): (&Model, Tokens, bool),
-    ) -> Result<Claim, Refusal> {
-        let about = About { model: Some(model.name.clone()), ..about::of(&ask.extra) };
+        ask: &EmbeddingRequest,
+        (model, token_bound, limits_money): (&Model, Tokens, bool),
+    ) -> Result<ReservationRequest, RequestRefusal> {
+        let about = RequestScope { model: Some(model.name.clone()), ..request_scope::of(&ask.extra) };
         let now = self.parts.ledger.now();
         let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
         if model.tariff.is_none() && (limits_money || allowance.limits_money(&model.name)) {
-            return Err(Refusal::Plan(plan::Refusal::Unpriced { model: model.name.clone() }));
+            return Err(RequestRefusal::Plan(plan::PlanRefusal::Unpriced { model: model.name.clone() }));
         }
-        let money =
-            model.tariff.map_or(Money::ZERO, |tariff| tariff.worst(bound, Tokens::ZERO, Keep::Minutes));
-        Ok(Claim {
+        let money = model
+            .tariff
+            .map_or(Money::ZERO, |tariff| tariff.worst_cost(token_bound, Tokens::ZERO, CacheTtl::Minutes));
+        Ok(ReservationRequest {
             account: tenant.account.clone(),
             id,
             about,
@@ -160,56 +175,62 @@ impl Gateway {
 
     /// The one model that makes vectors under that name: those of different models do not compare, so there is no
     /// choice among several.
-    fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, Refusal> {
+    fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, RequestRefusal> {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
         let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
         let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
-        let refusal = plan::Refusal::NotCapable { what: Service::Embeddings.word() };
+        let refusal = plan::PlanRefusal::NotCapable { what: Service::Embeddings.as_str() };
         let only = if let [only] = all[..] { Some(&only.name) } else { None };
-        let first = able.next().ok_or_else(|| refusal.in_words_of(only, |_| "model"))?;
+        let first = able.next().ok_or_else(|| refusal.for_caller(only, |_| "model"))?;
         match able.next() {
             None => Ok(Arc::clone(first)),
-            Some(_) => Err(Refusal::SeveralEmbedders(name.to_owned())),
+            Some(_) => Err(RequestRefusal::SeveralEmbedders(name.to_owned())),
         }
     }
 }
 
 /// Each text must fit alone.
-fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
-    let Inputs::Tokens(lists) = inputs else { return Ok(()) };
+fn check_context(model: &Model, inputs: &EmbeddingInputs) -> Result<(), RequestRefusal> {
+    let EmbeddingInputs::Tokens(lists) = inputs else { return Ok(()) };
     let longest = lists.iter().map(|ids| u64::try_from(ids.len()).unwrap_or(u64::MAX)).max();
     match longest.map(Tokens).filter(|longest| *longest > model.context) {
         Some(needed) => {
-            Err(plan::Refusal::ContextExceeded { needed, context: model.context, member: "input" }.into())
+            Err(plan::PlanRefusal::ContextExceeded { needed, context: model.context, member: "input" }.into())
         }
         None => Ok(()),
     }
 }
 
 /// What the model cannot do is to make vectors.
-fn failed(failure: Failure) -> Refusal {
-    match failure.lack {
-        Some(_) => Refusal::Incapable { failure: failure.into(), member: "model" },
-        None => Refusal::Failed(failure),
+fn failed(failure: Failure) -> RequestRefusal {
+    match failure.unsupported {
+        Some(_) => RequestRefusal::Incapable { failure: failure.into(), member: "model" },
+        None => RequestRefusal::Failed(failure),
     }
 }
 
-impl Making {
+impl EmbeddingTask {
     /// Takes a place, calls the backend and settles whatever happens.
-    async fn make(self, mut reservation: Reservation, mut answer: oneshot::Sender<Result<Vectors, Refusal>>) {
+    async fn run(
+        self,
+        mut reservation: Reservation,
+        mut answer: oneshot::Sender<Result<EmbeddingOutcome, RequestRefusal>>,
+    ) {
         let boarded = tokio::select! {
             biased;
             () = answer.closed() => None,
-            boarded = self.board() => Some(boarded),
+            boarded = self.acquire() => Some(boarded),
         };
         let departed = match boarded {
             None => Err(None),
             Some(Err(failure)) => Err(Some(failed(failure))),
-            Some(Ok(seat)) => depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
-                .await
-                .map(|()| seat)
-                .map_err(Some),
+            Some(Ok(seat)) => {
+                record_dispatch(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
+                    .await
+                    .map(|()| seat)
+                    .map_err(Some)
+            }
         };
         let seat = match departed {
             Ok(seat) => seat,
@@ -234,51 +255,60 @@ impl Making {
         };
         let cost = self.cost(prompt);
         if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
-            ticket.cost_nothing();
+            ticket.mark_uncharged();
         }
         let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
-        reservation.settle(cost, Tokens::ZERO, detail).journalled(self.parts.settings.settle_patience).await;
+        reservation
+            .settle(cost, Tokens::ZERO, detail)
+            .wait_durable(self.parts.settings.settle_patience)
+            .await;
         let Some(made) = made else { return };
         if let Err(failure) = &made {
-            tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.word(), %failure, "failed");
+            tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.as_str(), %failure, "failed");
         }
-        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(failed));
+        let _ = answer.send(made.map(|embedded| self.outcome(embedded, cost)).map_err(failed));
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
         let fleet = self.parts.fleets.get(&self.model.name);
-        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
+        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
     }
 
     /// There is no conversation, so it goes anywhere.
-    fn want(&self) -> Want {
-        let beginning = Beginning::anywhere(self.id.seed());
-        Want { beginning, party: self.party, calls: 1, priority: self.priority, deadline: self.deadline }
+    fn want(&self) -> PermitRequest {
+        let beginning = AffinityKey::without_affinity(self.id.seed());
+        PermitRequest {
+            affinity: beginning,
+            flow: self.party,
+            calls: 1,
+            priority: self.priority,
+            deadline: self.deadline,
+        }
     }
 
-    async fn board(&self) -> Result<Seat, Failure> {
-        self.fleet()?.board(self.want()).await
+    async fn acquire(&self) -> Result<Permit, Failure> {
+        self.fleet()?.acquire(self.want()).await
     }
 
     /// Calls, and calls again where nothing reached a model: what did is charged in full.
-    async fn attempt(&self, mut seat: Seat) -> Result<Embedded, Failure> {
+    async fn attempt(&self, mut seat: Permit) -> Result<EmbeddingResult, Failure> {
         let mut been = Vec::new();
         loop {
-            been.push(seat.place());
+            been.push(seat.target_index());
             let failure = match self.call(&seat).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
             let failed = seat.target().clone();
-            self.count(&failed, &failure);
+            self.count_failure(&failed, &failure);
             drop(seat);
             let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
             if !helps {
                 return Err(failure);
             }
-            match self.again(&been, &failure).await {
+            match self.retry_permit(&been, &failure).await {
                 Some(next) => {
-                    self.tried_again(&failed, &failure, &next);
+                    self.log_retry(&failed, &failure, &next);
                     seat = next;
                 }
                 None => return Err(failure),
@@ -286,35 +316,35 @@ impl Making {
         }
     }
 
-    async fn again(&self, been: &[usize], failure: &Failure) -> Option<Seat> {
+    async fn retry_permit(&self, been: &[usize], failure: &Failure) -> Option<Permit> {
         let (fleet, want) = (self.fleet().ok()?, self.want());
         let tried = u32::try_from(been.len()).unwrap_or(u32::MAX);
         if tried >= fleet.settings().retry.attempts_max {
             return None;
         }
-        match fleet.board_again(&want, been) {
+        match fleet.acquire_retry(&want, been) {
             None if failure.retry == Retry::Again => {
-                tokio::time::sleep(fleet.wait_again(tried, &want)?).await;
-                fleet.board_again(&want, &[])
+                tokio::time::sleep(fleet.retry_wait(tried, &want)?).await;
+                fleet.acquire_retry(&want, &[])
             }
             seat => seat,
         }
     }
 
-    fn count(&self, target: &str, failure: &Failure) {
-        let labels = &[&*self.model.name, target, failure.fault.word()];
+    fn count_failure(&self, target: &str, failure: &Failure) {
+        let labels = &[&*self.model.name, target, failure.fault.as_str()];
         self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
     }
 
-    fn tried_again(&self, failed: &str, failure: &Failure, next: &Seat) {
+    fn log_retry(&self, failed: &str, failure: &Failure, next: &Permit) {
         let (model, next) = (&*self.model.name, &**next.target());
         tracing::info!(
-            request = %self.id, model, target = failed, fault = failure.fault.word(), %failure, next, "tried again"
+            request = %self.id, model, target = failed, fault = failure.fault.as_str(), %failure, next, "tried again"
         );
         self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
-    async fn call(&self, seat: &Seat) -> Result<Embedded, Failure> {
+    async fn call(&self, seat: &Permit) -> Result<EmbeddingResult, Failure> {
         let late = || Failure::new(Fault::Timeout, "the vectors did not come in time");
         let backend = seat.backend();
         let call = tokio::time::timeout_at(self.deadline, backend.embed(self.ask.clone()));
@@ -323,13 +353,13 @@ impl Making {
 
     /// A call that may have reached a model is charged for all that it may have read; one that did not, for nothing.
     fn cost(&self, prompt: Tokens) -> Money {
-        let billed = Billed { input: prompt, ..Billed::default() };
+        let billed = BilledCall { input: prompt, ..BilledCall::default() };
         let tariff = self.model.tariff.filter(|_| prompt > Tokens::ZERO);
         tariff.map_or(Money::ZERO, |tariff| tariff.cost(&billed))
     }
 
-    fn vectors(&self, embedded: Embedded, cost: Money) -> Vectors {
-        Vectors {
+    fn outcome(&self, embedded: EmbeddingResult, cost: Money) -> EmbeddingOutcome {
+        EmbeddingOutcome {
             id: self.id,
             model: self.model.name.clone(),
             data: embedded.data,
@@ -337,7 +367,7 @@ impl Making {
             estimated: embedded.prompt.is_none(),
             cost,
             reserved: self.reserved,
-            told: self.run.as_ref().map(|run| run.told(&self.parts.ledger)),
+            episode: self.episode.as_ref().map(|run| run.snapshot(&self.parts.ledger)),
         }
     }
 }

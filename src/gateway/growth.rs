@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::catalog::{Offer, SolutionEnded, Spent, Tariff};
-use crate::execute::{Cover, Meter, Progress};
+use crate::catalog::{ChoiceUsage, Offer, SolutionStopReason, Tariff};
+use crate::execute::{ChoiceProgress, Meter, ReservedOutput};
 use crate::units::{Money, Tokens};
 
-use super::books::{Books, Uncovered};
-use super::flying::Flying;
-use super::further::Further;
+use super::continuation::ContinuationFunding;
+use super::request_reservation::{ExtensionError, RequestReservation};
+use super::running_request::RunningRequest;
 
 /// How many times more is set aside at most.
 pub(super) const STEPS_MAX: u32 = 8;
@@ -30,16 +30,16 @@ const READING_PART: u32 = 20;
 const READING_AGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// How the answers to an offer get beyond what is set aside for them at first.
-pub(super) enum Growth {
+pub(super) enum ReservationGrowth {
     /// Beside the stream.
     Beside(Beside),
     /// In further calls.
-    Further(Further),
+    Continuation(ContinuationFunding),
 }
 
 /// What is covered of the answers to an offer, and what may still be.
 pub(super) struct Beside {
-    cover: Cover,
+    cover: ReservedOutput,
     /// How many answers there are.
     answers: u64,
     /// What is covered of each, where all are as long.
@@ -52,26 +52,28 @@ pub(super) struct Beside {
     again: Option<Instant>,
 }
 
-impl Growth {
+impl ReservationGrowth {
     /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
-    pub(super) fn of(offer: &Offer, choices: u32) -> Option<Growth> {
-        let beside = Beside::of(offer, choices).map(Growth::Beside);
-        beside.or_else(|| Further::of(offer).map(Growth::Further))
+    pub(super) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
+        let beside = Beside::of(offer, choices).map(ReservationGrowth::Beside);
+        beside.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
     }
 
     /// A choice that goes by it.
-    pub(super) fn join(&self, progress: Progress, offer: &Offer) -> Progress {
+    pub(super) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
         match self {
-            Growth::Beside(beside) => progress.covered_by(&beside.cover, offer.thinking + offer.overhead),
-            Growth::Further(further) => further.join(progress),
+            ReservationGrowth::Beside(beside) => {
+                progress.with_reserved_output(&beside.cover, offer.thinking + offer.overhead)
+            }
+            ReservationGrowth::Continuation(further) => further.attach(progress),
         }
     }
 
     /// Waits until there is something to do.
-    async fn due(&mut self) {
+    async fn wait_until_due(&mut self) {
         match self {
-            Growth::Beside(beside) => beside.due().await,
-            Growth::Further(further) => further.due().await,
+            ReservationGrowth::Beside(beside) => beside.due().await,
+            ReservationGrowth::Continuation(further) => further.ready().await,
         }
     }
 }
@@ -81,7 +83,7 @@ impl Beside {
         let Offer { opening, solution, samples, .. } = *offer;
         (opening < solution).then(|| {
             let answers = u64::from(choices) * u64::from(samples.max(1));
-            let cover = Cover::new(opening * answers);
+            let cover = ReservedOutput::new(opening * answers);
             Beside {
                 cover,
                 answers,
@@ -116,7 +118,7 @@ impl Beside {
     }
 
     /// All answers are covered up to there.
-    fn reached(&mut self, each: Tokens, extra: Money) {
+    fn cover_up_to(&mut self, each: Tokens, extra: Money) {
         let more = (each.saturating_sub(self.each)) * self.answers;
         (self.each, self.extra, self.again) = (each, extra, None);
         self.steps += 1;
@@ -125,14 +127,14 @@ impl Beside {
     }
 
     /// So many more tokens of all answers together are covered, though less than was wanted.
-    fn reached_in_part(&mut self, more: Tokens, extra: Money) {
+    fn cover_in_part(&mut self, more: Tokens, extra: Money) {
         self.extra = extra;
         self.steps += 1;
         self.cover.extend(more);
     }
 
     /// There will not be more.
-    fn ends(&mut self, ended: SolutionEnded) {
+    fn end(&mut self, ended: SolutionStopReason) {
         self.each = self.most;
         self.cover.end(ended);
     }
@@ -170,14 +172,14 @@ impl Checkpoints {
     }
 }
 
-impl Flying {
+impl RunningRequest {
     /// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
-    pub(super) async fn beside(
+    pub(super) async fn meter_and_grow(
         &self,
         offer: &Offer,
         meters: &[Meter],
-        mut growth: Option<&mut Growth>,
-        books: &mut Books,
+        mut growth: Option<&mut ReservationGrowth>,
+        books: &mut RequestReservation,
     ) -> Infallible {
         let (began, most) = (Instant::now(), self.parts.settings.meter_every);
         let mut checkpoints = Checkpoints { began, most, last: None };
@@ -185,7 +187,7 @@ impl Flying {
         loop {
             let grows = async {
                 match growth.as_deref_mut() {
-                    Some(growth) => growth.due().await,
+                    Some(growth) => growth.wait_until_due().await,
                     None => pending().await,
                 }
             };
@@ -193,13 +195,13 @@ impl Flying {
                 () = tokio::time::sleep_until(due) => {
                     let wait = checkpoints.next();
                     due = Instant::now() + wait;
-                    let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
+                    let spent: Vec<ChoiceUsage> = meters.iter().map(Meter::read).collect();
                     let cost = self.cost(offer, &spent);
                     books.meter(cost, checkpoints.likely(cost, wait), &spent);
                 }
                 () = grows => match growth.as_deref_mut() {
-                    Some(Growth::Beside(beside)) => self.grow(offer, beside, books).await,
-                    Some(Growth::Further(further)) => self.go_further(offer, further, books).await,
+                    Some(ReservationGrowth::Beside(beside)) => self.grow(offer, beside, books).await,
+                    Some(ReservationGrowth::Continuation(further)) => self.fund_continuation(offer, further, books).await,
                     None => {}
                 }
             }
@@ -207,32 +209,39 @@ impl Flying {
     }
 
     /// Sets more aside for an answer that grows, as far as there is more.
-    async fn grow(&self, offer: &Offer, growth: &mut Beside, books: &mut Books) {
+    async fn grow(&self, offer: &Offer, growth: &mut Beside, books: &mut RequestReservation) {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else {
             // What has no price takes no money.
-            return growth.reached(growth.most, growth.extra);
+            return growth.cover_up_to(growth.most, growth.extra);
         };
         let (each, began) = (growth.next(), Instant::now());
         let more = each.saturating_sub(growth.each) * growth.answers;
-        let extra = growth.extra + tariff.output_most(more);
-        match books.grow(offer, extra).await {
-            Ok(()) => growth.reached(each, extra),
-            Err(Uncovered::Own { left }) => self.grow_by(left, (offer, &tariff), growth, books).await,
-            Err(Uncovered::Short(short)) => {
-                let about = self.about(offer);
-                let is_held = self.parts.ledger.may_come_back(&self.account, &about, &short, books.held());
+        let extra = growth.extra + tariff.output_cost_max(more);
+        match books.extend_for_growth(offer, extra).await {
+            Ok(()) => growth.cover_up_to(each, extra),
+            Err(ExtensionError::RequestLimit { left }) => {
+                self.grow_by_remainder(left, (offer, &tariff), growth, books).await;
+            }
+            Err(ExtensionError::Shortfall(short)) => {
+                let about = self.limit_scope(offer);
+                let is_held = self.parts.ledger.can_be_released(
+                    &self.account,
+                    &about,
+                    &short,
+                    books.reserved_amounts(),
+                );
                 if is_held && !growth.has_waited(self.parts.settings.wait_max) {
                     growth.again = Some(Instant::now() + LOOK_EVERY);
                 } else {
                     let left = short.money_left();
-                    self.grow_by(left, (offer, &tariff), growth, books).await;
+                    self.grow_by_remainder(left, (offer, &tariff), growth, books).await;
                 }
             }
-            Err(Uncovered::Silent) => {
+            Err(ExtensionError::LedgerUnavailable) => {
                 let most = self.parts.ledger.dispatch_max();
                 let is_late = growth.cover.waited().is_some() && began.elapsed() >= most;
                 if is_late || growth.has_waited(most) {
-                    growth.ends(SolutionEnded::Ledger);
+                    growth.end(SolutionStopReason::Ledger);
                 }
                 growth.again = Some(Instant::now() + LOOK_EVERY);
             }
@@ -240,18 +249,18 @@ impl Flying {
     }
 
     /// Takes what is left, where that is less than was wanted; nothing comes after it.
-    async fn grow_by(
+    async fn grow_by_remainder(
         &self,
         left: Money,
         (offer, tariff): (&Offer, &Tariff),
         growth: &mut Beside,
-        books: &mut Books,
+        books: &mut RequestReservation,
     ) {
         let more = tariff.output_for(left);
-        let extra = growth.extra + tariff.output_most(more);
-        if more > Tokens::ZERO && books.grow(offer, extra).await.is_ok() {
-            growth.reached_in_part(more, extra);
+        let extra = growth.extra + tariff.output_cost_max(more);
+        if more > Tokens::ZERO && books.extend_for_growth(offer, extra).await.is_ok() {
+            growth.cover_in_part(more, extra);
         }
-        growth.ends(SolutionEnded::Money);
+        growth.end(SolutionStopReason::Money);
     }
 }

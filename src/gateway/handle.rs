@@ -9,20 +9,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::backend::fleet::Fleet;
 use crate::catalog::{Calibration, Catalog, Prices};
 use crate::chat::Request;
-use crate::ledger::{About, IfAbandoned, Ledger, LedgerError, Line, Usage, UsageQuery};
+use crate::ledger::{AbandonPolicy, GroupUsage, Ledger, LedgerError, LimitStatus, RequestScope, UsageQuery};
 use crate::metrics::{Metrics, OTHER};
 use crate::tasks::Tasks;
 use crate::tenant::Tenant;
 use crate::units::{AccountId, RequestId, Timestamp, nearest};
 
 use super::demotions::Demotions;
-use super::episodes::Agents;
+use super::episodes::EpisodeManager;
 use super::learning::Learning;
 use super::pacing::Pacing;
 use super::verifiers::Verifiers;
-use super::wait::Queues;
+use super::wait::WaitQueues;
 use super::withdrawals::Withdrawals;
-use super::{Refusal, Settings, begin, scope};
+use super::{RequestRefusal, Settings, scope, zero_metrics};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -30,14 +30,14 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 /// The gateway. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Gateway {
-    pub(super) parts: Arc<Parts>,
+    pub(super) parts: Arc<GatewayParts>,
     pub(super) demotions: Arc<Demotions>,
     pub(super) withdrawals: Arc<Withdrawals>,
     pub(super) verifiers: Arc<Verifiers>,
     pub(super) pacing: Arc<Pacing>,
     /// Who waits for money.
-    pub(super) queues: Arc<Queues>,
-    places: Arc<Semaphore>,
+    pub(super) wait_queues: Arc<WaitQueues>,
+    admissions: Arc<Semaphore>,
 }
 
 /// Whether new requests can be served.
@@ -48,14 +48,14 @@ pub enum Readiness {
     /// It is shutting down.
     Stopping,
     /// The ledger cannot record them.
-    Unrecorded {
+    LedgerUnavailable {
         /// Since when the database is gone, where that is why.
         gone_since: Option<Timestamp>,
     },
 }
 
 /// What a gateway is made of.
-pub struct Parts {
+pub struct GatewayParts {
     /// Limits of a flight.
     pub settings: Settings,
     /// Background work.
@@ -73,19 +73,19 @@ pub struct Parts {
     /// What is learned from outcomes.
     pub learning: Learning,
     /// Runs of agents.
-    pub agents: Agents,
+    pub episodes: EpisodeManager,
 }
 
-impl std::fmt::Debug for Parts {
+impl std::fmt::Debug for GatewayParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Parts").field("catalog", &self.catalog).finish_non_exhaustive()
+        f.debug_struct("GatewayParts").field("catalog", &self.catalog).finish_non_exhaustive()
     }
 }
 
 impl Gateway {
     /// A gateway of these parts.
-    pub fn new(parts: Parts) -> Gateway {
-        begin::counts(&parts);
+    pub fn new(parts: GatewayParts) -> Gateway {
+        zero_metrics::zero_all(&parts);
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
         let verifiers = Arc::new(Verifiers::of(&parts.catalog));
         Gateway {
@@ -94,19 +94,27 @@ impl Gateway {
             withdrawals: Arc::default(),
             verifiers,
             pacing: Arc::default(),
-            queues: Arc::default(),
-            places,
+            wait_queues: Arc::default(),
+            admissions: places,
         }
     }
 
     /// The same gateway of other parts, which takes over from this one while its flights go on. Prices of money, places and
     /// what was found out about models that stay as they were are one with this one's.
     #[must_use]
-    pub fn renewed(&self, parts: Parts) -> Gateway {
-        let demotions = Arc::new(self.demotions.of_unchanged(&self.parts.catalog, &parts.catalog));
-        let withdrawals = Arc::new(self.withdrawals.of_unchanged(&self.parts.catalog, &parts.catalog));
-        let (pacing, queues, places) = (self.pacing.clone(), self.queues.clone(), self.places.clone());
-        Gateway { demotions, withdrawals, pacing, queues, places, ..Gateway::new(parts) }
+    pub fn with_parts(&self, parts: GatewayParts) -> Gateway {
+        let demotions = Arc::new(self.demotions.carry_over(&self.parts.catalog, &parts.catalog));
+        let withdrawals = Arc::new(self.withdrawals.carry_over(&self.parts.catalog, &parts.catalog));
+        let (pacing, queues, places) =
+            (self.pacing.clone(), self.wait_queues.clone(), self.admissions.clone());
+        Gateway {
+            demotions,
+            withdrawals,
+            pacing,
+            wait_queues: queues,
+            admissions: places,
+            ..Gateway::new(parts)
+        }
     }
 
     /// All models and routes.
@@ -115,12 +123,12 @@ impl Gateway {
     }
 
     /// Nothing has that name that this caller may name.
-    pub fn unknown(&self, tenant: &Tenant, name: &str) -> Refusal {
+    pub fn unknown(&self, tenant: &Tenant, name: &str) -> RequestRefusal {
         let known = self.catalog_of(tenant);
         let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
         // Of a shorter name every letter may be a slip.
         let nearest = nearest(name, names).filter(|_| name.len() > 2).map(Into::into);
-        Refusal::UnknownModel { name: name.to_owned(), nearest }
+        RequestRefusal::UnknownModel { name: name.to_owned(), nearest }
     }
 
     /// What is learned, and what is remembered of requests.
@@ -136,16 +144,16 @@ impl Gateway {
     /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, the others hand
     /// back what they hold for their next requests first, so that only what is used counts; what of that is set aside
     /// elsewhere counts as spent.
-    pub async fn statement(&self, tenant: &Tenant) -> Vec<Line> {
-        self.parts.ledger.gather(&tenant.account, &About::default()).await;
+    pub async fn statement(&self, tenant: &Tenant) -> Vec<LimitStatus> {
+        self.parts.ledger.refresh_limits(&tenant.account, &RequestScope::default()).await;
         self.account_statement(&tenant.account)
     }
 
     /// How every limit of an account and of those above it stands. Where replicas share the accounts, what others have is
     /// known as of seconds ago, and what they hold for their next requests counts as spent.
-    pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
+    pub fn account_statement(&self, account: &AccountId) -> Vec<LimitStatus> {
         let ledger = &self.parts.ledger;
-        ledger.statement(account, &About::default(), ledger.now())
+        ledger.statement(account, &RequestScope::default(), ledger.now())
     }
 
     /// The time by which requests are admitted: the database's, where replicas share one.
@@ -157,7 +165,7 @@ impl Gateway {
     ///
     /// # Errors
     /// When the ledger's journal cannot be read.
-    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>, LedgerError> {
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<GroupUsage>, LedgerError> {
         self.parts.ledger.usage(query).await
     }
 
@@ -171,31 +179,31 @@ impl Gateway {
         let stats = self.parts.ledger.stats();
         match (self.parts.tasks.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
-            (false, true) => Readiness::Unrecorded { gone_since: stats.gone_since },
+            (false, true) => Readiness::LedgerUnavailable { gone_since: stats.gone_since },
             (false, false) => Readiness::Ready,
         }
     }
 
     /// Refuses more choices than may be asked for.
-    pub(super) fn count_choices(&self, request: &Request) -> Result<(), Refusal> {
+    pub(super) fn count_choices(&self, request: &Request) -> Result<(), RequestRefusal> {
         let (asked, most) = (request.choices, self.parts.settings.choices_max);
-        if asked > most { Err(Refusal::TooManyChoices { asked, most }) } else { Ok(()) }
+        if asked > most { Err(RequestRefusal::TooManyChoices { asked, most }) } else { Ok(()) }
     }
 
     /// A place among those in flight.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn acquire_admission(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
         // Those who are refused together are not to come back together.
         let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
-        self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })
+        self.admissions.clone().try_acquire_owned().map_err(|_| RequestRefusal::Overloaded { retry_after })
     }
 
     /// Brings the series up to date that tell of targets and of those who wait for them.
-    pub fn show_fleets(&self) {
-        self.parts.fleets.values().for_each(|fleet| fleet.show());
+    pub fn refresh_fleet_metrics(&self) {
+        self.parts.fleets.values().for_each(|fleet| fleet.update_gauges());
     }
 
     /// How long a request may take altogether.
-    pub(super) fn time(&self, request: &Request) -> Duration {
+    pub(super) fn time_limit(&self, request: &Request) -> Duration {
         let most = self.parts.settings.time_max;
         request.budget.deadline.map_or(most, |stated| stated.min(most))
     }
@@ -205,9 +213,9 @@ impl Gateway {
         tariff.map(|tariff| tariff.rates.list)
     }
 
-    pub(super) fn if_abandoned(&self, model: &str) -> IfAbandoned {
+    pub(super) fn if_abandoned(&self, model: &str) -> AbandonPolicy {
         let stops = self.parts.catalog.models.get(model).is_some_and(|model| model.stops_billing);
-        if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole }
+        if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole }
     }
 
     /// A name of the catalogue as it is; a caller's invention as `other`.

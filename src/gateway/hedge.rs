@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 
-use crate::backend::fleet::Seat;
+use crate::backend::fleet::Permit;
 use crate::catalog::Offer;
-use crate::execute::Progress;
+use crate::execute::ChoiceProgress;
 use crate::metrics::Metrics;
 
-use super::Report;
+use super::RequestUpdate;
 use super::attempts::Attempts;
-use super::books::Books;
-use super::flying::{Flying, taken};
-use super::growth::Growth;
-use super::landing::Landing;
-use super::runner::{News, Runner};
+use super::buffered_attempt::{AttemptEvent, BufferedAttempt};
+use super::finish::AttemptResult;
+use super::growth::ReservationGrowth;
+use super::request_reservation::RequestReservation;
+use super::running_request::{RunningRequest, spent_by_choice};
 
 /// The second attempt is the answer.
 const WON: &str = "won";
@@ -30,88 +30,90 @@ const LOST: &str = "lost";
 const REFUSED: &str = "refused";
 
 /// Begins the count of what becomes of a model's second attempts.
-pub(super) fn begin(metrics: &Metrics, model: &str) {
+pub(super) fn zero_metrics(metrics: &Metrics, model: &str) {
     for outcome in [WON, LOST, REFUSED] {
         metrics.backends.hedges.with_label_values(&[model, outcome]);
     }
 }
 
 /// What became of a second attempt that was due.
-enum Second {
+enum HedgeStart {
     /// It can be made there.
-    On(Seat),
+    Acquired(Permit),
     /// It cannot.
     Refused,
     /// The first is not silent any more.
-    Late(News),
+    FirstResponded(AttemptEvent),
 }
 
 /// Which of two attempts goes on, and what comes of it next, where that is known.
-enum Ahead {
-    First(Option<News>),
-    Second(Option<News>),
+enum HedgeWinner {
+    First(Option<AttemptEvent>),
+    Second(Option<AttemptEvent>),
 }
 
-impl Flying {
+impl RunningRequest {
     /// Makes one attempt on that seat, or two of which one goes on. Says how it ended and where; what it took is in
     /// `progress`, and what the other took is booked.
     pub(super) async fn attempt(
         &self,
-        seat: Seat,
+        seat: Permit,
         attempts: &mut Attempts<'_>,
-        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> (Landing, Seat) {
+        (progress, growth): (&mut Vec<ChoiceProgress>, &mut Option<ReservationGrowth>),
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> (AttemptResult, Permit) {
         let offer = attempts.offer;
         let after = self.fleet(offer).ok().and_then(|fleet| fleet.hedge_after());
         match after.filter(|_| !self.votes(offer)) {
-            Some(after) => self.hedged(seat, after, attempts, (progress, growth), books, reports).await,
+            Some(after) => self.run_hedged(seat, after, attempts, (progress, growth), books, reports).await,
             None => (self.run(&seat, offer, (progress, growth), books, reports).await, seat),
         }
     }
 
     /// Makes one attempt, and a second beside it where that is silent for so long.
-    async fn hedged(
+    async fn run_hedged(
         &self,
-        seat: Seat,
+        seat: Permit,
         after: Duration,
         attempts: &mut Attempts<'_>,
-        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> (Landing, Seat) {
+        (progress, growth): (&mut Vec<ChoiceProgress>, &mut Option<ReservationGrowth>),
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> (AttemptResult, Permit) {
         let offer = attempts.offer;
-        let mut first = Runner::new(self, &seat, offer, progress);
-        let due = match timeout(after, self.news(&mut first, offer, (growth, books), reports)).await {
-            Ok(news) => Second::Late(news),
-            Err(_) => self.second(&mut first, attempts, books, reports).await,
+        let mut first = BufferedAttempt::new(self, &seat, offer, progress);
+        let due = match timeout(after, self.next_event(&mut first, offer, (growth, books), reports)).await {
+            Ok(news) => HedgeStart::FirstResponded(news),
+            Err(_) => self.start_hedge(&mut first, attempts, books, reports).await,
         };
         let other = match due {
-            Second::On(other) => other,
-            Second::Refused => return (self.show(first, None, offer, (growth, books), reports).await, seat),
-            Second::Late(news) => {
-                return (self.show(first, Some(news), offer, (growth, books), reports).await, seat);
+            HedgeStart::Acquired(other) => other,
+            HedgeStart::Refused => {
+                return (self.forward(first, None, offer, (growth, books), reports).await, seat);
+            }
+            HedgeStart::FirstResponded(news) => {
+                return (self.forward(first, Some(news), offer, (growth, books), reports).await, seat);
             }
         };
-        attempts.sets_out(&other);
+        attempts.start(&other);
         let (mut made, mut second_growth) = self.prepare(offer);
-        let mut second = Runner::new(self, &other, offer, &mut made);
+        let mut second = BufferedAttempt::new(self, &other, offer, &mut made);
         let both = ((&mut first, &seat), (&mut second, &other));
-        match self.ahead(both, offer, books, reports).await {
-            Ahead::First(news) => {
+        match self.race(both, offer, books, reports).await {
+            HedgeWinner::First(news) => {
                 drop((second, other));
-                self.let_go(offer, &made, books);
-                attempts.stays_on(&seat);
-                self.goes_to(&seat, attempts.offer);
+                self.record_cancelled(offer, &made, books);
+                attempts.set_target(&seat);
+                self.notify_dispatch(&seat, attempts.offer);
                 self.count_hedge(offer, LOST);
-                (self.show(first, news, offer, (growth, books), reports).await, seat)
+                (self.forward(first, news, offer, (growth, books), reports).await, seat)
             }
-            Ahead::Second(news) => {
+            HedgeWinner::Second(news) => {
                 drop((first, seat));
-                self.let_go(offer, progress, books);
-                let landing = self.show(second, news, offer, (&mut second_growth, books), reports).await;
-                let lost = matches!(landing, Landing::Failed(_));
+                self.record_cancelled(offer, progress, books);
+                let landing = self.forward(second, news, offer, (&mut second_growth, books), reports).await;
+                let lost = matches!(landing, AttemptResult::Failed(_));
                 self.count_hedge(offer, if lost { LOST } else { WON });
                 *progress = made;
                 (landing, other)
@@ -120,121 +122,126 @@ impl Flying {
     }
 
     /// What comes of an attempt next; its caller's leaving is its end.
-    async fn news(
+    async fn next_event(
         &self,
-        runner: &mut Runner<'_>,
+        runner: &mut BufferedAttempt<'_>,
         offer: &Offer,
-        (growth, books): (&mut Option<Growth>, &mut Books),
-        reports: &mpsc::Sender<Report>,
-    ) -> News {
+        (growth, books): (&mut Option<ReservationGrowth>, &mut RequestReservation),
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> AttemptEvent {
         let meters = runner.meters.clone();
         tokio::select! {
             biased;
-            () = reports.closed() => News::Ended(Landing::HungUp),
-            news = runner.next() => news,
-            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
+            () = reports.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
+            news = runner.next_event() => news,
+            never = self.meter_and_grow(offer, &meters, growth.as_mut(), books) => match never {},
         }
     }
 
     /// A place for a second attempt, whose worst case is set aside beside the first's while that runs on.
-    async fn second(
+    async fn start_hedge(
         &self,
-        first: &mut Runner<'_>,
+        first: &mut BufferedAttempt<'_>,
         attempts: &Attempts<'_>,
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> Second {
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> HedgeStart {
         let offer = attempts.offer;
-        let Some(seat) = self.seat_beside(attempts) else {
+        let Some(seat) = self.hedge_permit(attempts) else {
             self.count_hedge(offer, REFUSED);
-            return Second::Refused;
+            return HedgeStart::Refused;
         };
         let covered = tokio::select! {
             biased;
-            () = reports.closed() => return Second::Late(News::Ended(Landing::HungUp)),
-            news = first.next() => return Second::Late(news),
-            covered = books.cover_two(offer) => covered,
+            () = reports.closed() => return HedgeStart::FirstResponded(AttemptEvent::Ended(AttemptResult::HungUp)),
+            news = first.next_event() => return HedgeStart::FirstResponded(news),
+            covered = books.extend_for_hedge(offer) => covered,
         };
         if !covered {
             self.count_hedge(offer, REFUSED);
-            return Second::Refused;
+            return HedgeStart::Refused;
         }
         let (model, target) = (&*offer.model, &**seat.target());
         tracing::info!(request = %self.id, model, target, "asked beside one that is silent");
-        Second::On(seat)
+        HedgeStart::Acquired(seat)
     }
 
-    fn seat_beside(&self, attempts: &Attempts<'_>) -> Option<Seat> {
+    fn hedge_permit(&self, attempts: &Attempts<'_>) -> Option<Permit> {
         let fleet = self.fleet(attempts.offer).ok()?;
-        let been = attempts.been_below(fleet.settings().retry.attempts_max)?;
-        fleet.board_beside(&self.want(attempts.offer), been)
+        let been = attempts.tried_targets_below(fleet.settings().retry.attempts_max)?;
+        fleet.acquire_hedge(&self.want(attempts.offer), been)
     }
 
     /// Waits until one of two attempts says something or ends. One that fails leaves the answer to the other.
-    async fn ahead(
+    async fn race(
         &self,
-        ((first, seat), (second, other)): ((&mut Runner<'_>, &Seat), (&mut Runner<'_>, &Seat)),
+        ((first, seat), (second, other)): (
+            (&mut BufferedAttempt<'_>, &Permit),
+            (&mut BufferedAttempt<'_>, &Permit),
+        ),
         offer: &Offer,
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
-    ) -> Ahead {
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> HedgeWinner {
         let meters = [&*first.meters, &*second.meters].concat();
         let (is_second, news) = tokio::select! {
             biased;
-            () = reports.closed() => (false, News::Ended(Landing::HungUp)),
-            news = first.next() => (false, news),
-            news = second.next() => (true, news),
-            never = self.beside(offer, &meters, None, books) => match never {},
+            () = reports.closed() => (false, AttemptEvent::Ended(AttemptResult::HungUp)),
+            news = first.next_event() => (false, news),
+            news = second.next_event() => (true, news),
+            never = self.meter_and_grow(offer, &meters, None, books) => match never {},
         };
         match news {
-            News::Ended(Landing::Failed(failure)) => {
+            AttemptEvent::Ended(AttemptResult::Failed(failure)) => {
                 let failed = if is_second { other } else { seat };
-                self.count(offer, failed, &failure);
-                if is_second { Ahead::First(None) } else { Ahead::Second(None) }
+                self.count_failure(offer, failed, &failure);
+                if is_second { HedgeWinner::First(None) } else { HedgeWinner::Second(None) }
             }
-            news if is_second => Ahead::Second(Some(news)),
-            news => Ahead::First(Some(news)),
+            news if is_second => HedgeWinner::Second(Some(news)),
+            news => HedgeWinner::First(Some(news)),
         }
     }
 
     /// Shows everything that an attempt says, until it ends or its caller is gone.
-    async fn show(
+    async fn forward(
         &self,
-        mut runner: Runner<'_>,
-        mut news: Option<News>,
+        mut runner: BufferedAttempt<'_>,
+        mut news: Option<AttemptEvent>,
         offer: &Offer,
-        (growth, books): (&mut Option<Growth>, &mut Books),
-        reports: &mpsc::Sender<Report>,
-    ) -> Landing {
+        (growth, books): (&mut Option<ReservationGrowth>, &mut RequestReservation),
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) -> AttemptResult {
         let meters = runner.meters.clone();
         let shown = async {
             loop {
                 let next = match news.take() {
                     Some(news) => news,
-                    None => runner.next().await,
+                    None => runner.next_event().await,
                 };
                 match next {
-                    News::Ended(landing) => return landing,
+                    AttemptEvent::Ended(landing) => return landing,
                     // A caller who takes nothing until the deadline has left.
-                    News::Said(report) => match timeout_at(self.deadline, reports.send(report)).await {
-                        Ok(Ok(())) => {}
-                        _ => return Landing::HungUp,
-                    },
+                    AttemptEvent::Update(report) => {
+                        match timeout_at(self.deadline, reports.send(report)).await {
+                            Ok(Ok(())) => {}
+                            _ => return AttemptResult::HungUp,
+                        }
+                    }
                 }
             }
         };
         tokio::select! {
             biased;
-            () = reports.closed() => Landing::HungUp,
+            () = reports.closed() => AttemptResult::HungUp,
             landing = shown => landing,
-            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
+            never = self.meter_and_grow(offer, &meters, growth.as_mut(), books) => match never {},
         }
     }
 
     /// Books an attempt that does not go on.
-    fn let_go(&self, offer: &Offer, progress: &[Progress], books: &mut Books) {
-        let spent = taken(progress);
-        books.let_go(self.bill(offer, &spent));
+    fn record_cancelled(&self, offer: &Offer, progress: &[ChoiceProgress], books: &mut RequestReservation) {
+        let spent = spent_by_choice(progress);
+        books.record_cancelled(self.bill(offer, &spent));
     }
 
     fn count_hedge(&self, offer: &Offer, outcome: &str) {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::backend::{Failure, Lack};
+use crate::backend::{Failure, UnsupportedFeature};
 use crate::catalog::{Capability, Needs, Service};
-use crate::chat::{Form, Part, Reach, Request};
+use crate::chat::{CompletionKind, ContentPart, MemberPhase, Request};
 
-use super::Refusal;
+use super::RequestRefusal;
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(super) fn of(request: &Request) -> Needs {
@@ -14,7 +14,7 @@ pub(super) fn of(request: &Request) -> Needs {
         .messages
         .iter()
         .flat_map(|message| &message.content)
-        .any(|part| matches!(part, Part::Other(_)));
+        .any(|part| matches!(part, ContentPart::Other(_)));
     let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
     let wanted = [
         (!request.tools.is_empty(), Capability::Tools),
@@ -24,23 +24,24 @@ pub(super) fn of(request: &Request) -> Needs {
         (request.logprobs.is_some(), Capability::Logprobs),
     ];
     let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();
-    let service = match request.form {
-        Form::Chat => Service::Chat,
-        Form::Text => Service::Completions,
+    let service = match request.kind {
+        CompletionKind::Chat => Service::Chat,
+        CompletionKind::Text => Service::Completions,
     };
     let choice = request.tool_choice.as_ref();
     let forces_tools = choice.is_some_and(|choice| choice != "auto" && choice != "none");
-    let members = request.passed.keys().map(|name| name.as_str().into()).collect();
-    let shapes_answer = schema || request.passed.keys().any(|name| Reach::of(name) == Reach::Answer);
-    Needs { service, capabilities, forces_tools, keep: request.keep(), members, shapes_answer }
+    let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
+    let shapes_answer =
+        schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
+    Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
 }
 
 /// The caller's member that asks for what `word` stands for.
 pub(super) fn member(request: &Request, word: &str) -> &'static str {
     let members = &request.budget.members;
-    let is = |capability: Capability| capability.word() == word;
+    let is = |capability: Capability| capability.as_str() == word;
     match () {
-        () if is(Capability::Schema) => members.form,
+        () if is(Capability::Schema) => members.response_format,
         () if is(Capability::Images) => members.prompt,
         () if is(Capability::Penalties) => penalty(request).unwrap_or("model"),
         () if is(Capability::Logprobs) => "logprobs",
@@ -52,27 +53,27 @@ pub(super) fn member(request: &Request, word: &str) -> &'static str {
 }
 
 /// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
-pub(super) fn failed(request: &Request, failure: Failure) -> Refusal {
-    match failure.lack {
-        Some(lack) => Refusal::Incapable { member: asking(request, lack), failure: failure.into() },
-        None => Refusal::Failed(failure),
+pub(super) fn failed(request: &Request, failure: Failure) -> RequestRefusal {
+    match failure.unsupported {
+        Some(lack) => RequestRefusal::Incapable { member: asking(request, lack), failure: failure.into() },
+        None => RequestRefusal::Failed(failure),
     }
 }
 
 /// The caller's member that asks for it; where none does, it is the model that is to be another.
-fn asking(request: &Request, lack: Lack) -> &'static str {
+fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
     let (budget, members) = (&request.budget, &request.budget.members);
     match lack {
-        Lack::Prompt => members.prompt,
-        Lack::Thinking if budget.thinking.is_some() => members.thinking,
-        Lack::Thinking if budget.depth.is_some() => members.depth,
-        Lack::Length if budget.solution.is_some() => members.solution,
-        Lack::Length if budget.total.is_some() => members.total,
-        Lack::Form => members.form,
-        Lack::Tools => "tools",
-        Lack::Choice => "tool_choice",
-        Lack::Penalties => penalty(request).unwrap_or("model"),
-        Lack::Service | Lack::Thinking | Lack::Length => "model",
+        UnsupportedFeature::Prompt => members.prompt,
+        UnsupportedFeature::Thinking if budget.thinking.is_some() => members.thinking,
+        UnsupportedFeature::Thinking if budget.reasoning_effort.is_some() => members.reasoning_effort,
+        UnsupportedFeature::Length if budget.solution.is_some() => members.solution,
+        UnsupportedFeature::Length if budget.total.is_some() => members.total,
+        UnsupportedFeature::Form => members.response_format,
+        UnsupportedFeature::Tools => "tools",
+        UnsupportedFeature::Choice => "tool_choice",
+        UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
+        UnsupportedFeature::Service | UnsupportedFeature::Thinking | UnsupportedFeature::Length => "model",
     }
 }
 

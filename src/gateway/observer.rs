@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::catalog::Outcome;
+use crate::catalog::DecisionOutcome;
 
 /// Follows one request. It is let go of when nothing more can be told of it, which may be after the caller has gone.
 pub trait RequestObserver: fmt::Debug + Send + Sync {
@@ -11,5 +11,5 @@ pub trait RequestObserver: fmt::Debug + Send + Sync {
     fn dispatched(&self, model: &Arc<str>, target: &Arc<str>);
 
     /// It is over, and settled.
-    fn settled(&self, outcome: &Outcome);
+    fn settled(&self, outcome: &DecisionOutcome);
 }

@@ -9,55 +9,55 @@ use std::sync::Arc;
 use dashmap::DashMap;
 
 use crate::catalog::Route;
-use crate::learn::{Aim, Course, Pace, PaceSettings};
-use crate::ledger::Line;
+use crate::learn::{BudgetPacer, PaceSettings, RemainingBudget, SuccessPacer};
+use crate::ledger::LimitStatus;
 use crate::units::{AccountId, Amount, Chance, Facet, Holder, Money, Timestamp, Unit, Window};
 
 use super::Gateway;
 
 /// Whose budget of money, and over what time.
-type Budget = (AccountId, Window);
+type PacedBudgetKey = (AccountId, Window);
 
 /// The most budgets that are paced; those of others have the price of their face.
 const BUDGETS_MAX: usize = 1 << 16;
 
 /// How one budget is paced.
 #[derive(Debug, Clone, Copy, Default)]
-struct Paced {
-    pace: Pace,
+struct PacedBudget {
+    pace: BudgetPacer,
     /// What is expected of requests on their way.
-    coming: Money,
+    expected_in_flight: Money,
     /// The limit, as it was when it was last looked at.
     max: Option<Money>,
 }
 
-impl Paced {
+impl PacedBudget {
     /// A limit that was raised is in force at once, also for the price that the old one made.
-    fn look_at(&mut self, line: &Line) {
+    fn update_limit(&mut self, line: &LimitStatus) {
         let (Amount::Money(max), Amount::Money(spent)) = (line.max, line.spent) else { return };
-        let left = |max: Money| max.saturating_sub(spent).saturating_sub(self.coming);
+        let left = |max: Money| max.saturating_sub(spent).saturating_sub(self.expected_in_flight);
         if let Some(before) = self.max.replace(max).filter(|before| *before < max) {
             let (before, after) = (left(before), left(max));
-            self.pace.raise(before, after);
+            self.pace.raise_limit(before, after);
         }
     }
 
     /// Where it stands in its window: what was not spent yet, less what is expected of requests on their way. Worst cases
     /// that are set aside are much more than that, and would make many requests at once look like much spending.
-    fn course(&self, line: &Line) -> Option<Course> {
+    fn window_progress(&self, line: &LimitStatus) -> Option<RemainingBudget> {
         let (Amount::Money(max), Amount::Money(spent), Some(end)) = (line.max, line.spent, line.resets_at)
         else {
             return None;
         };
-        let left = max.saturating_sub(spent).saturating_sub(self.coming);
+        let left = max.saturating_sub(spent).saturating_sub(self.expected_in_flight);
         let length = i64::try_from(line.limit.window.length().as_millis()).unwrap_or(i64::MAX);
-        Some(Course { start: Timestamp(end.0.saturating_sub(length)), end, left })
+        Some(RemainingBudget { start: Timestamp(end.0.saturating_sub(length)), end, left })
     }
 }
 
 /// How a budget stands to its pace, for those who look.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct PaceStatus {
     /// What a dollar of it counts; 1 is its face.
     pub price: f64,
     /// What is spent, in dollars a second.
@@ -70,8 +70,8 @@ pub struct Standing {
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     settings: PaceSettings,
-    budgets: DashMap<Budget, Paced>,
-    aims: DashMap<Arc<str>, Aim>,
+    budgets: DashMap<PacedBudgetKey, PacedBudget>,
+    aims: DashMap<Arc<str>, SuccessPacer>,
 }
 
 /// Budgets over these times last; what an hour or a minute leaves is a rate, and all time has no end.
@@ -79,19 +79,19 @@ const PACED: [Window; 3] = [Window::Day, Window::Week, Window::Month];
 
 impl Pacing {
     /// Those of an account's limits that are paced.
-    pub(super) fn paced(statement: Vec<Line>) -> Vec<Line> {
+    pub(super) fn paced_lines(statement: Vec<LimitStatus>) -> Vec<LimitStatus> {
         let mut lines = statement;
         lines.retain(is_paced);
         lines
     }
 
     /// What a dollar counts for an account with such limits: the highest price among its own budgets and those above it.
-    pub(super) fn price(&self, account: &AccountId, lines: &[Line], now: Timestamp) -> f64 {
-        let paced = |line: &Line| {
+    pub(super) fn price(&self, account: &AccountId, lines: &[LimitStatus], now: Timestamp) -> f64 {
+        let paced = |line: &LimitStatus| {
             let budget = budget(account, line)?;
             let known = *self.budgets.get(&budget)?;
             if known.max.map(Amount::Money) != Some(line.max) {
-                self.budgets.get_mut(&budget)?.look_at(line);
+                self.budgets.get_mut(&budget)?.update_limit(line);
             }
             Some(self.budgets.get(&budget)?.pace.price_at(now, &self.settings))
         };
@@ -99,36 +99,48 @@ impl Pacing {
     }
 
     /// How the budget of a line stands, where it is paced.
-    pub(super) fn standing(&self, account: &AccountId, line: &Line) -> Option<Standing> {
+    pub(super) fn pace_status(&self, account: &AccountId, line: &LimitStatus) -> Option<PaceStatus> {
         let paced = self.budgets.get(&budget(account, line)?)?;
         let pace = &paced.pace;
-        Some(Standing { price: pace.price(), rate: pace.rate(), target: pace.target() })
+        Some(PaceStatus { price: pace.price(), rate: pace.rate(), target: pace.target() })
     }
 
     /// A request of this account that is expected to cost so much sets out; its limits stand so.
-    pub(super) fn departed(&self, account: &AccountId, statement: &[Line], expected: Money, now: Timestamp) {
+    pub(super) fn record_dispatch(
+        &self,
+        account: &AccountId,
+        statement: &[LimitStatus],
+        expected: Money,
+        now: Timestamp,
+    ) {
         for line in statement {
             let Some(budget) = budget(account, line) else { continue };
             if !self.budgets.contains_key(&budget) && self.budgets.len() >= BUDGETS_MAX {
                 continue;
             }
             let mut paced = self.budgets.entry(budget).or_default();
-            paced.look_at(line);
-            if let Some(course) = paced.course(line) {
-                paced.pace.expect(now, expected, &course, &self.settings);
+            paced.update_limit(line);
+            if let Some(course) = paced.window_progress(line) {
+                paced.pace.record_expected(now, expected, &course, &self.settings);
             }
-            paced.coming += expected;
+            paced.expected_in_flight += expected;
         }
     }
 
     /// It has ended, and cost this, or nothing; of these of its limits it had been expected.
-    pub(super) fn settled(&self, account: &AccountId, statement: &[Line], expected: Money, spent: Money) {
+    pub(super) fn record_settlement(
+        &self,
+        account: &AccountId,
+        statement: &[LimitStatus],
+        expected: Money,
+        spent: Money,
+    ) {
         for line in statement {
             let Some(mut paced) = budget(account, line).and_then(|budget| self.budgets.get_mut(&budget))
             else {
                 continue;
             };
-            paced.coming = paced.coming.saturating_sub(expected);
+            paced.expected_in_flight = paced.expected_in_flight.saturating_sub(expected);
             paced.pace.settle(expected, spent, &self.settings);
         }
     }
@@ -142,7 +154,7 @@ impl Pacing {
     }
 
     /// An answer of this route was right with this chance, as somebody judged it or, before that, as it was predicted.
-    pub(super) fn landed(&self, route: &Route, success: Chance) {
+    pub(super) fn record_success(&self, route: &Route, success: Chance) {
         if let Some(target) = route.success_target {
             self.aims.entry(route.name.clone()).or_default().settle(success, target);
         }
@@ -151,18 +163,18 @@ impl Pacing {
 
 impl Gateway {
     /// How the budget of one of an account's limits stands to its pace, where it is one that should last.
-    pub fn standing(&self, account: &AccountId, line: &Line) -> Option<Standing> {
-        self.pacing.standing(account, line)
+    pub fn pace_status(&self, account: &AccountId, line: &LimitStatus) -> Option<PaceStatus> {
+        self.pacing.pace_status(account, line)
     }
 
     /// Brings the series up to date that tell what money counts for these accounts.
-    pub fn show_pace(&self, accounts: &[AccountId]) {
+    pub fn refresh_pacing_metrics(&self, accounts: &[AccountId]) {
         let series = &self.parts.metrics.rollout;
         for account in accounts {
             let tenant = &[account.as_str()];
             let lines = self.account_statement(account);
             series.shadow_price.with_label_values(tenant).set(self.pacing.price(account, &lines, self.now()));
-            let standings = lines.iter().filter_map(|line| self.standing(account, line));
+            let standings = lines.iter().filter_map(|line| self.pace_status(account, line));
             if let Some(tightest) = standings.max_by(|a, b| a.price.total_cmp(&b.price)) {
                 series.rate.with_label_values(tenant).set(tightest.rate);
                 series.target.with_label_values(tenant).set(tightest.target);
@@ -172,7 +184,7 @@ impl Gateway {
 }
 
 /// The budget that a line is about, where it is one that should last.
-fn budget(account: &AccountId, line: &Line) -> Option<Budget> {
+fn budget(account: &AccountId, line: &LimitStatus) -> Option<PacedBudgetKey> {
     let limit = &line.limit;
     let holder = match &limit.holder {
         Holder::Key => account.clone(),
@@ -182,7 +194,7 @@ fn budget(account: &AccountId, line: &Line) -> Option<Budget> {
     is_paced(line).then_some((holder, limit.window))
 }
 
-fn is_paced(line: &Line) -> bool {
+fn is_paced(line: &LimitStatus) -> bool {
     let limit = &line.limit;
     limit.unit == Unit::Money && limit.facet == Facet::Whole && PACED.contains(&limit.window)
 }
@@ -196,9 +208,9 @@ mod tests {
     const DAY: i64 = 86_400_000;
     const NOON: Timestamp = Timestamp(DAY / 2);
 
-    fn line(holder: Holder, spent: Money, end: i64) -> Line {
+    fn line(holder: Holder, spent: Money, end: i64) -> LimitStatus {
         let limit = Limit { holder, facet: Facet::Whole, unit: Unit::Money, window: Window::Day };
-        Line {
+        LimitStatus {
             limit,
             max: Amount::Money(MAX),
             spent: Amount::Money(spent),
@@ -213,9 +225,9 @@ mod tests {
         let (account, mut spent) = (AccountId::new("acme/alice"), Money::ZERO);
         let lines = |spent| [line(Holder::Account(AccountId::new("acme")), spent, DAY)];
         for minute in 0..720 {
-            pacing.departed(&account, &lines(spent), cost, Timestamp(minute * 60_000));
+            pacing.record_dispatch(&account, &lines(spent), cost, Timestamp(minute * 60_000));
             spent += cost;
-            pacing.settled(&account, &lines(spent), cost, cost);
+            pacing.record_settlement(&account, &lines(spent), cost, cost);
         }
         pacing.price(&account, &lines(spent), NOON)
     }
@@ -233,7 +245,7 @@ mod tests {
             (pacing.price(&AccountId::new("acme/bob"), &[], NOON) - 1.0).abs() < 1e-9,
             "a limit that was removed"
         );
-        let standing = pacing.standing(&AccountId::new("acme/alice"), &lines[0]).unwrap();
+        let standing = pacing.pace_status(&AccountId::new("acme/alice"), &lines[0]).unwrap();
         assert!(standing.rate > standing.target, "{standing:?}");
     }
 
@@ -243,7 +255,7 @@ mod tests {
         let dear = noon(&pacing, Money(1_200_000));
         let (account, spent) = (AccountId::new("acme/alice"), Money(864_000_000));
         let price = |max: u64, now| {
-            let line = Line { max: Amount::Money(Money(max)), ..line(holder(), spent, DAY) };
+            let line = LimitStatus { max: Amount::Money(Money(max)), ..line(holder(), spent, DAY) };
             pacing.price(&account, &[line], Timestamp(now))
         };
         let later = price(MAX.0, NOON.0 + 20 * 60_000);
@@ -260,20 +272,20 @@ mod tests {
         let (pacing, account) = (Pacing::default(), AccountId::new("a"));
         let lines = [line(Holder::Key, Money::ZERO, DAY)];
         for minute in 0..100 {
-            pacing.departed(&account, &lines, Money(5_000_000), Timestamp(minute * 60_000));
-            pacing.settled(&account, &lines, Money(5_000_000), Money::ZERO);
+            pacing.record_dispatch(&account, &lines, Money(5_000_000), Timestamp(minute * 60_000));
+            pacing.record_settlement(&account, &lines, Money(5_000_000), Money::ZERO);
         }
         assert!((pacing.price(&account, &lines, NOON) - 1.0).abs() < 1e-9);
-        assert_eq!(pacing.budgets.get(&(account, Window::Day)).unwrap().coming, Money::ZERO);
+        assert_eq!(pacing.budgets.get(&(account, Window::Day)).unwrap().expected_in_flight, Money::ZERO);
     }
 
     #[test]
     fn a_route_that_falls_short_of_its_target_is_worth_more() {
-        let route = Route { success_target: Some(Chance::new(0.9)), ..Route::usual("r") };
+        let route = Route { success_target: Some(Chance::new(0.9)), ..Route::with_defaults("r") };
         let pacing = Pacing::default();
         assert!((pacing.factor(&route) - 1.0).abs() < 1e-9);
-        (0..100).for_each(|_| pacing.landed(&route, Chance::new(0.6)));
+        (0..100).for_each(|_| pacing.record_success(&route, Chance::new(0.6)));
         assert!(pacing.factor(&route) > 2.0, "{}", pacing.factor(&route));
-        assert!((pacing.factor(&Route::usual("r")) - 1.0).abs() < 1e-9);
+        assert!((pacing.factor(&Route::with_defaults("r")) - 1.0).abs() < 1e-9);
     }
 }

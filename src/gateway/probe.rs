@@ -14,16 +14,16 @@
 
 use tokio::sync::mpsc;
 
-use crate::catalog::{Compare, Demand, Offer, Plan, Probe};
-use crate::chat::{Budget, Request, Sampling};
-use crate::estimate::{Signal, with_signal};
-use crate::execute::vote::key;
+use crate::catalog::{AnswerComparison, Demand, DifficultyProbe, Offer, Plan};
+use crate::chat::{Budget, Request, SamplingOptions};
+use crate::estimate::{ProbeSignal, with_signal};
+use crate::execute::vote::answer_key;
 use crate::plan;
 
-use super::aside::Aside;
-use super::books::Books;
-use super::flying::Flying;
-use super::{Report, about, needs};
+use super::auxiliary_call::AuxiliaryCall;
+use super::request_reservation::RequestReservation;
+use super::running_request::RunningRequest;
+use super::{RequestUpdate, needs, request_scope};
 
 /// How drafts are drawn: greedy ones would all be the same.
 const TEMPERATURE: f32 = 1.0;
@@ -36,42 +36,51 @@ const KEPT: &str = "kept";
 const CHANGED: &str = "changed";
 pub(super) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
 
-impl Flying {
+impl RunningRequest {
     /// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
-    pub(super) async fn probe(&mut self, books: &mut Books, reports: &mpsc::Sender<Report>) {
+    pub(super) async fn probe(
+        &mut self,
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
+    ) {
         let Some(probe) = self.policy.probe.clone().filter(|_| self.may_probe()) else { return };
-        let outcome = self.probed(&probe, books, reports).await;
+        let outcome = self.run_probe(&probe, books, reports).await;
         self.parts.metrics.votes.probes.with_label_values(&[&*probe.model, outcome]).inc();
     }
 
     /// Where a model was drawn, the draw stands; a run keeps what its answer costs.
     fn may_probe(&self) -> bool {
-        self.plan.propensity >= 1.0 && self.stepping.is_none()
+        self.plan.propensity >= 1.0 && self.step.is_none()
     }
 
-    async fn probed(
+    async fn run_probe(
         &mut self,
-        probe: &Probe,
-        books: &mut Books,
-        reports: &mpsc::Sender<Report>,
+        probe: &DifficultyProbe,
+        books: &mut RequestReservation,
+        reports: &mpsc::Sender<RequestUpdate>,
     ) -> &'static str {
-        let Some(aside) = self.priced(&probe.model, drafts(probe, &self.request)) else { return SKIPPED };
+        let Some(aside) = self.price_auxiliary(&probe.model, drafts(probe, &self.request)) else {
+            return SKIPPED;
+        };
         if self.gain(probe, &aside) <= self.price(&aside.offer) {
             return NOT_WORTH;
         }
         // Nothing is sent before that is durable; where it cannot be, the flight ends as any other.
-        if books.depart(&self.parts, self.ticket.as_ref(), self.deadline).await.is_err() {
+        if books.record_dispatch(&self.parts, self.ticket.as_ref(), self.deadline).await.is_err() {
             return SKIPPED;
         }
-        let Some(answers) = self.ask(&aside, self.plan.best.worst, books, reports).await else {
+        let Some(answers) = self.run_auxiliary(&aside, self.plan.best.worst, books, reports).await else {
             return FAILED;
         };
-        let agreed =
-            agreed(&answers, self.policy.vote.as_ref().map_or(&Compare::Exact, |vote| &vote.compare));
-        let demand = told(&self.demand, probe, agreed);
-        let Some(mut plan) = self.planned(&demand) else { return KEPT };
+        let agreed = count_agreeing(
+            &answers,
+            self.policy.vote.as_ref().map_or(&AnswerComparison::Exact, |vote| &vote.compare),
+        );
+        let demand = with_agreement(&self.demand, probe, agreed);
+        let Some(mut plan) = self.replan(&demand) else { return KEPT };
         plan.why = format!("{}; {agreed} of {} drafts of {} agreed", plan.why, probe.drafts, probe.model);
-        if same(&plan.best, &self.plan.best) || !books.go_on_to(&plan.best, self.bill(&plan.best, &[])).await
+        if is_same_offer(&plan.best, &self.plan.best)
+            || !books.switch_offer(&plan.best, self.bill(&plan.best, &[])).await
         {
             return KEPT;
         }
@@ -80,13 +89,13 @@ impl Flying {
     }
 
     /// What the drafts are expected to add to the value of the plan, in dollars.
-    fn gain(&self, probe: &Probe, aside: &Aside) -> f64 {
+    fn gain(&self, probe: &DifficultyProbe, aside: &AuxiliaryCall) -> f64 {
         let right = aside.offer.success.get();
         let outcomes = (1..=probe.drafts).map(|agreed| {
-            let demand = told(&self.demand, probe, agreed);
-            let other = self.planned(&demand).filter(|plan| !same(&plan.best, &self.plan.best));
+            let demand = with_agreement(&self.demand, probe, agreed);
+            let other = self.replan(&demand).filter(|plan| !is_same_offer(&plan.best, &self.plan.best));
             let better = other.map_or(0.0, |plan| plan.best.value - self.value_at(&demand));
-            odds(probe.drafts, agreed, right) * better.max(0.0)
+            agreement_probability(probe.drafts, agreed, right) * better.max(0.0)
         });
         outcomes.sum()
     }
@@ -105,15 +114,15 @@ impl Flying {
 
     fn price(&self, offer: &Offer) -> f64 {
         self.market.shadow_price.max(0.0) * offer.cost.as_dollars()
-            + self.policy.second.as_dollars() * offer.seconds
+            + self.policy.cost_per_second.as_dollars() * offer.seconds
     }
 
     /// A plan on another demand, from what is left beside what is reserved.
-    fn planned(&self, demand: &Demand) -> Option<Plan> {
+    fn replan(&self, demand: &Demand) -> Option<Plan> {
         let ledger = &self.parts.ledger;
         let models: Vec<_> = self.models.iter().map(AsRef::as_ref).collect();
-        let about = about::of(&self.request.extra);
-        let planned = plan::plan(&plan::Ask {
+        let about = request_scope::of(&self.request.extra);
+        let planned = plan::plan(&plan::PlanRequest {
             demand,
             models: &models,
             route: &self.policy,
@@ -131,12 +140,12 @@ impl Flying {
     }
 }
 
-fn told(demand: &Demand, probe: &Probe, agreed: u32) -> Demand {
-    with_signal(demand.clone(), Signal::Agreement { drafts: probe.drafts, agreed })
+fn with_agreement(demand: &Demand, probe: &DifficultyProbe, agreed: u32) -> Demand {
+    with_signal(demand.clone(), ProbeSignal::Agreement { drafts: probe.drafts, agreed })
 }
 
 /// The chance that so many of the drafts agree, where one is right with this chance.
-fn odds(drafts: u32, agreed: u32, right: f64) -> f64 {
+fn agreement_probability(drafts: u32, agreed: u32, right: f64) -> f64 {
     let exactly = |count: u32| {
         let ways: f64 = (0..count).map(|k| f64::from(drafts - k) / f64::from(k + 1)).product();
         ways * right.powi(count.cast_signed()) * (1.0 - right).powi((drafts - count).cast_signed())
@@ -145,23 +154,23 @@ fn odds(drafts: u32, agreed: u32, right: f64) -> f64 {
 }
 
 /// How many of the answers are the commonest one, at least one.
-fn agreed(answers: &[String], compare: &Compare) -> u32 {
-    let keys: Vec<_> = answers.iter().filter_map(|answer| key(answer, compare)).collect();
+fn count_agreeing(answers: &[String], compare: &AnswerComparison) -> u32 {
+    let keys: Vec<_> = answers.iter().filter_map(|answer| answer_key(answer, compare)).collect();
     let most = keys.iter().map(|one| keys.iter().filter(|other| *other == one).count()).max();
     u32::try_from(most.unwrap_or(1)).unwrap_or(1)
 }
 
-fn same(one: &Offer, other: &Offer) -> bool {
+fn is_same_offer(one: &Offer, other: &Offer) -> bool {
     let chosen = |offer: &Offer| (offer.model.clone(), offer.thinking, offer.solution, offer.samples);
     chosen(one) == chosen(other) && one.escalate.is_some() == other.escalate.is_some()
 }
 
 /// The caller's question, to be answered briefly several times.
-fn drafts(probe: &Probe, asked: &Request) -> Request {
+fn drafts(probe: &DifficultyProbe, asked: &Request) -> Request {
     Request {
         choices: probe.drafts,
         budget: Budget { thinking: Some(probe.thinking), solution: Some(probe.tokens), ..Budget::default() },
-        sampling: Sampling { temperature: Some(TEMPERATURE), ..Sampling::default() },
+        sampling: SamplingOptions { temperature: Some(TEMPERATURE), ..SamplingOptions::default() },
         ..Request::new(&*probe.model, asked.messages.clone())
     }
 }
@@ -173,16 +182,22 @@ mod tests {
     #[test]
     fn the_chances_of_all_outcomes_are_one() {
         for (drafts, right) in [(2, 0.3), (3, 0.7), (8, 0.0), (5, 1.0)] {
-            let sum: f64 = (1..=drafts).map(|agreed| odds(drafts, agreed, right)).sum();
+            let sum: f64 = (1..=drafts).map(|agreed| agreement_probability(drafts, agreed, right)).sum();
             assert!((sum - 1.0).abs() < 1e-12, "{drafts} {right}: {sum}");
         }
-        assert!((odds(3, 2, 0.5) - 0.375).abs() < 1e-12);
+        assert!((agreement_probability(3, 2, 0.5) - 0.375).abs() < 1e-12);
     }
 
     #[test]
     fn drafts_agree_by_what_is_compared() {
         let answers = ["it is 42", "42", "41"].map(str::to_owned);
-        assert_eq!((agreed(&answers, &Compare::Number), agreed(&answers, &Compare::Exact)), (2, 1));
-        assert_eq!(agreed(&[], &Compare::Number), 1);
+        assert_eq!(
+            (
+                count_agreeing(&answers, &AnswerComparison::Number),
+                count_agreeing(&answers, &AnswerComparison::Exact)
+            ),
+            (2, 1)
+        );
+        assert_eq!(count_agreeing(&[], &AnswerComparison::Number), 1);
     }
 }

@@ -5,11 +5,11 @@ use crate::chat::Request;
 use crate::plan::{self, Quote};
 use crate::tenant::Tenant;
 
-use super::{Gateway, Refusal, about, episodes};
+use super::{Gateway, RequestRefusal, episodes, request_scope};
 
 /// A quote, and the estimate that it is made of.
 #[derive(Debug)]
-pub struct Quoted {
+pub struct RequestQuote {
     /// How hard the request looks.
     pub demand: Demand,
     /// Every offer, and the one that would be taken.
@@ -21,18 +21,18 @@ impl Gateway {
     ///
     /// # Errors
     /// As `admit`'s, where that would refuse before it reserves.
-    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
+    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<RequestQuote, RequestRefusal> {
         self.count_choices(&request)?;
-        let _place = self.place()?;
+        let _place = self.acquire_admission()?;
         if episodes::is_step(&request) {
             return self.quote_step(tenant, request).await;
         }
-        let on = self.consider(tenant, request)?;
-        let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
+        let on = self.gather_inputs(tenant, request)?;
+        let (ledger, about) = (&self.parts.ledger, request_scope::of(&on.request.extra));
         // What other replicas hold for their next requests is not asked back for a quote.
         let allowance = ledger.allowance(&tenant.account, &about, ledger.now());
         let quote = on.ask(&allowance, 0, plan::quote);
-        let quote = quote.map_err(|refusal| self.explained(refusal, &on))?;
-        Ok(Quoted { demand: on.demand, quote })
+        let quote = quote.map_err(|refusal| self.explain(refusal, &on))?;
+        Ok(RequestQuote { demand: on.demand, quote })
     }
 }

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Spent};
-use crate::chat::Finish;
+use crate::catalog::{ChoiceUsage, EnforcementClass};
+use crate::chat::FinishReason;
 use crate::units::{Money, RequestId, Tokens};
 
-use super::Told;
+use super::EpisodeSnapshot;
 
 /// The settled account of one request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Receipt {
+pub struct RequestReceipt {
     /// The request.
     pub id: RequestId,
     /// Who did it.
     pub model: Arc<str>,
     /// How the budgets were held.
-    pub class: Class,
+    pub class: EnforcementClass,
     /// The thinking budget of each choice.
     pub thinking: Tokens,
     /// The solution budget of each choice.
     pub solution: Tokens,
     /// Each choice's account, in order.
-    pub choices: Vec<Settled>,
+    pub choices: Vec<SettledChoice>,
     /// What it cost.
     pub cost: Money,
     /// What was reserved for it.
@@ -34,23 +34,23 @@ pub struct Receipt {
     /// One line on what decided.
     pub why: String,
     /// How the run stands that it was a step of.
-    pub episode: Option<Told>,
+    pub episode: Option<EpisodeSnapshot>,
 }
 
 /// One choice's end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settled {
+pub struct SettledChoice {
     /// Why it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// What it took, answers included that were not chosen.
-    pub spent: Spent,
+    pub spent: ChoiceUsage,
     /// How it was chosen, where it was made more than once.
-    pub tally: Option<Tally>,
+    pub tally: Option<VoteTally>,
 }
 
 /// How an answer was chosen among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct VoteTally {
     /// How many were planned at most.
     pub most: u32,
     /// How many were asked for.
@@ -78,7 +78,7 @@ pub enum Chooser {
 
 impl Chooser {
     /// The word in the budget object.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Chooser::Vote => "vote",
             Chooser::Verifier => "verifier",

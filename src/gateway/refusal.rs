@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::{EpisodesError, TooLong};
+use crate::agent::{EpisodesError, HistoryTooLong};
 use crate::backend::Failure;
 use crate::chat::ToolLimits;
 use crate::units::EpisodeId;
@@ -15,20 +15,20 @@ use super::wait::RETRY_AFTER;
 #[derive(Debug)]
 pub struct Denial {
     /// Why not.
-    pub refusal: Box<Refusal>,
+    pub refusal: Box<RequestRefusal>,
     /// The run that it would have been a step of, where there is one.
     pub episode: Option<EpisodeId>,
 }
 
-impl From<Refusal> for Denial {
-    fn from(refusal: Refusal) -> Denial {
+impl From<RequestRefusal> for Denial {
+    fn from(refusal: RequestRefusal) -> Denial {
         Denial { refusal: Box::new(refusal), episode: None }
     }
 }
 
 /// Why a request is not served.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// No model or route has that name.
     #[error("there is no model {name:?}; {}GET /v1/models lists them", meant(nearest.as_deref()))]
     UnknownModel {
@@ -57,16 +57,16 @@ pub enum Refusal {
          nothing); for real questions add a model of yours to the configuration:\n\n[[backend]]\nbase_url = \"http://127.0.0.1:8000/v1\"\n\
          models = [\"your-model\"]"
     )]
-    Beyond {
+    WrongSpecialty {
         /// The model.
         model: Arc<str>,
     },
     /// No offer serves it.
     #[error(transparent)]
-    Plan(#[from] plan::Refusal),
+    Plan(#[from] plan::PlanRefusal),
     /// The ledger does not set the money aside.
     #[error(transparent)]
-    Spent(#[from] ledger::Refused),
+    LimitExceeded(#[from] ledger::ReserveError),
     /// The ledger cannot make anything durable now.
     #[error("the ledger cannot record new requests right now; try again shortly")]
     Ledger(#[source] ledger::LedgerError),
@@ -81,7 +81,7 @@ pub enum Refusal {
     },
     /// Everything that could serve it is left alone for a while.
     #[error("every suitable model failed lately and is left alone; try again in {} s", seconds(*retry_after))]
-    Resting {
+    CoolingDown {
         /// When to try again.
         retry_after: Duration,
     },
@@ -99,7 +99,7 @@ pub enum Refusal {
     },
     /// What a step needs of its run is set aside by parallel steps, which have not given it back in time.
     #[error("{what} set aside by parallel steps of this run; try again when they are over")]
-    Busy {
+    EpisodeBusy {
         /// What is.
         what: String,
         /// When to try again.
@@ -109,7 +109,7 @@ pub enum Refusal {
     #[error(
         "what is left under the account's limits is set aside by other requests in flight; try again when they are over"
     )]
-    Held {
+    FundsReserved {
         /// The limit that leaves too little; nothing, where others came before.
         shortfall: Option<Box<ledger::Shortfall>>,
         /// When to try again.
@@ -117,7 +117,7 @@ pub enum Refusal {
     },
     /// What a run may take cannot be read, so nothing is served under its name.
     #[error("the limits of this run cannot be read right now; try again shortly")]
-    NoEpisode {
+    EpisodeUnavailable {
         /// Why not.
         #[source]
         source: EpisodesError,
@@ -126,7 +126,7 @@ pub enum Refusal {
     },
     /// The conversation is too long to be read at every step.
     #[error(transparent)]
-    TooLong(#[from] TooLong),
+    TooLong(#[from] HistoryTooLong),
     /// The limits that a run has by now are too many.
     #[error(
         "the run limits {named} tools by name with those of its earlier steps; at most {most} can be limited by name",
@@ -141,10 +141,10 @@ pub enum Refusal {
     Stopping,
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// Others who came before wait for the same money.
-    pub(super) fn behind_others() -> Refusal {
-        Refusal::Held { shortfall: None, retry_after: RETRY_AFTER }
+    pub(super) fn behind_in_queue() -> RequestRefusal {
+        RequestRefusal::FundsReserved { shortfall: None, retry_after: RETRY_AFTER }
     }
 }
 

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Enforce, Model, Offer, Route, Spent};
+use crate::catalog::{Catalog, ChoiceUsage, Model, Offer, RolloutMode, Route};
 use crate::metrics::Metrics;
-use crate::tenant::Access;
+use crate::tenant::KeyAccess;
 use crate::units::{Chance, Money, RequestId, Tokens};
 
 use super::scope;
 
 /// The rules of one request.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub(super) struct RoutingRules {
     /// By which it runs.
     pub(super) route: Route,
     /// By which it would run, where that is only watched.
-    pub(super) watched: Option<Route>,
+    pub(super) observed_route: Option<Route>,
     /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
     pub(super) policy: Arc<str>,
     /// The route or model that the caller named, whose traffic it is.
@@ -24,7 +24,7 @@ pub(super) struct Rules {
 
 /// What a plan that is only watched would have done.
 #[derive(Debug, Clone)]
-pub(super) struct Observed {
+pub(super) struct ObservedPlan {
     model: Arc<str>,
     thinking: Tokens,
     cost: Money,
@@ -32,35 +32,40 @@ pub(super) struct Observed {
 
 /// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
 /// the same rules from turn to turn.
-pub(super) fn rules(catalog: &Catalog, access: &Access, name: &str, share: f64) -> Option<Rules> {
+pub(super) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f64) -> Option<RoutingRules> {
     let named = scope::route(catalog, access, name)?;
     let name = named.name.clone();
-    let other = drawn(&named, share).and_then(|other| catalog.routes.get(other));
+    let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
     // Whose traffic it is says which models may serve it; the other's rules say how.
     let ruled = match other {
         None => named,
         Some(other) => {
             let models = scope::shared(catalog, &named, other);
-            Route { models, shares: Vec::new(), ..other.clone() }
+            Route { models, traffic_splits: Vec::new(), ..other.clone() }
         }
     };
     let policy = match ruled.enforce {
-        Enforce::On => ruled.name.clone(),
-        other => format!("{}:{}", ruled.name, other.word()).into(),
+        RolloutMode::On => ruled.name.clone(),
+        other => format!("{}:{}", ruled.name, other.as_str()).into(),
     };
     Some(match ruled.enforce {
-        Enforce::On => Rules { route: ruled, watched: None, policy, named: name },
-        Enforce::Off => Rules { route: unheld(catalog, ruled), watched: None, policy, named: name },
-        Enforce::Observe => {
-            Rules { watched: Some(ruled.clone()), route: unheld(catalog, ruled), policy, named: name }
+        RolloutMode::On => RoutingRules { route: ruled, observed_route: None, policy, named: name },
+        RolloutMode::Off => {
+            RoutingRules { route: unenforced(catalog, ruled), observed_route: None, policy, named: name }
         }
+        RolloutMode::Observe => RoutingRules {
+            observed_route: Some(ruled.clone()),
+            route: unenforced(catalog, ruled),
+            policy,
+            named: name,
+        },
     })
 }
 
-fn drawn(route: &Route, share: f64) -> Option<&Arc<str>> {
+fn draw_share(route: &Route, share: f64) -> Option<&Arc<str>> {
     let mut from = 0.0;
-    route.shares.iter().find_map(|part| {
-        let until = from + part.share.get();
+    route.traffic_splits.iter().find_map(|part| {
+        let until = from + part.fraction.get();
         let is_it = (from..until).contains(&share);
         from = until;
         is_it.then_some(&part.route)
@@ -68,7 +73,7 @@ fn drawn(route: &Route, share: f64) -> Option<&Arc<str>> {
 }
 
 /// The route as it would be without deciding: the models as they are listed, thinking as long as they like, one answer.
-fn unheld(catalog: &Catalog, route: Route) -> Route {
+fn unenforced(catalog: &Catalog, route: Route) -> Route {
     let models = match route.models.is_empty() {
         true => catalog.models.keys().cloned().collect(),
         false => route.models,
@@ -87,11 +92,11 @@ fn unheld(catalog: &Catalog, route: Route) -> Route {
     }
 }
 
-impl Rules {
+impl RoutingRules {
     /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
     /// that is able and well; the others when it is not.
     pub(super) fn choose(&self, models: &[Arc<Model>], is_able: impl Fn(&Model) -> bool) -> Vec<Arc<Model>> {
-        if !self.is_unheld() {
+        if !self.is_unenforced() {
             return models.to_vec();
         }
         let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name && is_able(model));
@@ -105,26 +110,32 @@ impl Rules {
     }
 
     /// True where nothing is decided.
-    pub(super) fn is_unheld(&self) -> bool {
-        self.route.enforce != Enforce::On
+    pub(super) fn is_unenforced(&self) -> bool {
+        self.route.enforce != RolloutMode::On
     }
 }
 
 /// After how many watched requests the log hears of them all.
 const EACH: u64 = 1000;
 
-impl Observed {
+impl ObservedPlan {
     /// What a watched plan chose.
-    pub(super) fn of(offer: &Offer) -> Observed {
-        Observed { model: offer.model.clone(), thinking: offer.thinking, cost: offer.cost }
+    pub(super) fn of(offer: &Offer) -> ObservedPlan {
+        ObservedPlan { model: offer.model.clone(), thinking: offer.thinking, cost: offer.cost }
     }
 
     /// Counts what would have been cut and saved. Of another model's thought nothing is known, so only the expected cost is
     /// held against what was paid.
-    pub(super) fn landed(&self, metrics: &Metrics, id: RequestId, route: &str, ran: &Ran<'_>) {
+    pub(super) fn record_outcome(
+        &self,
+        metrics: &Metrics,
+        id: RequestId,
+        route: &str,
+        ran: &ActualUsage<'_>,
+    ) {
         let same = self.model == *ran.model;
-        let used = |spent: &Spent| spent.thinking;
-        let saved = |spent: &Spent| used(spent).saturating_sub(self.thinking);
+        let used = |spent: &ChoiceUsage| spent.thinking;
+        let saved = |spent: &ChoiceUsage| used(spent).saturating_sub(self.thinking);
         let cut = ran.spent.iter().filter(|spent| same && saved(spent) > Tokens::ZERO).count();
         let tokens: Tokens = ran.spent.iter().filter(|_| same).map(saved).sum();
         let series = &metrics.rollout;
@@ -133,7 +144,7 @@ impl Observed {
         series.tokens.with_label_values(&[route]).inc_by(tokens.0);
         let dollars = ran.cost.as_dollars() - self.cost.as_dollars();
         series.dollars.with_label_values(&[route]).add(dollars);
-        Observed::sum_up(metrics, route);
+        ObservedPlan::sum_up(metrics, route);
         tracing::debug!(
             request = %id, route, model = %ran.model, would = %self.model, would_think = %self.thinking,
             thought = %ran.spent.iter().map(used).sum::<Tokens>(), would_save_tokens = %tokens, would_save_usd = dollars,
@@ -163,16 +174,16 @@ impl Observed {
 }
 
 /// What really ran.
-pub(super) struct Ran<'a> {
+pub(super) struct ActualUsage<'a> {
     pub(super) model: &'a Arc<str>,
-    pub(super) spent: &'a [Spent],
+    pub(super) spent: &'a [ChoiceUsage],
     pub(super) cost: Money,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Share;
+    use crate::catalog::TrafficSplit;
 
     fn catalog(routes: &[Route]) -> Catalog {
         let routes = routes.iter().map(|route| (route.name.clone(), route.clone()));
@@ -181,13 +192,13 @@ mod tests {
 
     fn check(share: f64, expected: &str) {
         let shares = [("bold", 0.1), ("shy", 0.2)]
-            .map(|(route, share)| Share { route: route.into(), share: Chance::new(share) });
-        let auto = Route { shares: shares.into(), ..Route::usual("auto") };
-        let watched = Route { enforce: Enforce::Observe, ..Route::usual("shy") };
-        let catalog = catalog(&[auto, Route::usual("bold"), watched]);
-        let rules = rules(&catalog, &Access::default(), "auto", share).unwrap();
+            .map(|(route, share)| TrafficSplit { route: route.into(), fraction: Chance::new(share) });
+        let auto = Route { traffic_splits: shares.into(), ..Route::with_defaults("auto") };
+        let watched = Route { enforce: RolloutMode::Observe, ..Route::with_defaults("shy") };
+        let catalog = catalog(&[auto, Route::with_defaults("bold"), watched]);
+        let rules = rules(&catalog, &KeyAccess::default(), "auto", share).unwrap();
         assert_eq!(&*rules.policy, expected, "{share}");
-        assert_eq!(rules.watched.is_some(), expected == "shy:observe");
+        assert_eq!(rules.observed_route.is_some(), expected == "shy:observe");
     }
 
     #[test]
@@ -202,9 +213,14 @@ mod tests {
 
     #[test]
     fn what_is_watched_runs_as_if_nothing_were_decided() {
-        let route = Route { enforce: Enforce::Observe, explore: Chance::new(0.1), ..Route::usual("auto") };
-        let rules = rules(&catalog(std::slice::from_ref(&route)), &Access::default(), "auto", 0.5).unwrap();
-        assert_eq!(rules.watched, Some(route));
+        let route = Route {
+            enforce: RolloutMode::Observe,
+            explore: Chance::new(0.1),
+            ..Route::with_defaults("auto")
+        };
+        let rules =
+            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5).unwrap();
+        assert_eq!(rules.observed_route, Some(route));
         assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);
     }
 }

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Route};
-use crate::tenant::Access;
+use crate::tenant::KeyAccess;
 
 /// The route of that name, with the models that may serve this key; none where it may not name it, or where no model
 /// is left.
-pub(super) fn route(catalog: &Catalog, access: &Access, name: &str) -> Option<Route> {
+pub(super) fn route(catalog: &Catalog, access: &KeyAccess, name: &str) -> Option<Route> {
     let route = catalog.route(name)?;
     if !catalog.routes.contains_key(name) {
-        return access.names_model(name).then_some(route);
+        return access.can_name_model(name).then_some(route);
     }
-    if !access.names_route(name) {
+    if !access.can_name_route(name) {
         return None;
     }
     narrowed(catalog, access, route)
 }
 
 /// The models and routes that a key may name.
-pub(super) fn catalog(catalog: &Catalog, access: &Access) -> Catalog {
-    let models = catalog.models.iter().filter(|(name, _)| access.names_model(name));
-    let routes = catalog.routes.values().filter(|route| access.names_route(&route.name));
+pub(super) fn catalog(catalog: &Catalog, access: &KeyAccess) -> Catalog {
+    let models = catalog.models.iter().filter(|(name, _)| access.can_name_model(name));
+    let routes = catalog.routes.values().filter(|route| access.can_name_route(&route.name));
     let routes = routes.filter_map(|route| narrowed(catalog, access, route.clone()));
     Catalog {
         models: models.map(|(name, model)| (name.clone(), model.clone())).collect(),
@@ -38,11 +38,11 @@ pub(super) fn shared(catalog: &Catalog, from: &Route, by: &Route) -> Vec<Arc<str
     if common.is_empty() { from.models.clone() } else { common }
 }
 
-fn narrowed(catalog: &Catalog, access: &Access, route: Route) -> Option<Route> {
+fn narrowed(catalog: &Catalog, access: &KeyAccess, route: Route) -> Option<Route> {
     if access.models.is_empty() {
         return Some(route);
     }
     let models = catalog.candidates(&route).map(|model| model.name.clone());
-    let models: Vec<_> = models.filter(|name| access.uses(name)).collect();
+    let models: Vec<_> = models.filter(|name| access.can_use_model(name)).collect();
     (!models.is_empty()).then_some(Route { models, ..route })
 }

@@ -11,20 +11,20 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Party, Want};
+use crate::backend::fleet::{AffinityKey, FlowId, PermitRequest};
 use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{Capability, Class, Model, Offer, Spent};
+use crate::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
 use crate::chat::{Budget, Message, Request, Role, Tool};
-use crate::execute::{Halt, Job, Progress, whole};
-use crate::ledger::{About, Claim, IfAbandoned};
+use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, collect_choice};
+use crate::ledger::{AbandonPolicy, RequestScope, ReservationRequest};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
-use super::books::{Bill, Books, detail};
 use super::demotions::Demotions;
-use super::flying::{Flying, taken, terms};
-use super::handle::{EXPIRY_MARGIN, Parts};
+use super::handle::{EXPIRY_MARGIN, GatewayParts};
 use super::needs;
-use super::withdrawals::{Doubt, Withdrawals};
+use super::request_reservation::{Bill, RequestReservation, settlement_detail};
+use super::running_request::{RunningRequest, spent_by_choice, terms};
+use super::withdrawals::{SuspectFeature, Withdrawals};
 
 /// How long a trial may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -37,92 +37,96 @@ const TRIED: [Capability; 4] =
     [Capability::Tools, Capability::Schema, Capability::Logprobs, Capability::Penalties];
 
 /// All that a trial needs which is made when its caller's request may be over.
-struct Trial {
-    parts: Arc<Parts>,
+struct CapabilityTrial {
+    parts: Arc<GatewayParts>,
     withdrawals: Arc<Withdrawals>,
     demotions: Arc<Demotions>,
     account: AccountId,
-    party: Party,
+    party: FlowId,
     model: Arc<Model>,
     /// The same request without anything beyond text.
-    plain: (Arc<Request>, Offer),
+    baseline: (Arc<Request>, Offer),
 }
 
 /// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
 pub(super) fn is_refused(failure: &Failure) -> bool {
-    let unnamed = failure.code.is_none() && failure.lack.is_none();
+    let unnamed = failure.code.is_none() && failure.unsupported.is_none();
     failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
 }
 
-impl Flying {
+impl RunningRequest {
     /// An upstream refused the request: tries beside it what the request needs of the model.
-    pub(super) fn doubt(&self, offer: &Offer, failure: &Failure) {
+    pub(super) fn start_trials(&self, offer: &Offer, failure: &Failure) {
         if !is_refused(failure) {
             return;
         }
         let Some(model) = self.parts.catalog.models.get(&offer.model) else { return };
         let doubted =
-            self.doubted(offer, model).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
+            self.suspect_features(offer, model).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
         let trials: Vec<_> =
-            doubted.filter_map(|doubt| Some((doubt, self.tried(model, Some(doubt))?))).collect();
-        let Some(plain) = self.tried(model, None).filter(|_| !trials.is_empty()) else { return };
-        let trial = Trial {
+            doubted.filter_map(|doubt| Some((doubt, self.trial_request(model, Some(doubt))?))).collect();
+        let Some(plain) = self.trial_request(model, None).filter(|_| !trials.is_empty()) else { return };
+        let trial = CapabilityTrial {
             parts: self.parts.clone(),
             withdrawals: self.withdrawals.clone(),
             demotions: self.demotions.clone(),
             account: self.account.clone(),
             party: self.party,
             model: model.clone(),
-            plain,
+            baseline: plain,
         };
         self.parts.tasks.spawn(async move { trial.run(trials).await });
     }
 
     /// What the request needs that an upstream may lack.
-    fn doubted(&self, offer: &Offer, model: &Model) -> impl Iterator<Item = Doubt> {
+    fn suspect_features(&self, offer: &Offer, model: &Model) -> impl Iterator<Item = SuspectFeature> {
         let needed = needs::of(&self.request).capabilities;
         let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
-        let is_native = offer.class == Class::Native && offer.thinking > Tokens::ZERO;
+        let is_native = offer.class == EnforcementClass::Native && offer.thinking > Tokens::ZERO;
         // Without another way to hold its thoughts there is nothing to be learned.
         let is_held = is_native && model.classes.len() > 1;
-        capabilities.map(Doubt::Capability).chain(is_held.then_some(Doubt::Budget))
+        capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
     }
 
     /// A request that tries one thing, and how it would be served; nothing where it cannot be.
-    fn tried(&self, model: &Arc<Model>, doubt: Option<Doubt>) -> Option<(Arc<Request>, Offer)> {
+    fn trial_request(
+        &self,
+        model: &Arc<Model>,
+        doubt: Option<SuspectFeature>,
+    ) -> Option<(Arc<Request>, Offer)> {
         let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
         let aside = match doubt {
-            Some(Doubt::Budget) => {
-                let held = Arc::new(Model { classes: vec![Class::Native], ..(**model).clone() });
+            Some(SuspectFeature::Budget) => {
+                let held = Arc::new(Model { classes: vec![EnforcementClass::Native], ..(**model).clone() });
                 let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
-                self.priced_as(&held, request(&model.name, None, Some(thinking)))?
+                self.price_auxiliary_as(&held, request(&model.name, None, Some(thinking)))?
             }
-            Some(Doubt::Capability(capability)) => {
-                self.priced(&model.name, request(&model.name, Some(capability), unthought))?
+            Some(SuspectFeature::Capability(capability)) => {
+                self.price_auxiliary(&model.name, request(&model.name, Some(capability), unthought))?
             }
-            None => self.priced(&model.name, request(&model.name, None, unthought))?,
+            None => self.price_auxiliary(&model.name, request(&model.name, None, unthought))?,
         };
         Some((aside.request, aside.offer))
     }
 }
 
-impl Trial {
-    async fn run(self, trials: Vec<(Doubt, (Arc<Request>, Offer))>) {
+impl CapabilityTrial {
+    async fn run(self, trials: Vec<(SuspectFeature, (Arc<Request>, Offer))>) {
         for (doubt, trial) in trials {
             // Who refuses everything says nothing about one thing.
             let is_refused = self.is_refused(&trial).await == Some(true);
-            if !is_refused || self.is_refused(&self.plain).await != Some(false) {
+            if !is_refused || self.is_refused(&self.baseline).await != Some(false) {
                 continue;
             }
             match doubt {
-                Doubt::Capability(capability) => self.withdraw(capability),
-                Doubt::Budget => self.demote(),
+                SuspectFeature::Capability(capability) => self.withdraw(capability),
+                SuspectFeature::Budget => self.demote(),
             }
         }
     }
 
     fn withdraw(&self, capability: Capability) {
-        let (model, word) = (&*self.model.name, capability.word());
+        let (model, word) = (&*self.model.name, capability.as_str());
         self.withdrawals.withdraw(&self.model.name, capability);
         self.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
         tracing::warn!(
@@ -140,7 +144,7 @@ impl Trial {
             self.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
             tracing::warn!(
                 model,
-                now = class.word(),
+                now = class.as_str(),
                 "demoted: the upstream refuses a thinking budget of its own"
             );
         }
@@ -151,56 +155,56 @@ impl Trial {
         let fleet = self.parts.fleets.get(&self.model.name)?;
         let deadline = Instant::now() + TIME_MAX;
         let reservation = self.parts.ledger.obtain(self.claim(offer)).await.ok()?;
-        let mut books = Books::new(reservation, offer, None);
-        let want = Want {
-            beginning: Beginning::of(request),
-            party: self.party,
+        let mut books = RequestReservation::new(reservation, offer, None);
+        let want = PermitRequest {
+            affinity: AffinityKey::of(request),
+            flow: self.party,
             calls: 1,
             priority: Priority::Batch,
             deadline,
         };
-        let Ok(seat) = fleet.board(want).await else {
+        let Ok(seat) = fleet.acquire(want).await else {
             books.void();
             return None;
         };
-        if books.depart(&self.parts, None, deadline).await.is_err() {
+        if books.record_dispatch(&self.parts, None, deadline).await.is_err() {
             books.void();
             return None;
         }
         let (backend, request) = (seat.backend(), request.clone());
         let mut progress =
-            Progress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
-        let job = Job { backend, request, index: 0, seed: 1, deadline, cut_before: None };
-        let (ended, _) = whole(&job, &mut progress).await;
-        let spent = taken(std::slice::from_ref(&progress));
+            ChoiceProgress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
+        let job = ChoiceJob { backend, request, index: 0, seed: 1, deadline, cut_before: None };
+        let (ended, _) = collect_choice(&job, &mut progress).await;
+        let spent = spent_by_choice(std::slice::from_ref(&progress));
         let word = if ended.is_ok() { "finished" } else { "failed" };
         let bill = Bill { model: &offer.model, cost: self.cost(&spent), spent: &spent };
-        books.settle(bill, detail(&spent, word), &self.parts.settings).await;
+        books.settle(bill, settlement_detail(&spent, word), &self.parts.settings).await;
         match ended {
             Ok(_) => Some(false),
-            Err(Halt::Failed(failure)) if is_refused(&failure) => Some(true),
+            Err(ChoiceError::Failed(failure)) if is_refused(&failure) => Some(true),
             Err(_) => None,
         }
     }
 
-    fn claim(&self, offer: &Offer) -> Claim {
+    fn claim(&self, offer: &Offer) -> ReservationRequest {
         let now = self.parts.ledger.now();
         let stops = self.model.stops_billing;
-        Claim {
+        ReservationRequest {
             account: self.account.clone(),
             id: RequestId::new(),
-            about: About { model: Some(self.model.name.clone()), ..About::default() },
+            about: RequestScope { model: Some(self.model.name.clone()), ..RequestScope::default() },
             worst: offer.worst,
             step: None,
             prices: self.model.tariff.map(|tariff| tariff.rates.list),
-            if_abandoned: if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole },
+            if_abandoned: if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole },
             rate: None,
             now,
             expires: now + TIME_MAX + EXPIRY_MARGIN,
         }
     }
 
-    fn cost(&self, spent: &[Spent]) -> Money {
+    fn cost(&self, spent: &[ChoiceUsage]) -> Money {
         let Some(tariff) = self.model.tariff else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
@@ -217,7 +221,7 @@ fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>
         Some(Capability::Tools) => {
             let function = json!({ "name": "ok", "description": "Says ok.", "parameters": schema });
             let declaration = json!({ "type": "function", "function": function });
-            request.tools = vec![Tool { name: "ok".to_owned(), declaration, marked: None }];
+            request.tools = vec![Tool { name: "ok".to_owned(), declaration, cache_breakpoint: None }];
         }
         Some(Capability::Schema) => {
             let format = json!({ "name": "ok", "schema": schema });

@@ -11,12 +11,12 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::ledger::{About, Refused, Shortfall};
+use crate::ledger::{RequestScope, ReserveError, Shortfall};
 use crate::plan;
 use crate::tenant::Tenant;
 use crate::units::{AccountId, Holder, Limit, Unit};
 
-use super::{Gateway, Refusal};
+use super::{Gateway, RequestRefusal};
 
 /// How often is looked at what nobody tells of: what other replicas have given back, and other accounts.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -25,32 +25,32 @@ pub(super) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Those who wait, by account.
 #[derive(Debug, Default)]
-pub(super) struct Queues(DashMap<AccountId, VecDeque<Arc<Notify>>>);
+pub(super) struct WaitQueues(DashMap<AccountId, VecDeque<Arc<Notify>>>);
 
 /// How long a request may wait, and its place among those who do.
-pub(super) struct Waiting {
-    queues: Arc<Queues>,
+pub(super) struct BoundedWait {
+    queues: Arc<WaitQueues>,
     until: Instant,
     /// How many may wait for one account.
     most: usize,
-    place: Option<Place>,
+    position: Option<MoneyQueuePosition>,
 }
 
 /// A place among those who wait for an account. Dropping it lets the next one go.
-struct Place {
-    queues: Arc<Queues>,
+struct MoneyQueuePosition {
+    queues: Arc<WaitQueues>,
     account: AccountId,
-    call: Arc<Notify>,
+    wake: Arc<Notify>,
 }
 
-impl Queues {
+impl WaitQueues {
     /// The account of that lineage for which somebody waits.
-    fn waited_for(&self, account: &AccountId) -> Option<AccountId> {
+    fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
         let known = |path: &str| Some(AccountId::new(path)).filter(|account| self.0.contains_key(account));
         account.lineage().find_map(known)
     }
 
-    fn join(self: &Arc<Self>, account: &AccountId, most: usize) -> Option<Place> {
+    fn enqueue(self: &Arc<Self>, account: &AccountId, most: usize) -> Option<MoneyQueuePosition> {
         let mut waiting = self.0.entry(account.clone()).or_default();
         if waiting.len() >= most.max(1) {
             return None;
@@ -58,21 +58,21 @@ impl Queues {
         let call = Arc::new(Notify::new());
         waiting.push_back(call.clone());
         drop(waiting);
-        Some(Place { queues: self.clone(), account: account.clone(), call })
+        Some(MoneyQueuePosition { queues: self.clone(), account: account.clone(), wake: call })
     }
 }
 
-impl Place {
+impl MoneyQueuePosition {
     fn is_first(&self) -> bool {
         let waiting = self.queues.0.get(&self.account);
-        waiting.is_none_or(|waiting| waiting.front().is_none_or(|first| Arc::ptr_eq(first, &self.call)))
+        waiting.is_none_or(|waiting| waiting.front().is_none_or(|first| Arc::ptr_eq(first, &self.wake)))
     }
 }
 
-impl Drop for Place {
+impl Drop for MoneyQueuePosition {
     fn drop(&mut self) {
         if let Some(mut waiting) = self.queues.0.get_mut(&self.account) {
-            waiting.retain(|call| !Arc::ptr_eq(call, &self.call));
+            waiting.retain(|call| !Arc::ptr_eq(call, &self.wake));
             if let Some(first) = waiting.front() {
                 first.notify_one();
             }
@@ -81,35 +81,37 @@ impl Drop for Place {
     }
 }
 
-impl Waiting {
+impl BoundedWait {
     /// Until that moment at most, and only where no more than so many wait for the same account.
-    pub(super) fn until(queues: &Arc<Queues>, until: Instant, most: usize) -> Waiting {
-        Waiting { queues: queues.clone(), until, most, place: None }
+    pub(super) fn until(queues: &Arc<WaitQueues>, until: Instant, most: usize) -> BoundedWait {
+        BoundedWait { queues: queues.clone(), until, most, position: None }
     }
 
     /// True where it did not wait yet.
     pub(super) fn is_new(&self) -> bool {
-        self.place.is_none()
+        self.position.is_none()
     }
 
     /// False where somebody came before who waits for the account or for one above it.
-    pub(super) fn goes_first(&self, account: &AccountId) -> bool {
-        match &self.place {
+    pub(super) fn is_next(&self, account: &AccountId) -> bool {
+        match &self.position {
             Some(place) => place.is_first(),
-            None => self.queues.waited_for(account).is_none(),
+            None => self.queues.queued_account(account).is_none(),
         }
     }
 
     /// Waits a moment, or until `heard`. False where it has waited long enough, or too many wait already.
     pub(super) async fn pause(&mut self, account: &AccountId, heard: impl Future<Output = ()>) -> bool {
-        if self.place.is_none() {
-            self.place = self.queues.join(account, self.most);
+        if self.position.is_none() {
+            self.position = self.queues.enqueue(account, self.most);
         }
-        let Some(place) = self.place.as_ref().filter(|_| Instant::now() < self.until) else { return false };
+        let Some(place) = self.position.as_ref().filter(|_| Instant::now() < self.until) else {
+            return false;
+        };
         let woken = async {
             tokio::select! {
                 () = heard => {}
-                () = place.call.notified() => {}
+                () = place.wake.notified() => {}
             }
         };
         let _ = timeout_at(self.until.min(Instant::now() + LOOK_EVERY), woken).await;
@@ -117,11 +119,11 @@ impl Waiting {
     }
 
     /// The same, until nobody is before it.
-    async fn turn(&mut self, account: &AccountId, heard: impl Future<Output = ()>) -> bool {
+    async fn wait_turn(&mut self, account: &AccountId, heard: impl Future<Output = ()>) -> bool {
         if !self.pause(account, heard).await {
             return false;
         }
-        while !self.goes_first(account) {
+        while !self.is_next(account) {
             if !self.pause(account, std::future::pending()).await {
                 return false;
             }
@@ -132,11 +134,11 @@ impl Waiting {
 
 impl Gateway {
     /// How long a request may wait for money.
-    pub(super) fn waiting(&self, deadline: Instant) -> Waiting {
+    pub(super) fn new_money_wait(&self, deadline: Instant) -> BoundedWait {
         let settings = &self.parts.settings;
         // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
         let (until, most) = (Instant::now() + settings.wait_max, settings.flights_max / 2);
-        Waiting::until(&self.queues, deadline.min(until), most)
+        BoundedWait::until(&self.wait_queues, deadline.min(until), most)
     }
 
     /// Waits for what a request was refused for, where other open requests merely hold it.
@@ -146,30 +148,35 @@ impl Gateway {
     pub(super) async fn wait_for_money(
         &self,
         tenant: &Tenant,
-        about: &About,
-        refusal: Refusal,
-        waiting: &mut Waiting,
+        about: &RequestScope,
+        refusal: RequestRefusal,
+        waiting: &mut BoundedWait,
         heard: impl Future<Output = ()>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestRefusal> {
         let (holder, shortfall) = match refusal {
-            Refusal::Held { .. } => {
-                let holder = waiting.queues.waited_for(&tenant.account);
+            RequestRefusal::FundsReserved { .. } => {
+                let holder = waiting.queues.queued_account(&tenant.account);
                 (holder.unwrap_or_else(|| tenant.account.clone()), None)
             }
-            refusal => match self.held(tenant, about, &refusal) {
+            refusal => match self.held_shortfall(tenant, about, &refusal) {
                 Some((holder, shortfall)) => (holder, Some(Box::new(shortfall))),
                 None => return Err(refusal),
             },
         };
-        if !waiting.turn(&holder, heard).await {
-            return Err(Refusal::Held { shortfall, retry_after: RETRY_AFTER });
+        if !waiting.wait_turn(&holder, heard).await {
+            return Err(RequestRefusal::FundsReserved { shortfall, retry_after: RETRY_AFTER });
         }
-        self.parts.ledger.gather(&tenant.account, about).await;
+        self.parts.ledger.refresh_limits(&tenant.account, about).await;
         Ok(())
     }
 
     /// Whose limit it is, where what lacks under it is set aside by other requests and not spent.
-    fn held(&self, tenant: &Tenant, about: &About, refusal: &Refusal) -> Option<(AccountId, Shortfall)> {
+    fn held_shortfall(
+        &self,
+        tenant: &Tenant,
+        about: &RequestScope,
+        refusal: &RequestRefusal,
+    ) -> Option<(AccountId, Shortfall)> {
         let shortfall = shortfall(refusal)?;
         let Limit { holder, unit, .. } = &shortfall.limit;
         let holder = match holder {
@@ -179,17 +186,19 @@ impl Gateway {
         };
         // Rates and requests at once are for callers to keep to.
         let waits = matches!(unit, Unit::Money | Unit::Thinking) && !shortfall.limit.is_rate();
-        let may =
-            waits && self.parts.ledger.may_come_back(&tenant.account, about, &shortfall, Default::default());
+        let may = waits
+            && self.parts.ledger.can_be_released(&tenant.account, about, &shortfall, Default::default());
         may.then_some((holder, shortfall))
     }
 }
 
 /// The limit that leaves too little, where that is why a request was refused.
-fn shortfall(refusal: &Refusal) -> Option<Shortfall> {
+fn shortfall(refusal: &RequestRefusal) -> Option<Shortfall> {
     match refusal {
-        Refusal::Spent(Refused::Shortfall(shortfall)) => Some(shortfall.clone()),
-        Refusal::Plan(plan::Refusal::DoesNotFit { limit, needed, left, resets_at, .. }) => {
+        RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => Some(shortfall.clone()),
+        RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota {
+            limit, needed, left, resets_at, ..
+        }) => {
             let limit = Limit::clone(limit);
             Some(Shortfall { limit, needed: *needed, left: *left, resets_at: *resets_at })
         }
@@ -201,35 +210,35 @@ fn shortfall(refusal: &Refusal) -> Option<Shortfall> {
 mod tests {
     use super::*;
 
-    fn waiting(queues: &Arc<Queues>) -> Waiting {
-        Waiting::until(queues, Instant::now() + Duration::from_secs(30), 2)
+    fn waiting(queues: &Arc<WaitQueues>) -> BoundedWait {
+        BoundedWait::until(queues, Instant::now() + Duration::from_secs(30), 2)
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_came_first_goes_first_and_only_so_many_wait() {
-        let (queues, account) = (Arc::new(Queues::default()), AccountId::new("org/key"));
+        let (queues, account) = (Arc::new(WaitQueues::default()), AccountId::new("org/key"));
         let [mut one, mut two, mut three] = [waiting(&queues), waiting(&queues), waiting(&queues)];
-        assert!(one.goes_first(&account), "nobody waits");
-        assert!(one.turn(&account, async {}).await);
-        assert!(!two.goes_first(&account) && one.goes_first(&account));
+        assert!(one.is_next(&account), "nobody waits");
+        assert!(one.wait_turn(&account, async {}).await);
+        assert!(!two.is_next(&account) && one.is_next(&account));
         assert!(two.pause(&account, async {}).await);
         assert!(!three.pause(&account, async {}).await, "two wait already");
-        let (second, ()) = tokio::join!(two.turn(&account, std::future::pending()), async {
+        let (second, ()) = tokio::join!(two.wait_turn(&account, std::future::pending()), async {
             tokio::time::sleep(Duration::from_secs(10)).await;
             drop(one);
         });
-        assert!(second && two.goes_first(&account));
+        assert!(second && two.is_next(&account));
         drop(two);
-        assert!(three.goes_first(&account) && queues.0.is_empty());
+        assert!(three.is_next(&account) && queues.0.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_than_may_be() {
-        let (queues, account) = (Arc::new(Queues::default()), AccountId::new("key"));
+        let (queues, account) = (Arc::new(WaitQueues::default()), AccountId::new("key"));
         let (mut one, mut two) = (waiting(&queues), waiting(&queues));
-        assert!(one.turn(&account, async {}).await);
+        assert!(one.wait_turn(&account, async {}).await);
         let began = Instant::now();
-        assert!(!two.turn(&account, std::future::pending()).await);
+        assert!(!two.wait_turn(&account, std::future::pending()).await);
         assert_eq!(began.elapsed(), Duration::from_secs(30));
     }
 }

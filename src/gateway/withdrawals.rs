@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use crate::catalog::{Capability, Catalog, Model};
 
 /// So long a capability is not offered that was refused to us, and so long one that was not is not doubted again.
-const REST: Duration = Duration::from_secs(600);
+const COOLDOWN: Duration = Duration::from_secs(600);
 
 /// What may be doubted of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Doubt {
+pub(super) enum SuspectFeature {
     /// That its upstream has a capability.
     Capability(Capability),
     /// That it takes a thinking budget of its own.
@@ -23,10 +23,10 @@ pub(super) enum Doubt {
 
 /// What was tried of models, and what of it was refused.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawals(DashMap<(Arc<str>, Doubt), Tried>);
+pub(super) struct Withdrawals(DashMap<(Arc<str>, SuspectFeature), TrialState>);
 
 #[derive(Debug, Clone, Copy)]
-struct Tried {
+struct TrialState {
     until: Instant,
     refused: bool,
 }
@@ -43,29 +43,30 @@ impl Withdrawals {
     }
 
     fn is_withdrawn(&self, model: &Model, capability: Capability) -> bool {
-        let tried = self.0.get(&(model.name.clone(), Doubt::Capability(capability)));
+        let tried = self.0.get(&(model.name.clone(), SuspectFeature::Capability(capability)));
         tried.is_some_and(|tried| tried.refused && Instant::now() < tried.until)
     }
 
     /// Whether what is doubted of a model may be tried now; whoever is told so is the only one for a while.
-    pub(super) fn may_try(&self, model: &Arc<str>, doubt: Doubt) -> bool {
+    pub(super) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
         let now = Instant::now();
-        let mut tried = self.0.entry((model.clone(), doubt)).or_insert(Tried { until: now, refused: false });
+        let mut tried =
+            self.0.entry((model.clone(), doubt)).or_insert(TrialState { until: now, refused: false });
         let may = tried.until <= now;
         if may {
-            *tried = Tried { until: now + REST, refused: false };
+            *tried = TrialState { until: now + COOLDOWN, refused: false };
         }
         may
     }
 
     /// Offers a capability no more for a while.
     pub(super) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
-        let tried = Tried { until: Instant::now() + REST, refused: true };
-        self.0.insert((model.clone(), Doubt::Capability(capability)), tried);
+        let tried = TrialState { until: Instant::now() + COOLDOWN, refused: true };
+        self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
     }
 
     /// What was found out about models of which both catalogues say the same.
-    pub(super) fn of_unchanged(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
+    pub(super) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(&entry.key().0));
         Withdrawals(same.map(|entry| (entry.key().clone(), *entry.value())).collect())

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use crate::catalog::{
-    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, Measured, ModelDemand, Outcome,
-    SolutionEnded, Source, Spent, Stakes, TaskClass, Verdict,
+    Candidate, ChoiceOutcome, ChoiceUsage, Decision, DecisionOutcome, EnforcementClass, LogNormal,
+    MeasuredLengths, ModelDemand, SolutionStopReason, Stakes, TaskClass, ThinkingStopReason, Verdict,
+    VerdictSource,
 };
 use crate::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 
-use super::{ReplicaId, Saved, Stories, Story};
+use super::{HistoryStore, ReplicaId, ReplicaState, RequestRecord};
 
 const EVER: Timestamp = Timestamp(0);
 
 /// Runs the whole suite on an empty store.
-pub(crate) async fn conforms(store: &dyn Stories) {
+pub(crate) async fn conforms(store: &dyn HistoryStore) {
     a_story_comes_back_as_it_was(store).await;
     keeping_a_story_again_changes_nothing(store).await;
     a_verdict_replaces_the_one_of_its_source(store).await;
@@ -26,9 +27,9 @@ pub(crate) async fn conforms(store: &dyn Stories) {
 }
 
 /// A story of that time.
-pub(crate) fn story(at: i64) -> Story {
+pub(crate) fn story(at: i64) -> RequestRecord {
     let (decision, outcome) = (decision(Timestamp(at)), outcome(Timestamp(at + 400)));
-    Story { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
+    RequestRecord { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
 }
 
 fn decision(at: Timestamp) -> Decision {
@@ -61,7 +62,7 @@ fn candidate(name: &str) -> Candidate {
         bend: 1.5,
         spread: 0.01,
         prompt_least: Tokens(3),
-        measured: Measured { thinking: true, solution: false },
+        measured: MeasuredLengths { thinking: true, solution: false },
     };
     Candidate {
         model: name.into(),
@@ -81,21 +82,21 @@ fn candidate(name: &str) -> Candidate {
     }
 }
 
-fn outcome(at: Timestamp) -> Outcome {
-    let spent = Spent {
+fn outcome(at: Timestamp) -> DecisionOutcome {
+    let spent = ChoiceUsage {
         prompt: Tokens(28),
         thinking: Tokens(64),
         solution: Tokens(3),
-        thinking_ended: Ended::Cut,
-        solution_ended: SolutionEnded::Stop,
-        ..Spent::default()
+        thinking_ended: ThinkingStopReason::Cut,
+        solution_ended: SolutionStopReason::Stop,
+        ..ChoiceUsage::default()
     };
-    Outcome {
+    DecisionOutcome {
         at,
         ended: "finished".into(),
         error: None,
         model: "two".into(),
-        enforced: Class::Inline,
+        enforced: EnforcementClass::Inline,
         thinking: Tokens(64),
         solution: Tokens(32),
         choices: vec![ChoiceOutcome::new(&spent, false)],
@@ -111,130 +112,131 @@ fn outcome(at: Timestamp) -> Outcome {
 }
 
 /// What a source says of a story.
-pub(crate) fn verdict(story: &Story, source: Source, success: f64) -> Verdict {
+pub(crate) fn verdict(story: &RequestRecord, source: VerdictSource, success: f64) -> Verdict {
     let at = story.decision.at;
     Verdict { id: story.decision.id, source, at, success: Chance::new(success), weight: 0.5 }
 }
 
-async fn check(store: &dyn Stories, story: &Story) {
+async fn check(store: &dyn HistoryStore, story: &RequestRecord) {
     let found = store.find(story.decision.id, EVER).await.unwrap();
     assert_eq!(found.as_ref(), Some(story));
 }
 
-async fn a_story_comes_back_as_it_was(store: &dyn Stories) {
+async fn a_story_comes_back_as_it_was(store: &dyn HistoryStore) {
     let plain = story(1_000);
     let mut judged = story(2_000);
-    judged.judge(verdict(&judged, Source::Ending, 0.0));
-    judged.judge(verdict(&judged, Source::Form, 1.0));
+    judged.set_verdict(verdict(&judged, VerdictSource::Ending, 0.0));
+    judged.set_verdict(verdict(&judged, VerdictSource::Form, 1.0));
     judged.outcome.error = Some("upstream".into());
-    store.keep(&[Arc::new(plain.clone()), Arc::new(judged.clone())]).await.unwrap();
+    store.insert(&[Arc::new(plain.clone()), Arc::new(judged.clone())]).await.unwrap();
     check(store, &plain).await;
     check(store, &judged).await;
     assert_eq!(store.find(RequestId::new(), EVER).await.unwrap(), None);
 }
 
-async fn keeping_a_story_again_changes_nothing(store: &dyn Stories) {
+async fn keeping_a_story_again_changes_nothing(store: &dyn HistoryStore) {
     let mut first = story(1_000);
-    first.judge(verdict(&first, Source::Ending, 0.0));
-    store.keep(&[Arc::new(first.clone())]).await.unwrap();
-    let later = verdict(&first, Source::Ending, 1.0);
-    store.judge(&later).await.unwrap();
-    store.keep(&[Arc::new(first.clone())]).await.unwrap();
-    first.judge(later);
+    first.set_verdict(verdict(&first, VerdictSource::Ending, 0.0));
+    store.insert(&[Arc::new(first.clone())]).await.unwrap();
+    let later = verdict(&first, VerdictSource::Ending, 1.0);
+    store.set_verdict(&later).await.unwrap();
+    store.insert(&[Arc::new(first.clone())]).await.unwrap();
+    first.set_verdict(later);
     check(store, &first).await;
 }
 
-async fn a_verdict_replaces_the_one_of_its_source(store: &dyn Stories) {
+async fn a_verdict_replaces_the_one_of_its_source(store: &dyn HistoryStore) {
     let mut known = story(1_000);
-    store.keep(&[Arc::new(known.clone())]).await.unwrap();
-    let (wrong, right) = (verdict(&known, Source::Feedback, 0.0), verdict(&known, Source::Feedback, 1.0));
-    let other = verdict(&known, Source::Verifier, 0.5);
-    assert_eq!(store.judge(&wrong).await.unwrap(), None);
-    assert_eq!(store.judge(&other).await.unwrap(), None);
-    assert_eq!(store.judge(&right).await.unwrap(), Some(wrong));
-    known.judge(other);
-    known.judge(right);
+    store.insert(&[Arc::new(known.clone())]).await.unwrap();
+    let (wrong, right) =
+        (verdict(&known, VerdictSource::Feedback, 0.0), verdict(&known, VerdictSource::Feedback, 1.0));
+    let other = verdict(&known, VerdictSource::Verifier, 0.5);
+    assert_eq!(store.set_verdict(&wrong).await.unwrap(), None);
+    assert_eq!(store.set_verdict(&other).await.unwrap(), None);
+    assert_eq!(store.set_verdict(&right).await.unwrap(), Some(wrong));
+    known.set_verdict(other);
+    known.set_verdict(right);
     check(store, &known).await;
 }
 
-async fn a_verdict_may_come_before_its_story(store: &dyn Stories) {
+async fn a_verdict_may_come_before_its_story(store: &dyn HistoryStore) {
     let mut late = story(1_000);
-    let early = verdict(&late, Source::Feedback, 1.0);
-    assert_eq!(store.judge(&early).await.unwrap(), None);
+    let early = verdict(&late, VerdictSource::Feedback, 1.0);
+    assert_eq!(store.set_verdict(&early).await.unwrap(), None);
     assert_eq!(store.find(late.decision.id, EVER).await.unwrap(), None);
-    store.keep(&[Arc::new(late.clone())]).await.unwrap();
-    late.judge(early);
+    store.insert(&[Arc::new(late.clone())]).await.unwrap();
+    late.set_verdict(early);
     check(store, &late).await;
 }
 
-async fn what_is_too_old_counts_no_more(store: &dyn Stories) {
+async fn what_is_too_old_counts_no_more(store: &dyn HistoryStore) {
     let old = story(5_000);
-    store.keep(&[Arc::new(old.clone())]).await.unwrap();
+    store.insert(&[Arc::new(old.clone())]).await.unwrap();
     assert_eq!(store.find(old.decision.id, Timestamp(5_001)).await.unwrap(), None);
     assert!(store.find(old.decision.id, Timestamp(5_000)).await.unwrap().is_some());
 }
 
-async fn the_oldest_are_purged_first_with_what_was_said_of_them(store: &dyn Stories) {
+async fn the_oldest_are_purged_first_with_what_was_said_of_them(store: &dyn HistoryStore) {
     assert!(store.purge(Timestamp(10_000), 100).await.unwrap() > 0, "what the tests above kept");
     let stories = [50, 70, 60, 90].map(|at| Arc::new(story(at)));
-    store.keep(&stories).await.unwrap();
-    store.judge(&verdict(&stories[0], Source::Feedback, 1.0)).await.unwrap();
+    store.insert(&stories).await.unwrap();
+    store.set_verdict(&verdict(&stories[0], VerdictSource::Feedback, 1.0)).await.unwrap();
     assert_eq!(store.purge(Timestamp(90), 2).await.unwrap(), 2);
     let mut there = Vec::new();
     for story in &stories {
         there.push(store.find(story.decision.id, EVER).await.unwrap().is_some());
     }
     assert_eq!(there, [false, true, false, true]);
-    store.keep(&stories[..1]).await.unwrap();
+    store.insert(&stories[..1]).await.unwrap();
     check(store, &stories[0]).await;
     assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 3);
     assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 0);
 }
 
-async fn what_is_beyond_the_latest_can_be_purged(store: &dyn Stories) {
-    assert_eq!(store.beyond(0).await.unwrap(), None, "nothing is left of the tests above");
+async fn what_is_beyond_the_latest_can_be_purged(store: &dyn HistoryStore) {
+    assert_eq!(store.retention_cutoff(0).await.unwrap(), None, "nothing is left of the tests above");
     let stories = [40, 30, 20, 30, 10].map(|at| Arc::new(story(at)));
-    store.keep(&stories).await.unwrap();
+    store.insert(&stories).await.unwrap();
     let mut beyond = Vec::new();
     for most in 0..=5 {
-        beyond.push(store.beyond(most).await.unwrap().map(|at| at.0));
+        beyond.push(store.retention_cutoff(most).await.unwrap().map(|at| at.0));
     }
     assert_eq!(beyond, [Some(40), Some(30), Some(30), Some(20), Some(10), None]);
     assert_eq!(store.purge(Timestamp(21), 10).await.unwrap(), 2);
-    assert_eq!(store.beyond(3).await.unwrap(), None);
+    assert_eq!(store.retention_cutoff(3).await.unwrap(), None);
     assert_eq!(store.purge(Timestamp(41), 10).await.unwrap(), 3);
 }
 
-fn saved(replica: &ReplicaId, at: i64, state: &str) -> Saved {
-    Saved { replica: replica.clone(), at: Timestamp(at), has_left: at % 2 == 1, state: state.into() }
+fn saved(replica: &ReplicaId, at: i64, state: &str) -> ReplicaState {
+    ReplicaState { replica: replica.clone(), at: Timestamp(at), is_final: at % 2 == 1, state: state.into() }
 }
 
-async fn learned(store: &dyn Stories) -> Vec<Saved> {
-    let mut learned = store.learned().await.unwrap();
+async fn learned(store: &dyn HistoryStore) -> Vec<ReplicaState> {
+    let mut learned = store.replica_states().await.unwrap();
     learned.sort_by(|a, b| a.replica.cmp(&b.replica));
     learned
 }
 
-async fn what_was_learned_is_replaced_and_taken_over_once(store: &dyn Stories) {
+async fn what_was_learned_is_replaced_and_taken_over_once(store: &dyn HistoryStore) {
     let [one, two, three] = ["one", "two", "three"].map(ReplicaId::named);
     assert_eq!(learned(store).await, []);
     let (first, second) = (saved(&one, 10, "a"), saved(&two, 11, "b"));
-    assert!(store.save(&saved(&one, 8, "before"), &[]).await.unwrap());
-    assert!(store.save(&first, &[]).await.unwrap());
-    assert!(store.save(&second, &[]).await.unwrap());
+    assert!(store.save_state(&saved(&one, 8, "before"), &[]).await.unwrap());
+    assert!(store.save_state(&first, &[]).await.unwrap());
+    assert!(store.save_state(&second, &[]).await.unwrap());
     assert_eq!(learned(store).await, [first.clone(), second.clone()]);
     // It has said more since, so it is still there.
     let stale = saved(&one, 8, "before");
-    assert!(!store.save(&saved(&three, 12, "c"), &[second.clone(), stale]).await.unwrap());
+    assert!(!store.save_state(&saved(&three, 12, "c"), &[second.clone(), stale]).await.unwrap());
     assert_eq!(learned(store).await, [first.clone(), second.clone()]);
     let both = saved(&three, 14, "a and b");
-    assert!(store.save(&both, &[first.clone(), second]).await.unwrap());
-    assert!(!store.save(&saved(&two, 16, "again"), &[first]).await.unwrap());
+    assert!(store.save_state(&both, &[first.clone(), second]).await.unwrap());
+    assert!(!store.save_state(&saved(&two, 16, "again"), &[first]).await.unwrap());
     assert_eq!(learned(store).await, [both]);
 }
 
-async fn what_cannot_be_read_is_forgotten(store: &dyn Stories) {
-    store.unlearn(&ReplicaId::named("nobody")).await.unwrap();
-    store.unlearn(&ReplicaId::named("three")).await.unwrap();
+async fn what_cannot_be_read_is_forgotten(store: &dyn HistoryStore) {
+    store.delete_state(&ReplicaId::named("nobody")).await.unwrap();
+    store.delete_state(&ReplicaId::named("three")).await.unwrap();
     assert_eq!(learned(store).await, []);
 }

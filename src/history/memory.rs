@@ -9,56 +9,56 @@ use futures_util::future::BoxFuture;
 use crate::catalog::Verdict;
 use crate::units::{RequestId, Timestamp};
 
-use super::story::judge;
-use super::{ReplicaId, Saved, Stories, StoriesError, Story};
+use super::record::set_verdict;
+use super::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
 
 /// Stories in memory.
 #[derive(Debug, Default)]
-pub struct MemoryStories {
-    kept: Mutex<Kept>,
+pub struct MemoryHistoryStore {
+    tables: Mutex<HistoryTables>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    stories: BTreeMap<RequestId, Arc<Story>>,
+struct HistoryTables {
+    records: BTreeMap<RequestId, Arc<RequestRecord>>,
     verdicts: BTreeMap<RequestId, Vec<Verdict>>,
-    learned: BTreeMap<ReplicaId, Saved>,
+    states: BTreeMap<ReplicaId, ReplicaState>,
 }
 
-impl MemoryStories {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+impl MemoryHistoryStore {
+    fn tables(&self) -> MutexGuard<'_, HistoryTables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn keep(&mut self, story: &Arc<Story>) {
+impl HistoryTables {
+    fn insert(&mut self, story: &Arc<RequestRecord>) {
         let id = story.decision.id;
-        if self.stories.contains_key(&id) {
+        if self.records.contains_key(&id) {
             return;
         }
-        self.stories.insert(id, story.clone());
+        self.records.insert(id, story.clone());
         let verdicts = self.verdicts.entry(id).or_default();
         for verdict in &story.verdicts {
             if verdicts.iter().all(|known| known.source != verdict.source) {
-                judge(verdicts, verdict.clone());
+                set_verdict(verdicts, verdict.clone());
             }
         }
     }
 
-    fn beyond(&self, most: usize) -> Option<Timestamp> {
-        let mut decided: Vec<Timestamp> = self.stories.values().map(|story| story.decision.at).collect();
+    fn retention_cutoff(&self, most: usize) -> Option<Timestamp> {
+        let mut decided: Vec<Timestamp> = self.records.values().map(|story| story.decision.at).collect();
         decided.sort();
         decided.into_iter().rev().nth(most)
     }
 
     fn purge(&mut self, before: Timestamp, most: usize) -> usize {
-        let old = self.stories.values().map(|story| (story.decision.at, story.decision.id));
+        let old = self.records.values().map(|story| (story.decision.at, story.decision.id));
         let mut old: Vec<_> = old.filter(|(at, _)| *at < before).collect();
         old.sort();
         old.truncate(most);
         for (_, id) in &old {
-            self.stories.remove(id);
+            self.records.remove(id);
         }
         for verdicts in self.verdicts.values_mut() {
             verdicts.retain(|verdict| verdict.at >= before);
@@ -68,54 +68,66 @@ impl Kept {
     }
 }
 
-impl Stories for MemoryStories {
-    fn keep<'a>(&'a self, stories: &'a [Arc<Story>]) -> BoxFuture<'a, Result<(), StoriesError>> {
+impl HistoryStore for MemoryHistoryStore {
+    fn insert<'a>(
+        &'a self,
+        stories: &'a [Arc<RequestRecord>],
+    ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         async move {
-            let mut kept = self.kept();
-            stories.iter().for_each(|story| kept.keep(story));
+            let mut kept = self.tables();
+            stories.iter().for_each(|story| kept.insert(story));
             Ok(())
         }
         .boxed()
     }
 
-    fn find(&self, id: RequestId, since: Timestamp) -> BoxFuture<'_, Result<Option<Story>, StoriesError>> {
+    fn find(
+        &self,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>> {
         async move {
-            let kept = self.kept();
-            let story = kept.stories.get(&id).filter(|story| story.decision.at >= since);
+            let kept = self.tables();
+            let story = kept.records.get(&id).filter(|story| story.decision.at >= since);
             let verdicts = kept.verdicts.get(&id).cloned().unwrap_or_default();
-            Ok(story.map(|story| Story { verdicts, ..Story::clone(story) }))
+            Ok(story.map(|story| RequestRecord { verdicts, ..RequestRecord::clone(story) }))
         }
         .boxed()
     }
 
-    fn judge<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, Result<Option<Verdict>, StoriesError>> {
-        async move { Ok(judge(self.kept().verdicts.entry(verdict.id).or_default(), verdict.clone())) }.boxed()
+    fn set_verdict<'a>(
+        &'a self,
+        verdict: &'a Verdict,
+    ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>> {
+        async move { Ok(set_verdict(self.tables().verdicts.entry(verdict.id).or_default(), verdict.clone())) }
+            .boxed()
     }
 
-    fn beyond(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, StoriesError>> {
-        async move { Ok(self.kept().beyond(usize::try_from(most).unwrap_or(usize::MAX))) }.boxed()
+    fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>> {
+        async move { Ok(self.tables().retention_cutoff(usize::try_from(most).unwrap_or(usize::MAX))) }.boxed()
     }
 
-    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, StoriesError>> {
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>> {
         async move {
-            let purged = self.kept().purge(before, usize::try_from(most).unwrap_or(usize::MAX));
+            let purged = self.tables().purge(before, usize::try_from(most).unwrap_or(usize::MAX));
             Ok(u64::try_from(purged).unwrap_or(u64::MAX))
         }
         .boxed()
     }
 
-    fn learned(&self) -> BoxFuture<'_, Result<Vec<Saved>, StoriesError>> {
-        async move { Ok(self.kept().learned.values().cloned().collect()) }.boxed()
+    fn replica_states(&self) -> BoxFuture<'_, Result<Vec<ReplicaState>, HistoryStoreError>> {
+        async move { Ok(self.tables().states.values().cloned().collect()) }.boxed()
     }
 
-    fn save<'a>(
+    fn save_state<'a>(
         &'a self,
-        own: &'a Saved,
-        in_place_of: &'a [Saved],
-    ) -> BoxFuture<'a, Result<bool, StoriesError>> {
+        own: &'a ReplicaState,
+        in_place_of: &'a [ReplicaState],
+    ) -> BoxFuture<'a, Result<bool, HistoryStoreError>> {
         async move {
-            let learned = &mut self.kept().learned;
-            let is_there = |gone: &Saved| learned.get(&gone.replica).is_some_and(|known| known.at == gone.at);
+            let learned = &mut self.tables().states;
+            let is_there =
+                |gone: &ReplicaState| learned.get(&gone.replica).is_some_and(|known| known.at == gone.at);
             if !in_place_of.iter().all(is_there) {
                 return Ok(false);
             }
@@ -128,9 +140,9 @@ impl Stories for MemoryStories {
         .boxed()
     }
 
-    fn unlearn<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), StoriesError>> {
+    fn delete_state<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         async move {
-            self.kept().learned.remove(replica);
+            self.tables().states.remove(replica);
             Ok(())
         }
         .boxed()
@@ -141,6 +153,6 @@ impl Stories for MemoryStories {
 mod tests {
     #[tokio::test]
     async fn stories_in_memory_conform() {
-        crate::history::conformance::conforms(&super::MemoryStories::default()).await;
+        crate::history::conformance::conforms(&super::MemoryHistoryStore::default()).await;
     }
 }

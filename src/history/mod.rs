@@ -6,16 +6,16 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
-mod line;
-mod log;
+mod log_file;
+mod log_line;
+mod log_writer;
 mod memory;
-mod scribe;
+mod record;
 mod store;
-mod story;
 
-pub use line::{Line, VERSION};
-pub use log::{Log, LogSettings};
-pub use memory::MemoryStories;
-pub use scribe::{Scribe, ScribeObserver};
-pub use store::{ReplicaId, Saved, Stories, StoriesError};
-pub use story::Story;
+pub use log_file::{DecisionLogFile, DecisionLogSettings};
+pub use log_line::{DecisionLogLine, VERSION};
+pub use log_writer::{DecisionLogWriter, LogLossObserver};
+pub use memory::MemoryHistoryStore;
+pub use record::RequestRecord;
+pub use store::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use crate::catalog::Verdict;
 use crate::units::{RequestId, Timestamp};
 
-use super::Story;
+use super::RequestRecord;
 
 /// One process that learns, from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,70 +40,80 @@ impl fmt::Display for ReplicaId {
 
 /// What one process had learned when it last said so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct ReplicaState {
     /// Which process.
     pub replica: ReplicaId,
     /// When it said so.
     pub at: Timestamp,
     /// True where that was its last word.
-    pub has_left: bool,
+    pub is_final: bool,
     /// What it had learned, as its module writes it.
     pub state: String,
 }
 
 /// Durable stories. `conformance` says in tests what one must do.
-pub trait Stories: Send + Sync {
+pub trait HistoryStore: Send + Sync {
     /// Keeps stories with their verdicts, all or none. Keeping one again changes nothing.
-    fn keep<'a>(&'a self, stories: &'a [Arc<Story>]) -> BoxFuture<'a, Result<(), StoriesError>>;
+    fn insert<'a>(
+        &'a self,
+        stories: &'a [Arc<RequestRecord>],
+    ) -> BoxFuture<'a, Result<(), HistoryStoreError>>;
 
     /// The story of a request that was decided at `since` or later.
-    fn find(&self, id: RequestId, since: Timestamp) -> BoxFuture<'_, Result<Option<Story>, StoriesError>>;
+    fn find(
+        &self,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>>;
 
     /// Keeps a verdict, whether or not its story is there yet; says which one of the same source it replaces.
-    fn judge<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, Result<Option<Verdict>, StoriesError>>;
+    fn set_verdict<'a>(
+        &'a self,
+        verdict: &'a Verdict,
+    ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>>;
 
     /// When the latest of those stories was decided that are beyond the latest `most`; nothing where there are no more.
-    fn beyond(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, StoriesError>>;
+    fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>>;
 
     /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; says how many
     /// stories.
-    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, StoriesError>>;
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>>;
 
     /// What every process had learned that nobody has taken over.
-    fn learned(&self) -> BoxFuture<'_, Result<Vec<Saved>, StoriesError>>;
+    fn replica_states(&self) -> BoxFuture<'_, Result<Vec<ReplicaState>, HistoryStoreError>>;
 
     /// Keeps what a process has learned in place of what it had before, and in place of what others left, if all of that is
     /// still there as it was; else nothing changes. Says whether it was.
-    fn save<'a>(
+    fn save_state<'a>(
         &'a self,
-        own: &'a Saved,
-        in_place_of: &'a [Saved],
-    ) -> BoxFuture<'a, Result<bool, StoriesError>>;
+        own: &'a ReplicaState,
+        in_place_of: &'a [ReplicaState],
+    ) -> BoxFuture<'a, Result<bool, HistoryStoreError>>;
 
     /// Forgets what a process had learned, where it cannot be read.
-    fn unlearn<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), StoriesError>>;
+    fn delete_state<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), HistoryStoreError>>;
 }
 
 /// A store that did not do its work. Whether the changes are in it is unknown; writing them again is safe.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
-pub struct StoriesError {
+pub struct HistoryStoreError {
     message: String,
     #[source]
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-impl StoriesError {
+impl HistoryStoreError {
     /// A failure without a deeper cause.
-    pub fn new(message: impl Into<String>) -> StoriesError {
-        StoriesError { message: message.into(), source: None }
+    pub fn new(message: impl Into<String>) -> HistoryStoreError {
+        HistoryStoreError { message: message.into(), source: None }
     }
 
     /// A failure with its cause.
     pub fn caused(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
-    ) -> StoriesError {
-        StoriesError { message: message.into(), source: Some(Arc::new(source)) }
+    ) -> HistoryStoreError {
+        HistoryStoreError { message: message.into(), source: Some(Arc::new(source)) }
     }
 }

@@ -13,7 +13,7 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use crate::catalog::{ChoiceOutcome, Outcome};
+use crate::catalog::{ChoiceOutcome, DecisionOutcome};
 use crate::gateway::RequestObserver;
 use crate::units::{AccountId, Money, Tokens};
 
@@ -39,14 +39,14 @@ pub(super) struct AccessRecord {
     began: Instant,
     method: Method,
     path: Box<str>,
-    details: Mutex<Details>,
+    details: Mutex<AccessDetails>,
 }
 
 #[derive(Debug, Default)]
-struct Details {
+struct AccessDetails {
     id: Option<String>,
     key: Option<AccountId>,
-    asked: Option<Box<str>>,
+    requested_model: Option<Box<str>>,
     model: Option<Arc<str>>,
     target: Option<Arc<str>>,
     status: Option<StatusCode>,
@@ -68,9 +68,9 @@ pub(super) async fn record(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let record = Arc::new(AccessRecord::new(&request));
-    let caller = Caller(record.clone());
+    let caller = CallerGuard(record.clone());
     let response = CURRENT.scope(record, next.run(request)).await;
-    caller.0.answered(&response);
+    caller.0.set_response(&response);
     if response.body().size_hint().exact().is_some() {
         return response;
     }
@@ -94,9 +94,9 @@ pub(super) fn note(what: impl FnOnce(&AccessRecord)) {
 }
 
 /// The caller's part of a record: dropping it says that the caller has all, or has gone.
-struct Caller(Arc<AccessRecord>);
+struct CallerGuard(Arc<AccessRecord>);
 
-impl Drop for Caller {
+impl Drop for CallerGuard {
     fn drop(&mut self) {
         let seconds = self.0.began.elapsed().as_secs_f64();
         self.0.details().seconds = Some(seconds);
@@ -108,37 +108,37 @@ impl AccessRecord {
         AccessRecord {
             began: Instant::now(),
             method: request.method().clone(),
-            path: shown(request.uri().path()),
+            path: truncated(request.uri().path()),
             details: Mutex::default(),
         }
     }
 
     /// Whose key it carried.
-    pub(super) fn key(&self, account: &AccountId) {
+    pub(super) fn set_key(&self, account: &AccountId) {
         self.details().key = Some(account.clone());
     }
 
     /// Which model or route was asked for.
-    pub(super) fn asked(&self, model: &str) {
-        self.details().asked = Some(shown(model));
+    pub(super) fn set_requested_model(&self, model: &str) {
+        self.details().requested_model = Some(truncated(model));
     }
 
     /// Who served it, and what that cost, where there is no outcome that tells.
-    pub(super) fn served(&self, model: &Arc<str>, prompt: Tokens, cost: Money) {
+    pub(super) fn set_served(&self, model: &Arc<str>, prompt: Tokens, cost: Money) {
         let mut details = self.details();
         details.model = Some(model.clone());
         (details.prompt, details.cost) = (Some(prompt), Some(cost));
     }
 
     /// It is answered with an error of that code, or else of that kind, about a member of the request.
-    pub(super) fn refused(&self, code: &'static str, param: Option<&str>) {
+    pub(super) fn set_error_code(&self, code: &'static str, param: Option<&str>) {
         let mut details = self.details();
         details.code = Some(code.into());
-        details.param = param.map(shown);
+        details.param = param.map(truncated);
     }
 
-    fn answered(&self, response: &Response) {
-        let id = headers::the_request_id(response.headers()).and_then(|id| id.to_str().ok());
+    fn set_response(&self, response: &Response) {
+        let id = headers::request_id_of(response.headers()).and_then(|id| id.to_str().ok());
         let mut details = self.details();
         details.status = Some(response.status());
         details.id = id.map(str::to_owned);
@@ -148,7 +148,7 @@ impl AccessRecord {
         }
     }
 
-    fn details(&self) -> MutexGuard<'_, Details> {
+    fn details(&self) -> MutexGuard<'_, AccessDetails> {
         // Every change is whole.
         self.details.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,7 +160,7 @@ impl RequestObserver for AccessRecord {
         (details.model, details.target) = (Some(model.clone()), Some(target.clone()));
     }
 
-    fn settled(&self, outcome: &Outcome) {
+    fn settled(&self, outcome: &DecisionOutcome) {
         let sum = |of: fn(&ChoiceOutcome) -> Tokens| Some(outcome.choices.iter().map(of).sum());
         let mut details = self.details();
         details.model = Some(outcome.model.clone());
@@ -174,7 +174,7 @@ impl RequestObserver for AccessRecord {
     }
 }
 
-impl Details {
+impl AccessDetails {
     /// How it ended, in a word.
     fn outcome(&self) -> &'static str {
         match (self.ended.as_deref(), self.status) {
@@ -198,7 +198,7 @@ impl Drop for AccessRecord {
             key = details.key.as_ref().map(AccountId::as_str),
             method = self.method.as_str(),
             path = &*self.path,
-            asked = details.asked.as_deref(),
+            asked = details.requested_model.as_deref(),
             model = details.model.as_deref(),
             target = details.target.as_deref(),
             status = details.status.map(|status| status.as_u16()),
@@ -209,15 +209,15 @@ impl Drop for AccessRecord {
             thinking_tokens = details.thinking.map(|tokens| tokens.0),
             answer_tokens = details.answer.map(|tokens| tokens.0),
             cost_usd = details.cost.map(tracing::field::display),
-            seconds = details.seconds.map(milliseconds),
-            first_token_seconds = details.first_token.map(milliseconds),
+            seconds = details.seconds.map(round_to_millis),
+            first_token_seconds = details.first_token.map(round_to_millis),
             "request"
         );
     }
 }
 
 /// The beginning of what a caller wrote.
-fn shown(text: &str) -> Box<str> {
+fn truncated(text: &str) -> Box<str> {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
@@ -225,6 +225,6 @@ fn shown(text: &str) -> Box<str> {
 }
 
 /// Seconds, to the millisecond.
-fn milliseconds(seconds: f64) -> f64 {
+fn round_to_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::tenant::{Keys, Tenant};
+use crate::tenant::{KeyLookup, Tenant};
 
 use crate::units::{Priority, Timestamp};
 
 use super::access_log;
-use super::error::Problem;
+use super::error::ApiError;
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -24,10 +24,10 @@ const KEY_MAX: usize = 512;
 ///
 /// # Errors
 /// 401 where there is no such key, or two that differ.
-pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Problem> {
-    let key = presented(headers)?;
-    let tenant = keys.find(key, Timestamp::now()).ok_or_else(|| unknown(key))?;
-    access_log::note(|record| record.key(&tenant.account));
+pub(super) fn tenant(keys: &KeyLookup, headers: &HeaderMap) -> Result<Arc<Tenant>, ApiError> {
+    let key = presented_key(headers)?;
+    let tenant = keys.find(key, Timestamp::now()).ok_or_else(|| missing_or_invalid_key(key))?;
+    access_log::note(|record| record.set_key(&tenant.account));
     let priority = tenant.priority.lowered(priority(headers));
     Ok(if priority == tenant.priority { tenant } else { Arc::new(Tenant { priority, ..(*tenant).clone() }) })
 }
@@ -45,21 +45,21 @@ fn priority(headers: &HeaderMap) -> Priority {
 }
 
 /// No key, or one that lets nobody in: which of them is told apart, for whoever forgot it learns nothing by that.
-pub(super) fn unknown(key: Option<&str>) -> Problem {
+pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
     if key.is_some_and(|key| !key.is_empty()) {
-        return refused();
+        return invalid_key();
     }
     // OpenAI's own beginning.
-    Problem::unauthorized(
+    ApiError::unauthorized(
         "missing_api_key",
         "You didn't provide an API key: send it as `Authorization: Bearer …`, or as `x-api-key`",
     )
 }
 
 /// Says the same of keys that never were, have expired or were revoked.
-pub(super) fn refused() -> Problem {
+pub(super) fn invalid_key() -> ApiError {
     // LiteLLM tells a bad key from a bad request by OpenAI's first four words alone.
-    Problem::unauthorized(
+    ApiError::unauthorized(
         "invalid_api_key",
         "Incorrect API key provided: it is unknown, expired or revoked; send a valid one as `Authorization: Bearer …`",
     )
@@ -69,24 +69,24 @@ pub(super) fn refused() -> Problem {
 ///
 /// # Errors
 /// 401 where what it carries cannot be one, or there are two that differ.
-pub(super) fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub(super) fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut found = Vec::new();
     for value in headers.get_all(header::AUTHORIZATION) {
-        let text = value.to_str().map_err(|_| refused())?;
+        let text = value.to_str().map_err(|_| invalid_key())?;
         let (scheme, key) = text.split_once(' ').unwrap_or((text, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(refused());
+            return Err(invalid_key());
         }
         found.push(key.trim());
     }
     for value in headers.get_all(API_KEY) {
-        found.push(value.to_str().map_err(|_| refused())?.trim());
+        found.push(value.to_str().map_err(|_| invalid_key())?.trim());
     }
     found.dedup();
     match found[..] {
         [] => Ok(None),
         [key] if key.len() <= KEY_MAX => Ok(Some(key)),
-        _ => Err(refused()),
+        _ => Err(invalid_key()),
     }
 }
 

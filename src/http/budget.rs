@@ -1,24 +1,24 @@
 //! Budgets in, in every dialect that callers already speak; where several speak, the least wins.
 
+mod episode;
 mod foreign;
 mod members;
-mod run;
 
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, HeaderName};
 use serde_json::Value;
 
-use crate::chat::{Budget, Depth, EpisodeLimits, Members, Tool};
-use crate::http::error::Problem;
+use crate::chat::{Budget, EpisodeLimits, MemberNames, ReasoningEffort, Tool};
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{Count, Effort, EpisodeId, Preference, Tokens};
 
-pub(super) use foreign::{TOTALS, limit};
+use episode::NamedTools;
+pub(super) use episode::{from_metadata, parse_episode_id, tool_calls};
+pub(super) use foreign::{TOTALS, token_limit};
 pub(super) use members::cost;
-use run::NamedTools;
-pub(super) use run::{named, of_metadata, tool_calls};
 
 /// What says something of budgets behind a model's name.
 const SUFFIX: &str = "the suffix of model";
@@ -27,7 +27,7 @@ const SUFFIX: &str = "the suffix of model";
 const HEADERS: &str = "x-budget-";
 
 /// The extension object's members.
-const KNOWN: [&str; 9] = [
+const EXTENSION_MEMBERS: [&str; 9] = [
     "thinking_tokens",
     "solution_tokens",
     "cost_usd",
@@ -40,7 +40,7 @@ const KNOWN: [&str; 9] = [
 ];
 
 /// What the extension object's members are called in a body, and as headers.
-struct Called {
+struct BudgetMemberNames {
     thinking: &'static str,
     solution: &'static str,
     cost: &'static str,
@@ -48,7 +48,7 @@ struct Called {
     depth: &'static str,
 }
 
-const IN_BODY: Called = Called {
+const IN_BODY: BudgetMemberNames = BudgetMemberNames {
     thinking: "budget.thinking_tokens",
     solution: "budget.solution_tokens",
     cost: "budget.cost_usd",
@@ -56,7 +56,7 @@ const IN_BODY: Called = Called {
     depth: "budget.effort",
 };
 
-const IN_HEADERS: Called = Called {
+const IN_HEADERS: BudgetMemberNames = BudgetMemberNames {
     thinking: "x-budget-thinking-tokens",
     solution: "x-budget-solution-tokens",
     cost: "x-budget-cost-usd",
@@ -65,12 +65,12 @@ const IN_HEADERS: Called = Called {
 };
 
 /// The effort words and what they mean.
-pub(crate) type Efforts = BTreeMap<String, Effort>;
+pub(crate) type EffortTable = BTreeMap<String, Effort>;
 
 /// What is said about budgets where there is no thinking to speak of: the extension object and its headers.
-pub(super) fn plain(fields: &mut Fields, headers: &HeaderMap) -> Result<Budget, Problem> {
-    let efforts = Efforts::new();
-    let mut dialects = Dialects::of_texts(&efforts);
+pub(super) fn extension_only(fields: &mut Fields, headers: &HeaderMap) -> Result<Budget, ApiError> {
+    let efforts = EffortTable::new();
+    let mut dialects = BudgetParser::for_completions(&efforts);
     if let Some(budget) = fields.fields("budget")? {
         dialects.extension(budget, &IN_BODY)?;
     }
@@ -79,39 +79,39 @@ pub(super) fn plain(fields: &mut Fields, headers: &HeaderMap) -> Result<Budget, 
 }
 
 /// The run that is named, and its limits, where nothing else can be said about budgets.
-pub(super) fn of_run(
+pub(super) fn episode_only(
     fields: &mut Fields,
     headers: &HeaderMap,
     extra: &serde_json::Map<String, Value>,
-) -> Result<(Option<EpisodeId>, EpisodeLimits), Problem> {
+) -> Result<(Option<EpisodeId>, EpisodeLimits), ApiError> {
     let other = |name: &str, known: &str| {
-        Problem::invalid(Some(name), format!("is not known here; of budgets only {known} is"))
+        ApiError::invalid(Some(name), format!("is not known here; of budgets only {known} is"))
     };
     let is_other = |name: &str| name.starts_with(HEADERS) && name != "x-budget-episode";
     if let Some(name) = headers.keys().map(HeaderName::as_str).find(|name| is_other(name)) {
         return Err(other(name, "x-budget-episode"));
     }
-    let efforts = Efforts::new();
-    let mut dialects = Dialects::of_texts(&efforts);
+    let efforts = EffortTable::new();
+    let mut dialects = BudgetParser::for_completions(&efforts);
     if let Some(budget) = fields.fields("budget")? {
         if let Some(name) = budget.names().iter().find(|name| *name != "episode") {
-            return Err(other(&budget.name(name), "budget.episode").code("unknown_parameter"));
+            return Err(other(&budget.full_name(name), "budget.episode").with_code("unknown_parameter"));
         }
         dialects.extension(budget, &IN_BODY)?;
     }
     dialects.headers(headers)?;
-    dialects.episode(of_metadata(extra)?);
-    let Budget { episode, run, .. } = dialects.finish();
+    dialects.name_episode(from_metadata(extra)?);
+    let Budget { episode, episode_limits: run, .. } = dialects.finish();
     if episode.is_none() && !run.is_empty() {
-        return Err(Problem::missing("budget.episode.id", "the name of the run that these limits are of"));
+        return Err(ApiError::missing("budget.episode.id", "the name of the run that these limits are of"));
     }
     Ok((episode, run))
 }
 
 /// Collects what is said about budgets.
 #[derive(Debug)]
-pub(super) struct Dialects<'a> {
-    efforts: &'a Efforts,
+pub(super) struct BudgetParser<'a> {
+    efforts: &'a EffortTable,
     budget: Budget,
     /// The tools that are limited by name.
     tools: Vec<NamedTools>,
@@ -122,46 +122,64 @@ pub(super) struct Dialects<'a> {
 }
 
 /// A header that is an object.
-fn object(name: &str, text: &str) -> Result<Value, Problem> {
-    let wrong = |_| Problem::invalid(Some(name), "must be a JSON object, each key once");
+fn object(name: &str, text: &str) -> Result<Value, ApiError> {
+    let wrong = |_| ApiError::invalid(Some(name), "must be a JSON object, each key once");
     strict::object(text.as_bytes()).map(Value::Object).map_err(wrong)
 }
 
 /// Lowers what was said; says whether that is what holds from now on.
-fn least<T: PartialOrd>(said: &mut Option<T>, now: Option<T>) -> bool {
+fn take_least<T: PartialOrd>(said: &mut Option<T>, now: Option<T>) -> bool {
     let Some(now) = now.filter(|now| said.as_ref().is_none_or(|said| now < said)) else { return false };
     *said = Some(now);
     true
 }
 
-impl<'a> Dialects<'a> {
+impl<'a> BudgetParser<'a> {
     /// Those of chat completions.
-    pub(super) fn of_chat(efforts: &'a Efforts) -> Dialects<'a> {
-        Dialects::of(efforts, Members::default())
+    pub(super) fn for_chat(efforts: &'a EffortTable) -> BudgetParser<'a> {
+        BudgetParser::new(efforts, MemberNames::default())
     }
 
     /// Those of completions.
-    fn of_texts(efforts: &'a Efforts) -> Dialects<'a> {
+    fn for_completions(efforts: &'a EffortTable) -> BudgetParser<'a> {
         let (solution, total, prompt) = ("max_tokens", "max_tokens", "prompt");
-        Dialects::of(efforts, Members { solution, total, prompt, ..Members::default() })
+        BudgetParser::new(efforts, MemberNames { solution, total, prompt, ..MemberNames::default() })
     }
 
     /// Those of Messages.
-    pub(super) fn of_messages(efforts: &'a Efforts) -> Dialects<'a> {
+    pub(super) fn for_messages(efforts: &'a EffortTable) -> BudgetParser<'a> {
         let (thinking, depth) = ("thinking.budget_tokens", "output_config.effort");
         let (total, form) = ("max_tokens", "output_config.format");
-        Dialects::of(efforts, Members { thinking, total, depth, form, ..Members::default() })
+        BudgetParser::new(
+            efforts,
+            MemberNames {
+                thinking,
+                total,
+                reasoning_effort: depth,
+                response_format: form,
+                ..MemberNames::default()
+            },
+        )
     }
 
     /// Those of Responses.
-    pub(super) fn of_responses(efforts: &'a Efforts) -> Dialects<'a> {
+    pub(super) fn for_responses(efforts: &'a EffortTable) -> BudgetParser<'a> {
         let (total, depth, prompt) = ("max_output_tokens", "reasoning.effort", "input");
-        Dialects::of(efforts, Members { total, depth, prompt, form: "text.format", ..Members::default() })
+        BudgetParser::new(
+            efforts,
+            MemberNames {
+                total,
+                reasoning_effort: depth,
+                prompt,
+                response_format: "text.format",
+                ..MemberNames::default()
+            },
+        )
     }
 
-    fn of(efforts: &'a Efforts, members: Members) -> Dialects<'a> {
+    fn new(efforts: &'a EffortTable, members: MemberNames) -> BudgetParser<'a> {
         let (budget, tools) = (Budget { members, ..Budget::default() }, Vec::new());
-        Dialects { efforts, budget, tools, thoughts: true, sealed: false }
+        BudgetParser { efforts, budget, tools, thoughts: true, sealed: false }
     }
 
     pub(super) fn finish(self) -> Budget {
@@ -172,16 +190,16 @@ impl<'a> Dialects<'a> {
     ///
     /// # Errors
     /// 400 where calls of another tool are limited.
-    pub(super) fn finish_for(self, tools: &[Tool]) -> Result<Budget, Problem> {
+    pub(super) fn finish_with_tools(self, tools: &[Tool]) -> Result<Budget, ApiError> {
         self.tools.iter().try_for_each(|named| named.check(tools))?;
         Ok(self.budget)
     }
 
     /// The members of a chat completion's body.
-    pub(super) fn body(&mut self, fields: &mut Fields) -> Result<(), Problem> {
-        self.word("reasoning_effort", fields.text("reasoning_effort")?)?;
-        self.thinking("thinking_token_budget", fields.whole("thinking_token_budget")?);
-        self.calls(fields)?;
+    pub(super) fn body(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
+        self.effort_word("reasoning_effort", fields.text("reasoning_effort")?)?;
+        self.thinking("thinking_token_budget", fields.integer("thinking_token_budget")?);
+        self.max_tool_calls(fields)?;
         self.total(fields, "max_completion_tokens")?;
         self.total(fields, "max_tokens")?;
         self.foreign_totals(fields)?;
@@ -192,7 +210,7 @@ impl<'a> Dialects<'a> {
         if let Some(thinking) = fields.fields("thinking")? {
             self.anthropic(thinking)?;
         }
-        if fields.flag("include_reasoning")? == Some(false) {
+        if fields.boolean("include_reasoning")? == Some(false) {
             self.thoughts = false;
         }
         match fields.fields("budget")? {
@@ -202,14 +220,14 @@ impl<'a> Dialects<'a> {
     }
 
     /// The members of a Messages body: `max_tokens` is there always, and holds thought and answer.
-    pub(super) fn messages(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    pub(super) fn messages(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         self.total(fields, "max_tokens")?;
         if self.budget.total.is_none() {
-            return Err(Problem::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
-                .code(super::fields::MISSING));
+            return Err(ApiError::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
+                .with_code(super::fields::MISSING));
         }
         self.foreign_totals(fields)?;
-        self.calls(fields)?;
+        self.max_tool_calls(fields)?;
         // Whoever does not ask for thinking does not look for thoughts; how much is thought is still the plan's.
         self.thoughts = false;
         if let Some(thinking) = fields.fields("thinking")? {
@@ -224,12 +242,12 @@ impl<'a> Dialects<'a> {
     }
 
     /// The members of a Responses body, all but `reasoning`.
-    pub(super) fn responses(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    pub(super) fn responses(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         self.total(fields, "max_output_tokens")?;
         self.foreign_totals(fields)?;
         self.foreign_thinking(fields)?;
         // OpenAI counts calls of its own tools; here there are none, so it is those of the caller's in this one answer.
-        self.calls(fields)?;
+        self.max_tool_calls(fields)?;
         match fields.fields("budget")? {
             Some(budget) => self.extension(budget, &IN_BODY),
             None => Ok(()),
@@ -237,12 +255,12 @@ impl<'a> Dialects<'a> {
     }
 
     /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body; and `X-Episode-Id`.
-    pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), ApiError> {
         let mut members = serde_json::Map::new();
         for (name, value) in headers {
             let Some(member) = name.as_str().strip_prefix(HEADERS) else { continue };
             let text =
-                value.to_str().map_err(|_| Problem::invalid(Some(name.as_str()), "must be plain text"))?;
+                value.to_str().map_err(|_| ApiError::invalid(Some(name.as_str()), "must be plain text"))?;
             let member = member.replace('-', "_");
             let value = match member.as_str() {
                 "cost_usd" => Value::from(text),
@@ -252,45 +270,45 @@ impl<'a> Dialects<'a> {
                 _ => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
             };
             if members.insert(member, value).is_some() {
-                return Err(Problem::invalid(Some(name.as_str()), "is there twice; send it once"));
+                return Err(ApiError::invalid(Some(name.as_str()), "is there twice; send it once"));
             }
         }
-        self.extension(Fields::of_headers(HEADERS, members), &IN_HEADERS)?;
-        self.run(run::of_header(headers)?);
+        self.extension(Fields::from_headers(HEADERS, members), &IN_HEADERS)?;
+        self.apply_episode(episode::from_header(headers)?);
         Ok(())
     }
 
     /// The most tool calls of one answer (`max_tool_calls`).
-    pub(super) fn calls(&mut self, fields: &mut Fields) -> Result<(), Problem> {
-        least(&mut self.budget.calls, fields.whole("max_tool_calls")?.map(Count));
+    pub(super) fn max_tool_calls(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
+        take_least(&mut self.budget.tool_calls_max, fields.integer("max_tool_calls")?.map(Count));
         Ok(())
     }
 
     /// What is said of the whole run. The first name holds, and every limit.
-    fn run(&mut self, said: run::Said) {
+    fn apply_episode(&mut self, said: episode::EpisodeSettings) {
         self.budget.episode = self.budget.episode.take().or(said.episode);
-        self.budget.run.lower(&said.limits);
-        self.tools.extend(said.named);
+        self.budget.episode_limits.lower(&said.limits);
+        self.tools.extend(said.named_tools);
     }
 
     /// The run's name where only the request's metadata have it.
-    pub(super) fn episode(&mut self, name: Option<EpisodeId>) {
-        self.run(run::Said { episode: name, ..run::Said::default() });
+    pub(super) fn name_episode(&mut self, name: Option<EpisodeId>) {
+        self.apply_episode(episode::EpisodeSettings { episode: name, ..episode::EpisodeSettings::default() });
     }
 
     /// `auto:low` or `reasoner:t=200`; gives back the name without it.
-    pub(super) fn suffix(&mut self, model: &str) -> Result<String, Problem> {
+    pub(super) fn suffix(&mut self, model: &str) -> Result<String, ApiError> {
         let Some((name, suffix)) = model.rsplit_once(':') else { return Ok(model.to_owned()) };
         if let Some(tokens) = suffix.strip_prefix("t=") {
             let tokens = tokens.parse().map_err(|_| {
-                Problem::invalid(
+                ApiError::invalid(
                     Some("model"),
                     "the suffix t= must be followed by a number of thinking tokens",
                 )
             })?;
             self.thinking(SUFFIX, Some(tokens));
         } else if self.efforts.contains_key(suffix) {
-            self.word(SUFFIX, Some(suffix.to_owned()))?;
+            self.effort_word(SUFFIX, Some(suffix.to_owned()))?;
         } else {
             // Names of models may have colons themselves.
             return Ok(model.to_owned());
@@ -299,27 +317,27 @@ impl<'a> Dialects<'a> {
     }
 
     fn thinking(&mut self, member: &'static str, tokens: Option<u64>) {
-        if least(&mut self.budget.thinking, tokens.map(Tokens)) {
+        if take_least(&mut self.budget.thinking, tokens.map(Tokens)) {
             self.budget.members.thinking = member;
         }
     }
 
-    fn total(&mut self, fields: &mut Fields, key: &'static str) -> Result<(), Problem> {
-        let tokens = fields.whole(key)?;
+    fn total(&mut self, fields: &mut Fields, key: &'static str) -> Result<(), ApiError> {
+        let tokens = fields.integer(key)?;
         if tokens == Some(0) {
-            return Err(Problem::invalid(Some(key), "must be at least 1"));
+            return Err(ApiError::invalid(Some(key), "must be at least 1"));
         }
-        if least(&mut self.budget.total, tokens.map(Tokens)) {
+        if take_least(&mut self.budget.total, tokens.map(Tokens)) {
             self.budget.members.total = key;
         }
         Ok(())
     }
 
     /// An effort word.
-    pub(super) fn word(&mut self, param: &'static str, word: Option<String>) -> Result<(), Problem> {
+    pub(super) fn effort_word(&mut self, param: &'static str, word: Option<String>) -> Result<(), ApiError> {
         let Some(word) = word else { return Ok(()) };
         let effort = self.effort(param, &word)?;
-        self.depth(param, Depth { effort, word: Some(word) });
+        self.depth(param, ReasoningEffort { effort, word: Some(word) });
         Ok(())
     }
 
@@ -327,42 +345,45 @@ impl<'a> Dialects<'a> {
     ///
     /// # Errors
     /// 400 where it is not one, also of a word that another one overrides.
-    pub(super) fn effort(&self, param: &str, word: &str) -> Result<Effort, Problem> {
+    pub(super) fn effort(&self, param: &str, word: &str) -> Result<Effort, ApiError> {
         self.efforts.get(word).copied().ok_or_else(|| {
             let known = self.efforts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            Problem::invalid(Some(param), format!("must be one of {known}"))
+            ApiError::invalid(Some(param), format!("must be one of {known}"))
         })
     }
 
-    fn depth(&mut self, member: &'static str, depth: Depth) {
-        if self.budget.depth.as_ref().is_none_or(|said| depth.effort < said.effort) {
-            self.budget.depth = Some(depth);
-            self.budget.members.depth = member;
+    fn depth(&mut self, member: &'static str, depth: ReasoningEffort) {
+        if self.budget.reasoning_effort.as_ref().is_none_or(|said| depth.effort < said.effort) {
+            self.budget.reasoning_effort = Some(depth);
+            self.budget.members.reasoning_effort = member;
         }
     }
 
     /// `OpenRouter`'s `reasoning`.
-    pub(super) fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
-        self.word("reasoning.effort", fields.text("effort")?)?;
-        self.thinking("reasoning.max_tokens", fields.whole("max_tokens")?);
-        if fields.flag("enabled")? == Some(false) {
+    pub(super) fn reasoning(&mut self, mut fields: Fields) -> Result<(), ApiError> {
+        self.effort_word("reasoning.effort", fields.text("effort")?)?;
+        self.thinking("reasoning.max_tokens", fields.integer("max_tokens")?);
+        if fields.boolean("enabled")? == Some(false) {
             self.thinking("reasoning.enabled", Some(0));
         }
-        if fields.flag("exclude")? == Some(true) {
+        if fields.boolean("exclude")? == Some(true) {
             self.thoughts = false;
         }
-        fields.end()
+        fields.finish()
     }
 
     /// Anthropic's `thinking`.
-    fn anthropic(&mut self, mut fields: Fields) -> Result<(), Problem> {
+    fn anthropic(&mut self, mut fields: Fields) -> Result<(), ApiError> {
         match fields.text("type")?.as_deref() {
             Some("enabled" | "adaptive") => {
-                self.thinking("thinking.budget_tokens", fields.whole("budget_tokens")?);
+                self.thinking("thinking.budget_tokens", fields.integer("budget_tokens")?);
             }
             Some("disabled") => self.thinking("thinking.type", Some(0)),
             _ => {
-                return Err(Problem::invalid(Some("thinking.type"), "must be enabled, adaptive or disabled"));
+                return Err(ApiError::invalid(
+                    Some("thinking.type"),
+                    "must be enabled, adaptive or disabled",
+                ));
             }
         }
         match fields.text("display")?.as_deref() {
@@ -371,32 +392,35 @@ impl<'a> Dialects<'a> {
             Some("omitted" | "updates") => (self.thoughts, self.sealed) = (false, true),
             Some(_) => {
                 let must = "must be summarized, omitted or updates";
-                return Err(Problem::invalid(Some("thinking.display"), must));
+                return Err(ApiError::invalid(Some("thinking.display"), must));
             }
         }
-        fields.end()
+        fields.finish()
     }
 
     /// Our own extension object.
-    fn extension(&mut self, mut fields: Fields, called: &Called) -> Result<(), Problem> {
-        self.thinking(called.thinking, fields.whole("thinking_tokens")?);
+    fn extension(&mut self, mut fields: Fields, called: &BudgetMemberNames) -> Result<(), ApiError> {
+        self.thinking(called.thinking, fields.integer("thinking_tokens")?);
         let budget = &mut self.budget;
-        if least(&mut budget.solution, members::solution(&mut fields)?) {
+        if take_least(&mut budget.solution, members::solution(&mut fields)?) {
             budget.members.solution = called.solution;
         }
-        if least(&mut budget.cost, cost(&mut fields)?) {
+        if take_least(&mut budget.cost, cost(&mut fields)?) {
             budget.members.cost = called.cost;
         }
-        if least(&mut budget.deadline, members::deadline(&mut fields)?) {
+        if take_least(&mut budget.deadline, members::deadline(&mut fields)?) {
             budget.members.deadline = called.deadline;
         }
         let effort = fields.number("effort", 0.0, Effort::MAX)?;
         if let Some(effort) = effort.and_then(|number| Effort::try_from(number).ok()) {
-            self.depth(called.depth, Depth { effort, word: None });
+            self.depth(called.depth, ReasoningEffort { effort, word: None });
         }
         let preference = fields.number("preference", 0.0, 1.0)?;
-        least(&mut self.budget.preference, preference.and_then(|number| Preference::try_from(number).ok()));
-        self.run(run::read(&mut fields)?);
-        fields.end_knowing(&KNOWN)
+        take_least(
+            &mut self.budget.preference,
+            preference.and_then(|number| Preference::try_from(number).ok()),
+        );
+        self.apply_episode(episode::read(&mut fields)?);
+        fields.finish_with_known(&EXTENSION_MEMBERS)
     }
 }

@@ -10,69 +10,77 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
-use crate::gateway::{Flight, Receipt};
+use crate::gateway::{RequestReceipt, RequestTask};
 use crate::units::{RequestId, Timestamp};
 
-use super::error::Problem;
+use super::collected_choice::CollectedChoice;
+use super::dialect::{ApiDialect, ParsedRequest, ReceivedRequest, answer, receive};
+use super::error::ApiError;
 use super::events;
-use super::openai::{Chunks, Look, Style, completion, read, read_text};
-use super::router::Service;
-use super::said::Said;
-use super::surface::{Call, Opened, Surface, answer, open};
+use super::openai::{CompletionFormat, OpenAiRenderOptions, OpenAiStreamWriter, completion, read, read_text};
+use super::router::ApiState;
 
 /// Answers a chat completion, as one object or as events.
 pub(super) async fn completions(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    complete(&service, request, Style::Chat).await
+) -> Result<Response, ApiError> {
+    complete(&service, request, CompletionFormat::Chat).await
 }
 
 /// Says how a text goes on, as one object or as events.
-pub(super) async fn texts(
-    State(service): State<Arc<Service>>,
+pub(super) async fn text_completions(
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    complete(&service, request, Style::Text).await
+) -> Result<Response, ApiError> {
+    complete(&service, request, CompletionFormat::Text).await
 }
 
-async fn complete(service: &Service, request: Request<Body>, style: Style) -> Result<Response, Problem> {
-    let Opened { tenant, headers, body } = open(service, request).await?;
+async fn complete(
+    service: &ApiState,
+    request: Request<Body>,
+    style: CompletionFormat,
+) -> Result<Response, ApiError> {
+    let ReceivedRequest { tenant, headers, body } = receive(service, request).await?;
     let (request, wanted) = match style {
-        Style::Chat => read(&body, &headers, &service.settings.efforts)?,
-        Style::Text => read_text(&body, &headers)?,
+        CompletionFormat::Chat => read(&body, &headers, &service.settings.efforts)?,
+        CompletionFormat::Text => read_text(&body, &headers)?,
     };
-    let look = Look { style, thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
-    let surface = Completions { look, include_usage: wanted.include_usage };
-    let call = Call { headers, body, request, stream: wanted.stream };
+    let look = OpenAiRenderOptions {
+        kind: style,
+        thoughts: wanted.thoughts,
+        mirror: service.settings.mirror_reasoning,
+    };
+    let surface = CompletionsDialect { options: look, include_usage: wanted.include_usage };
+    let call = ParsedRequest { headers, body, request, stream: wanted.stream };
     answer(service, &tenant, call, &surface).await
 }
 
 /// OpenAI's two completions.
-struct Completions {
-    look: Look,
+struct CompletionsDialect {
+    options: OpenAiRenderOptions,
     include_usage: bool,
 }
 
-impl Surface for Completions {
+impl ApiDialect for CompletionsDialect {
     fn endpoint(&self) -> &'static str {
-        self.look.style.endpoint()
+        self.options.kind.endpoint()
     }
 
-    fn object<'a>(
+    fn render<'a>(
         &'a self,
-        receipt: &'a Receipt,
-        said: Vec<Said>,
+        receipt: &'a RequestReceipt,
+        said: Vec<CollectedChoice>,
         created: Timestamp,
     ) -> BoxFuture<'a, Value> {
-        ready(completion(receipt, said, created, self.look)).boxed()
+        ready(completion(receipt, said, created, self.options)).boxed()
     }
 
-    fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn events::Chunks> {
-        Box::new(Chunks::new(flight, created, self.include_usage, self.look))
+    fn stream_writer(&self, flight: &RequestTask, created: Timestamp) -> Box<dyn events::StreamWriter> {
+        Box::new(OpenAiStreamWriter::new(flight, created, self.include_usage, self.options))
     }
 
-    fn problem(&self, problem: Problem, _: RequestId) -> Response {
+    fn error_response(&self, problem: ApiError, _: RequestId) -> Response {
         problem.into_response()
     }
 }

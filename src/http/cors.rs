@@ -40,5 +40,5 @@ pub(super) fn layer(origins: &Origins) -> CorsLayer {
 
 /// What a page may read of an answer's headers, beside what every page may.
 fn exposed() -> Vec<HeaderName> {
-    headers::OWN.into_iter().chain([header::RETRY_AFTER]).collect()
+    headers::OWN_HEADERS.into_iter().chain([header::RETRY_AFTER]).collect()
 }

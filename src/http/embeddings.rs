@@ -8,15 +8,15 @@ use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Embedding, Inputs};
-use crate::gateway::Vectors;
+use crate::chat::{EmbeddingInputs, EmbeddingRequest};
+use crate::gateway::EmbeddingOutcome;
 
-use super::error::Problem;
+use super::dialect::{self, ReceivedRequest, receive};
+use super::error::ApiError;
 use super::fields::Fields;
-use super::repeat::{Asked, Turn};
-use super::router::Service;
-use super::surface::{self, Opened, open};
-use super::{access_log, budget, episodes, headers, repeat, strict};
+use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
+use super::router::ApiState;
+use super::{access_log, budget, episodes, headers, idempotency_key, strict};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -26,29 +26,31 @@ const PASSED: &[&str] = &["encoding_format", "dimensions", "metadata", "safety_i
 
 /// Makes vectors of texts.
 pub(super) async fn embeddings(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let Opened { tenant, headers, body } = open(&service, request).await?;
+) -> Result<Response, ApiError> {
+    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
     let ask = read(&body, &headers)?;
-    let asked = Asked { of: "embeddings", body: &body };
-    let ticket = match repeat::turn(&service, &tenant, &headers, asked).await? {
-        Turn::Run(ticket) => ticket,
-        Turn::Said(response) => return Ok(surface::with_limits(&service, &tenant, response)),
+    let asked = IdempotentRequest { endpoint: "embeddings", body: &body };
+    let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
+        IdempotencyDecision::Proceed(ticket) => ticket,
+        IdempotencyDecision::Replay(response) => {
+            return Ok(dialect::with_limits(&service, &tenant, response));
+        }
     };
-    access_log::note(|record| record.asked(&ask.model));
+    access_log::note(|record| record.set_requested_model(&ask.model));
     let made = service.gateway.embed(&tenant, ask, ticket.clone()).await;
     if let Ok(made) = &made {
-        access_log::note(|record| record.served(&made.model, made.prompt, made.cost));
+        access_log::note(|record| record.set_served(&made.model, made.prompt, made.cost));
     }
-    let mut response = made.map(|vectors| written(&vectors)).map_err(Problem::from).into_response();
+    let mut response = made.map(|vectors| render(&vectors)).map_err(ApiError::from).into_response();
     if let Some(ticket) = ticket {
-        response = repeat::keep(&ticket, response).await;
+        response = idempotency_key::store_answer(&ticket, response).await;
     }
-    Ok(surface::with_limits(&service, &tenant, response))
+    Ok(dialect::with_limits(&service, &tenant, response))
 }
 
-fn written(vectors: &Vectors) -> Response {
+fn render(vectors: &EmbeddingOutcome) -> Response {
     let mut budget = json!({
         "id": vectors.id.to_string(),
         "model": &*vectors.model,
@@ -56,8 +58,8 @@ fn written(vectors: &Vectors) -> Response {
         "reserved_usd": vectors.reserved,
         "estimated": vectors.estimated,
     });
-    if let Some(told) = &vectors.told {
-        budget["episode"] = episodes::run(told).into();
+    if let Some(told) = &vectors.episode {
+        budget["episode"] = episodes::episode_members(told).into();
     }
     let body = json!({
         "object": "list",
@@ -67,34 +69,35 @@ fn written(vectors: &Vectors) -> Response {
         "budget": budget,
     });
     let mut response = ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
-    headers::request_id(response.headers_mut(), vectors.id);
-    headers::cost(response.headers_mut(), vectors.cost);
-    vectors.told.iter().for_each(|told| headers::episode(response.headers_mut(), &told.id));
+    headers::set_request_id(response.headers_mut(), vectors.id);
+    headers::set_cost(response.headers_mut(), vectors.cost);
+    vectors.episode.iter().for_each(|told| headers::set_episode(response.headers_mut(), &told.id));
     response
 }
 
-fn read(body: &[u8], headers: &HeaderMap) -> Result<Embedding, Problem> {
-    let mut fields = Fields::of_body(strict::object(body)?);
-    let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
+fn read(body: &[u8], headers: &HeaderMap) -> Result<EmbeddingRequest, ApiError> {
+    let mut fields = Fields::from_body(strict::object(body)?);
+    let model =
+        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
     let inputs = inputs(&mut fields)?;
-    let extra: Map<String, Value> = fields.pass(PASSED);
-    let (episode, run) = budget::of_run(&mut fields, headers, &extra)?;
-    fields.end()?;
-    Ok(Embedding { model, inputs, episode, run, extra })
+    let extra: Map<String, Value> = fields.take_all(PASSED);
+    let (episode, run) = budget::episode_only(&mut fields, headers, &extra)?;
+    fields.finish()?;
+    Ok(EmbeddingRequest { model, inputs, episode, episode_limits: run, extra })
 }
 
 /// A text, a list of texts, a list of token ids, or a list of such lists.
-fn inputs(fields: &mut Fields) -> Result<Inputs, Problem> {
+fn inputs(fields: &mut Fields) -> Result<EmbeddingInputs, ApiError> {
     let must = || "must be a text, a list of texts, or token ids".to_owned();
-    let wrong = |must: String| Problem::invalid(Some("input"), must);
+    let wrong = |must: String| ApiError::invalid(Some("input"), must);
     let inputs = match fields.take("input") {
-        Some(Value::String(text)) => Inputs::Texts(vec![text]),
-        Some(list @ Value::Array(_)) => of_list(list).ok_or_else(|| wrong(must()))?,
+        Some(Value::String(text)) => EmbeddingInputs::Texts(vec![text]),
+        Some(list @ Value::Array(_)) => inputs_from_list(list).ok_or_else(|| wrong(must()))?,
         _ => return Err(wrong(must())),
     };
     let empty = match &inputs {
-        Inputs::Texts(texts) => texts.iter().any(String::is_empty),
-        Inputs::Tokens(lists) => lists.iter().any(Vec::is_empty),
+        EmbeddingInputs::Texts(texts) => texts.iter().any(String::is_empty),
+        EmbeddingInputs::Tokens(lists) => lists.iter().any(Vec::is_empty),
     };
     match inputs.len() {
         1..=INPUTS_MAX if !empty => Ok(inputs),
@@ -104,12 +107,12 @@ fn inputs(fields: &mut Fields) -> Result<Inputs, Problem> {
     }
 }
 
-fn of_list(list: Value) -> Option<Inputs> {
+fn inputs_from_list(list: Value) -> Option<EmbeddingInputs> {
     if list.get(0).is_none_or(Value::is_string) {
-        return serde_json::from_value(list).ok().map(Inputs::Texts);
+        return serde_json::from_value(list).ok().map(EmbeddingInputs::Texts);
     }
     if list.get(0).is_some_and(Value::is_array) {
-        return serde_json::from_value(list).ok().map(Inputs::Tokens);
+        return serde_json::from_value(list).ok().map(EmbeddingInputs::Tokens);
     }
-    serde_json::from_value(list).ok().map(|ids| Inputs::Tokens(vec![ids]))
+    serde_json::from_value(list).ok().map(|ids| EmbeddingInputs::Tokens(vec![ids]))
 }

@@ -9,37 +9,40 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::RouteTurns;
 use crate::chat::EpisodeLimits;
-use crate::gateway::{Shown, Told};
+use crate::gateway::{EpisodeSnapshot, EpisodeView};
 use crate::units::EpisodeId;
 
 use super::auth;
-use super::error::Problem;
-use super::router::Service;
+use super::error::ApiError;
+use super::router::ApiState;
 
 /// How a run of this key stands.
 pub(super) async fn episode(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let id: EpisodeId = id.parse().map_err(|_| Problem::unknown_episode())?;
-    let shown =
-        service.gateway.episode(&tenant.account, &id).await.map_err(|error| Problem::no_episode(&error))?;
-    let page = page(&shown.ok_or_else(Problem::unknown_episode)?);
+    let id: EpisodeId = id.parse().map_err(|_| ApiError::unknown_episode())?;
+    let shown = service
+        .gateway
+        .episode(&tenant.account, &id)
+        .await
+        .map_err(|error| ApiError::episodes_unavailable(&error))?;
+    let page = page(&shown.ok_or_else(ApiError::unknown_episode)?);
     Ok(([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response())
 }
 
 /// What is told of a run.
-pub(super) fn page(Shown { episode, told }: &Shown) -> Value {
-    let mut page = run(told);
+pub(super) fn page(EpisodeView { episode, snapshot: told }: &EpisodeView) -> Value {
+    let mut page = episode_members(told);
     page.insert("object".into(), "episode".into());
     page.insert("limits".into(), limits(&episode.limits));
-    page.insert("used_at".into(), json!(episode.used));
+    page.insert("used_at".into(), json!(episode.last_used));
     page.insert("steps".into(), episode.steps.0.into());
     if let Some(last) = &episode.last {
         page.insert("model".into(), (*last.model).into());
-        page.insert("state".into(), last.ended.word().into());
+        page.insert("state".into(), last.ended.as_str().into());
     }
     page.into()
 }
@@ -66,7 +69,7 @@ pub(super) fn limits(limits: &EpisodeLimits) -> Value {
 }
 
 /// What a step's budget object tells: its own tool calls, and its run.
-pub(super) fn told(told: &Told) -> [(String, Value); 2] {
+pub(super) fn step_members(told: &EpisodeSnapshot) -> [(String, Value); 2] {
     let left = told.calls.left;
     let mut calls = Map::from_iter([("used".to_owned(), Value::from(told.passed.0))]);
     if let Some(left) = left {
@@ -79,16 +82,16 @@ pub(super) fn told(told: &Told) -> [(String, Value); 2] {
         let withheld: Vec<&str> = told.withheld.iter().map(AsRef::as_ref).collect();
         calls.insert("withheld".into(), withheld.into());
     }
-    let mut run = run(told);
+    let mut run = episode_members(told);
     if let Some(finality) = told.finality {
         run.insert("final".into(), true.into());
-        run.insert("final_by".into(), finality.word().into());
+        run.insert("final_by".into(), finality.as_str().into());
     }
     [("tool_calls".into(), calls.into()), ("episode".into(), run.into())]
 }
 
 /// How a run stands; what is not limited has no `left`.
-pub(super) fn run(told: &Told) -> Map<String, Value> {
+pub(super) fn episode_members(told: &EpisodeSnapshot) -> Map<String, Value> {
     let count = |used: u64, left: Option<u64>| {
         let used = ("used".to_owned(), Value::from(used));
         let left = left.map(|left| ("left".to_owned(), Value::from(left)));

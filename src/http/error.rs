@@ -1,6 +1,6 @@
 //! The one place that turns errors into a status and a body, in OpenAI's shape with a stable `code`.
 
-mod refused;
+mod convert;
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::EpisodesError;
 use crate::gateway::FeedbackError;
-use crate::history::StoriesError;
+use crate::history::HistoryStoreError;
 use crate::ledger::Shortfall;
 use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
@@ -18,10 +18,10 @@ use super::headers::SHOULD_RETRY;
 
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem(Box<Parts>);
+pub(crate) struct ApiError(Box<ApiErrorParts>);
 
 #[derive(Debug, Clone)]
-struct Parts {
+struct ApiErrorParts {
     status: StatusCode,
     kind: &'static str,
     code: Option<&'static str>,
@@ -29,16 +29,16 @@ struct Parts {
     message: String,
     budget: Option<Value>,
     retry_after: Option<Duration>,
-    final_word: bool,
+    is_final: bool,
     /// The run that was to take a step.
     episode: Option<EpisodeId>,
 }
 
-impl Problem {
-    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Problem {
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> ApiError {
         let (code, param, budget, retry_after, final_word, episode) = (None, None, None, None, false, None);
         let message = message.into();
-        Problem(Box::new(Parts {
+        ApiError(Box::new(ApiErrorParts {
             status,
             kind,
             code,
@@ -46,139 +46,141 @@ impl Problem {
             message,
             budget,
             retry_after,
-            final_word,
+            is_final: final_word,
             episode,
         }))
     }
 
     /// 400: the caller can mend it. With `param`, the message says of it what it must be.
-    pub(super) fn invalid(param: Option<&str>, message: impl Into<String>) -> Problem {
+    pub(super) fn invalid(param: Option<&str>, message: impl Into<String>) -> ApiError {
         let message = match param {
             Some(param) => format!("{param} {}", message.into()),
             None => message.into(),
         };
-        let mut problem = Problem::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
+        let mut problem = ApiError::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
         problem.0.param = param.map(str::to_owned);
         problem
     }
 
     /// 400: it must be there, and says what it must be.
-    pub(super) fn missing(param: &str, must: &str) -> Problem {
-        Problem::invalid(Some(param), format!("is missing; it must be {must}")).code(super::fields::MISSING)
+    pub(super) fn missing(param: &str, must: &str) -> ApiError {
+        ApiError::invalid(Some(param), format!("is missing; it must be {must}"))
+            .with_code(super::fields::MISSING)
     }
 
     /// 401.
-    pub(super) fn unauthorized(code: &'static str, message: &str) -> Problem {
-        Problem::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).code(code)
+    pub(super) fn unauthorized(code: &'static str, message: &str) -> ApiError {
+        ApiError::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).with_code(code)
     }
 
     /// 403.
-    pub(super) fn forbidden(message: &str) -> Problem {
-        Problem::new(StatusCode::FORBIDDEN, "permission_error", message)
+    pub(super) fn forbidden(message: &str) -> ApiError {
+        ApiError::new(StatusCode::FORBIDDEN, "permission_error", message)
     }
 
     /// 404.
-    pub(super) fn not_found(message: impl Into<String>) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, "invalid_request_error", message).code("not_found")
+    pub(super) fn not_found(message: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::NOT_FOUND, "invalid_request_error", message).with_code("not_found")
     }
 
     /// 404, for a path that leads nowhere.
-    pub(super) fn no_path() -> Problem {
-        Problem::not_found("there is no such path; the API is under /v1")
+    pub(super) fn unknown_path() -> ApiError {
+        ApiError::not_found("there is no such path; the API is under /v1")
     }
 
     /// 405.
-    pub(super) fn wrong_method() -> Problem {
+    pub(super) fn wrong_method() -> ApiError {
         let message = "this path does not take that method";
-        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
-            .code("method_not_allowed")
+        ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
+            .with_code("method_not_allowed")
     }
 
     /// 408.
-    pub(super) fn slow_body() -> Problem {
+    pub(super) fn body_timeout() -> ApiError {
         let message = "the body paused or took too long; send it in one go";
-        Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message).code("body_timeout")
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message).with_code("body_timeout")
     }
 
     /// 413.
-    pub(super) fn large_body(most: usize) -> Problem {
+    pub(super) fn body_too_large(most: usize) -> ApiError {
         let message = format!("the body is larger than {most} bytes");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", message).code("body_too_large")
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", message)
+            .with_code("body_too_large")
     }
 
     /// 415.
-    pub(super) fn not_json() -> Problem {
+    pub(super) fn not_json() -> ApiError {
         let message = "the content type must be application/json";
-        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
-            .code("unsupported_media_type")
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
+            .with_code("unsupported_media_type")
     }
 
     /// 409: what is there stands against it.
-    pub(super) fn standing(message: String, code: &'static str) -> Problem {
-        Problem::new(StatusCode::CONFLICT, "invalid_request_error", message).code(code)
+    pub(super) fn state_conflict(message: String, code: &'static str) -> ApiError {
+        ApiError::new(StatusCode::CONFLICT, "invalid_request_error", message).with_code(code)
     }
 
     /// 415, where TOML is taken.
-    pub(super) fn not_toml() -> Problem {
+    pub(super) fn not_toml() -> ApiError {
         let message = "the content type must be application/toml";
-        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
-            .code("unsupported_media_type")
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
+            .with_code("unsupported_media_type")
     }
 
     /// 409 that passes by itself: the request that uses the same idempotency key still runs.
-    pub(super) fn in_flight() -> Problem {
+    pub(super) fn key_in_flight() -> ApiError {
         let message = "a request with this idempotency key is in flight; ask again in a moment";
-        let mut problem = Problem::conflict("idempotency_in_flight", message);
-        problem.0.final_word = false;
+        let mut problem = ApiError::idempotency_conflict("idempotency_in_flight", message);
+        problem.0.is_final = false;
         problem.0.retry_after = Some(Duration::from_secs(1));
         problem
     }
 
     /// 409 that another try does not change.
-    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Problem {
-        let mut problem = Problem::new(StatusCode::CONFLICT, "idempotency_error", message).code(code);
-        problem.0.final_word = true;
+    pub(super) fn idempotency_conflict(code: &'static str, message: impl Into<String>) -> ApiError {
+        let mut problem = ApiError::new(StatusCode::CONFLICT, "idempotency_error", message).with_code(code);
+        problem.0.is_final = true;
         problem
     }
 
     /// 422: the key stands for something else.
-    pub(super) fn reused() -> Problem {
+    pub(super) fn key_reused() -> ApiError {
         let message = "this idempotency key was used for another request; choose a new one for a new request";
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_error", message)
-            .code("idempotency_key_reused")
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_error", message)
+            .with_code("idempotency_key_reused")
     }
 
     /// 422: the configuration has these mistakes, and the one before stays in force.
-    pub(super) fn unusable_file(mistakes: &[String]) -> Problem {
+    pub(super) fn invalid_config(mistakes: &[String]) -> ApiError {
         let message = format!("the configuration before stays in force:\n  {}", mistakes.join("\n  "));
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error", message)
-            .code("config_refused")
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error", message)
+            .with_code("config_refused")
     }
 
     /// 500: our own mistake. The log has it under the id that the caller is given.
-    pub(super) fn internal(id: RequestId, mistake: &str) -> Problem {
+    pub(super) fn internal(id: RequestId, mistake: &str) -> ApiError {
         tracing::error!(request = %id, mistake, "the gateway made a mistake");
         let message = "the gateway made a mistake; it is in its log under this request's id";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message).code("internal_error")
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message).with_code("internal_error")
     }
 
     /// The same with a code.
     #[must_use]
-    pub(super) fn code(mut self, code: &'static str) -> Problem {
+    pub(super) fn with_code(mut self, code: &'static str) -> ApiError {
         self.0.code = Some(code);
         self
     }
 
     /// The same with the run that was to take a step.
     #[must_use]
-    pub(super) fn of_step(mut self, episode: Option<&EpisodeId>) -> Problem {
+    pub(super) fn with_episode(mut self, episode: Option<&EpisodeId>) -> ApiError {
         self.0.episode = episode.cloned();
         self
     }
 
     /// The same with the parameter that it is about.
     #[must_use]
-    fn about(mut self, param: &str) -> Problem {
+    fn with_param(mut self, param: &str) -> ApiError {
         self.0.param = Some(param.to_owned());
         self
     }
@@ -212,30 +214,30 @@ impl Problem {
 
     /// 429: what is left under a limit is too little. Of a rate there is more in moments. Of a budget there is not:
     /// the official SDKs would try again three times, so they are told not to.
-    fn short(
+    fn quota_exceeded(
         message: String,
         limit: &Limit,
         needed: Amount,
         left: Amount,
         resets_at: Option<Timestamp>,
-    ) -> Problem {
+    ) -> ApiError {
         let (kind, code) = match limit.is_rate() {
             true => ("rate_limit_error", "rate_limit_exceeded"),
             false => ("insufficient_quota", "insufficient_quota"),
         };
-        let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, kind, message).code(code);
+        let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, kind, message).with_code(code);
         problem.0.budget = Some(json!({
             "limit": limit.to_string(), "needed": needed, "left": left, "resets_at": resets_at,
         }));
-        problem.0.final_word = !limit.is_rate();
-        problem.0.retry_after = limit.is_rate().then(|| wait(resets_at));
+        problem.0.is_final = !limit.is_rate();
+        problem.0.retry_after = limit.is_rate().then(|| retry_delay(resets_at));
         problem
     }
 
     /// 429 that passes by itself: other requests hold what is left, and give back what they do not use.
-    fn held(message: String, shortfall: Option<Box<Shortfall>>, retry_after: Duration) -> Problem {
-        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
-        let mut problem = problem.code("rate_limit_exceeded");
+    fn quota_reserved(message: String, shortfall: Option<Box<Shortfall>>, retry_after: Duration) -> ApiError {
+        let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+        let mut problem = problem.with_code("rate_limit_exceeded");
         problem.0.budget = shortfall.map(|shortfall| {
             let Shortfall { limit, needed, left, .. } = *shortfall;
             json!({ "limit": limit.to_string(), "needed": needed, "left": left })
@@ -245,73 +247,74 @@ impl Problem {
     }
 
     /// 429 that passes by itself: parallel steps of a run are at work.
-    fn busy(message: String, retry_after: Duration) -> Problem {
-        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
-        let mut problem = problem.code("episode_busy");
+    fn episode_busy(message: String, retry_after: Duration) -> ApiError {
+        let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+        let mut problem = problem.with_code("episode_busy");
         problem.0.retry_after = Some(retry_after);
         problem
     }
 
     /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request goes on from the conversation.
-    pub(super) fn locked() -> Problem {
+    pub(super) fn conversation_locked() -> ApiError {
         let why = "is being gone on from by another request, and by one at a time; try again when that has its answer";
-        let mut problem = Problem::invalid(Some("conversation"), why).code("conversation_locked");
+        let mut problem = ApiError::invalid(Some("conversation"), why).with_code("conversation_locked");
         problem.0.retry_after = Some(Duration::from_secs(1));
         problem
     }
 
     /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
-    pub(super) fn unknown_episode() -> Problem {
-        Problem::not_found("there is no such run of this key, or it was too long ago")
-            .code("episode_not_found")
+    pub(super) fn unknown_episode() -> ApiError {
+        ApiError::not_found("there is no such run of this key, or it was too long ago")
+            .with_code("episode_not_found")
     }
 
     /// 503 where the store of runs does not answer.
-    pub(super) fn no_episode(error: &EpisodesError) -> Problem {
+    pub(super) fn episodes_unavailable(error: &EpisodesError) -> ApiError {
         tracing::error!(error = error as &dyn std::error::Error, "a run cannot be shown");
         let message = "what is known of runs cannot be read right now; try again shortly";
-        Problem::overloaded(message.to_owned(), Duration::from_secs(2))
+        ApiError::overloaded(message.to_owned(), Duration::from_secs(2))
     }
 
     /// 503.
-    pub(super) fn overloaded(message: String, retry_after: Duration) -> Problem {
-        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
-        let mut problem = problem.code("overloaded");
+    pub(super) fn overloaded(message: String, retry_after: Duration) -> ApiError {
+        let problem = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
+        let mut problem = problem.with_code("overloaded");
         problem.0.retry_after = Some(retry_after);
         problem
     }
 }
 
-impl Problem {
+impl ApiError {
     /// 429 that passes by itself: too many judgements were changed.
-    fn fickle(message: String, retry_after: Duration) -> Problem {
-        let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+    fn too_many_changes(message: String, retry_after: Duration) -> ApiError {
+        let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
         problem.0.retry_after = Some(retry_after);
-        problem.code("rate_limit_exceeded")
+        problem.with_code("rate_limit_exceeded")
     }
 
     /// 404 for a request that there is not, that was too long ago, or that is somebody else's: it says the same of all.
-    pub(super) fn unknown_request() -> Problem {
-        Problem::not_found(FeedbackError::Unknown.to_string()).code("request_not_found")
+    pub(super) fn unknown_request() -> ApiError {
+        ApiError::not_found(FeedbackError::Unknown.to_string()).with_code("request_not_found")
     }
 
     /// 503 where the store of what was decided does not answer.
-    pub(super) fn forgetful(error: &StoriesError) -> Problem {
+    pub(super) fn history_unavailable(error: &HistoryStoreError) -> ApiError {
         tracing::error!(error = error as &dyn std::error::Error, "a request's story cannot be had");
         let message = "what is known of requests cannot be read or recorded right now; try again shortly";
-        Problem::overloaded(message.to_owned(), Duration::from_secs(2))
+        ApiError::overloaded(message.to_owned(), Duration::from_secs(2))
     }
 
     /// A request that names no model.
-    pub(crate) fn no_model() -> Problem {
-        Problem::invalid(Some("model"), "is missing; GET /v1/models lists them").code(super::fields::MISSING)
+    pub(crate) fn missing_model() -> ApiError {
+        ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them")
+            .with_code(super::fields::MISSING)
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let code = self.0.code.unwrap_or(self.0.kind);
-        super::access_log::note(|record| record.refused(code, self.0.param.as_deref()));
+        super::access_log::note(|record| record.set_error_code(code, self.0.param.as_deref()));
         let body = self.to_json().to_string();
         let mut response =
             (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
@@ -321,10 +324,10 @@ impl IntoResponse for Problem {
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
-        if self.0.final_word {
+        if self.0.is_final {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
-        self.0.episode.iter().for_each(|episode| super::headers::episode(headers, episode));
+        self.0.episode.iter().for_each(|episode| super::headers::set_episode(headers, episode));
         // For whoever has to say it in another dialect.
         response.extensions_mut().insert(self);
         response
@@ -332,7 +335,7 @@ impl IntoResponse for Problem {
 }
 
 /// Until a rate starts anew; for requests at once nobody knows, so it is a moment.
-fn wait(resets_at: Option<Timestamp>) -> Duration {
+fn retry_delay(resets_at: Option<Timestamp>) -> Duration {
     let until = resets_at.map_or(0, |reset| reset.0.saturating_sub(Timestamp::now().0));
     Duration::from_millis(u64::try_from(until).unwrap_or(0)) + Duration::from_secs(1)
 }

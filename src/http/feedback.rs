@@ -7,19 +7,19 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::gateway::Opinion;
+use crate::gateway::CallerFeedback;
 use crate::units::{Chance, RequestId};
 
-use super::error::Problem;
+use super::error::ApiError;
 use super::fields::{Fields, MISSING};
-use super::router::Service;
+use super::router::ApiState;
 use super::{auth, body};
 
 /// Takes it and says 202.
 pub(super) async fn feedback(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     let opinion = read(body::fields(request, &service.settings).await?)?;
     service.gateway.learning().feedback(&tenant, opinion).await?;
@@ -28,39 +28,39 @@ pub(super) async fn feedback(
 }
 
 /// `{id, correct}`, `{id, score}` or `{preferred, over}`.
-fn read(mut fields: Fields) -> Result<Opinion, Problem> {
+fn read(mut fields: Fields) -> Result<CallerFeedback, ApiError> {
     if let Some(preferred) = fields.text("preferred")? {
-        let over = fields.need("over")?;
-        fields.end()?;
-        let (better, worse) = (id(&preferred)?, id(&over)?);
+        let over = fields.require("over")?;
+        fields.finish()?;
+        let (better, worse) = (parse_request_id(&preferred)?, parse_request_id(&over)?);
         if better == worse {
-            return Err(Problem::invalid(Some("over"), "must be another request than preferred"));
+            return Err(ApiError::invalid(Some("over"), "must be another request than preferred"));
         }
-        return Ok(Opinion::Preferred { better, worse });
+        return Ok(CallerFeedback::Preferred { better, worse });
     }
-    let named = fields.need("id")?;
-    let (correct, score) = (fields.flag("correct")?, fields.number("score", 0.0, 1.0)?);
-    fields.end()?;
+    let named = fields.require("id")?;
+    let (correct, score) = (fields.boolean("correct")?, fields.number("score", 0.0, 1.0)?);
+    fields.finish()?;
     let success = match (correct, score) {
         (Some(correct), None) => f64::from(u8::from(correct)),
         (None, Some(score)) => score,
         (Some(_), Some(_)) => {
-            return Err(Problem::invalid(Some("score"), "says what correct says; send one of them"));
+            return Err(ApiError::invalid(Some("score"), "says what correct says; send one of them"));
         }
         (None, None) => {
             let message = "is missing: say correct, true or false, or a score from 0 to 1";
-            return Err(Problem::invalid(Some("correct"), message).code(MISSING));
+            return Err(ApiError::invalid(Some("correct"), message).with_code(MISSING));
         }
     };
-    Ok(Opinion::Score(id(&named)?, Chance::new(success)))
+    Ok(CallerFeedback::Score(parse_request_id(&named)?, Chance::new(success)))
 }
 
 /// A request's id as any of our answers shows it. What is no id names no request.
-pub(super) fn id(text: &str) -> Result<RequestId, Problem> {
+pub(super) fn parse_request_id(text: &str) -> Result<RequestId, ApiError> {
     let bare = ["req_", "chatcmpl-", "cmpl-", "msg_", "resp_"]
         .into_iter()
         .find_map(|prefix| text.strip_prefix(prefix));
-    bare.and_then(|bare| bare.parse().ok()).ok_or_else(Problem::unknown_request)
+    bare.and_then(|bare| bare.parse().ok()).ok_or_else(ApiError::unknown_request)
 }
 
 #[cfg(test)]
@@ -70,8 +70,8 @@ mod tests {
 
     const ID: &str = "0192f0c1a2b34c5d8e6f708192a3b4c5";
 
-    fn read_json(body: &Value) -> Result<Opinion, Problem> {
-        read(Fields::of_body(body.as_object().unwrap().clone()))
+    fn read_json(body: &Value) -> Result<CallerFeedback, ApiError> {
+        read(Fields::from_body(body.as_object().unwrap().clone()))
     }
 
     fn check(body: &Value, message: &str) {
@@ -84,14 +84,14 @@ mod tests {
         let expected = ID.parse::<RequestId>().unwrap();
         for prefix in ["req_", "chatcmpl-", "cmpl-", "msg_", "resp_"] {
             let said = read_json(&json!({ "id": format!("{prefix}{ID}"), "correct": true })).unwrap();
-            assert_eq!(said, Opinion::Score(expected, Chance::new(1.0)));
+            assert_eq!(said, CallerFeedback::Score(expected, Chance::new(1.0)));
         }
         let said = read_json(&json!({ "id": format!("req_{ID}"), "score": 0.25 })).unwrap();
-        assert_eq!(said, Opinion::Score(expected, Chance::new(0.25)));
+        assert_eq!(said, CallerFeedback::Score(expected, Chance::new(0.25)));
         let other = ID.replace('0', "1");
         let said =
             read_json(&json!({ "preferred": format!("req_{ID}"), "over": format!("cmpl-{other}") })).unwrap();
-        assert_eq!(said, Opinion::Preferred { better: expected, worse: other.parse().unwrap() });
+        assert_eq!(said, CallerFeedback::Preferred { better: expected, worse: other.parse().unwrap() });
     }
 
     #[test]

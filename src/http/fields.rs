@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error::Problem;
+use super::error::ApiError;
 use crate::units::nearest;
 
 /// The code of what must be there and is not, as OpenAI has it.
@@ -19,7 +19,7 @@ pub(super) struct Fields {
 
 impl Fields {
     /// The members of the request's body.
-    pub(super) fn of_body(members: Map<String, Value>) -> Fields {
+    pub(super) fn from_body(members: Map<String, Value>) -> Fields {
         Fields { path: String::new(), headers: false, members }
     }
 
@@ -27,15 +27,15 @@ impl Fields {
     ///
     /// # Errors
     /// 400 where it is no object.
-    pub(super) fn of(path: &str, value: Value) -> Result<Fields, Problem> {
+    pub(super) fn from_value(path: &str, value: Value) -> Result<Fields, ApiError> {
         match value {
             Value::Object(members) => Ok(Fields { path: path.to_owned(), headers: false, members }),
-            _ => Err(Problem::invalid(Some(path), "must be an object")),
+            _ => Err(ApiError::invalid(Some(path), "must be an object")),
         }
     }
 
     /// What headers say whose names begin alike.
-    pub(super) fn of_headers(prefix: &str, members: Map<String, Value>) -> Fields {
+    pub(super) fn from_headers(prefix: &str, members: Map<String, Value>) -> Fields {
         Fields { path: prefix.to_owned(), headers: true, members }
     }
 
@@ -45,19 +45,19 @@ impl Fields {
     }
 
     /// The full name of a member, as errors give it.
-    pub(super) fn name(&self, key: &str) -> String {
+    pub(super) fn full_name(&self, key: &str) -> String {
         if self.headers {
             return format!("{}{}", self.path, key.replace('_', "-"));
         }
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    fn wrong(&self, key: &str, must: &str) -> Problem {
-        Problem::invalid(Some(&self.name(key)), format!("must be {must}"))
+    fn wrong(&self, key: &str, must: &str) -> ApiError {
+        ApiError::invalid(Some(&self.full_name(key)), format!("must be {must}"))
     }
 
-    fn missing(&self, key: &str, must: &str) -> Problem {
-        Problem::missing(&self.name(key), must)
+    fn missing(&self, key: &str, must: &str) -> ApiError {
+        ApiError::missing(&self.full_name(key), must)
     }
 
     /// The names of the members that are still there, where these are the caller's own.
@@ -80,20 +80,20 @@ impl Fields {
     }
 
     /// A whole number, zero or more.
-    pub(super) fn whole(&mut self, key: &str) -> Result<Option<u64>, Problem> {
+    pub(super) fn integer(&mut self, key: &str) -> Result<Option<u64>, ApiError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         value.as_u64().map(Some).ok_or_else(|| self.wrong(key, "a whole number, zero or more"))
     }
 
     /// A number between two bounds.
-    pub(super) fn number(&mut self, key: &str, least: f64, most: f64) -> Result<Option<f64>, Problem> {
+    pub(super) fn number(&mut self, key: &str, least: f64, most: f64) -> Result<Option<f64>, ApiError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let number = value.as_f64().filter(|number| (least..=most).contains(number));
         number.map(Some).ok_or_else(|| self.wrong(key, &format!("a number from {least} to {most}")))
     }
 
     /// A text.
-    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, Problem> {
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, ApiError> {
         match self.take(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -102,12 +102,12 @@ impl Fields {
     }
 
     /// A text that must be there.
-    pub(super) fn need(&mut self, key: &str) -> Result<String, Problem> {
+    pub(super) fn require(&mut self, key: &str) -> Result<String, ApiError> {
         self.text(key)?.ok_or_else(|| self.missing(key, "a string"))
     }
 
     /// True or false.
-    pub(super) fn flag(&mut self, key: &str) -> Result<Option<bool>, Problem> {
+    pub(super) fn boolean(&mut self, key: &str) -> Result<Option<bool>, ApiError> {
         match self.take(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
@@ -116,7 +116,7 @@ impl Fields {
     }
 
     /// A list.
-    pub(super) fn list(&mut self, key: &str) -> Result<Option<Vec<Value>>, Problem> {
+    pub(super) fn list(&mut self, key: &str) -> Result<Option<Vec<Value>>, ApiError> {
         match self.take(key) {
             None => Ok(None),
             Some(Value::Array(list)) => Ok(Some(list)),
@@ -125,13 +125,13 @@ impl Fields {
     }
 
     /// The members of a member.
-    pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, Problem> {
-        let name = self.name(key);
-        self.take(key).map(|value| Fields::of(&name, value)).transpose()
+    pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, ApiError> {
+        let name = self.full_name(key);
+        self.take(key).map(|value| Fields::from_value(&name, value)).transpose()
     }
 
     /// The members of a member that must be there.
-    pub(super) fn need_fields(&mut self, key: &str) -> Result<Fields, Problem> {
+    pub(super) fn require_fields(&mut self, key: &str) -> Result<Fields, ApiError> {
         self.fields(key)?.ok_or_else(|| self.missing(key, "an object"))
     }
 
@@ -146,7 +146,7 @@ impl Fields {
     }
 
     /// Takes out all that is left.
-    pub(super) fn rest(&mut self) -> Map<String, Value> {
+    pub(super) fn take_rest(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.members)
     }
 
@@ -156,7 +156,7 @@ impl Fields {
     }
 
     /// Takes out every member of these names, as it is.
-    pub(super) fn pass(&mut self, keys: &[&str]) -> Map<String, Value> {
+    pub(super) fn take_all(&mut self, keys: &[&str]) -> Map<String, Value> {
         keys.iter().filter_map(|&key| Some((key.to_owned(), self.take(key)?))).collect()
     }
 
@@ -164,26 +164,26 @@ impl Fields {
     ///
     /// # Errors
     /// 400 that names a member that is not known.
-    pub(super) fn end(self) -> Result<(), Problem> {
-        self.end_knowing(&[])
+    pub(super) fn finish(self) -> Result<(), ApiError> {
+        self.finish_with_known(&[])
     }
 
     /// Nothing may be left; what is left may have been meant as one of the `known`.
     ///
     /// # Errors
     /// 400 that names a member that is not known.
-    pub(super) fn end_knowing(self, known: &[&str]) -> Result<(), Problem> {
+    pub(super) fn finish_with_known(self, known: &[&str]) -> Result<(), ApiError> {
         let left = self.members.iter().find(|(_, value)| !value.is_null());
         match left {
             None => Ok(()),
             Some((key, _)) => {
-                let name = self.name(key);
+                let name = self.full_name(key);
                 let remedy = match nearest(key, known.iter().copied()) {
-                    Some(near) => format!("did you mean {}?", self.name(near)),
+                    Some(near) => format!("did you mean {}?", self.full_name(near)),
                     None => "leave it out".to_owned(),
                 };
-                Err(Problem::invalid(Some(&name), format!("is not known here; {remedy}"))
-                    .code("unknown_parameter"))
+                Err(ApiError::invalid(Some(&name), format!("is not known here; {remedy}"))
+                    .with_code("unknown_parameter"))
             }
         }
     }

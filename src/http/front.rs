@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::catalog::{Catalog, Model, Specialty};
 use crate::units::Price;
 
-use super::error::Problem;
-use super::router::Service;
+use super::error::ApiError;
+use super::router::ApiState;
 
 const PAGE: &str = include_str!("front.html");
 
@@ -26,17 +26,18 @@ const LINES: &str = "Stint, an inference gateway. The API is under /v1: GET /v1/
 
 /// The page for a browser, and two lines for any other client.
 pub(super) async fn page(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     method: Method,
     headers: HeaderMap,
 ) -> Response {
     if !matches!(method, Method::GET | Method::HEAD) {
-        return Problem::no_path().into_response();
+        return ApiError::unknown_path().into_response();
     }
     if !wants_page(&headers) {
         return LINES.into_response();
     }
-    let front = Front { is_open: service.keys.is_open(), base: base(&headers, &service), service: &service };
+    let front =
+        FrontPage { is_open: service.keys.is_open(), base: base_url(&headers, &service), service: &service };
     let mut answer = front.page().into_response();
     let own = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -61,7 +62,7 @@ fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 /// By what address the browser reached this page. What a proxy says of itself is believed: nobody but the reader sees it.
-fn base(headers: &HeaderMap, service: &Service) -> String {
+fn base_url(headers: &HeaderMap, service: &ApiState) -> String {
     const PROTOCOL: HeaderName = HeaderName::from_static("x-forwarded-proto");
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let is_plain = |host: &&str| host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:[]".contains(c));
@@ -72,13 +73,13 @@ fn base(headers: &HeaderMap, service: &Service) -> String {
 }
 
 /// What the page tells.
-struct Front<'s> {
-    service: &'s Service,
+struct FrontPage<'s> {
+    service: &'s ApiState,
     is_open: bool,
     base: String,
 }
 
-impl Front<'_> {
+impl FrontPage<'_> {
     fn page(&self) -> String {
         let catalog = self.service.gateway.catalog();
         let question = question(catalog);

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::ledger::Line;
+use crate::ledger::LimitStatus;
 use crate::units::{EpisodeId, Money, RequestId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,7 +22,7 @@ pub(super) const COST: HeaderName = HeaderName::from_static("x-cost-usd");
 const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
 
 /// Every header of an answer that only we, or our dialects, have.
-pub(super) const OWN: [HeaderName; 11] = [
+pub(super) const OWN_HEADERS: [HeaderName; 11] = [
     REQUEST_ID,
     ANTHROPIC_ID,
     EPISODE_ID,
@@ -43,7 +43,7 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 /// Those that are text, as text.
-pub(super) fn text(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(super) fn text_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
     };
@@ -51,17 +51,17 @@ pub(super) fn text(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// The run that it is a step of.
-pub(super) fn episode(headers: &mut HeaderMap, id: &EpisodeId) {
+pub(super) fn set_episode(headers: &mut HeaderMap, id: &EpisodeId) {
     put(headers, EPISODE_ID, id.as_str());
 }
 
 /// The request's id.
-pub(super) fn request_id(headers: &mut HeaderMap, id: RequestId) {
+pub(super) fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
     put(headers, REQUEST_ID, &id.to_string());
 }
 
 /// The id that is there.
-pub(super) fn the_request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
+pub(super) fn request_id_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ID)
 }
 
@@ -71,18 +71,18 @@ pub(super) fn has_request_id(headers: &HeaderMap) -> bool {
 }
 
 /// What it cost.
-pub(super) fn cost(headers: &mut HeaderMap, cost: Money) {
+pub(super) fn set_cost(headers: &mut HeaderMap, cost: Money) {
     put(headers, COST, &cost.to_string());
 }
 
 /// What was set aside for it, while the cost is not known yet.
-pub(super) fn reserved(headers: &mut HeaderMap, reserved: Money) {
+pub(super) fn set_reserved(headers: &mut HeaderMap, reserved: Money) {
     put(headers, RESERVED, &reserved.to_string());
 }
 
 /// The limit of which the smallest share is left.
-pub(super) fn tightest(headers: &mut HeaderMap, statement: &[Line]) {
-    let share = |line: &Line| line.left.share_of(line.max);
+pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStatus]) {
+    let share = |line: &LimitStatus| line.left.share_of(line.max);
     let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
     put(headers, NAME, &line.limit.to_string());
     put(headers, LIMIT, &line.max.number());

@@ -2,30 +2,32 @@
 
 use serde_json::Value;
 
-use crate::gateway::Refusal;
+use crate::gateway::RequestRefusal;
 use crate::plan;
 
 /// The kinds of parts that are no text, in all dialects.
 const KINDS: [&str; 5] = ["image_url", "input_audio", "image", "input_image", "document"];
 
 /// A refusal for want of images, naming the part that is one rather than the whole conversation.
-pub(super) fn named(refusal: Refusal, body: &[u8]) -> Refusal {
+pub(super) fn with_image_path(refusal: RequestRefusal, body: &[u8]) -> RequestRefusal {
     match refusal {
-        Refusal::Plan(plan::Refusal::MemberNotServed { model, what, member }) if what == "images" => {
-            let path = serde_json::from_slice(body).ok().and_then(|body: Value| first(&body));
+        RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
+            if what == "images" =>
+        {
+            let path = serde_json::from_slice(body).ok().and_then(|body: Value| first_image(&body));
             let member = path.map_or(member, Into::into);
-            Refusal::Plan(plan::Refusal::MemberNotServed { model, what, member })
+            RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
         }
         other => other,
     }
 }
 
-fn first(body: &Value) -> Option<String> {
-    ["messages", "input"].into_iter().find_map(|list| below(list, body.get(list)?))
+fn first_image(body: &Value) -> Option<String> {
+    ["messages", "input"].into_iter().find_map(|list| image_in(list, body.get(list)?))
 }
 
 /// The first such part of a list of messages, parts, or results with parts of their own.
-fn below(path: &str, list: &Value) -> Option<String> {
+fn image_in(path: &str, list: &Value) -> Option<String> {
     list.as_array()?.iter().enumerate().find_map(|(at, item)| {
         let path = format!("{path}[{at}]");
         let is_one = item.get("type").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind));
@@ -34,7 +36,7 @@ fn below(path: &str, list: &Value) -> Option<String> {
         }
         ["content", "output"]
             .into_iter()
-            .find_map(|inner| below(&format!("{path}.{inner}"), item.get(inner)?))
+            .find_map(|inner| image_in(&format!("{path}.{inner}"), item.get(inner)?))
     })
 }
 
@@ -48,7 +50,7 @@ mod tests {
     fn the_part_is_named_as_its_caller_would_in_every_dialect() {
         let text = json!({ "type": "text", "text": "x" });
         let user = json!({ "role": "user", "content": "x" });
-        let check = |body: Value, expected: Option<&str>| assert_eq!(first(&body).as_deref(), expected);
+        let check = |body: Value, expected: Option<&str>| assert_eq!(first_image(&body).as_deref(), expected);
         let image = json!({ "role": "user", "content": [text, { "type": "image_url" }] });
         check(json!({ "messages": [user, user, image] }), Some("messages[2].content[1]"));
         let result = json!({ "type": "tool_result", "content": [text, { "type": "image" }] });

@@ -10,37 +10,37 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
-use crate::gateway::{Flight, PromptCount, Receipt};
+use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
 use crate::units::{RequestId, Timestamp};
 
 use super::access_log;
-use super::anthropic::{self, Chunks, Look, message, read, read_count};
-use super::error::Problem;
+use super::anthropic::{self, AnthropicRenderOptions, AnthropicStreamWriter, message, read, read_count};
+use super::collected_choice::CollectedChoice;
+use super::dialect::{ApiDialect, ParsedRequest, ReceivedRequest, answer, receive};
+use super::error::ApiError;
 use super::events;
-use super::router::Service;
-use super::said::Said;
-use super::surface::{Call, Opened, Surface, answer, open};
+use super::router::ApiState;
 
 /// Answers with a message, as one object or as events.
 pub(super) async fn messages(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let Opened { tenant, headers, body } = open(&service, request).await?;
+) -> Result<Response, ApiError> {
+    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
     let (request, wanted) = read(&body, &headers, &service.settings.efforts)?;
-    let surface = Messages { look: Look { thoughts: wanted.thoughts } };
-    let call = Call { headers, body, request, stream: wanted.stream };
+    let surface = MessagesDialect { options: AnthropicRenderOptions { thoughts: wanted.thoughts } };
+    let call = ParsedRequest { headers, body, request, stream: wanted.stream };
     answer(&service, &tenant, call, &surface).await
 }
 
 /// Counts a conversation's tokens, for nothing.
 pub(super) async fn count_tokens(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let Opened { tenant, body, .. } = open(&service, request).await?;
+) -> Result<Response, ApiError> {
+    let ReceivedRequest { tenant, body, .. } = receive(&service, request).await?;
     let request = read_count(&body, &service.settings.efforts)?;
-    access_log::note(|record| record.asked(&request.model));
+    access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
     let mut counted = json!({ "input_tokens": tokens });
     if is_estimated {
@@ -50,24 +50,29 @@ pub(super) async fn count_tokens(
 }
 
 /// Anthropic's messages.
-struct Messages {
-    look: Look,
+struct MessagesDialect {
+    options: AnthropicRenderOptions,
 }
 
-impl Surface for Messages {
+impl ApiDialect for MessagesDialect {
     fn endpoint(&self) -> &'static str {
         "messages"
     }
 
-    fn object<'a>(&'a self, receipt: &'a Receipt, said: Vec<Said>, _: Timestamp) -> BoxFuture<'a, Value> {
-        ready(message(receipt, said, self.look)).boxed()
+    fn render<'a>(
+        &'a self,
+        receipt: &'a RequestReceipt,
+        said: Vec<CollectedChoice>,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Value> {
+        ready(message(receipt, said, self.options)).boxed()
     }
 
-    fn chunks(&self, flight: &Flight, _: Timestamp) -> Box<dyn events::Chunks> {
-        Box::new(Chunks::new(flight, self.look))
+    fn stream_writer(&self, flight: &RequestTask, _: Timestamp) -> Box<dyn events::StreamWriter> {
+        Box::new(AnthropicStreamWriter::new(flight, self.options))
     }
 
-    fn problem(&self, problem: Problem, id: RequestId) -> Response {
-        anthropic::problem(problem, &id.to_string())
+    fn error_response(&self, problem: ApiError, id: RequestId) -> Response {
+        anthropic::error_response(problem, &id.to_string())
     }
 }

@@ -8,13 +8,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
-use crate::gateway::{Gateway, Readiness, Standing};
-use crate::ledger::Line;
+use crate::gateway::{Gateway, PaceStatus, Readiness};
+use crate::ledger::LimitStatus;
 use crate::units::{Money, Unit};
 
 use super::auth;
-use super::error::Problem;
-use super::router::Service;
+use super::error::ApiError;
+use super::router::ApiState;
 
 fn page(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
@@ -22,9 +22,9 @@ fn page(value: &Value) -> Response {
 
 /// `GET /v1/models`: real models and routes, and what the effort words mean here.
 pub(super) async fn models(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
     Ok(page(&json!({
@@ -36,21 +36,21 @@ pub(super) async fn models(
 
 /// `GET /v1/models/{id}`; names may have slashes.
 pub(super) async fn model(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(name): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let found = listing(&service.gateway, &service.gateway.catalog_of(&tenant))
         .into_iter()
         .find(|model| model["id"] == name.as_str());
-    let missing = || Problem::from(service.gateway.unknown(&tenant, &name));
+    let missing = || ApiError::from(service.gateway.unknown(&tenant, &name));
     found.map(|model| page(&model)).ok_or_else(missing)
 }
 
 fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
     let models = catalog.models.values().map(|model| {
-        let mut shown = real(model);
+        let mut shown = model_page(model);
         if let Some(reason) = gateway.unavailable(&model.name) {
             shown["unavailable"] = reason.into();
         }
@@ -67,7 +67,7 @@ fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
     routes.chain(models).collect()
 }
 
-fn real(model: &Model) -> Value {
+fn model_page(model: &Model) -> Value {
     let mut shown = json!({
         "id": &*model.name,
         "object": "model",
@@ -75,9 +75,9 @@ fn real(model: &Model) -> Value {
         "owned_by": "stint",
         "context_length": model.knows_context().then_some(model.context),
         "thinking_max": model.thinking_max,
-        "enforced": model.classes.first().map(|class| class.word()),
-        "serves": model.services.iter().map(|service| service.word()).collect::<Vec<_>>(),
-        "capabilities": model.capabilities.iter().map(|capability| capability.word()).collect::<Vec<_>>(),
+        "enforced": model.classes.first().map(|class| class.as_str()),
+        "serves": model.services.iter().map(|service| service.as_str()).collect::<Vec<_>>(),
+        "capabilities": model.capabilities.iter().map(|capability| capability.as_str()).collect::<Vec<_>>(),
         "price": model.tariff.map(price),
     });
     if let (None, Some(reference)) = (model.tariff, model.reference) {
@@ -115,14 +115,14 @@ fn rates(rates: &Rates) -> Value {
 
 /// `GET /v1/allowance`: what this key has left.
 pub(super) async fn allowance(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let statement = service.gateway.statement(&tenant).await;
     let lines = statement.iter().map(|line| {
         let mut shown = limit(line);
-        if let Some(standing) = service.gateway.standing(&tenant.account, line) {
+        if let Some(standing) = service.gateway.pace_status(&tenant.account, line) {
             shown["pace"] = pace(standing);
         }
         shown
@@ -131,13 +131,13 @@ pub(super) async fn allowance(
 }
 
 /// How a budget stands to its pace: what a dollar of it counts now, what is spent of it and what may be for it to last.
-fn pace(standing: Standing) -> Value {
-    let Standing { price, rate, target } = standing;
+fn pace(standing: PaceStatus) -> Value {
+    let PaceStatus { price, rate, target } = standing;
     json!({ "shadow_price": price, "usd_per_hour": rate * 3_600.0, "target_usd_per_hour": target * 3_600.0 })
 }
 
 /// How one limit stands.
-pub(super) fn limit(line: &Line) -> Value {
+pub(super) fn limit(line: &LimitStatus) -> Value {
     let unit = match line.limit.unit {
         Unit::Money => "usd",
         Unit::Thinking => "tokens",
@@ -161,14 +161,14 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 /// `GET /readyz`: new requests can be served.
-pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode, String) {
     let why = match service.gateway.readiness() {
         Readiness::Ready => return (StatusCode::OK, "ready\n".to_owned()),
         Readiness::Stopping => "shutting down".to_owned(),
-        Readiness::Unrecorded { gone_since: None } => {
+        Readiness::LedgerUnavailable { gone_since: None } => {
             "the ledger cannot record new requests right now".to_owned()
         }
-        Readiness::Unrecorded { gone_since: Some(since) } => {
+        Readiness::LedgerUnavailable { gone_since: Some(since) } => {
             format!("the database is gone since {since}; new requests are refused until it is back")
         }
     };
@@ -177,16 +177,16 @@ pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, 
 
 /// `GET /metrics` where strangers reach it.
 pub(super) async fn metrics_with_key(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     auth::tenant(&service.keys, &headers)?;
     Ok(metrics(State(service)).await)
 }
 
 /// `GET /metrics`.
-pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Response {
+pub(super) async fn metrics(State(service): State<Arc<ApiState>>) -> Response {
     (service.refresh)();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.text())
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.render())
         .into_response()
 }

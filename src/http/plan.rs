@@ -9,15 +9,15 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Contender, Demand, Offer};
-use crate::gateway::Quoted;
-use crate::plan::Refusal;
+use crate::gateway::RequestQuote;
+use crate::plan::PlanRefusal;
 
-use super::digits::shortened;
-use super::error::Problem;
+use super::dialect::{self, ReceivedRequest, receive};
+use super::error::ApiError;
 use super::images;
 use super::openai::read;
-use super::router::Service;
-use super::surface::{self, Opened, open};
+use super::rounding::rounded;
+use super::router::ApiState;
 
 /// What a quote does not do, said with each.
 const NOTE: &str =
@@ -25,22 +25,22 @@ const NOTE: &str =
 
 /// Answers with every offer, and the one that would be taken.
 pub(super) async fn plan(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let Opened { tenant, headers, body } = open(&service, request).await?;
+) -> Result<Response, ApiError> {
+    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
     let (request, _) = read(&body, &headers, &service.settings.efforts)?;
     let quoted = service.gateway.quote(&tenant, request).await;
-    let named = |refusal| Problem::from(images::named(refusal, &body));
-    let answer = quoted.map(|quoted| written(&quoted)).map_err(named).into_response();
-    Ok(surface::with_limits(&service, &tenant, answer))
+    let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
+    let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();
+    Ok(dialect::with_limits(&service, &tenant, answer))
 }
 
-fn written(Quoted { demand, quote }: &Quoted) -> Response {
+fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
     let refused = quote.refused.iter().map(|(model, refusal)| refused(model, refusal));
     let page = json!({
         "object": "plan",
-        "demand": told(demand),
+        "demand": demand_page(demand),
         "offers": quote.offers.iter().map(offer).collect::<Vec<_>>(),
         "chosen": quote.chosen,
         "contenders": quote.contenders.iter().map(contender).collect::<Vec<_>>(),
@@ -48,11 +48,11 @@ fn written(Quoted { demand, quote }: &Quoted) -> Response {
         "why": quote.why,
         "note": NOTE,
     });
-    ([(header::CONTENT_TYPE, "application/json")], shortened(page).to_string()).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], rounded(page).to_string()).into_response()
 }
 
-fn told(demand: &Demand) -> Value {
-    let class = demand.class.word();
+fn demand_page(demand: &Demand) -> Value {
+    let class = demand.class.as_str();
     json!({ "class": class, "difficulty": demand.difficulty, "confidence": demand.confidence })
 }
 
@@ -65,7 +65,7 @@ fn offer(offer: &Offer) -> Value {
     if let Some(word) = &offer.effort {
         tell("reasoning_effort", word.as_str().into());
     }
-    tell("enforced", offer.class.word().into());
+    tell("enforced", offer.class.as_str().into());
     tell("samples", offer.samples.into());
     if let Some(second) = &offer.escalate {
         tell("escalates_to", json!({ "model": &*second.model, "thinking_tokens": second.thinking.0 }));
@@ -83,6 +83,6 @@ fn contender(contender: &Contender) -> Value {
     json!({ "model": &*contender.model, "propensity": contender.propensity })
 }
 
-fn refused(model: &str, refusal: &Refusal) -> Value {
+fn refused(model: &str, refusal: &PlanRefusal) -> Value {
     json!({ "model": model, "code": refusal.code(), "message": refusal.to_string() })
 }

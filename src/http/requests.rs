@@ -7,29 +7,31 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::catalog::{Candidate, ChoiceOutcome, Decision, Outcome, Verdict};
-use crate::history::Story;
+use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
+use crate::history::RequestRecord;
 
-use super::digits::shortened;
-use super::error::Problem;
-use super::router::Service;
+use super::error::ApiError;
+use super::rounding::rounded;
+use super::router::ApiState;
 use super::{auth, feedback};
 
 /// What was planned, what came of it, what it cost, and what was said of it.
-pub(super) async fn story(
-    State(service): State<Arc<Service>>,
+pub(super) async fn request_record(
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let found = service.gateway.learning().story(&tenant, feedback::id(&id)?).await;
-    let story = found.map_err(|error| Problem::forgetful(&error))?.ok_or_else(Problem::unknown_request)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], shortened(page(&story)).to_string()).into_response())
+    let found = service.gateway.learning().request_record(&tenant, feedback::parse_request_id(&id)?).await;
+    let story = found
+        .map_err(|error| ApiError::history_unavailable(&error))?
+        .ok_or_else(ApiError::unknown_request)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], rounded(page(&story)).to_string()).into_response())
 }
 
 /// What is told of a request.
-pub(super) fn page(story: &Story) -> Value {
-    let Story { account, decision, outcome, verdicts } = story;
+pub(super) fn page(story: &RequestRecord) -> Value {
+    let RequestRecord { account, decision, outcome, verdicts } = story;
     json!({
         "object": "request",
         "id": decision.id,
@@ -39,8 +41,8 @@ pub(super) fn page(story: &Story) -> Value {
         "episode": decision.episode,
         "demand": { "class": decision.class, "difficulty": decision.difficulty },
         "plan": plan(decision),
-        "outcome": told(outcome),
-        "feedback": verdicts.iter().map(said).collect::<Vec<_>>(),
+        "outcome": outcome_page(outcome),
+        "feedback": verdicts.iter().map(verdict_page).collect::<Vec<_>>(),
     })
 }
 
@@ -68,7 +70,7 @@ fn offer(candidate: &Candidate) -> Value {
     })
 }
 
-fn told(outcome: &Outcome) -> Value {
+fn outcome_page(outcome: &DecisionOutcome) -> Value {
     json!({
         "ended": outcome.ended,
         "error": outcome.error,
@@ -86,13 +88,13 @@ fn told(outcome: &Outcome) -> Value {
     })
 }
 
-fn phases(outcome: &Outcome, choice: &ChoiceOutcome) -> Value {
+fn phases(outcome: &DecisionOutcome, choice: &ChoiceOutcome) -> Value {
     json!({
         "prompt_tokens": choice.prompt,
         "thinking":
             { "budget": outcome.thinking, "used": choice.thinking, "ended": choice.thinking_ended },
         "solution":
-            { "budget": outcome.solution, "used": choice.solution, "ended": choice.solution_ended.word() },
+            { "budget": outcome.solution, "used": choice.solution, "ended": choice.solution_ended.as_str() },
         "overhead_tokens": choice.overhead,
         "other_tokens": choice.other,
         "rescued": choice.rescued,
@@ -100,7 +102,7 @@ fn phases(outcome: &Outcome, choice: &ChoiceOutcome) -> Value {
     })
 }
 
-fn said(verdict: &Verdict) -> Value {
+fn verdict_page(verdict: &Verdict) -> Value {
     json!({
         "source": verdict.source,
         "at": verdict.at,

@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 
 use super::connection::Connection;
-use super::{Door, Settings};
+use super::{Settings, SwappableRouter};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the flight's bounded channel.
 const SEND_BUFFER: usize = 128 * 1024;
@@ -29,7 +29,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A bound listener.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundListener {
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -38,8 +38,8 @@ pub struct Bound {
 ///
 /// # Errors
 /// When the address cannot be had; the error names it.
-pub fn bind(address: SocketAddr) -> io::Result<Bound> {
-    let open = || -> io::Result<Bound> {
+pub fn bind(address: SocketAddr) -> io::Result<BoundListener> {
+    let open = || -> io::Result<BoundListener> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
@@ -48,7 +48,7 @@ pub fn bind(address: SocketAddr) -> io::Result<Bound> {
         socket.listen(1024)?;
         let listener = TcpListener::from_std(socket.into())?;
         let address = listener.local_addr()?;
-        Ok(Bound { listener, address })
+        Ok(BoundListener { listener, address })
     };
     open().map_err(|error| {
         io::Error::new(
@@ -59,7 +59,7 @@ pub fn bind(address: SocketAddr) -> io::Result<Bound> {
 }
 
 /// Where a server that listens there is called from its own machine: one on every address, on loopback.
-pub fn reachable(address: SocketAddr) -> SocketAddr {
+pub fn local_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -68,7 +68,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-impl Bound {
+impl BoundListener {
     /// Where it listens; the port is a real one, also where 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -81,32 +81,32 @@ pub struct Server {
     settings: Settings,
     metrics: Arc<Metrics>,
     tasks: Tasks,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
         let places = Arc::new(Semaphore::new(settings.connections_max));
-        Server { settings, metrics, tasks, places }
+        Server { settings, metrics, tasks, permits: places }
     }
 
     /// Serves one router for good.
-    pub async fn serve(self, bound: Bound, router: Router) {
-        let door = Door::new(self.settings.clone(), router);
-        self.serve_behind(bound, door).await;
+    pub async fn serve(self, bound: BoundListener, router: Router) {
+        let door = SwappableRouter::new(self.settings.clone(), router);
+        self.serve_swappable(bound, door).await;
     }
 
     /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle. How many there
     /// may be is settled at the start.
-    pub async fn serve_behind(self, bound: Bound, door: Door) {
+    pub async fn serve_swappable(self, bound: BoundListener, door: SwappableRouter) {
         let stopping = self.tasks.stopping();
         tokio::pin!(stopping);
         loop {
             // A full house does not accept; callers wait in the kernel's queue.
             let place = tokio::select! {
                 () = &mut stopping => return,
-                place = self.places.clone().acquire_owned() => place,
+                place = self.permits.clone().acquire_owned() => place,
             };
             let Ok(place) = place else { return };
             let accepted = tokio::select! {
@@ -123,15 +123,15 @@ impl Server {
         }
     }
 
-    fn connect(&self, stream: TcpStream, door: Door, place: OwnedSemaphorePermit) {
-        let behind = door.behind();
+    fn connect(&self, stream: TcpStream, door: SwappableRouter, place: OwnedSemaphorePermit) {
+        let behind = door.current();
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
         let io = TokioIo::new(Connection::new(stream, behind.settings.write_timeout));
         let builder = builder(&behind.settings);
-        let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.being_cut_off());
+        let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.force_stopping());
         let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();

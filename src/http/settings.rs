@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::tenant::Token;
+use crate::tenant::SecretToken;
 use crate::units::Effort;
 
 use super::Origins;
@@ -15,7 +15,7 @@ pub struct AdminSettings {
     /// Where it is served.
     pub listen: SocketAddr,
     /// Who sends it may do everything.
-    pub token: Token,
+    pub token: SecretToken,
     /// The names by which it may be called, beside those of this machine.
     pub hosts: Vec<String>,
 }

@@ -5,26 +5,26 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::error::Problem;
+use super::error::ApiError;
 
 /// Reads a JSON object.
 ///
 /// # Errors
 /// 400 where the text is not JSON, has a key twice, is nested deeper than 128 levels, or is no object.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
-    let Strict(value) = serde_json::from_slice(body)
-        .map_err(|error| Problem::invalid(None, format!("the body is not valid JSON: {error}")))?;
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    let StrictValue(value) = serde_json::from_slice(body)
+        .map_err(|error| ApiError::invalid(None, format!("the body is not valid JSON: {error}")))?;
     match value {
         Value::Object(map) => Ok(map),
-        _ => Err(Problem::invalid(None, "the body must be a JSON object")),
+        _ => Err(ApiError::invalid(None, "the body must be a JSON object")),
     }
 }
 
-struct Strict(Value);
+struct StrictValue(Value);
 
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Strict, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
+impl<'de> Deserialize<'de> for StrictValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StrictValue, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(StrictValue)
     }
 }
 
@@ -59,14 +59,14 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(StrictValue(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
+        while let Some((key, StrictValue(value))) = entries.next_entry::<String, StrictValue>()? {
             if map.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key {key:?} is there twice; send it once")));
             }

@@ -8,13 +8,13 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::gateway::Refusal;
-use crate::ledger::{AccountId, GroupBy, Usage, UsageGroup, UsageQuery};
+use crate::gateway::RequestRefusal;
+use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageGroup, UsageQuery};
 use crate::units::Timestamp;
 
 use super::auth;
-use super::error::Problem;
-use super::router::Service;
+use super::error::ApiError;
+use super::router::ApiState;
 
 /// How far back one looks who does not say.
 const LOOK_BACK: Duration = Duration::from_secs(31 * 24 * 3600);
@@ -25,29 +25,32 @@ const PARAMETERS: [&str; 5] = ["from", "to", "group_by", "limit", "after"];
 
 /// Groups of what was used, a page of them.
 pub(super) async fn usage(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let asked = read(query.as_deref().unwrap_or(""), &tenant.account, Timestamp::now())?;
     // One more tells whether there is another page.
     let one_more = UsageQuery { limit: asked.limit + 1, ..asked.clone() };
-    let found =
-        service.gateway.usage(&one_more).await.map_err(|error| Problem::from(Refusal::Ledger(error)))?;
+    let found = service
+        .gateway
+        .usage(&one_more)
+        .await
+        .map_err(|error| ApiError::from(RequestRefusal::Ledger(error)))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], page(&asked, found).to_string()).into_response())
 }
 
 /// Reads the question without mercy: what is not known or is there twice is an error, not a choice.
-fn read(query: &str, account: &AccountId, now: Timestamp) -> Result<UsageQuery, Problem> {
+fn read(query: &str, account: &AccountId, now: Timestamp) -> Result<UsageQuery, ApiError> {
     let mut values: [Option<String>; PARAMETERS.len()] = Default::default();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let Some(place) = PARAMETERS.iter().position(|known| *known == name) else {
             let message = format!("is not known here; there are {}", PARAMETERS.join(", "));
-            return Err(Problem::invalid(Some(&name), message));
+            return Err(ApiError::invalid(Some(&name), message));
         };
         if values[place].replace(value.into_owned()).is_some() {
-            return Err(Problem::invalid(Some(&name), "is there twice; send it once"));
+            return Err(ApiError::invalid(Some(&name), "is there twice; send it once"));
         }
     }
     let [from, to, group_by, limit, after] = values;
@@ -57,7 +60,7 @@ fn read(query: &str, account: &AccountId, now: Timestamp) -> Result<UsageQuery, 
     let usual = Timestamp(to.0.saturating_sub(i64::try_from(LOOK_BACK.as_millis()).unwrap_or(i64::MAX)));
     let from = from.map_or(Ok(usual), |text| moment("from", &text))?;
     if from >= to {
-        return Err(Problem::invalid(Some("from"), "must be before to"));
+        return Err(ApiError::invalid(Some("from"), "must be before to"));
     }
     Ok(UsageQuery {
         account: Some(account.clone()),
@@ -69,18 +72,18 @@ fn read(query: &str, account: &AccountId, now: Timestamp) -> Result<UsageQuery, 
     })
 }
 
-fn moment(name: &str, text: &str) -> Result<Timestamp, Problem> {
-    text.parse().map_err(|error| Problem::invalid(Some(name), format!("is {error}")))
+fn moment(name: &str, text: &str) -> Result<Timestamp, ApiError> {
+    text.parse().map_err(|error| ApiError::invalid(Some(name), format!("is {error}")))
 }
 
-fn limit_of(text: &str) -> Result<usize, Problem> {
+fn limit_of(text: &str) -> Result<usize, ApiError> {
     let number = text.parse().ok().filter(|number| (1..=LIMIT_MAX).contains(number));
     number.ok_or_else(|| {
-        Problem::invalid(Some("limit"), format!("must be a whole number from 1 to {LIMIT_MAX}"))
+        ApiError::invalid(Some("limit"), format!("must be a whole number from 1 to {LIMIT_MAX}"))
     })
 }
 
-fn groups(text: &str) -> Result<GroupBy, Problem> {
+fn groups(text: &str) -> Result<GroupBy, ApiError> {
     let mut by = GroupBy::default();
     for word in text.split(',') {
         let known = match word {
@@ -88,14 +91,14 @@ fn groups(text: &str) -> Result<GroupBy, Problem> {
             "key" => &mut by.key,
             "model" => &mut by.model,
             _ => {
-                return Err(Problem::invalid(
+                return Err(ApiError::invalid(
                     Some("group_by"),
                     "must be some of model, key, day, with commas",
                 ));
             }
         };
         if std::mem::replace(known, true) {
-            return Err(Problem::invalid(Some("group_by"), format!("has {word} twice")));
+            return Err(ApiError::invalid(Some("group_by"), format!("has {word} twice")));
         }
     }
     Ok(by)
@@ -107,7 +110,7 @@ fn cursor(group: &UsageGroup) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn group(text: &str) -> Result<UsageGroup, Problem> {
+fn group(text: &str) -> Result<UsageGroup, ApiError> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = text.as_bytes().chunks(2).map(|pair| match *pair {
         [high, low] => Some(digit(high)? << 4 | digit(low)?),
@@ -116,11 +119,11 @@ fn group(text: &str) -> Result<UsageGroup, Problem> {
     let bytes: Option<Vec<u8>> = pairs.collect();
     let read = bytes.and_then(|bytes| serde_json::from_slice::<(i64, Arc<str>, Arc<str>)>(&bytes).ok());
     let (day, key, model) =
-        read.ok_or_else(|| Problem::invalid(Some("after"), "is no `next` of an earlier page"))?;
+        read.ok_or_else(|| ApiError::invalid(Some("after"), "is no `next` of an earlier page"))?;
     Ok(UsageGroup { day: Timestamp(day), key, model })
 }
 
-fn page(asked: &UsageQuery, mut found: Vec<Usage>) -> Value {
+fn page(asked: &UsageQuery, mut found: Vec<GroupUsage>) -> Value {
     let has_more = found.len() > asked.limit;
     found.truncate(asked.limit);
     let next = found.last().filter(|_| has_more).map(|last| cursor(&last.group));
@@ -134,7 +137,7 @@ fn page(asked: &UsageQuery, mut found: Vec<Usage>) -> Value {
     })
 }
 
-fn line(by: GroupBy, usage: &Usage) -> Value {
+fn line(by: GroupBy, usage: &GroupUsage) -> Value {
     let (group, sums) = (&usage.group, &usage.sums);
     let mut line = Map::new();
     if by.day {
@@ -166,7 +169,7 @@ fn line(by: GroupBy, usage: &Usage) -> Value {
 mod tests {
     use super::*;
 
-    fn read_at_noon(query: &str) -> Result<UsageQuery, Problem> {
+    fn read_at_noon(query: &str) -> Result<UsageQuery, ApiError> {
         read(query, &AccountId::new("acme"), Timestamp(1_795_176_000_000))
     }
 

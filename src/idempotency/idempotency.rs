@@ -10,48 +10,51 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::tasks::Tasks;
 use crate::units::{RequestId, Timestamp};
 
-use super::writer::{Job, Writer};
-use super::{Answer, Answers, AnswersError, Change, End, Fingerprint, Record, Scope, Settings, Ticket};
+use super::writer::{IdempotencyWriter, PendingChange};
+use super::{
+    Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
+    IdempotencyStoreError, IdempotencyTicket, Settings, StoredAnswer,
+};
 
 /// Keys and what they stand for. Clones share them.
 #[derive(Clone)]
 pub struct Idempotency {
-    inner: Arc<Inner>,
+    inner: Arc<IdempotencyInner>,
 }
 
-pub(super) struct Inner {
+pub(super) struct IdempotencyInner {
     pub(super) settings: Settings,
-    store: Arc<dyn Answers>,
+    store: Arc<dyn IdempotencyStore>,
     /// What runs in this process. Its entries are locked for moments and never across an await.
-    pub(super) running: DashMap<Scope, Fingerprint>,
-    places: Arc<Semaphore>,
-    jobs: mpsc::Sender<Job>,
+    pub(super) running: DashMap<IdempotencyKey, Fingerprint>,
+    permits: Arc<Semaphore>,
+    jobs: mpsc::Sender<PendingChange>,
 }
 
 /// What there is under a key.
 #[derive(Debug)]
-pub enum Found {
+pub enum IdempotencyLookup {
     /// Nothing: the request is the first to use it.
-    Free(Ticket),
+    Free(IdempotencyTicket),
     /// The same request, which still runs.
     Running,
     /// A request for something else.
-    Other,
+    Mismatch,
     /// The same request, with its id and its answer.
-    Answered(RequestId, Answer),
+    Answered(RequestId, StoredAnswer),
     /// The same request, which nobody was told the end of.
     Interrupted(RequestId),
 }
 
 /// Why nobody knows what there is under a key.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum LookError {
+pub enum LookupError {
     /// Too many requests with keys run.
     #[error("too many requests with an idempotency key are in flight; try again shortly")]
     Full,
     /// The records cannot be read.
     #[error("what is known of idempotency keys cannot be read right now; try again shortly")]
-    Store(#[from] AnswersError),
+    Store(#[from] IdempotencyStoreError),
 }
 
 impl Idempotency {
@@ -61,20 +64,25 @@ impl Idempotency {
     /// When the store does not work.
     pub async fn open(
         tasks: &Tasks,
-        store: Arc<dyn Answers>,
+        store: Arc<dyn IdempotencyStore>,
         settings: Settings,
         now: Timestamp,
-    ) -> Result<Idempotency, AnswersError> {
+    ) -> Result<Idempotency, IdempotencyStoreError> {
         let interrupted = store.interrupt(now).await?;
         if interrupted > 0 {
             tracing::warn!(interrupted, "requests with an idempotency key were cut off by the last end");
         }
         // A beginning and an end for each place; more only while the store stands still.
         let (jobs, arrived) = mpsc::channel(settings.running_max.saturating_mul(2).max(1));
-        let writer = Writer { store: store.clone(), keep: settings.keep, sweep: settings.sweep, arrived };
+        let writer = IdempotencyWriter {
+            store: store.clone(),
+            keep: settings.keep,
+            sweep: settings.sweep,
+            receiver: arrived,
+        };
         tasks.spawn(writer.run(tasks.clone()));
         let places = Arc::new(Semaphore::new(settings.running_max));
-        let inner = Inner { settings, store, running: DashMap::new(), places, jobs };
+        let inner = IdempotencyInner { settings, store, running: DashMap::new(), permits: places, jobs };
         Ok(Idempotency { inner: Arc::new(inner) })
     }
 
@@ -87,48 +95,53 @@ impl Idempotency {
     ///
     /// # Errors
     /// When nobody knows; the request must not run then.
-    pub async fn look(
+    pub async fn lookup(
         &self,
-        scope: Scope,
+        scope: IdempotencyKey,
         fingerprint: Fingerprint,
         now: Timestamp,
-    ) -> Result<Found, LookError> {
+    ) -> Result<IdempotencyLookup, LookupError> {
         let ticket = match self.inner.running.entry(scope.clone()) {
-            Entry::Occupied(running) if *running.get() == fingerprint => return Ok(Found::Running),
-            Entry::Occupied(_) => return Ok(Found::Other),
+            Entry::Occupied(running) if *running.get() == fingerprint => {
+                return Ok(IdempotencyLookup::Running);
+            }
+            Entry::Occupied(_) => return Ok(IdempotencyLookup::Mismatch),
             Entry::Vacant(free) => {
-                let place = self.inner.places.clone().try_acquire_owned().map_err(|_| LookError::Full)?;
+                let place = self.inner.permits.clone().try_acquire_owned().map_err(|_| LookupError::Full)?;
                 free.insert(fingerprint);
-                Ticket::new(self.inner.clone(), scope.clone(), fingerprint, place)
+                IdempotencyTicket::new(self.inner.clone(), scope.clone(), fingerprint, place)
             }
         };
-        Ok(match self.inner.store.find(&scope, self.inner.oldest(now)).await? {
-            None => Found::Free(ticket),
-            Some(record) => found(record, fingerprint, now),
+        Ok(match self.inner.store.find(&scope, self.inner.retention_cutoff(now)).await? {
+            None => IdempotencyLookup::Free(ticket),
+            Some(record) => classify(record, fingerprint, now),
         })
     }
 }
 
-fn found(record: Record, fingerprint: Fingerprint, now: Timestamp) -> Found {
+fn classify(record: IdempotencyRecord, fingerprint: Fingerprint, now: Timestamp) -> IdempotencyLookup {
     match record.end {
-        _ if record.fingerprint != fingerprint => Found::Other,
-        Some(End::Answered(answer)) => Found::Answered(record.request, answer),
+        _ if record.fingerprint != fingerprint => IdempotencyLookup::Mismatch,
+        Some(IdempotencyOutcome::Answered(answer)) => IdempotencyLookup::Answered(record.request, answer),
         // It runs in another process, or its end is on the way to the records.
-        None if now < record.until => Found::Running,
-        None | Some(End::Interrupted) => Found::Interrupted(record.request),
+        None if now < record.deadline => IdempotencyLookup::Running,
+        None | Some(IdempotencyOutcome::Interrupted) => IdempotencyLookup::Interrupted(record.request),
     }
 }
 
-impl Inner {
+impl IdempotencyInner {
     /// What was begun before counts no more.
-    pub(super) fn oldest(&self, now: Timestamp) -> Timestamp {
+    pub(super) fn retention_cutoff(&self, now: Timestamp) -> Timestamp {
         now.before(self.settings.keep)
     }
 
     /// Puts a change on its way. It gets there whether anybody waits or not.
-    pub(super) fn submit(&self, change: Change) -> oneshot::Receiver<Result<bool, AnswersError>> {
+    pub(super) fn submit(
+        &self,
+        change: IdempotencyChange,
+    ) -> oneshot::Receiver<Result<bool, IdempotencyStoreError>> {
         let (told, answer) = oneshot::channel();
-        if self.jobs.try_send(Job { change, told }).is_err() {
+        if self.jobs.try_send(PendingChange { change, reply: told }).is_err() {
             tracing::error!("an idempotency key's record is not written: too much waits for the store");
         }
         answer

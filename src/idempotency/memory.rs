@@ -8,58 +8,68 @@ use futures_util::future::BoxFuture;
 
 use crate::units::Timestamp;
 
-use super::{Answers, AnswersError, Change, End, Record, Scope};
+use super::{
+    IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
+    IdempotencyStoreError,
+};
 
 /// Records in memory.
 #[derive(Debug, Default)]
-pub struct MemoryAnswers {
-    records: Mutex<BTreeMap<Scope, Record>>,
+pub struct MemoryIdempotencyStore {
+    records: Mutex<BTreeMap<IdempotencyKey, IdempotencyRecord>>,
 }
 
-type Records = BTreeMap<Scope, Record>;
+type IdempotencyTable = BTreeMap<IdempotencyKey, IdempotencyRecord>;
 
-impl MemoryAnswers {
-    fn records(&self) -> MutexGuard<'_, Records> {
+impl MemoryIdempotencyStore {
+    fn records(&self) -> MutexGuard<'_, IdempotencyTable> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn apply(records: &mut Records, change: &Change) -> bool {
-    let held = records.get_mut(change.scope());
+fn apply(records: &mut IdempotencyTable, change: &IdempotencyChange) -> bool {
+    let held = records.get_mut(change.key());
     match (change, held) {
-        (Change::Begin { record, dead_before, .. }, Some(held)) => {
+        (IdempotencyChange::Begin { record, expired_before: dead_before, .. }, Some(held)) => {
             let is_free = held.begun < *dead_before || held.request == record.request;
             if is_free {
                 held.clone_from(record);
             }
             is_free
         }
-        (Change::Begin { scope, record, .. }, None) => {
+        (IdempotencyChange::Begin { key: scope, record, .. }, None) => {
             records.insert(scope.clone(), record.clone());
             true
         }
-        (Change::End { request, end, .. }, Some(held)) if held.request == *request && held.end.is_none() => {
+        (IdempotencyChange::End { request, end, .. }, Some(held))
+            if held.request == *request && held.end.is_none() =>
+        {
             held.end = Some(end.clone());
             true
         }
-        (Change::Forget { scope, request }, Some(held)) if held.request == *request && held.end.is_none() => {
+        (IdempotencyChange::Forget { key: scope, request }, Some(held))
+            if held.request == *request && held.end.is_none() =>
+        {
             records.remove(scope);
             true
         }
-        (Change::End { .. } | Change::Forget { .. }, _) => false,
+        (IdempotencyChange::End { .. } | IdempotencyChange::Forget { .. }, _) => false,
     }
 }
 
-impl Answers for MemoryAnswers {
+impl IdempotencyStore for MemoryIdempotencyStore {
     fn find<'a>(
         &'a self,
-        scope: &'a Scope,
+        scope: &'a IdempotencyKey,
         since: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Record>, AnswersError>> {
+    ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>> {
         async move { Ok(self.records().get(scope).filter(|record| record.begun >= since).cloned()) }.boxed()
     }
 
-    fn write<'a>(&'a self, changes: &'a [Change]) -> BoxFuture<'a, Result<Vec<bool>, AnswersError>> {
+    fn write<'a>(
+        &'a self,
+        changes: &'a [IdempotencyChange],
+    ) -> BoxFuture<'a, Result<Vec<bool>, IdempotencyStoreError>> {
         async move {
             let mut records = self.records();
             Ok(changes.iter().map(|change| apply(&mut records, change)).collect())
@@ -67,11 +77,11 @@ impl Answers for MemoryAnswers {
         .boxed()
     }
 
-    fn interrupt(&self, _: Timestamp) -> BoxFuture<'_, Result<u64, AnswersError>> {
+    fn interrupt(&self, _: Timestamp) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>> {
         async {
             let mut count = 0;
             for record in self.records().values_mut().filter(|record| record.end.is_none()) {
-                record.end = Some(End::Interrupted);
+                record.end = Some(IdempotencyOutcome::Interrupted);
                 count += 1;
             }
             Ok(count)
@@ -79,7 +89,7 @@ impl Answers for MemoryAnswers {
         .boxed()
     }
 
-    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, AnswersError>> {
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>> {
         async move {
             let mut records = self.records();
             let old = records.iter().filter(|(_, record)| record.begun < before);

@@ -16,9 +16,11 @@ mod tests;
 mod ticket;
 mod writer;
 
-pub use idempotency::{Found, Idempotency, LookError};
-pub use memory::MemoryAnswers;
-pub use record::{Answer, Body, End, Fingerprint, Record, Scope};
+pub use idempotency::{Idempotency, IdempotencyLookup, LookupError};
+pub use memory::MemoryIdempotencyStore;
+pub use record::{
+    Fingerprint, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, StoredAnswer, StoredBody,
+};
 pub use settings::Settings;
-pub use store::{Answers, AnswersError, Change};
-pub use ticket::{BeginError, Ticket};
+pub use store::{IdempotencyChange, IdempotencyStore, IdempotencyStoreError};
+pub use ticket::{BeginError, IdempotencyTicket};

@@ -9,7 +9,7 @@ use crate::units::{AccountId, RequestId, Timestamp};
 
 /// A key of an account. Two accounts may use the same text and never meet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Scope {
+pub struct IdempotencyKey {
     /// Whose.
     pub account: AccountId,
     /// The text that the caller chose.
@@ -22,7 +22,7 @@ pub struct Fingerprint(pub [u8; 32]);
 
 /// What became of the request that used a key first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct IdempotencyRecord {
     /// What it asked for.
     pub fingerprint: Fingerprint,
     /// Its id, under which the ledger has what it cost.
@@ -30,34 +30,34 @@ pub struct Record {
     /// When it began.
     pub begun: Timestamp,
     /// When it is over at the latest, whether anybody says so or not.
-    pub until: Timestamp,
+    pub deadline: Timestamp,
     /// How it ended; nothing, while it runs.
-    pub end: Option<End>,
+    pub end: Option<IdempotencyOutcome>,
 }
 
 /// How a request ended whose key is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum IdempotencyOutcome {
     /// The caller was answered.
-    Answered(Answer),
+    Answered(StoredAnswer),
     /// The caller left, or the process died, before the answer was complete.
     Interrupted,
 }
 
 /// An answer as it went out.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct StoredAnswer {
     /// Its status.
     pub status: u16,
     /// Its headers, without those that say how things stand now.
     pub headers: Vec<(String, String)>,
     /// Its body.
-    pub body: Body,
+    pub body: StoredBody,
 }
 
 /// The body of an answer, or why it is not kept.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum StoredBody {
     /// All of it.
     Whole(Bytes),
     /// It was streamed, and streams are not kept.
@@ -66,7 +66,7 @@ pub enum Body {
     TooLarge,
 }
 
-impl Answer {
+impl StoredAnswer {
     /// The value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -74,15 +74,15 @@ impl Answer {
 }
 
 /// Keys are the callers' own words, which the log need not have.
-impl fmt::Debug for Scope {
+impl fmt::Debug for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("account", &self.account).finish_non_exhaustive()
+        f.debug_struct("IdempotencyKey").field("account", &self.account).finish_non_exhaustive()
     }
 }
 
 /// Answers never enter the log.
-impl fmt::Debug for Answer {
+impl fmt::Debug for StoredAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("StoredAnswer").field("status", &self.status).finish_non_exhaustive()
     }
 }

@@ -8,28 +8,31 @@ use tokio::time::timeout;
 
 use crate::units::{RequestId, Timestamp};
 
-use super::idempotency::Inner;
-use super::{Answer, AnswersError, Body, Change, End, Fingerprint, Record, Scope};
+use super::idempotency::IdempotencyInner;
+use super::{
+    Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord,
+    IdempotencyStoreError, StoredAnswer, StoredBody,
+};
 
 /// A key for which one request may run. Clones are the same ticket.
 ///
 /// Dropped without an answer, the key is free again if nothing was sent, and remembered as interrupted otherwise.
 #[derive(Clone)]
-pub struct Ticket {
-    stub: Arc<Stub>,
+pub struct IdempotencyTicket {
+    inner: Arc<TicketInner>,
 }
 
-struct Stub {
-    inner: Arc<Inner>,
-    scope: Scope,
+struct TicketInner {
+    inner: Arc<IdempotencyInner>,
+    scope: IdempotencyKey,
     fingerprint: Fingerprint,
-    phase: Mutex<Phase>,
-    _place: OwnedSemaphorePermit,
+    phase: Mutex<TicketPhase>,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// How far the request got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum TicketPhase {
     /// Only in memory.
     New,
     /// Its record is written, or on its way. Nothing was charged.
@@ -48,18 +51,20 @@ pub enum BeginError {
     Taken,
     /// The beginning could not be made durable.
     #[error("the idempotency key cannot be recorded right now; try again shortly")]
-    Store(#[from] AnswersError),
+    Store(#[from] IdempotencyStoreError),
 }
 
-impl Ticket {
+impl IdempotencyTicket {
     pub(super) fn new(
-        inner: Arc<Inner>,
-        scope: Scope,
+        inner: Arc<IdempotencyInner>,
+        scope: IdempotencyKey,
         fingerprint: Fingerprint,
         place: OwnedSemaphorePermit,
-    ) -> Ticket {
-        let phase = Mutex::new(Phase::New);
-        Ticket { stub: Arc::new(Stub { inner, scope, fingerprint, phase, _place: place }) }
+    ) -> IdempotencyTicket {
+        let phase = Mutex::new(TicketPhase::New);
+        IdempotencyTicket {
+            inner: Arc::new(TicketInner { inner, scope, fingerprint, phase, _permit: place }),
+        }
     }
 
     /// Makes the beginning durable, before anything is sent or set aside for good. Nothing may be sent unless this succeeds.
@@ -72,16 +77,26 @@ impl Ticket {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<(), BeginError> {
-        let stub = &self.stub;
-        let record = Record { fingerprint: stub.fingerprint, request, begun: now, until, end: None };
-        let dead_before = stub.inner.oldest(now);
-        *stub.phase() = Phase::Begun(request);
-        let begun = stub.inner.submit(Change::Begin { scope: stub.scope.clone(), record, dead_before });
-        let slow = || AnswersError::new("the records of idempotency keys do not answer");
+        let stub = &self.inner;
+        let record = IdempotencyRecord {
+            fingerprint: stub.fingerprint,
+            request,
+            begun: now,
+            deadline: until,
+            end: None,
+        };
+        let dead_before = stub.inner.retention_cutoff(now);
+        *stub.phase() = TicketPhase::Begun(request);
+        let begun = stub.inner.submit(IdempotencyChange::Begin {
+            key: stub.scope.clone(),
+            record,
+            expired_before: dead_before,
+        });
+        let slow = || IdempotencyStoreError::new("the records of idempotency keys do not answer");
         match timeout(stub.inner.settings.begin_max, begun).await {
             Ok(Ok(Ok(true))) => Ok(()),
             Ok(Ok(Ok(false))) => {
-                *stub.phase() = Phase::New;
+                *stub.phase() = TicketPhase::New;
                 Err(BeginError::Taken)
             }
             Ok(Ok(Err(error))) => Err(error.into()),
@@ -90,59 +105,59 @@ impl Ticket {
     }
 
     /// From here on the request may cost something.
-    pub fn sent(&self) {
-        let mut phase = self.stub.phase();
-        if let Phase::Begun(request) = *phase {
-            *phase = Phase::Sent(request);
+    pub fn mark_sent(&self) {
+        let mut phase = self.inner.phase();
+        if let TicketPhase::Begun(request) = *phase {
+            *phase = TicketPhase::Sent(request);
         }
     }
 
     /// It cost nothing after all, and there is no answer worth keeping: the caller may try again.
-    pub fn cost_nothing(&self) {
-        let mut phase = self.stub.phase();
-        if let Phase::Sent(request) = *phase {
-            *phase = Phase::Begun(request);
+    pub fn mark_uncharged(&self) {
+        let mut phase = self.inner.phase();
+        if let TicketPhase::Sent(request) = *phase {
+            *phase = TicketPhase::Begun(request);
         }
     }
 
     /// The largest streamed body that is kept; nothing, where streams are not.
     pub fn stream_max(&self) -> Option<usize> {
-        let settings = &self.stub.inner.settings;
+        let settings = &self.inner.inner.settings;
         settings.replay_streams.then_some(settings.answer_max)
     }
 
     /// Keeps the answer that is about to go out, and waits a bounded time until it is durable. Where nothing was charged,
     /// the key is free again instead.
-    pub async fn answered(&self, mut answer: Answer) {
-        let most = self.stub.inner.settings.answer_max;
-        if matches!(&answer.body, Body::Whole(bytes) if bytes.len() > most) {
-            answer.body = Body::TooLarge;
+    pub async fn store_answer(&self, mut answer: StoredAnswer) {
+        let most = self.inner.inner.settings.answer_max;
+        if matches!(&answer.body, StoredBody::Whole(bytes) if bytes.len() > most) {
+            answer.body = StoredBody::TooLarge;
         }
-        if let Some(change) = self.stub.end(End::Answered(answer)) {
-            let written = self.stub.inner.submit(change);
-            self.stub.release();
-            if timeout(self.stub.inner.settings.patience, written).await.is_err() {
+        if let Some(change) = self.inner.end(IdempotencyOutcome::Answered(answer)) {
+            let written = self.inner.inner.submit(change);
+            self.inner.release();
+            if timeout(self.inner.inner.settings.patience, written).await.is_err() {
                 tracing::warn!("an answer went out before it was kept for its idempotency key");
             }
         }
     }
 }
 
-impl Stub {
-    fn phase(&self) -> MutexGuard<'_, Phase> {
+impl TicketInner {
+    fn phase(&self) -> MutexGuard<'_, TicketPhase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The change that ends it, once, where there is anything to change.
-    fn end(&self, end: End) -> Option<Change> {
+    fn end(&self, end: IdempotencyOutcome) -> Option<IdempotencyChange> {
         let scope = self.scope.clone();
         let mut phase = self.phase();
         let change = match *phase {
-            Phase::New | Phase::Ended => return None,
-            Phase::Begun(request) => Change::Forget { scope, request },
-            Phase::Sent(request) => Change::End { scope, request, end },
+            TicketPhase::New | TicketPhase::Ended => return None,
+            TicketPhase::Begun(request) => IdempotencyChange::Forget { key: scope, request },
+            TicketPhase::Sent(request) => IdempotencyChange::End { key: scope, request, end },
         };
-        *phase = Phase::Ended;
+        *phase = TicketPhase::Ended;
         Some(change)
     }
 
@@ -152,20 +167,20 @@ impl Stub {
     }
 }
 
-impl Drop for Stub {
+impl Drop for TicketInner {
     fn drop(&mut self) {
-        if *self.phase() == Phase::Ended {
+        if *self.phase() == TicketPhase::Ended {
             return;
         }
-        if let Some(change) = self.end(End::Interrupted) {
+        if let Some(change) = self.end(IdempotencyOutcome::Interrupted) {
             drop(self.inner.submit(change));
         }
         self.release();
     }
 }
 
-impl fmt::Debug for Ticket {
+impl fmt::Debug for IdempotencyTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("scope", &self.stub.scope).finish_non_exhaustive()
+        f.debug_struct("IdempotencyTicket").field("scope", &self.inner.scope).finish_non_exhaustive()
     }
 }

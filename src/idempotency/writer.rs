@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::tasks::Tasks;
 use crate::units::Timestamp;
 
-use super::{Answers, AnswersError, Change};
+use super::{IdempotencyChange, IdempotencyStore, IdempotencyStoreError};
 
 /// Changes in one commit, and the bytes of answers after which no more go into it: settlements wait for it.
 const BATCH_MAX: usize = 64;
@@ -23,19 +23,19 @@ const PURGE_MAX: u32 = 64;
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A change, and who wants to know what came of it.
-pub(super) struct Job {
-    pub(super) change: Change,
-    pub(super) told: oneshot::Sender<Result<bool, AnswersError>>,
+pub(super) struct PendingChange {
+    pub(super) change: IdempotencyChange,
+    pub(super) reply: oneshot::Sender<Result<bool, IdempotencyStoreError>>,
 }
 
-pub(super) struct Writer {
-    pub(super) store: Arc<dyn Answers>,
+pub(super) struct IdempotencyWriter {
+    pub(super) store: Arc<dyn IdempotencyStore>,
     pub(super) keep: Duration,
     pub(super) sweep: Duration,
-    pub(super) arrived: mpsc::Receiver<Job>,
+    pub(super) receiver: mpsc::Receiver<PendingChange>,
 }
 
-impl Writer {
+impl IdempotencyWriter {
     /// Runs until shutdown, and then until everything is written that arrived.
     pub(super) async fn run(mut self, tasks: Tasks) {
         let stopping = tasks.stopping();
@@ -44,7 +44,7 @@ impl Writer {
         let mut is_closing = false;
         loop {
             tokio::select! {
-                first = self.arrived.recv() => match first {
+                first = self.receiver.recv() => match first {
                     None => return,
                     Some(first) => {
                         let batch = self.batch(first);
@@ -53,7 +53,7 @@ impl Writer {
                 },
                 () = &mut stopping, if !is_closing => {
                     is_closing = true;
-                    self.arrived.close();
+                    self.receiver.close();
                 }
                 () = sleep_until(purge) => purge = Instant::now() + self.purge().await,
             }
@@ -61,19 +61,19 @@ impl Writer {
     }
 
     /// What has arrived, as much of it as one commit takes.
-    fn batch(&mut self, first: Job) -> Vec<Job> {
+    fn batch(&mut self, first: PendingChange) -> Vec<PendingChange> {
         let (mut bytes, mut batch) = (first.change.size(), vec![first]);
         while bytes < BATCH_BYTES && batch.len() < BATCH_MAX {
-            let Ok(next) = self.arrived.try_recv() else { break };
+            let Ok(next) = self.receiver.try_recv() else { break };
             bytes += next.change.size();
             batch.push(next);
         }
         batch
     }
 
-    async fn commit(&self, batch: Vec<Job>) {
-        let (changes, told): (Vec<Change>, Vec<_>) =
-            batch.into_iter().map(|job| (job.change, job.told)).unzip();
+    async fn commit(&self, batch: Vec<PendingChange>) {
+        let (changes, told): (Vec<IdempotencyChange>, Vec<_>) =
+            batch.into_iter().map(|job| (job.change, job.reply)).unzip();
         let written = self.write(&changes).await;
         for (at, told) in told.into_iter().enumerate() {
             let one = written.as_ref().map(|done| done.get(at).copied().unwrap_or(false));
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    async fn write(&self, changes: &[Change]) -> Result<Vec<bool>, AnswersError> {
+    async fn write(&self, changes: &[IdempotencyChange]) -> Result<Vec<bool>, IdempotencyStoreError> {
         let mut wait = RETRY_MIN;
         for _ in 1..TRIES_MAX {
             match self.store.write(changes).await {
@@ -107,7 +107,7 @@ impl Writer {
     }
 }
 
-fn report(error: &AnswersError) {
+fn report(error: &IdempotencyStoreError) {
     let source = std::error::Error::source(error).map(ToString::to_string);
     tracing::error!(%error, source, "the records of idempotency keys failed");
 }

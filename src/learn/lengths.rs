@@ -6,12 +6,12 @@
 //! now: the step of the expectation-maximisation for right-censored data, taken once for each outcome (Cappé and
 //! Moulines, *On-line expectation–maximization algorithm for latent data models*, 2009).
 
-use crate::catalog::{Ended, LogNormal, Measured, ModelDemand};
+use crate::catalog::{LogNormal, MeasuredLengths, ModelDemand, ThinkingStopReason};
 use crate::units::Tokens;
 
-use super::Lesson;
-use super::context::{CLASSES, Row, place};
-use super::slopes::{self, Slopes};
+use super::OutcomeSample;
+use super::demand_summary::{CLASSES, FeatureRow, class_index};
+use super::slopes::{self, LengthSlopes};
 
 /// Sums for each class: for the thought how many, Σu and Σu²; for the answer how many and Σ ratio.
 const SUMS_EACH: usize = 5;
@@ -24,18 +24,18 @@ pub(super) const PRIOR: f64 = 20.0;
 /// A longer answer than this many times what was predicted counts as such a one.
 const RATIO_MAX: f64 = 20.0;
 /// What a request makes of its answer's length, at least and at most, as a share of its class's mean.
-const REQUEST: std::ops::RangeInclusive<f64> = 0.2..=5.0;
+const REQUEST_RATIO: std::ops::RangeInclusive<f64> = 0.2..=5.0;
 
 /// What is believed about lengths.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Lengths {
-    classes: [Length; CLASSES],
-    slopes: Slopes,
-    measured: Measured,
+pub(super) struct LengthBelief {
+    classes: [ClassLength; CLASSES],
+    slopes: LengthSlopes,
+    measured: MeasuredLengths,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Length {
+struct ClassLength {
     /// By how many of the prior's sigma ln L is longer.
     shift: f64,
     /// How many times the prior's sigma it is spread.
@@ -44,27 +44,28 @@ struct Length {
     ratio: f64,
 }
 
-impl Lengths {
+impl LengthBelief {
     /// What follows from the sums.
-    pub(super) fn of(sums: &[f64]) -> Lengths {
+    pub(super) fn of(sums: &[f64]) -> LengthBelief {
         let (sums, slopes) = sums.split_at(SUMS_CLASSES);
         let mut all = [0.0; SUMS_EACH];
         for class in sums.chunks_exact(SUMS_EACH) {
             all.iter_mut().zip(class).for_each(|(sum, more)| *sum += more);
         }
-        let usual = Length { shift: 0.0, scale: 1.0, ratio: 1.0 }.after(&all);
-        let class =
-            |at: usize| sums.get(at * SUMS_EACH..(at + 1) * SUMS_EACH).map_or(usual, |own| usual.after(own));
+        let usual = ClassLength { shift: 0.0, scale: 1.0, ratio: 1.0 }.updated(&all);
+        let class = |at: usize| {
+            sums.get(at * SUMS_EACH..(at + 1) * SUMS_EACH).map_or(usual, |own| usual.updated(own))
+        };
         let [thoughts, _, _, answers, _] = all;
-        let measured = Measured { thinking: thoughts >= PRIOR, solution: answers >= PRIOR };
-        Lengths { classes: std::array::from_fn(class), slopes: Slopes::of(slopes), measured }
+        let measured = MeasuredLengths { thinking: thoughts >= PRIOR, solution: answers >= PRIOR };
+        LengthBelief { classes: std::array::from_fn(class), slopes: LengthSlopes::of(slopes), measured }
     }
 
     /// Corrects what the prior predicted of a request with these features.
-    pub(super) fn adjust(&self, class: usize, row: &Row, demand: &mut ModelDemand) {
-        let Length { shift, scale, ratio } = self.classes[class];
+    pub(super) fn adjust(&self, class: usize, row: &FeatureRow, demand: &mut ModelDemand) {
+        let ClassLength { shift, scale, ratio } = self.classes[class];
         let more = self.slopes.beyond_mean(class, row);
-        let ratio = (ratio + more).clamp(REQUEST.start() * ratio, REQUEST.end() * ratio);
+        let ratio = (ratio + more).clamp(REQUEST_RATIO.start() * ratio, REQUEST_RATIO.end() * ratio);
         let LogNormal { mu, sigma } = demand.thinking;
         demand.thinking = LogNormal { mu: mu + shift * sigma, sigma: sigma * scale };
         demand.solution = Tokens::round((demand.solution.as_f64() * ratio).max(1.0));
@@ -73,13 +74,13 @@ impl Lengths {
     }
 }
 
-impl Length {
+impl ClassLength {
     /// Taken as the prior, with these sums as the evidence.
-    fn after(self, sums: &[f64]) -> Length {
+    fn updated(self, sums: &[f64]) -> ClassLength {
         let &[thoughts, first, second, answers, ratios] = sums else { return self };
         let shift = (first + PRIOR * self.shift) / (thoughts + PRIOR);
         let square = (second + PRIOR * (self.scale.powi(2) + self.shift.powi(2))) / (thoughts + PRIOR);
-        Length {
+        ClassLength {
             shift: shift.clamp(-8.0, 8.0),
             scale: (square - shift.powi(2)).clamp(0.01, 25.0).sqrt(),
             ratio: ((ratios + PRIOR * self.ratio) / (answers + PRIOR)).max(0.01),
@@ -88,10 +89,10 @@ impl Length {
 }
 
 /// Adds a lesson's lengths to the sums; `believed` is its demand with all corrections so far.
-pub(super) fn add(sums: &mut [f64], lesson: &Lesson, believed: &ModelDemand) {
-    let at = place(lesson.class) * SUMS_EACH;
+pub(super) fn add(sums: &mut [f64], lesson: &OutcomeSample, believed: &ModelDemand) {
+    let at = class_index(lesson.class) * SUMS_EACH;
     let Some([thoughts, first, second, answers, ratios]) = sums.get_mut(at..at + SUMS_EACH) else { return };
-    if let Some((mean, variance)) = logarithm(lesson, &believed.thinking) {
+    if let Some((mean, variance)) = observed_log_length(lesson, &believed.thinking) {
         let LogNormal { mu, sigma } = lesson.predicted.thinking;
         let sigma = sigma.max(1e-3);
         let u = ((mean - mu) / sigma).clamp(-12.0, 12.0);
@@ -109,17 +110,17 @@ pub(super) fn add(sums: &mut [f64], lesson: &Lesson, believed: &ModelDemand) {
         *answers += 1.0;
         *ratios += ratio;
         let row = lesson.context.row(lesson.class, &lesson.predicted, 1.0);
-        slopes::add(&mut sums[SUMS_CLASSES..], place(lesson.class), &row, ratio);
+        slopes::add(&mut sums[SUMS_CLASSES..], class_index(lesson.class), &row, ratio);
     }
 }
 
 /// The mean and variance of ln L that an outcome says: none where there was no thought.
-fn logarithm(lesson: &Lesson, believed: &LogNormal) -> Option<(f64, f64)> {
+fn observed_log_length(lesson: &OutcomeSample, believed: &LogNormal) -> Option<(f64, f64)> {
     let length = lesson.thinking.as_f64();
     match lesson.ended {
-        Ended::None => None,
+        ThinkingStopReason::None => None,
         _ if length <= 0.0 => None,
-        Ended::Closed | Ended::Stopped => Some((length.ln(), 0.0)),
-        Ended::Cut => Some(believed.log_beyond(length)),
+        ThinkingStopReason::Closed | ThinkingStopReason::Stopped => Some((length.ln(), 0.0)),
+        ThinkingStopReason::Cut => Some(believed.log_beyond(length)),
     }
 }

@@ -1,10 +1,10 @@
 //! Small symmetric matrices, by Cholesky's decomposition.
 
 /// A symmetric positive matrix of `N` rows.
-pub(super) type Matrix<const N: usize> = [[f64; N]; N];
+pub(super) type SquareMatrix<const N: usize> = [[f64; N]; N];
 
 /// The inverse of a symmetric positive matrix; `None` where rounding has left it without one.
-pub(super) fn inverse<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
+pub(super) fn inverse<const N: usize>(matrix: &SquareMatrix<N>) -> Option<SquareMatrix<N>> {
     let factor = cholesky(matrix)?;
     let mut inverse = [[0.0; N]; N];
     for column in 0..N {
@@ -19,7 +19,7 @@ pub(super) fn inverse<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
 }
 
 /// The lower triangle L with `L·Lᵀ = matrix`.
-fn cholesky<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
+fn cholesky<const N: usize>(matrix: &SquareMatrix<N>) -> Option<SquareMatrix<N>> {
     let mut factor = [[0.0; N]; N];
     for row in 0..N {
         for column in 0..=row {
@@ -38,7 +38,7 @@ fn cholesky<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
     Some(factor)
 }
 
-fn forward<const N: usize>(factor: &Matrix<N>, mut vector: [f64; N]) -> [f64; N] {
+fn forward<const N: usize>(factor: &SquareMatrix<N>, mut vector: [f64; N]) -> [f64; N] {
     for row in 0..N {
         let before: f64 = (0..row).map(|k| factor[row][k] * vector[k]).sum();
         vector[row] = (vector[row] - before) / factor[row][row];
@@ -46,7 +46,7 @@ fn forward<const N: usize>(factor: &Matrix<N>, mut vector: [f64; N]) -> [f64; N]
     vector
 }
 
-fn backward<const N: usize>(factor: &Matrix<N>, mut vector: [f64; N]) -> [f64; N] {
+fn backward<const N: usize>(factor: &SquareMatrix<N>, mut vector: [f64; N]) -> [f64; N] {
     for row in (0..N).rev() {
         let after: f64 = (row + 1..N).map(|k| factor[k][row] * vector[k]).sum();
         vector[row] = (vector[row] - after) / factor[row][row];
@@ -55,7 +55,7 @@ fn backward<const N: usize>(factor: &Matrix<N>, mut vector: [f64; N]) -> [f64; N
 }
 
 /// The product of a matrix and a vector.
-pub(super) fn product<const N: usize>(matrix: &Matrix<N>, vector: &[f64; N]) -> [f64; N] {
+pub(super) fn product<const N: usize>(matrix: &SquareMatrix<N>, vector: &[f64; N]) -> [f64; N] {
     std::array::from_fn(|row| dot(&matrix[row], vector))
 }
 

@@ -9,28 +9,28 @@
 //! `ample`, `alarm`, `alarm_slack` and `alarm_kept` of [`Settings`]; `step`, `average` and `price_max` of
 //! [`PaceSettings`]. The floor of exploration belongs to a route. Replicas must agree on `forget`.
 
-mod aim;
 mod belief;
-mod book;
-mod context;
+mod belief_store;
+mod budget_pacer;
+mod decayed_sums;
+mod demand_summary;
 mod lengths;
-mod lesson;
 mod matrix;
-mod memory;
 mod model;
-mod pace;
+mod outcome_sample;
 pub mod replay;
 mod settings;
 mod slopes;
 mod state;
+mod success_pacer;
 #[cfg(test)]
 mod tests;
 
-pub use aim::Aim;
-pub use book::Book;
-pub use context::Context;
-pub use lesson::Lesson;
-pub use model::Mark;
-pub use pace::{Course, Pace, PaceSettings};
+pub use belief_store::BeliefStore;
+pub use budget_pacer::{BudgetPacer, PaceSettings, RemainingBudget};
+pub use demand_summary::DemandSummary;
+pub use model::JudgementMark;
+pub use outcome_sample::OutcomeSample;
 pub use settings::Settings;
-pub use state::{ModelState, State, StateError};
+pub use state::{LearnedState, ModelState, StateError};
+pub use success_pacer::SuccessPacer;

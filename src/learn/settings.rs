@@ -40,12 +40,12 @@ impl Default for Settings {
 
 impl Settings {
     /// What a belief's spread is multiplied by, when it stands on so many outcomes.
-    pub(super) fn boldness(&self, outcomes: f64) -> f64 {
+    pub(super) fn spread_factor(&self, outcomes: f64) -> f64 {
         self.spread + (1.0 - self.spread) * self.ample / (self.ample + outcomes)
     }
 
     /// What so many alarms leave.
-    pub(super) fn kept_after(&self, alarms: u32) -> f64 {
+    pub(super) fn kept_after_alarms(&self, alarms: u32) -> f64 {
         self.alarm_kept.powi(i32::try_from(alarms).unwrap_or(i32::MAX))
     }
 

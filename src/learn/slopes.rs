@@ -4,8 +4,8 @@
 //! shared by all answers of a class taken out of both: the mean stays the class's own, the slopes are those within
 //! classes, added up over them. Money is linear in the length, so it is the length that is predicted and not its logarithm.
 
-use super::context::{CLASSES, Row};
-use super::matrix::{self, Matrix};
+use super::demand_summary::{CLASSES, FeatureRow};
+use super::matrix::{self, SquareMatrix};
 
 /// How many features a length may depend on.
 const COUNT: usize = 5;
@@ -24,18 +24,18 @@ const PRIOR: f64 = 20.0;
 const PRIOR_MEANS: f64 = super::lengths::PRIOR;
 
 /// What a feature is worth.
-type Features = [f64; COUNT];
+type SlopeFeatures = [f64; COUNT];
 
 /// By how much an answer is longer than the mean of its class.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Slopes {
-    slopes: Features,
+pub(super) struct LengthSlopes {
+    slopes: SlopeFeatures,
     /// The features that the mean length of each class belongs to.
-    means: [Features; CLASSES],
+    means: [SlopeFeatures; CLASSES],
 }
 
 /// Adds an answer that was `ratio` times as long as predicted.
-pub(super) fn add(sums: &mut [f64], class: usize, row: &Row, ratio: f64) {
+pub(super) fn add(sums: &mut [f64], class: usize, row: &FeatureRow, ratio: f64) {
     let features = features(row);
     let (triangle, rest) = sums.split_at_mut(TRIANGLE);
     let (products, classes) = rest.split_at_mut(COUNT);
@@ -50,16 +50,16 @@ pub(super) fn add(sums: &mut [f64], class: usize, row: &Row, ratio: f64) {
     }
 }
 
-impl Slopes {
+impl LengthSlopes {
     /// What follows from the sums.
-    pub(super) fn of(sums: &[f64]) -> Slopes {
+    pub(super) fn of(sums: &[f64]) -> LengthSlopes {
         let (triangle, rest) = sums.split_at(TRIANGLE);
         let (products, classes) = rest.split_at(COUNT);
-        let mut scatter: Matrix<COUNT> = [[0.0; COUNT]; COUNT];
+        let mut scatter: SquareMatrix<COUNT> = [[0.0; COUNT]; COUNT];
         for (&sum, (i, j)) in triangle.iter().zip(pairs()) {
             (scatter[i][j], scatter[j][i]) = (sum, sum);
         }
-        let mut products: Features = std::array::from_fn(|i| products[i]);
+        let mut products: SlopeFeatures = std::array::from_fn(|i| products[i]);
         let all = mean_of_all(classes);
         let mut means = [all; CLASSES];
         for (mean, class) in means.iter_mut().zip(classes.chunks_exact(SUMS_EACH)) {
@@ -74,24 +74,24 @@ impl Slopes {
         (0..COUNT).for_each(|i| scatter[i][i] += PRIOR);
         let slopes =
             matrix::inverse(&scatter).map_or([0.0; COUNT], |inverse| matrix::product(&inverse, &products));
-        Slopes { slopes, means }
+        LengthSlopes { slopes, means }
     }
 
     /// By how much the ratio of an answer to such a request is more than its class's.
-    pub(super) fn beyond_mean(&self, class: usize, row: &Row) -> f64 {
+    pub(super) fn beyond_mean(&self, class: usize, row: &FeatureRow) -> f64 {
         let (features, mean) = (features(row), &self.means[class]);
         (0..COUNT).map(|i| self.slopes[i] * (features[i] - mean[i])).sum()
     }
 }
 
 /// The mean features of all answers, whatever their class.
-fn mean_of_all(classes: &[f64]) -> Features {
+fn mean_of_all(classes: &[f64]) -> SlopeFeatures {
     let sum = |at: usize| classes.chunks_exact(SUMS_EACH).map(|class| class[at]).sum::<f64>();
     let count = sum(0).max(f64::MIN_POSITIVE);
     std::array::from_fn(|i| sum(2 + i) / count)
 }
 
-fn features(row: &Row) -> Features {
+fn features(row: &FeatureRow) -> SlopeFeatures {
     std::array::from_fn(|i| row[FIRST + i])
 }
 

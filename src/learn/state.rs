@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::Memory;
-use super::{Settings, belief, context, lengths, model};
+use super::decayed_sums::DecayedSums;
+use super::{Settings, belief, demand_summary, lengths, model};
 
 /// The meaning of the numbers in a state; raised whenever it changes.
 const VERSION: u32 = 3;
 
 /// What one replica has learned from the outcomes that it saw itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct LearnedState {
     version: u32,
     features: usize,
     forget: f64,
@@ -27,9 +27,9 @@ pub struct ModelState {
     /// How many outcomes the prior counts for.
     pub(super) prior_weight: f64,
     /// Sums of judged outcomes: those of the belief about success, then those of the bends.
-    pub(super) judged: Memory,
+    pub(super) judged: DecayedSums,
     /// Sums of all outcomes: lengths.
-    pub(super) seen: Memory,
+    pub(super) seen: DecayedSums,
     /// How far judgements have fallen short of what was believed, and how far they have passed it.
     pub(super) alarm: [f64; 2],
     /// The number of the last alarm that is heeded in this, wherever it was raised: one more than what was known there.
@@ -43,7 +43,7 @@ pub enum StateError {
     /// Written by another version of Stint.
     #[error(
         "learned state of version {found}, {features} features; this is version {VERSION}, {} features: let it be learned anew, or run the version that wrote it",
-        context::COUNT
+        demand_summary::FEATURE_COUNT
     )]
     Version {
         /// Its version.
@@ -81,7 +81,7 @@ impl StateError {
 
 /// What says whom a state is for, however the rest of it looks.
 #[derive(Deserialize)]
-struct Head {
+struct StateHeader {
     version: u32,
     #[serde(default)]
     features: usize,
@@ -89,9 +89,9 @@ struct Head {
     forget: f64,
 }
 
-impl Head {
+impl StateHeader {
     fn check(&self, settings: &Settings) -> Result<(), StateError> {
-        if (self.version, self.features) != (VERSION, context::COUNT) {
+        if (self.version, self.features) != (VERSION, demand_summary::FEATURE_COUNT) {
             return Err(StateError::Version { found: self.version, features: self.features });
         }
         if (self.forget - settings.forget).abs() > 1e-9 {
@@ -101,21 +101,26 @@ impl Head {
     }
 }
 
-impl State {
+impl LearnedState {
     /// Nothing learned yet.
-    pub(super) fn new(settings: &Settings) -> State {
-        State { version: VERSION, features: context::COUNT, forget: settings.forget, models: BTreeMap::new() }
+    pub(super) fn new(settings: &Settings) -> LearnedState {
+        LearnedState {
+            version: VERSION,
+            features: demand_summary::FEATURE_COUNT,
+            forget: settings.forget,
+            models: BTreeMap::new(),
+        }
     }
 
     /// Reads what was written down as JSON, where it can be taken in under these settings.
     ///
     /// # Errors
     /// When it cannot be read, or not be taken in: see [`State::check`].
-    pub fn read(text: &str, settings: &Settings) -> Result<State, StateError> {
+    pub fn read(text: &str, settings: &Settings) -> Result<LearnedState, StateError> {
         let unreadable = |error: serde_json::Error| StateError::Unreadable(error.to_string());
         // Another version may have written all the rest in another form.
-        serde_json::from_str::<Head>(text).map_err(unreadable)?.check(settings)?;
-        let state: State = serde_json::from_str(text).map_err(unreadable)?;
+        serde_json::from_str::<StateHeader>(text).map_err(unreadable)?.check(settings)?;
+        let state: LearnedState = serde_json::from_str(text).map_err(unreadable)?;
         state.check(settings)?;
         Ok(state)
     }
@@ -125,21 +130,22 @@ impl State {
     /// # Errors
     /// When it was written by another version, at another rate of forgetting, or is damaged.
     pub fn check(&self, settings: &Settings) -> Result<(), StateError> {
-        Head { version: self.version, features: self.features, forget: self.forget }.check(settings)?;
+        StateHeader { version: self.version, features: self.features, forget: self.forget }
+            .check(settings)?;
         let damaged = self.models.iter().find(|(_, model)| !model.is_sound());
         damaged.map_or(Ok(()), |(name, _)| Err(StateError::Damaged(name.clone())))
     }
 }
 
-impl State {
+impl LearnedState {
     /// Takes over what a replica has learned that is gone. Both must be sound: see [`State::check`].
-    pub fn take_over(&mut self, gone: &State, settings: &Settings) {
+    pub fn take_over(&mut self, gone: &LearnedState, settings: &Settings) {
         for (name, gone) in &gone.models {
             let own = self.models.entry(name.clone()).or_insert_with(|| ModelState::new(gone.prior_weight));
             own.prior_weight = own.prior_weight.min(gone.prior_weight);
             let mut gone = gone.clone();
-            gone.heed(own.alarms, settings);
-            own.heed(gone.alarms, settings);
+            gone.apply_alarm(own.alarms, settings);
+            own.apply_alarm(gone.alarms, settings);
             own.judged.take_over(&gone.judged, settings.forget());
             own.seen.take_over(&gone.seen, settings.forget());
         }
@@ -151,17 +157,17 @@ impl ModelState {
     pub(super) fn new(prior_weight: f64) -> ModelState {
         ModelState {
             prior_weight,
-            judged: Memory::new(belief::SUMS + model::BEND_SUMS),
-            seen: Memory::new(lengths::SUMS),
+            judged: DecayedSums::new(belief::SUMS + model::BEND_SUMS),
+            seen: DecayedSums::new(lengths::SUMS),
             alarm: [0.0; 2],
             alarms: 0,
         }
     }
 
     /// Lets what is known here fade by what the others saw meanwhile.
-    pub(super) fn hear(&mut self, judged: &Memory, seen: &Memory, forget: f64) {
-        self.judged.hear(judged.own(), forget);
-        self.seen.hear(seen.own(), forget);
+    pub(super) fn apply_remote_ticks(&mut self, judged: &DecayedSums, seen: &DecayedSums, forget: f64) {
+        self.judged.apply_remote_ticks(judged.own_ticks(), forget);
+        self.seen.apply_remote_ticks(seen.own_ticks(), forget);
     }
 
     fn is_sound(&self) -> bool {

@@ -11,9 +11,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, GroupBy, How, IfAbandoned, Journal,
-    JournalError, MemoryJournal, Metered, Part, Parts, QUARTER, Rate, Resolved, Seal, SettlementDetail,
-    Spent, Usage, UsageGroup, UsageQuery,
+    AbandonPolicy, AccountId, AccountSpend, Amounts, DispatchEntry, EpisodeUsage, ExtensionEntry, GroupBy,
+    GroupUsage, Journal, JournalEntry, JournalError, MemoryJournal, MeterEntry, ModelSpend, QUARTER_HOUR_MS,
+    RequestScope, ResolutionEntry, ResolutionKind, Seal, SettlementDetail, SpendByModel, SpendRate,
+    UsageGroup, UsageQuery,
 };
 
 /// A journal that seals what is there after every so many appends.
@@ -30,12 +31,12 @@ impl<J: Journal> Sealed<J> {
 }
 
 impl<J: Journal> Journal for Sealed<J> {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
             let appended = self.journal.append(entries).await;
             if self.appends.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.every) {
                 while let Some(seal) = self.journal.seal(Timestamp(0)).await? {
-                    assert_eq!(self.journal.sealed().await?, Some(seal));
+                    assert_eq!(self.journal.last_seal().await?, Some(seal));
                 }
             }
             appended
@@ -43,27 +44,30 @@ impl<J: Journal> Journal for Sealed<J> {
         .boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.journal.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.journal.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.journal.spend_since(since)
     }
 
-    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
-        self.journal.spent_from(moments)
+    fn spend_between<'a>(
+        &'a self,
+        moments: &'a [Timestamp],
+    ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
+        self.journal.spend_between(moments)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.journal.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.journal.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.journal.balances()
     }
 
@@ -71,11 +75,11 @@ impl<J: Journal> Journal for Sealed<J> {
         self.journal.seal(now)
     }
 
-    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
-        self.journal.sealed()
+    fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        self.journal.last_seal()
     }
 
-    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
         self.journal.usage(query)
     }
 }
@@ -85,9 +89,13 @@ pub(crate) async fn answers_as(journal: &dyn Journal, plain: &MemoryJournal, mom
     assert_eq!(journal.balances().await.unwrap(), plain.balances().await.unwrap());
     let mut starts = moments.to_vec();
     starts.sort();
-    assert_eq!(journal.spent_from(&starts).await.unwrap(), plain.spent_from(&starts).await.unwrap());
+    assert_eq!(journal.spend_between(&starts).await.unwrap(), plain.spend_between(&starts).await.unwrap());
     for &from in moments {
-        assert_eq!(journal.spent(from).await.unwrap(), plain.spent(from).await.unwrap(), "since {from:?}");
+        assert_eq!(
+            journal.spend_since(from).await.unwrap(),
+            plain.spend_since(from).await.unwrap(),
+            "since {from:?}"
+        );
         for (number, &to) in moments.iter().enumerate() {
             let by = GroupBy {
                 day: number.is_multiple_of(2),
@@ -124,17 +132,17 @@ pub(crate) fn amounts(money: u64, thinking: u64) -> Amounts {
     Amounts { money: Money(money), thinking: Tokens(thinking), ..Amounts::ZERO }
 }
 
-pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatched {
+pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> DispatchEntry {
     let price = |nanos| Price { per_million_tokens: Money(nanos) };
-    Dispatched {
+    DispatchEntry {
         id: RequestId::new(),
         account: AccountId::new(account),
-        about: About { model: Some("reasoner".into()), ..About::default() },
+        about: RequestScope { model: Some("reasoner".into()), ..RequestScope::default() },
         tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
         tools_cost: Money::ZERO,
         held: Amounts { requests: Count::ONE, ..held },
         prices: Some(Prices { input: price(150_000_000), output: price(600_000_000) }),
-        if_abandoned: IfAbandoned::PostWhole,
+        if_abandoned: AbandonPolicy::PostWhole,
         rate: None,
         metered: None,
         metered_at: None,
@@ -143,7 +151,7 @@ pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatc
     }
 }
 
-pub(crate) fn resolved(row: &Dispatched, how: How, spent: Amounts) -> Resolved {
+pub(crate) fn resolved(row: &DispatchEntry, how: ResolutionKind, spent: Amounts) -> ResolutionEntry {
     let detail = SettlementDetail {
         prompt: Tokens(40),
         overhead: Tokens(4),
@@ -151,34 +159,45 @@ pub(crate) fn resolved(row: &Dispatched, how: How, spent: Amounts) -> Resolved {
         other: Tokens(1),
         tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
         tools_cost: Money::ZERO,
-        parts: Parts::default(),
+        parts: SpendByModel::default(),
         outcome: "stop".into(),
     };
     let (id, account, about, admitted) = (row.id, row.account.clone(), row.about.clone(), row.admitted);
-    let requests = if how == How::Voided { Count::ZERO } else { Count::ONE };
+    let requests = if how == ResolutionKind::Voided { Count::ZERO } else { Count::ONE };
     let (at, overrun) = (Timestamp(admitted.0 + 1), spent.saturating_sub(row.held));
-    Resolved { id, account, about, admitted, at, how, spent: Amounts { requests, ..spent }, overrun, detail }
+    ResolutionEntry {
+        id,
+        account,
+        about,
+        admitted,
+        at,
+        how,
+        spent: Amounts { requests, ..spent },
+        overrun,
+        detail,
+    }
 }
 
-async fn append(journal: &dyn Journal, entries: &[Entry]) {
+async fn append(journal: &dyn Journal, entries: &[JournalEntry]) {
     journal.append(entries).await.unwrap();
 }
 
 async fn an_empty_journal_has_nothing(journal: &dyn Journal) {
     append(journal, &[]).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
-    assert_eq!(journal.spent(Timestamp(0)).await.unwrap(), []);
+    assert_eq!(journal.spend_since(Timestamp(0)).await.unwrap(), []);
     assert_eq!(journal.balances().await.unwrap(), []);
 }
 
 async fn an_open_reservation_comes_back_as_it_was(journal: &dyn Journal) {
     let priced = dispatched("open", 1_000, amounts(7, 3));
-    let free = Dispatched { prices: None, ..dispatched("open", 1_001, Amounts::ZERO) };
-    let other = Dispatched { held: amounts(9, 9), ..priced.clone() };
-    append(journal, &[Entry::Dispatched(priced.clone())]).await;
-    append(journal, &[Entry::Dispatched(free.clone()), Entry::Dispatched(other)]).await;
+    let free = DispatchEntry { prices: None, ..dispatched("open", 1_001, Amounts::ZERO) };
+    let other = DispatchEntry { held: amounts(9, 9), ..priced.clone() };
+    append(journal, &[JournalEntry::Dispatched(priced.clone())]).await;
+    append(journal, &[JournalEntry::Dispatched(free.clone()), JournalEntry::Dispatched(other)]).await;
     assert_eq!(journal.unresolved().await.unwrap(), [priced.clone(), free.clone()]);
-    let ends = [&priced, &free].map(|row| Entry::Resolved(resolved(row, How::Voided, Amounts::ZERO)));
+    let ends = [&priced, &free]
+        .map(|row| JournalEntry::Resolved(resolved(row, ResolutionKind::Voided, Amounts::ZERO)));
     append(journal, &ends).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
 }
@@ -186,32 +205,45 @@ async fn an_open_reservation_comes_back_as_it_was(journal: &dyn Journal) {
 async fn extensions_add_up_once_each(journal: &dyn Journal) {
     let row = dispatched("extended", 1_000, amounts(10, 1));
     let step = |step, money| {
-        Entry::Extended(Extended { id: row.id, step, more: amounts(money, 2), model: Some("other".into()) })
+        JournalEntry::Extended(ExtensionEntry {
+            id: row.id,
+            step,
+            more: amounts(money, 2),
+            model: Some("other".into()),
+        })
     };
-    append(journal, &[step(1, 5), Entry::Dispatched(row.clone())]).await;
+    append(journal, &[step(1, 5), JournalEntry::Dispatched(row.clone())]).await;
     append(journal, &[step(1, 500), step(2, 6)]).await;
     let held = Amounts { requests: Count::ONE, ..amounts(21, 5) };
-    let about = About { model: Some("other".into()), ..row.about.clone() };
-    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { held, about, ..row.clone() }]);
-    append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(21, 5)))]).await;
+    let about = RequestScope { model: Some("other".into()), ..row.about.clone() };
+    assert_eq!(journal.unresolved().await.unwrap(), [DispatchEntry { held, about, ..row.clone() }]);
+    append(journal, &[JournalEntry::Resolved(resolved(&row, ResolutionKind::Expired, amounts(21, 5)))]).await;
 }
 
 async fn the_first_resolution_stands(journal: &dyn Journal) {
     let row = dispatched("once", 1_000, amounts(10, 10));
-    let end = |how, money| Entry::Resolved(resolved(&row, how, amounts(money, 1)));
-    append(journal, &[end(How::Settled, 12), Entry::Dispatched(row.clone())]).await;
-    append(journal, &[end(How::Settled, 99), end(How::Voided, 0), Entry::Dispatched(row.clone())]).await;
+    let end = |how, money| JournalEntry::Resolved(resolved(&row, how, amounts(money, 1)));
+    append(journal, &[end(ResolutionKind::Settled, 12), JournalEntry::Dispatched(row.clone())]).await;
+    append(
+        journal,
+        &[
+            end(ResolutionKind::Settled, 99),
+            end(ResolutionKind::Voided, 0),
+            JournalEntry::Dispatched(row.clone()),
+        ],
+    )
+    .await;
     let (account, about) = (AccountId::new("once"), row.about.clone());
     let spent = Amounts { requests: Count::ONE, ..amounts(12, 1) };
     let since = Timestamp(i64::MIN);
-    let expected = Spent { account, about, since, spent, overrun: Money(2), settled: 1 };
+    let expected = AccountSpend { account, about, since, spent, overrun: Money(2), settled: 1 };
     assert_eq!(balance(journal, "once").await, [expected]);
 }
 
 async fn a_batch_is_taken_whole_or_not_at_all(journal: &dyn Journal) {
     let (row, never) = (dispatched("whole", 1_000, amounts(1, 1)), dispatched("whole", 1_000, amounts(1, 1)));
-    let dangling = Entry::Resolved(resolved(&never, How::Settled, amounts(1, 1)));
-    journal.append(&[Entry::Dispatched(row), dangling]).await.unwrap_err();
+    let dangling = JournalEntry::Resolved(resolved(&never, ResolutionKind::Settled, amounts(1, 1)));
+    journal.append(&[JournalEntry::Dispatched(row), dangling]).await.unwrap_err();
     assert_eq!(journal.unresolved().await.unwrap(), []);
 }
 
@@ -221,12 +253,12 @@ async fn sums_are_by_account_and_time_of_admission(journal: &dyn Journal) {
         [("a", 5_000, 1), ("a", 6_000, 2), ("b", 6_000, 1 << 53), ("b", 6_001, 1)]
     {
         let row = dispatched(account, admitted, amounts(money, 0));
-        entries.push(Entry::Resolved(resolved(&row, How::Settled, amounts(money, 10))));
-        entries.push(Entry::Dispatched(row));
+        entries.push(JournalEntry::Resolved(resolved(&row, ResolutionKind::Settled, amounts(money, 10))));
+        entries.push(JournalEntry::Dispatched(row));
     }
     append(journal, &entries).await;
     let money = async |account, since| {
-        let spent = journal.spent(Timestamp(since)).await.unwrap();
+        let spent = journal.spend_since(Timestamp(since)).await.unwrap();
         let mine = spent.into_iter().filter(|spent| spent.account.as_str() == account);
         mine.map(|spent| (spent.since.0, spent.spent.money.0)).collect::<Vec<_>>()
     };
@@ -240,37 +272,40 @@ async fn sums_are_by_account_and_time_of_admission(journal: &dyn Journal) {
 
 async fn sums_tell_quarters_of_an_hour_apart(journal: &dyn Journal) {
     let mut entries = Vec::new();
-    for (admitted, how) in
-        [(0, How::Settled), (QUARTER - 1, How::Expired), (QUARTER, How::Settled), (QUARTER, How::Voided)]
-    {
-        let row = dispatched("quarters", 10 * QUARTER + admitted, amounts(5, 0));
-        let spent = if how == How::Voided { Amounts::ZERO } else { amounts(5, 0) };
-        entries.push(Entry::Resolved(resolved(&row, how, spent)));
-        entries.push(Entry::Dispatched(row));
+    for (admitted, how) in [
+        (0, ResolutionKind::Settled),
+        (QUARTER_HOUR_MS - 1, ResolutionKind::Expired),
+        (QUARTER_HOUR_MS, ResolutionKind::Settled),
+        (QUARTER_HOUR_MS, ResolutionKind::Voided),
+    ] {
+        let row = dispatched("quarters", 10 * QUARTER_HOUR_MS + admitted, amounts(5, 0));
+        let spent = if how == ResolutionKind::Voided { Amounts::ZERO } else { amounts(5, 0) };
+        entries.push(JournalEntry::Resolved(resolved(&row, how, spent)));
+        entries.push(JournalEntry::Dispatched(row));
     }
     append(journal, &entries).await;
-    let spent = journal.spent(Timestamp(0)).await.unwrap();
+    let spent = journal.spend_since(Timestamp(0)).await.unwrap();
     let mine = spent.into_iter().filter(|spent| spent.account.as_str() == "quarters");
     let sums: Vec<_> = mine
-        .map(|one| (one.since.0 / QUARTER, one.spent.money.0, one.spent.requests.0, one.settled))
+        .map(|one| (one.since.0 / QUARTER_HOUR_MS, one.spent.money.0, one.spent.requests.0, one.settled))
         .collect();
     assert_eq!(sums, [(10, 10, 2, 1), (11, 5, 1, 1)]);
 }
 
 async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
-    let about = |user: Option<&str>, tag: Option<&str>| About {
+    let about = |user: Option<&str>, tag: Option<&str>| RequestScope {
         model: Some("m".into()),
         user: user.map(Into::into),
         tag: tag.map(Into::into),
-        ..About::default()
+        ..RequestScope::default()
     };
     let kinds =
         [about(None, None), about(Some(""), None), about(Some("u"), None), about(Some("u"), Some("t"))];
     let mut entries = Vec::new();
     for about in kinds.iter().chain(&kinds[2..]) {
-        let row = Dispatched { about: about.clone(), ..dispatched("about", 1_000, amounts(5, 0)) };
-        entries.push(Entry::Resolved(resolved(&row, How::Settled, amounts(5, 0))));
-        entries.push(Entry::Dispatched(row));
+        let row = DispatchEntry { about: about.clone(), ..dispatched("about", 1_000, amounts(5, 0)) };
+        entries.push(JournalEntry::Resolved(resolved(&row, ResolutionKind::Settled, amounts(5, 0))));
+        entries.push(JournalEntry::Dispatched(row));
     }
     append(journal, &entries).await;
     let sums: Vec<_> =
@@ -280,21 +315,22 @@ async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
 
 async fn the_last_metering_counts(journal: &dyn Journal) {
     let second = WorstCase { money: Money(40), thinking: Tokens(3) };
-    let rate = Some(Rate { read: Money(5), second });
-    let row = Dispatched {
-        if_abandoned: IfAbandoned::PostMetered,
+    let rate = Some(SpendRate { prompt_cost: Money(5), per_second: second });
+    let row = DispatchEntry {
+        if_abandoned: AbandonPolicy::PostMetered,
         rate,
         ..dispatched("metered", 1_000, amounts(10, 1))
     };
     let at = |step: u32| Some(Timestamp(1_000 + i64::from(step)));
-    let step =
-        |step, money| Entry::Metered(Metered { id: row.id, step, spent: amounts(money, 1), at: at(step) });
-    append(journal, &[step(2, 7), Entry::Dispatched(row.clone()), step(1, 3)]).await;
+    let step = |step, money| {
+        JournalEntry::Metered(MeterEntry { id: row.id, step, spent: amounts(money, 1), at: at(step) })
+    };
+    append(journal, &[step(2, 7), JournalEntry::Dispatched(row.clone()), step(1, 3)]).await;
     append(journal, &[step(2, 99)]).await;
     let metered = Some(amounts(7, 1));
     let metered_at = at(2);
-    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { metered, metered_at, ..row.clone() }]);
-    append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(7, 1)))]).await;
+    assert_eq!(journal.unresolved().await.unwrap(), [DispatchEntry { metered, metered_at, ..row.clone() }]);
+    append(journal, &[JournalEntry::Resolved(resolved(&row, ResolutionKind::Expired, amounts(7, 1)))]).await;
 }
 
 async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal) {
@@ -307,38 +343,47 @@ async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal
     };
     let row = |name, calls: &ToolCounts| {
         let row = dispatched("runs", 1_000, Amounts { tool_calls: calls.all, ..amounts(50, 6) });
-        let about = About { episode: Some(run(name)), ..row.about };
-        Dispatched { about, tools: calls.clone(), tools_cost: Money(20), ..row }
+        let about = RequestScope { episode: Some(run(name)), ..row.about };
+        DispatchEntry { about, tools: calls.clone(), tools_cost: Money(20), ..row }
     };
-    let end = |row: &Dispatched, how, money, calls: &ToolCounts| {
+    let end = |row: &DispatchEntry, how, money, calls: &ToolCounts| {
         let mut ended = resolved(row, how, Amounts { tool_calls: calls.all, ..amounts(money, 1) });
         (ended.detail.tools, ended.detail.tools_cost) = (calls.clone(), Money(money.min(5)));
-        Entry::Resolved(ended)
+        JournalEntry::Resolved(ended)
     };
     let rows = ["one", "one", "one", "two"].map(|name| row(name, &tools(3, 4)));
-    append(journal, &rows.clone().map(Entry::Dispatched)).await;
+    append(journal, &rows.clone().map(JournalEntry::Dispatched)).await;
     assert_eq!(journal.unresolved().await.unwrap(), rows);
     let none = ToolCounts::default();
-    append(journal, &[end(&rows[0], How::Settled, 30, &tools(1, 0)), end(&rows[1], How::Voided, 0, &none)])
-        .await;
-    let used = async |name| journal.episode(&AccountId::new("runs"), &run(name)).await.unwrap();
+    append(
+        journal,
+        &[
+            end(&rows[0], ResolutionKind::Settled, 30, &tools(1, 0)),
+            end(&rows[1], ResolutionKind::Voided, 0, &none),
+        ],
+    )
+    .await;
+    let used = async |name| journal.episode_usage(&AccountId::new("runs"), &run(name)).await.unwrap();
     let one = used("one").await;
     assert_eq!((one.cost, one.thinking, one.turns), (Money(30), Tokens(2), Count(1)));
     assert_eq!((one.tools.all, one.tools.of("search")), (Count(1), Count(1)));
     append(
         journal,
-        &[end(&rows[2], How::Expired, 50, &tools(3, 4)), end(&rows[3], How::Settled, 1, &tools(0, 2))],
+        &[
+            end(&rows[2], ResolutionKind::Expired, 50, &tools(3, 4)),
+            end(&rows[3], ResolutionKind::Settled, 1, &tools(0, 2)),
+        ],
     )
     .await;
     let (one, two) = (used("one").await, used("two").await);
     assert_eq!((one.cost, one.turns, one.tools), (Money(80), Count(2), tools(4, 4)));
     assert_eq!((two.cost, two.tools.of("br\"owse"), two.tools.all), (Money(1), Count(2), Count(2)));
-    assert_eq!(used("three").await, EpisodeUse::default());
+    assert_eq!(used("three").await, EpisodeUsage::default());
     let mut vectors = row("two", &none);
     vectors.about.beside_turns = true;
-    append(journal, &[Entry::Dispatched(vectors.clone())]).await;
+    append(journal, &[JournalEntry::Dispatched(vectors.clone())]).await;
     assert_eq!(journal.unresolved().await.unwrap(), [vectors.clone()]);
-    append(journal, &[end(&vectors, How::Settled, 9, &none)]).await;
+    append(journal, &[end(&vectors, ResolutionKind::Settled, 9, &none)]).await;
     assert_eq!((used("two").await.cost, used("two").await.turns), (Money(10), Count(1)), "no turn of it");
     let sums = balance(journal, "runs").await;
     assert_eq!(sums.len(), 1, "sums do not tell runs apart");
@@ -346,15 +391,16 @@ async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal
 }
 
 async fn what_other_models_took_is_booked_under_them(journal: &dyn Journal) {
-    let part = |money, prompt| Part { money: Money(money), prompt: Tokens(prompt), ..Part::default() };
-    let row = |day: i64| dispatched("parts", day * 96 * QUARTER + 1, amounts(100, 6));
-    let end = |row: &Dispatched, money, of: &[(&str, Part)]| {
-        let mut end = resolved(row, How::Settled, amounts(money, 5));
+    let part =
+        |money, prompt| ModelSpend { money: Money(money), prompt: Tokens(prompt), ..ModelSpend::default() };
+    let row = |day: i64| dispatched("parts", day * 96 * QUARTER_HOUR_MS + 1, amounts(100, 6));
+    let end = |row: &DispatchEntry, money, of: &[(&str, ModelSpend)]| {
+        let mut end = resolved(row, ResolutionKind::Settled, amounts(money, 5));
         of.iter().for_each(|(model, part)| end.detail.parts.add(&Arc::from(*model), *part));
-        Entry::Resolved(end)
+        JournalEntry::Resolved(end)
     };
     let rows = [row(1), row(1), row(2), row(3)];
-    append(journal, &rows.clone().map(Entry::Dispatched)).await;
+    append(journal, &rows.clone().map(JournalEntry::Dispatched)).await;
     let parts = [("judge", part(30, 7)), ("draft", part(4, 1))];
     // Of the first there are two ends in one batch: the first of them stands, and its parts.
     append(journal, &[end(&rows[0], 90, &parts), end(&rows[0], 80, &[("late", part(50, 1))])]).await;
@@ -365,11 +411,11 @@ async fn what_other_models_took_is_booked_under_them(journal: &dyn Journal) {
     )
     .await;
     let used = async |by: GroupBy, from: i64, to: i64| -> Vec<_> {
-        let (account, day) = (Some(AccountId::new("parts")), 96 * QUARTER);
+        let (account, day) = (Some(AccountId::new("parts")), 96 * QUARTER_HOUR_MS);
         let (from, to) = (Timestamp(from * day), Timestamp(to * day));
         let query = UsageQuery { account, from, to, by, after: None, limit: 100 };
         let used = journal.usage(&query).await.unwrap().into_iter();
-        let line = |Usage { group, sums }: Usage| {
+        let line = |GroupUsage { group, sums }: GroupUsage| {
             (group.day.0 / day, group.model.to_string(), sums.spent.money.0, sums.prompt.0, sums.settled)
         };
         used.map(line).collect()
@@ -390,16 +436,17 @@ async fn what_other_models_took_is_booked_under_them(journal: &dyn Journal) {
 }
 
 async fn a_large_batch_is_one_commit(journal: &dyn Journal) {
-    let rows: Vec<Dispatched> = (0..3_000).map(|_| dispatched("large", 1, amounts(1, 1))).collect();
-    append(journal, &rows.iter().cloned().map(Entry::Dispatched).collect::<Vec<_>>()).await;
+    let rows: Vec<DispatchEntry> = (0..3_000).map(|_| dispatched("large", 1, amounts(1, 1))).collect();
+    append(journal, &rows.iter().cloned().map(JournalEntry::Dispatched).collect::<Vec<_>>()).await;
     assert_eq!(journal.unresolved().await.unwrap().len(), 3_000);
-    let ends = rows.iter().map(|row| Entry::Resolved(resolved(row, How::Settled, amounts(1, 1))));
+    let ends =
+        rows.iter().map(|row| JournalEntry::Resolved(resolved(row, ResolutionKind::Settled, amounts(1, 1))));
     append(journal, &ends.collect::<Vec<_>>()).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
     assert_eq!(balance(journal, "large").await[0].settled, 3_000);
 }
 
-async fn balance(journal: &dyn Journal, account: &str) -> Vec<Spent> {
+async fn balance(journal: &dyn Journal, account: &str) -> Vec<AccountSpend> {
     let balances = journal.balances().await.unwrap();
     balances.into_iter().filter(|spent| spent.account.as_str() == account).collect()
 }

@@ -10,7 +10,7 @@ use super::Amounts;
 
 /// What a request takes as one step of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StepReservation {
     /// What the whole run may take. The ledger remembers it; said again it is only lowered.
     pub limits: EpisodeLimits,
     /// The tool calls that are set aside.
@@ -21,7 +21,7 @@ pub struct Step {
 
 /// What a run took, or has set aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EpisodeUse {
+pub struct EpisodeUsage {
     /// Money: tokens at their prices and tool calls at theirs.
     pub cost: Money,
     /// Thinking tokens.
@@ -32,9 +32,9 @@ pub struct EpisodeUse {
     pub tools: ToolCounts,
 }
 
-impl EpisodeUse {
+impl EpisodeUsage {
     /// The greater of both, each for itself.
-    pub(super) fn at_least(mut self, other: &EpisodeUse) -> EpisodeUse {
+    pub(super) fn at_least(mut self, other: &EpisodeUsage) -> EpisodeUsage {
         self.cost = self.cost.max(other.cost);
         self.thinking = self.thinking.max(other.thinking);
         self.turns = self.turns.max(other.turns);
@@ -47,7 +47,7 @@ impl EpisodeUse {
     }
 
     /// What of it is more than the other.
-    pub(super) fn beyond(mut self, other: &EpisodeUse) -> EpisodeUse {
+    pub(super) fn beyond(mut self, other: &EpisodeUsage) -> EpisodeUsage {
         self.cost = self.cost.saturating_sub(other.cost);
         self.thinking = self.thinking.saturating_sub(other.thinking);
         self.turns = self.turns.saturating_sub(other.turns);
@@ -72,37 +72,37 @@ impl EpisodeUse {
 
 /// How a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EpisodeStanding {
+pub struct EpisodeBalance {
     /// What it took.
-    pub spent: EpisodeUse,
+    pub spent: EpisodeUsage,
     /// What its open steps have set aside. Where replicas share the accounts, all that others have of a limit, as far as
     /// nobody has written that it was used.
-    pub reserved: EpisodeUse,
+    pub reserved: EpisodeUsage,
 }
 
 /// Several names share a bell: who is woken by another's looks again.
-const BELLS: usize = 256;
+const NOTIFIER_SLOTS: usize = 256;
 
 /// Rings when something of a run, or of a tree of accounts, is resolved.
 #[derive(Debug)]
-pub(super) struct Bells(Box<[Notify]>);
+pub(super) struct Notifiers(Box<[Notify]>);
 
-impl Bells {
-    pub(super) fn new() -> Bells {
-        Bells((0..BELLS).map(|_| Notify::new()).collect())
+impl Notifiers {
+    pub(super) fn new() -> Notifiers {
+        Notifiers((0..NOTIFIER_SLOTS).map(|_| Notify::new()).collect())
     }
 
-    fn of(&self, name: &str) -> &Notify {
+    fn slot(&self, name: &str) -> &Notify {
         let spread = |hash: usize, byte: u8| hash.wrapping_mul(31).wrapping_add(usize::from(byte));
-        &self.0[name.bytes().fold(0, spread) % BELLS]
+        &self.0[name.bytes().fold(0, spread) % NOTIFIER_SLOTS]
     }
 
-    pub(super) fn ring(&self, name: &str) {
-        self.of(name).notify_waiters();
+    pub(super) fn notify(&self, name: &str) {
+        self.slot(name).notify_waiters();
     }
 
     /// Hears what rings from now on, polled or not.
-    pub(super) fn heard(&self, name: &str) -> Notified<'_> {
-        self.of(name).notified()
+    pub(super) fn notified(&self, name: &str) -> Notified<'_> {
+        self.slot(name).notified()
     }
 }

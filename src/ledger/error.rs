@@ -2,7 +2,7 @@
 
 use crate::units::{Amount, Limit, Money, RequestId, Timestamp};
 
-use super::{AccountId, Purse};
+use super::{AccountId, QuotaWindow};
 
 /// A limit that a worst case does not fit under.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,9 +30,9 @@ impl Shortfall {
 
 /// A limit under which a worst case may fit, but of which this replica's slice is too small.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct QuotaNeed {
     /// Of which purse more is needed.
-    pub purse: Purse,
+    pub window: QuotaWindow,
     /// The limit.
     pub max: u64,
     /// Where this replica used something of it before it counted it: from when on it does.
@@ -43,13 +43,13 @@ pub struct Need {
 
 /// Why nothing was set aside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ReserveError {
     /// It does not fit under a limit.
     #[error(transparent)]
     Shortfall(#[from] Shortfall),
     /// It may fit, but more of some limits must be had first.
     #[error("this replica's slices of the limits are too small: ask for more")]
-    Needs(Vec<Need>),
+    NeedsQuota(Vec<QuotaNeed>),
     /// The lease has run out, or the bank that hands out slices does not answer.
     #[error("the limits are shared through a database that does not answer: try again shortly")]
     NoLease,
@@ -61,7 +61,7 @@ pub enum Refused {
     NoAccount(AccountId),
     /// The request has a reservation already.
     #[error("{0} has a reservation already: extend that one")]
-    Twice(RequestId),
+    Duplicate(RequestId),
     /// The reservation was resolved by its expiry.
     #[error("the reservation of {0} has expired: reserve again")]
     Expired(RequestId),
@@ -77,7 +77,7 @@ pub enum Refused {
 pub enum LedgerError {
     /// The accounts do not allow it.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] ReserveError),
     /// Entries wait to be journalled and do not get there.
     #[error("the ledger's journal is stalled: see the log for its error, and try again")]
     Stalled,
@@ -99,13 +99,13 @@ pub struct JournalError {
     message: String,
     #[source]
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
-    is_lease_over: bool,
+    is_lease_lost: bool,
 }
 
 impl JournalError {
     /// A failure without a deeper cause.
     pub fn new(message: impl Into<String>) -> JournalError {
-        JournalError { message: message.into(), source: None, is_lease_over: false }
+        JournalError { message: message.into(), source: None, is_lease_lost: false }
     }
 
     /// A failure with its cause.
@@ -114,18 +114,18 @@ impl JournalError {
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> JournalError {
         let source = Some(std::sync::Arc::new(source) as std::sync::Arc<dyn std::error::Error + Send + Sync>);
-        JournalError { message: message.into(), source, is_lease_over: false }
+        JournalError { message: message.into(), source, is_lease_lost: false }
     }
 
     /// The replica's lease has run out, and others have ended its life.
-    pub fn lease_over() -> JournalError {
+    pub fn lease_lost() -> JournalError {
         let message = "this replica's lease has run out; what it left open is posted, and it begins anew";
-        JournalError { message: message.into(), source: None, is_lease_over: true }
+        JournalError { message: message.into(), source: None, is_lease_lost: true }
     }
 
     /// True where nothing can be written any more in this life of the replica.
-    pub fn is_lease_over(&self) -> bool {
-        self.is_lease_over
+    pub fn is_lease_lost(&self) -> bool {
+        self.is_lease_lost
     }
 }
 

@@ -8,43 +8,44 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::tasks::Tasks;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 use crate::units::{Money, RequestId, Timestamp};
 
-use super::banker::Banker;
-use super::episode::Bells;
-use super::keeper::{Keeper, mourn};
-use super::lease::Bank;
-use super::observer::Guarded;
-use super::opening::Openings;
-use super::outage::Outage;
-use super::queue::{Answer, OnFailure, Queue};
-use super::recall::root;
+use super::episode::Notifiers;
+use super::episode_cache::root;
+use super::lease_manager::LeaseManager;
+use super::lease_renewer::{LeaseRenewer, reap_expired};
+use super::observer::GuardedObserver;
+use super::outage::DatabaseOutage;
+use super::queue::{CommitReceiver, JournalQueue, OnFailure};
+use super::quota_client::{ExtendRequest, QuotaClient, QuotaRequest};
+use super::quota_coordinator::QuotaCoordinator;
 use super::recover::recover;
-use super::sharing::{Extend, Sharing, What};
 use super::sync::{Mutex, MutexGuard};
-use super::writer::Writer;
+use super::window_opener::WindowOpener;
+use super::writer::LedgerWriter;
 use super::{
-    About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    News, Observer, Refused, Reservation, Settings, Settling, Shortfall,
+    AccountId, Amounts, ClosedReservation, ExtensionResult, Journal, LeaseRenewal, LedgerError, LedgerState,
+    LedgerStats, Observer, PendingSettlement, RequestScope, Reservation, ReservationRequest, ReserveError,
+    ResolutionKind, Settings, Shortfall,
 };
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
 pub struct Ledger {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<LedgerInner>,
 }
 
-pub(super) struct Inner {
+pub(super) struct LedgerInner {
     /// Never held across an await. Where both locks are held, this one was taken first.
-    accounts: Mutex<Accounts>,
-    pub(super) queue: Arc<Queue>,
+    accounts: Mutex<LedgerState>,
+    pub(super) queue: Arc<JournalQueue>,
     observer: Arc<dyn Observer>,
     pub(super) settings: Settings,
     /// Where replicas share the accounts.
-    pub(super) sharing: Option<Arc<Sharing>>,
-    pub(super) outage: Arc<Outage>,
-    pub(super) bells: Bells,
+    pub(super) sharing: Option<Arc<QuotaClient>>,
+    pub(super) outage: Arc<DatabaseOutage>,
+    pub(super) notifiers: Notifiers,
 }
 
 impl Ledger {
@@ -54,7 +55,7 @@ impl Ledger {
         journal: Arc<dyn Journal>,
         observer: Arc<dyn Observer>,
         settings: Settings,
-        terms: &[Terms],
+        terms: &[AccountTerms],
         now: Timestamp,
     ) -> Result<Ledger, LedgerError> {
         let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
@@ -65,10 +66,10 @@ impl Ledger {
     /// limits cover that the bank hands out to it.
     pub async fn share(
         tasks: &Tasks,
-        bank: Arc<dyn Bank>,
+        bank: Arc<dyn QuotaCoordinator>,
         observer: Arc<dyn Observer>,
         settings: Settings,
-        terms: &[Terms],
+        terms: &[AccountTerms],
     ) -> Result<Ledger, LedgerError> {
         let asked = Instant::now();
         let lease = bank.register().await?;
@@ -82,35 +83,36 @@ impl Ledger {
                 return Err(error.into());
             }
         };
-        let sharing = Arc::new(Sharing::new(bank, &lease, asked, terms.to_vec()));
-        let mut accounts = Accounts::default();
+        let sharing = Arc::new(QuotaClient::new(bank, &lease, asked, terms.to_vec()));
+        let mut accounts = LedgerState::default();
         accounts.share();
-        accounts.now(lease.now);
+        accounts.advance_to(lease.now);
         accounts.declare(terms);
         let shared = Some(sharing.clone());
         let ledger = Ledger::start(tasks, accounts, lease.journal, observer, settings, shared);
-        ledger.hear(&news);
+        ledger.apply_renewal(&news);
         let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
-        tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
-        tasks.spawn(mourn(sharing.clone()));
+        tasks.spawn(LeaseRenewer { ledger: inner, sharing: sharing.clone() }.run());
+        tasks.spawn(reap_expired(sharing.clone()));
         tasks.spawn(sharing.clone().listen());
-        let banker = Banker { ledger: other, sharing, tasks: tasks.clone(), openings: Openings::new() };
+        let banker =
+            LeaseManager { ledger: other, sharing, tasks: tasks.clone(), openings: WindowOpener::new() };
         tasks.spawn(banker.run());
         Ok(ledger)
     }
 
     fn start(
         tasks: &Tasks,
-        accounts: Accounts,
+        accounts: LedgerState,
         journal: Arc<dyn Journal>,
         observer: Arc<dyn Observer>,
         settings: Settings,
-        sharing: Option<Arc<Sharing>>,
+        sharing: Option<Arc<QuotaClient>>,
     ) -> Ledger {
-        let queue = Arc::new(Queue::new(settings, journal));
-        let observer: Arc<dyn Observer> = Arc::new(Guarded(observer));
+        let queue = Arc::new(JournalQueue::new(settings, journal));
+        let observer: Arc<dyn Observer> = Arc::new(GuardedObserver(observer));
         let outage = sharing.as_ref().map_or_else(Arc::default, |sharing| sharing.outage.clone());
-        let writer = Writer {
+        let writer = LedgerWriter {
             queue: queue.clone(),
             observer: observer.clone(),
             settings,
@@ -119,8 +121,18 @@ impl Ledger {
         };
         tasks.spawn(writer.run(tasks.clone()));
         let accounts = Mutex::new(accounts);
-        let bells = Bells::new();
-        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing, outage, bells }) }
+        let bells = Notifiers::new();
+        Ledger {
+            inner: Arc::new(LedgerInner {
+                accounts,
+                queue,
+                observer,
+                settings,
+                sharing,
+                outage,
+                notifiers: bells,
+            }),
+        }
     }
 
     /// Where entries are, for those who read them.
@@ -136,10 +148,10 @@ impl Ledger {
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
     /// model, a user or a tag that nothing limited before counts what is open now and what comes; what was spent before
     /// it is known after the next start, or, where replicas share the accounts, once the bank has summed it up.
-    pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a Terms>) {
-        let terms: Vec<&Terms> = terms.into_iter().collect();
+    pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a AccountTerms>) {
+        let terms: Vec<&AccountTerms> = terms.into_iter().collect();
         if let Some(sharing) = &self.inner.sharing {
-            sharing.declared(terms.iter().copied().cloned().collect());
+            sharing.set_terms(terms.iter().copied().cloned().collect());
         }
         self.accounts().declare(terms);
         if let Some(sharing) = &self.inner.sharing {
@@ -149,26 +161,26 @@ impl Ledger {
 
     /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none. Where
     /// replicas share the accounts and slices are too small, waits until more is had, or it is clear that there is none.
-    pub async fn obtain(&self, claim: Claim) -> Result<Reservation, Refused> {
+    pub async fn obtain(&self, claim: ReservationRequest) -> Result<Reservation, ReserveError> {
         let Some(sharing) = &self.inner.sharing else {
-            self.prepare(&claim).await?;
+            self.ensure_episode_loaded(&claim).await?;
             return self.reserve(claim);
         };
         match self.reserve(claim.clone()) {
-            Err(Refused::Needs(_)) => {}
+            Err(ReserveError::NeedsQuota(_)) => {}
             decided => return decided,
         }
         let (answer, answered) = oneshot::channel();
-        sharing.wait(What::Reserve(Box::new(claim), answer), self.inner.settings.dispatch_max);
-        answered.await.unwrap_or(Err(Refused::NoLease))
+        sharing.enqueue(QuotaRequest::Reserve(Box::new(claim), answer), self.inner.settings.dispatch_max);
+        answered.await.unwrap_or(Err(ReserveError::NoLease))
     }
 
     /// Takes over what is new at the bank.
-    pub(super) fn hear(&self, news: &News) {
+    pub(super) fn apply_renewal(&self, news: &LeaseRenewal) {
         let mut accounts = self.accounts();
-        accounts.now(news.now);
-        for (purse, balance) in &news.purses {
-            accounts.hear(purse, balance, false);
+        accounts.advance_to(news.now);
+        for (purse, balance) in &news.balances {
+            accounts.apply_balance(purse, balance, false);
         }
     }
 
@@ -179,24 +191,24 @@ impl Ledger {
 
     /// Has other replicas hand back what they do not use of the limits on such requests, and waits a bounded time for it;
     /// what is left is known then as of now.
-    pub async fn gather(&self, account: &AccountId, about: &About) {
+    pub async fn refresh_limits(&self, account: &AccountId, about: &RequestScope) {
         let Some(sharing) = &self.inner.sharing else { return };
-        if self.accounts().knows(account, about, sharing.now()) {
+        if self.accounts().has_fresh_balances(account, about, sharing.now()) {
             return;
         }
         let (answer, answered) = oneshot::channel();
-        let what = What::Gather(account.clone(), about.clone(), answer);
-        sharing.wait(what, self.inner.settings.dispatch_max);
+        let what = QuotaRequest::RefreshLimits(account.clone(), about.clone(), answer);
+        sharing.enqueue(what, self.inner.settings.dispatch_max);
         // Where nobody answers, what was known before must do.
         let _ = answered.await;
     }
 
     /// Sets the worst case aside at once, or says why not. A step of a run of which nothing is known here is for
     /// [`Ledger::obtain`].
-    pub fn reserve(&self, mut claim: Claim) -> Result<Reservation, Refused> {
+    pub fn reserve(&self, mut claim: ReservationRequest) -> Result<Reservation, ReserveError> {
         if let Some(sharing) = &self.inner.sharing {
             if !sharing.is_held() {
-                return Err(Refused::NoLease);
+                return Err(ReserveError::NoLease);
             }
             // Windows are those of the bank's clock, whatever clock the caller reads.
             let (now, long) = (sharing.now(), claim.expires.0.saturating_sub(claim.now.0));
@@ -205,8 +217,8 @@ impl Ledger {
         let (id, prices) = (claim.id, claim.prices);
         let mut accounts = self.accounts();
         let episode = claim.about.episode.as_ref().filter(|_| !self.is_shared());
-        if episode.is_some_and(|episode| !accounts.knows_episode(&claim.account, episode)) {
-            return Err(Refused::Summing);
+        if episode.is_some_and(|episode| !accounts.has_episode(&claim.account, episode)) {
+            return Err(ReserveError::Summing);
         }
         let warnings = accounts.reserve(claim)?;
         drop(accounts);
@@ -219,12 +231,12 @@ impl Ledger {
     pub fn expire(&self, now: Timestamp) -> usize {
         let mut accounts = self.accounts();
         let closed = accounts.expire(now);
-        accounts.forget_episodes(self.inner.settings.episode_idle, now);
+        accounts.evict_episodes(self.inner.settings.episode_idle, now);
         for one in closed.iter().filter(|one| !one.entries.is_empty()) {
             drop(self.inner.queue.push(one.entries.clone(), OnFailure::Retry));
         }
         drop(accounts);
-        closed.iter().for_each(|one| self.tell(one));
+        closed.iter().for_each(|one| self.notify_closed(one));
         closed.len()
     }
 
@@ -235,10 +247,10 @@ impl Ledger {
 
     /// Whether what lacks under a limit is merely set aside by other open requests of this replica, so that it may come back.
     /// `own` is what the request that asks has set aside itself.
-    pub fn may_come_back(
+    pub fn can_be_released(
         &self,
         account: &AccountId,
-        about: &About,
+        about: &RequestScope,
         shortfall: &Shortfall,
         own: Amounts,
     ) -> bool {
@@ -246,7 +258,7 @@ impl Ledger {
         let accounts = self.accounts();
         let mut lines = accounts.statement(account, about, now);
         if let Some(episode) = &about.episode {
-            lines.extend(accounts.episode_lines(account, episode));
+            lines.extend(accounts.episode_limit_statuses(account, episode));
         }
         let line = lines.into_iter().find(|line| line.limit == shortfall.limit);
         line.is_some_and(|line| {
@@ -282,7 +294,7 @@ impl Ledger {
         &*self.inner.observer
     }
 
-    pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {
+    pub(super) fn accounts(&self) -> MutexGuard<'_, LedgerState> {
         self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -291,35 +303,36 @@ impl Ledger {
     }
 
     /// Queues the row of a dispatch. From here on it may become durable, whatever happens to the caller.
-    pub(super) fn dispatch(&self, id: RequestId) -> Result<Answer, LedgerError> {
+    pub(super) fn dispatch(&self, id: RequestId) -> Result<CommitReceiver, LedgerError> {
         let mut accounts = self.accounts();
         self.inner.queue.admit()?;
         let entry = accounts.dispatch(id)?;
-        Ok(self.inner.queue.push(vec![entry], OnFailure::Tell))
+        Ok(self.inner.queue.push(vec![entry], OnFailure::Report))
     }
 
-    pub(super) fn dispatched(&self, id: RequestId) -> Result<(), LedgerError> {
-        Ok(self.accounts().dispatched(id)?)
+    pub(super) fn confirm_dispatch(&self, id: RequestId) -> Result<(), LedgerError> {
+        Ok(self.accounts().confirm_dispatch(id)?)
     }
 
     /// Sets more aside; what has to be awaited, if the reservation is dispatched.
-    pub(super) async fn extend(&self, extend: Extend) -> Result<Option<Answer>, LedgerError> {
+    pub(super) async fn extend(&self, extend: ExtendRequest) -> Result<Option<CommitReceiver>, LedgerError> {
         let extended = self.try_extend(&extend);
         let Some(sharing) = &self.inner.sharing else { return extended };
         match extended {
-            Err(LedgerError::Refused(Refused::Needs(_))) => {}
+            Err(LedgerError::Refused(ReserveError::NeedsQuota(_))) => {}
             decided => return decided,
         }
         let (answer, answered) = oneshot::channel();
-        sharing.wait(What::Extend(extend, answer), self.inner.settings.dispatch_max);
+        sharing.enqueue(QuotaRequest::Extend(extend, answer), self.inner.settings.dispatch_max);
         answered.await.unwrap_or(Err(LedgerError::Closed))
     }
 
-    pub(super) fn try_extend(&self, extend: &Extend) -> Result<Option<Answer>, LedgerError> {
+    pub(super) fn try_extend(&self, extend: &ExtendRequest) -> Result<Option<CommitReceiver>, LedgerError> {
         let mut accounts = self.accounts();
         self.inner.queue.admit()?;
-        let Extension { entry, warnings } = accounts.extend(extend.id, extend.more, extend.model.as_ref())?;
-        let answer = entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell));
+        let ExtensionResult { entry, warnings } =
+            accounts.extend(extend.id, extend.more, extend.model.as_ref())?;
+        let answer = entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Report));
         drop(accounts);
         self.warn(&warnings);
         Ok(answer)
@@ -331,7 +344,7 @@ impl Ledger {
         if self.inner.queue.admit().is_ok()
             && let Some(entry) = accounts.meter(id, spent, self.now())
         {
-            drop(self.inner.queue.push(vec![entry], OnFailure::Tell));
+            drop(self.inner.queue.push(vec![entry], OnFailure::Report));
         }
     }
 
@@ -340,7 +353,7 @@ impl Ledger {
     }
 
     /// Waits for a commit, a bounded time.
-    pub(super) async fn durable(&self, answer: &mut Answer) -> Result<(), LedgerError> {
+    pub(super) async fn await_commit(&self, answer: &mut CommitReceiver) -> Result<(), LedgerError> {
         match tokio::time::timeout(self.inner.settings.dispatch_max, answer).await {
             Ok(Ok(committed)) => Ok(committed?),
             Ok(Err(_)) => Err(LedgerError::Closed),
@@ -349,7 +362,10 @@ impl Ledger {
     }
 
     /// Resolves a reservation in memory and queues what has to be journalled.
-    pub(super) fn resolve(&self, close: impl FnOnce(&mut Accounts) -> Option<Closed>) -> Settling {
+    pub(super) fn resolve(
+        &self,
+        close: impl FnOnce(&mut LedgerState) -> Option<ClosedReservation>,
+    ) -> PendingSettlement {
         let mut accounts = self.accounts();
         let closed = close(&mut accounts);
         let entries = closed.as_ref().map(|closed| closed.entries.clone());
@@ -359,22 +375,22 @@ impl Ledger {
         let answer = if nothing_to_write { None } else { Some(push()) };
         drop(accounts);
         if let Some(closed) = &closed {
-            self.tell(closed);
+            self.notify_closed(closed);
         }
-        Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
+        PendingSettlement::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
     }
 
-    fn tell(&self, closed: &Closed) {
+    fn notify_closed(&self, closed: &ClosedReservation) {
         if let Some(episode) = &closed.about.episode {
-            self.inner.bells.ring(episode.as_str());
+            self.inner.notifiers.notify(episode.as_str());
         }
-        self.inner.bells.ring(root(&closed.account));
+        self.inner.notifiers.notify(root(&closed.account));
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;
             tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
         }
-        if closed.how == How::Expired {
+        if closed.how == ResolutionKind::Expired {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
         }
         self.inner.observer.resolved(closed);
@@ -388,7 +404,7 @@ impl fmt::Debug for Ledger {
     }
 }
 
-impl Drop for Inner {
+impl Drop for LedgerInner {
     fn drop(&mut self) {
         self.queue.close();
     }

@@ -9,36 +9,37 @@ use futures_util::future::BoxFuture;
 use crate::units::{EpisodeId, Money, RequestId, Timestamp};
 
 use super::{
-    AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, How, Journal, JournalError, Metered,
-    Resolved, Span, Spent, Usage, UsageQuery,
+    AccountId, AccountSpend, Amounts, DispatchEntry, EpisodeUsage, ExtensionEntry, GroupUsage, Journal,
+    JournalEntry, JournalError, MeterEntry, ResolutionEntry, ResolutionKind, RollupSpan, UsageQuery,
 };
 
 /// A journal in memory. It keeps all that it is given, so it grows with every request.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    rows: Mutex<Rows>,
+    rows: Mutex<JournalRows>,
 }
 
 #[derive(Debug, Default)]
-struct Rows {
-    dispatched: BTreeMap<RequestId, Dispatched>,
-    extended: BTreeMap<(RequestId, u32), Extended>,
-    metered: BTreeMap<(RequestId, u32), Metered>,
-    resolved: BTreeMap<RequestId, Resolved>,
+struct JournalRows {
+    dispatched: BTreeMap<RequestId, DispatchEntry>,
+    extended: BTreeMap<(RequestId, u32), ExtensionEntry>,
+    metered: BTreeMap<(RequestId, u32), MeterEntry>,
+    resolved: BTreeMap<RequestId, ResolutionEntry>,
 }
 
 impl MemoryJournal {
-    fn rows(&self) -> MutexGuard<'_, Rows> {
+    fn rows(&self) -> MutexGuard<'_, JournalRows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Rows {
+impl JournalRows {
     /// Extensions and resolutions must refer to a reservation, here or among the new entries.
-    fn check(&self, entries: &[Entry]) -> Result<(), JournalError> {
-        let is_new = |id| entries.iter().any(|entry| matches!(entry, Entry::Dispatched(row) if row.id == id));
+    fn check(&self, entries: &[JournalEntry]) -> Result<(), JournalError> {
+        let is_new =
+            |id| entries.iter().any(|entry| matches!(entry, JournalEntry::Dispatched(row) if row.id == id));
         let dangling = entries.iter().find(|entry| {
-            !matches!(entry, Entry::Dispatched(_))
+            !matches!(entry, JournalEntry::Dispatched(_))
                 && !self.dispatched.contains_key(&entry.id())
                 && !is_new(entry.id())
         });
@@ -48,16 +49,16 @@ impl Rows {
         }
     }
 
-    fn append(&mut self, entry: Entry) {
+    fn append(&mut self, entry: JournalEntry) {
         match entry {
-            Entry::Dispatched(row) => drop(self.dispatched.entry(row.id).or_insert(row)),
-            Entry::Extended(row) => drop(self.extended.entry((row.id, row.step)).or_insert(row)),
-            Entry::Metered(row) => drop(self.metered.entry((row.id, row.step)).or_insert(row)),
-            Entry::Resolved(row) => drop(self.resolved.entry(row.id).or_insert(row)),
+            JournalEntry::Dispatched(row) => drop(self.dispatched.entry(row.id).or_insert(row)),
+            JournalEntry::Extended(row) => drop(self.extended.entry((row.id, row.step)).or_insert(row)),
+            JournalEntry::Metered(row) => drop(self.metered.entry((row.id, row.step)).or_insert(row)),
+            JournalEntry::Resolved(row) => drop(self.resolved.entry(row.id).or_insert(row)),
         }
     }
 
-    fn as_it_came_to_be(&self, row: &Dispatched) -> Dispatched {
+    fn with_updates(&self, row: &DispatchEntry) -> DispatchEntry {
         let mut now = row.clone();
         for step in self.extended.range((row.id, 0)..=(row.id, u32::MAX)).map(|(_, step)| step) {
             now.held += step.more;
@@ -69,22 +70,22 @@ impl Rows {
         now
     }
 
-    fn unresolved(&self) -> Vec<Dispatched> {
+    fn unresolved(&self) -> Vec<DispatchEntry> {
         let open = self.dispatched.values().filter(|row| !self.resolved.contains_key(&row.id));
-        open.map(|row| self.as_it_came_to_be(row)).collect()
+        open.map(|row| self.with_updates(row)).collect()
     }
 
     /// Sums by account, what it was about, and the beginning that `bucket` gives a moment.
-    fn sums(&self, since: Timestamp, bucket: impl Fn(Timestamp) -> Timestamp) -> Vec<Spent> {
+    fn sums(&self, since: Timestamp, bucket: impl Fn(Timestamp) -> Timestamp) -> Vec<AccountSpend> {
         let mut sums = BTreeMap::new();
         for row in self.resolved.values().filter(|row| row.admitted >= since) {
             let key = (row.account.clone(), row.about.without_episode(), bucket(row.admitted));
             let sum = sums.entry(key).or_insert((Amounts::ZERO, Money::ZERO, 0));
             sum.0 += row.spent;
             sum.1 += row.overrun.money;
-            sum.2 += u64::from(row.how == How::Settled);
+            sum.2 += u64::from(row.how == ResolutionKind::Settled);
         }
-        let row = |((account, about, since), (spent, overrun, settled))| Spent {
+        let row = |((account, about, since), (spent, overrun, settled))| AccountSpend {
             account,
             about,
             since,
@@ -97,7 +98,7 @@ impl Rows {
 }
 
 impl Journal for MemoryJournal {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
             let mut rows = self.rows();
             rows.check(entries)?;
@@ -107,37 +108,39 @@ impl Journal for MemoryJournal {
         .boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         async { Ok(self.rows().unresolved()) }.boxed()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        async move { Ok(self.rows().sums(since, |moment| Span::Quarter.start(moment).max(since))) }.boxed()
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        async move { Ok(self.rows().sums(since, |moment| RollupSpan::Quarter.start(moment).max(since))) }
+            .boxed()
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
         async move {
-            let (rows, mut used) = (self.rows(), EpisodeUse::default());
-            let is_step =
-                |row: &&Resolved| row.account == *account && row.about.episode.as_ref() == Some(episode);
+            let (rows, mut used) = (self.rows(), EpisodeUsage::default());
+            let is_step = |row: &&ResolutionEntry| {
+                row.account == *account && row.about.episode.as_ref() == Some(episode)
+            };
             for row in rows.resolved.values().filter(is_step) {
-                used.add(row.about.of_run(row.spent), &row.detail.tools);
+                used.add(row.about.episode_amounts(row.spent), &row.detail.tools);
             }
             Ok(used)
         }
         .boxed()
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         let always = Timestamp(i64::MIN);
         async move { Ok(self.rows().sums(always, |_| always)) }.boxed()
     }
 
-    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
-        async move { Ok(query.answer(self.rows().resolved.values())) }.boxed()
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
+        async move { Ok(query.evaluate(self.rows().resolved.values())) }.boxed()
     }
 }

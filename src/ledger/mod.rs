@@ -11,72 +11,76 @@
 //! keeper renews the lease that they are held under, the banker gets more of them and hands back what is idle.
 
 mod account;
-mod accounts;
 mod amounts;
-mod banker;
-mod bytes;
 #[cfg(test)]
 pub(crate) mod conformance;
-mod daily;
+mod daily_seal;
 mod episode;
-mod episodes;
+mod episode_account;
+mod episode_cache;
 mod error;
+mod extra_demand;
 mod journal;
-mod keeper;
-mod lease;
+mod lease_allocation;
+mod lease_manager;
+mod lease_renewer;
+mod lease_state;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod ledger;
+mod ledger_state;
 mod memory;
+mod model_spend;
 mod observer;
-mod open;
-mod opening;
+mod open_reservation;
 mod outage;
-mod part;
-mod purses;
 mod queue;
+mod quota_client;
+mod quota_coordinator;
+mod quota_leases;
+mod quota_windows;
 mod rate;
-mod recall;
 mod recover;
 mod reservation;
 mod seal;
+mod seal_bytes;
 mod settings;
-mod share;
-mod sharing;
-mod slices;
-mod spent;
+mod spend_sums;
 mod statement;
 mod sync;
 mod tally;
-mod tenure;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
 mod usage;
 mod warnings;
-mod wish;
+mod window_opener;
 mod writer;
 
-pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
 pub use amounts::Amounts;
-pub use episode::{EpisodeStanding, EpisodeUse, Step};
-pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
+pub use episode::{EpisodeBalance, EpisodeUsage, StepReservation};
+pub use error::{JournalError, LedgerError, QuotaNeed, ReserveError, Shortfall};
+pub use extra_demand::RequestScope;
 pub use journal::{
-    Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
+    AccountSpend, DispatchEntry, ExtensionEntry, Journal, JournalEntry, MeterEntry, QUARTER_HOUR_MS,
+    ResolutionEntry, ResolutionKind, SettlementDetail,
 };
-pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Opening, Order, Purse, Traded};
 pub use ledger::Ledger;
+pub use ledger_state::{AbandonPolicy, ExtensionResult, LedgerState, ReservationRequest};
 pub use memory::MemoryJournal;
+pub use model_spend::{ModelSpend, SpendByModel};
 pub use observer::Observer;
-pub use open::Closed;
-pub use part::{Part, Parts};
-pub use rate::Rate;
-pub use recover::standing;
-pub use reservation::{Receipt, Reservation, Settling};
-pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
+pub use open_reservation::ClosedReservation;
+pub use quota_coordinator::{
+    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaBalance, QuotaCoordinator,
+    QuotaWindow, ReplicaEpoch, ReplicaLease, WindowOpening,
+};
+pub use rate::SpendRate;
+pub use recover::accounts_from_journal;
+pub use reservation::{PendingSettlement, Reservation, SettlementReceipt};
+pub use seal::{ResolutionRecord, RollupSpan, Rollups, SEAL_MAX, Seal, SealBuilder, UsageSums};
 pub use settings::{LedgerStats, Settings};
-pub use statement::{Line, Totals};
-pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};
-pub use warnings::{Cause, Warning};
-pub use wish::About;
+pub use statement::{AccountTotals, LimitStatus};
+pub use usage::{GroupBy, GroupUsage, UsageGroup, UsageQuery};
+pub use warnings::{LimitWarning, WarningCause};
 
 pub use crate::units::AccountId;

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Closed, JournalError, Warning};
+use super::{ClosedReservation, JournalError, LimitWarning};
 
 /// Someone who watches the ledger: metrics. Calls must return at once.
 pub trait Observer: Send + Sync {
@@ -19,12 +19,12 @@ pub trait Observer: Send + Sync {
     }
 
     /// A limit is nearly used up.
-    fn warned(&self, warning: &Warning) {
+    fn warned(&self, warning: &LimitWarning) {
         let _ = warning;
     }
 
     /// A reservation was resolved.
-    fn resolved(&self, closed: &Closed) {
+    fn resolved(&self, closed: &ClosedReservation) {
         let _ = closed;
     }
 }
@@ -33,30 +33,30 @@ pub trait Observer: Send + Sync {
 impl Observer for () {}
 
 /// An observer whose panics are its own: a request is settled and the writer writes on, whoever fails to watch.
-pub(super) struct Guarded(pub(super) Arc<dyn Observer>);
+pub(super) struct GuardedObserver(pub(super) Arc<dyn Observer>);
 
-impl Guarded {
-    fn tell(&self, what: impl FnOnce(&dyn Observer)) {
+impl GuardedObserver {
+    fn notify(&self, what: impl FnOnce(&dyn Observer)) {
         if catch_unwind(AssertUnwindSafe(|| what(&*self.0))).is_err() {
             tracing::error!("whoever watches the ledger panicked; metrics or alerts may lack something");
         }
     }
 }
 
-impl Observer for Guarded {
+impl Observer for GuardedObserver {
     fn committed(&self, entries: usize, took: Duration) {
-        self.tell(|observer| observer.committed(entries, took));
+        self.notify(|observer| observer.committed(entries, took));
     }
 
     fn failed(&self, error: &JournalError) {
-        self.tell(|observer| observer.failed(error));
+        self.notify(|observer| observer.failed(error));
     }
 
-    fn warned(&self, warning: &Warning) {
-        self.tell(|observer| observer.warned(warning));
+    fn warned(&self, warning: &LimitWarning) {
+        self.notify(|observer| observer.warned(warning));
     }
 
-    fn resolved(&self, closed: &Closed) {
-        self.tell(|observer| observer.resolved(closed));
+    fn resolved(&self, closed: &ClosedReservation) {
+        self.notify(|observer| observer.resolved(closed));
     }
 }

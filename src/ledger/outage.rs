@@ -13,15 +13,15 @@ use super::sync::Mutex;
 
 /// What those who use the database find out together.
 #[derive(Debug, Default)]
-pub(super) struct Outage {
+pub(super) struct DatabaseOutage {
     /// Whether there is one, so that a database that works costs nobody a lock.
     is_on: AtomicBool,
     began: Mutex<Option<(Timestamp, Instant)>>,
 }
 
-impl Outage {
+impl DatabaseOutage {
     /// It did not work; `what` could not be done.
-    pub(super) fn failed(&self, what: &'static str, error: &JournalError) {
+    pub(super) fn record_failure(&self, what: &'static str, error: &JournalError) {
         let source = std::error::Error::source(error).map(ToString::to_string);
         let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((since, _)) = *began {
@@ -39,7 +39,7 @@ impl Outage {
     }
 
     /// It worked.
-    pub(super) fn worked(&self) {
+    pub(super) fn record_success(&self) {
         if !self.is_on.load(Ordering::Acquire) {
             return;
         }
@@ -65,15 +65,15 @@ mod tests {
 
     #[test]
     fn an_outage_begins_with_the_first_failure_and_ends_with_the_first_success() {
-        let outage = Outage::default();
+        let outage = DatabaseOutage::default();
         assert_eq!(outage.since(), None);
-        outage.failed("the lease is not renewed", &JournalError::new("refused"));
+        outage.record_failure("the lease is not renewed", &JournalError::new("refused"));
         let since = outage.since();
         assert!(since.is_some());
-        outage.failed("nothing is written", &JournalError::new("refused"));
+        outage.record_failure("nothing is written", &JournalError::new("refused"));
         assert_eq!(outage.since(), since);
-        outage.worked();
-        outage.worked();
+        outage.record_success();
+        outage.record_success();
         assert_eq!(outage.since(), None);
     }
 }

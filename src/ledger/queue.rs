@@ -13,46 +13,46 @@ use crate::tasks::Tasks;
 use crate::units::RequestId;
 
 use super::sync::{Mutex, MutexGuard};
-use super::{Entry, Journal, JournalError, LedgerError, LedgerStats, Settings};
+use super::{Journal, JournalEntry, JournalError, LedgerError, LedgerStats, Settings};
 
 /// How a job's commit went.
-pub(super) type Answer = oneshot::Receiver<Result<(), JournalError>>;
+pub(super) type CommitReceiver = oneshot::Receiver<Result<(), JournalError>>;
 
 /// What becomes of a job whose commit failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnFailure {
     /// The caller is told, and does without.
-    Tell,
+    Report,
     /// It is tried until it succeeds.
     Retry,
 }
 
 /// Entries that belong together.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct JournalJob {
+    pub(super) entries: Vec<JournalEntry>,
     on_failure: OnFailure,
     answer: oneshot::Sender<Result<(), JournalError>>,
 }
 
 /// What one commit takes, and where to.
-pub(super) struct Batch {
-    pub(super) jobs: Vec<Job>,
+pub(super) struct JournalBatch {
+    pub(super) jobs: Vec<JournalJob>,
     pub(super) journal: Arc<dyn Journal>,
-    life: u64,
+    journal_epoch: u64,
 }
 
-pub(super) struct Queue {
+pub(super) struct JournalQueue {
     settings: Settings,
-    state: Mutex<State>,
+    state: Mutex<JournalQueueState>,
     arrived: Notify,
 }
 
-struct State {
+struct JournalQueueState {
     journal: Arc<dyn Journal>,
     /// Counts the journals.
-    life: u64,
-    jobs: VecDeque<Job>,
+    journal_epoch: u64,
+    jobs: VecDeque<JournalJob>,
     /// Dispatched and not resolved: the writer must not end before they are.
     unresolved: HashSet<RequestId>,
     committing_since: Option<Instant>,
@@ -61,11 +61,11 @@ struct State {
     stats: LedgerStats,
 }
 
-impl Queue {
-    pub(super) fn new(settings: Settings, journal: Arc<dyn Journal>) -> Queue {
-        let state = State {
+impl JournalQueue {
+    pub(super) fn new(settings: Settings, journal: Arc<dyn Journal>) -> JournalQueue {
+        let state = JournalQueueState {
             journal,
-            life: 0,
+            journal_epoch: 0,
             jobs: VecDeque::new(),
             unresolved: HashSet::new(),
             committing_since: None,
@@ -73,7 +73,7 @@ impl Queue {
             is_closed: false,
             stats: LedgerStats::default(),
         };
-        Queue { settings, state: Mutex::new(state), arrived: Notify::new() }
+        JournalQueue { settings, state: Mutex::new(state), arrived: Notify::new() }
     }
 
     /// The journal that the next commit goes to.
@@ -82,19 +82,19 @@ impl Queue {
     }
 
     /// Lets go of all that waits for the journal, which takes nothing any more, and goes on with another one.
-    pub(super) fn begin_anew(&self, journal: Arc<dyn Journal>) {
+    pub(super) fn replace_journal(&self, journal: Arc<dyn Journal>) {
         let mut state = self.state();
         state.journal = journal;
-        state.life += 1;
+        state.journal_epoch += 1;
         state.unresolved.clear();
         (state.stats.pending, state.is_failing) = (0, false);
         let lost = std::mem::take(&mut state.jobs);
         drop(state);
-        tell(lost, &JournalError::lease_over());
+        fail_jobs(lost, &JournalError::lease_lost());
         self.arrived.notify_one();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,25 +108,25 @@ impl Queue {
     }
 
     /// Puts a job in line. Never waits; with no entries it is answered when all before it are durable.
-    pub(super) fn push(&self, entries: Vec<Entry>, on_failure: OnFailure) -> Answer {
+    pub(super) fn push(&self, entries: Vec<JournalEntry>, on_failure: OnFailure) -> CommitReceiver {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.state();
         for entry in &entries {
             match entry {
-                Entry::Dispatched(row) => drop(state.unresolved.insert(row.id)),
-                Entry::Resolved(row) => drop(state.unresolved.remove(&row.id)),
-                Entry::Extended(_) | Entry::Metered(_) => {}
+                JournalEntry::Dispatched(row) => drop(state.unresolved.insert(row.id)),
+                JournalEntry::Resolved(row) => drop(state.unresolved.remove(&row.id)),
+                JournalEntry::Extended(_) | JournalEntry::Metered(_) => {}
             }
         }
         state.stats.pending += usize::from(on_failure == OnFailure::Retry);
-        state.jobs.push_back(Job { entries, on_failure, answer });
+        state.jobs.push_back(JournalJob { entries, on_failure, answer });
         drop(state);
         self.arrived.notify_one();
         receiver
     }
 
     /// Waits until all that was resolved so far is durable.
-    pub(super) async fn written(&self) -> Result<(), JournalError> {
+    pub(super) async fn flush(&self) -> Result<(), JournalError> {
         if self.stats().pending == 0 {
             return Ok(());
         }
@@ -141,15 +141,15 @@ impl Queue {
     }
 
     /// What arrived while the last commit ran; nothing, once all is written and nothing can come any more.
-    pub(super) async fn next(&self, tasks: &Tasks) -> Option<Batch> {
+    pub(super) async fn next(&self, tasks: &Tasks) -> Option<JournalBatch> {
         loop {
             let arrived = self.arrived.notified();
             // Asked once: a shutdown that begins between two questions would be waited for by nobody.
             let is_stopping = tasks.is_stopping();
             match self.take(is_stopping) {
-                Take::Batch(batch) => return Some(batch),
-                Take::End => return None,
-                Take::Wait => {}
+                QueuePoll::Batch(batch) => return Some(batch),
+                QueuePoll::End => return None,
+                QueuePoll::Wait => {}
             }
             tokio::select! {
                 () = arrived => {}
@@ -158,20 +158,24 @@ impl Queue {
         }
     }
 
-    fn take(&self, is_stopping: bool) -> Take {
+    fn take(&self, is_stopping: bool) -> QueuePoll {
         let mut state = self.state();
         if state.jobs.is_empty() {
             state.is_closed |= is_stopping && state.unresolved.is_empty();
-            return if state.is_closed { Take::End } else { Take::Wait };
+            return if state.is_closed { QueuePoll::End } else { QueuePoll::Wait };
         }
         let size = state.jobs.len().min(self.settings.batch_max.max(1));
         state.committing_since = Some(Instant::now());
-        let (journal, life) = (state.journal.clone(), state.life);
-        Take::Batch(Batch { jobs: state.jobs.drain(..size).collect(), journal, life })
+        let (journal, life) = (state.journal.clone(), state.journal_epoch);
+        QueuePoll::Batch(JournalBatch {
+            jobs: state.jobs.drain(..size).collect(),
+            journal,
+            journal_epoch: life,
+        })
     }
 
-    pub(super) fn committed(&self, batch: Batch, entries: usize, took: Duration) {
-        let Batch { jobs, life, .. } = batch;
+    pub(super) fn committed(&self, batch: JournalBatch, entries: usize, took: Duration) {
+        let JournalBatch { jobs, journal_epoch: life, .. } = batch;
         let mut state = self.state();
         (state.committing_since, state.is_failing) = (None, false);
         if entries > 0 {
@@ -179,7 +183,7 @@ impl Queue {
             state.stats.last_commit = took;
         }
         state.stats.entries += u64::try_from(entries).unwrap_or(u64::MAX);
-        if life == state.life {
+        if life == state.journal_epoch {
             state.stats.pending -= jobs.iter().filter(|job| job.on_failure == OnFailure::Retry).count();
         }
         drop(state);
@@ -190,11 +194,11 @@ impl Queue {
     }
 
     /// Puts back what must not be lost, in its old place, and tells the others.
-    pub(super) fn failed(&self, batch: Batch, error: &JournalError) {
-        let Batch { jobs, life, .. } = batch;
+    pub(super) fn failed(&self, batch: JournalBatch, error: &JournalError) {
+        let JournalBatch { jobs, journal_epoch: life, .. } = batch;
         let mut state = self.state();
-        let is_over = life != state.life;
-        let (kept, told): (Vec<Job>, Vec<Job>) =
+        let is_over = life != state.journal_epoch;
+        let (kept, told): (Vec<JournalJob>, Vec<JournalJob>) =
             jobs.into_iter().partition(|job| job.on_failure == OnFailure::Retry && !is_over);
         (state.committing_since, state.is_failing) = (None, !is_over);
         state.stats.failures += 1;
@@ -202,7 +206,7 @@ impl Queue {
             state.jobs.push_front(job);
         }
         drop(state);
-        tell(told, error);
+        fail_jobs(told, error);
     }
 
     pub(super) fn stats(&self) -> LedgerStats {
@@ -213,19 +217,19 @@ impl Queue {
 }
 
 /// Says that it failed. Nobody may be waiting any more.
-fn tell(jobs: impl IntoIterator<Item = Job>, error: &JournalError) {
+fn fail_jobs(jobs: impl IntoIterator<Item = JournalJob>, error: &JournalError) {
     for job in jobs {
         let _ = job.answer.send(Err(error.clone()));
     }
 }
 
-enum Take {
-    Batch(Batch),
+enum QueuePoll {
+    Batch(JournalBatch),
     Wait,
     End,
 }
 
-impl State {
+impl JournalQueueState {
     /// A journal that failed and has nothing left to retry is tried with the next dispatch.
     fn is_stalled(&self, settings: &Settings) -> bool {
         let running = self.committing_since.map_or(Duration::ZERO, |since| since.elapsed());

@@ -5,29 +5,29 @@ use std::time::Duration;
 use crate::catalog::WorstCase;
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::{Amounts, Dispatched, IfAbandoned};
+use super::{AbandonPolicy, Amounts, DispatchEntry};
 
 /// A request is looked at for the first time before so much has passed.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// How fast a request takes money at most, as it was known at its dispatch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rate {
+pub struct SpendRate {
     /// What reading its prompt costs at most.
-    pub read: Money,
+    pub prompt_cost: Money,
     /// What can be written in a second.
-    pub second: WorstCase,
+    pub per_second: WorstCase,
 }
 
-impl Rate {
+impl SpendRate {
     /// What can be written in this time.
-    fn most_in(self, time: Duration) -> Amounts {
+    fn max_in(self, time: Duration) -> Amounts {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let of = |amount: u64| {
             let exact = u128::from(amount) * u128::from(millis);
             u64::try_from(exact.div_ceil(1_000)).unwrap_or(u64::MAX)
         };
-        let (money, thinking) = (Money(of(self.second.money.0)), Tokens(of(self.second.thinking.0)));
+        let (money, thinking) = (Money(of(self.per_second.money.0)), Tokens(of(self.per_second.thinking.0)));
         Amounts { money, thinking, ..Amounts::ZERO }
     }
 }
@@ -35,7 +35,7 @@ impl Rate {
 /// What is charged for a dispatched reservation that nobody settled until `now`, of which so much was held. Tool calls are not
 /// metered: the caller may have seen all that were set aside.
 pub(super) fn abandoned_charge(
-    row: &Dispatched,
+    row: &DispatchEntry,
     held: Amounts,
     metered: Option<(Amounts, Option<Timestamp>)>,
     now: Timestamp,
@@ -45,21 +45,21 @@ pub(super) fn abandoned_charge(
     };
     let taken = match (row.if_abandoned, metered, row.rate) {
         // What was noted last reaches half way to the next note, and whoever serves it has stopped with us.
-        (IfAbandoned::PostMetered, Some((spent, _)), _) => Some(spent),
-        (IfAbandoned::PostMetered, None, Some(rate)) => {
-            let written = rate.most_in(since(row.admitted).min(FIRST_LOOK));
-            Some(Amounts { money: rate.read + written.money, ..written })
+        (AbandonPolicy::PostMetered, Some((spent, _)), _) => Some(spent),
+        (AbandonPolicy::PostMetered, None, Some(rate)) => {
+            let written = rate.max_in(since(row.admitted).min(FIRST_LOOK));
+            Some(Amounts { money: rate.prompt_cost + written.money, ..written })
         }
-        (IfAbandoned::PostWhole, Some((spent, Some(at))), Some(rate)) => {
-            let written = rate.most_in(since(at));
+        (AbandonPolicy::PostWhole, Some((spent, Some(at))), Some(rate)) => {
+            let written = rate.max_in(since(at));
             let (money, thinking) = (spent.money + written.money, spent.thinking + written.thinking);
             Some(Amounts { money, thinking, ..spent })
         }
-        (IfAbandoned::PostWhole, None, Some(rate)) => {
-            let written = rate.most_in(since(row.admitted));
-            Some(Amounts { money: rate.read + written.money, ..written })
+        (AbandonPolicy::PostWhole, None, Some(rate)) => {
+            let written = rate.max_in(since(row.admitted));
+            Some(Amounts { money: rate.prompt_cost + written.money, ..written })
         }
-        (IfAbandoned::PostWhole, Some((_, None)), _) | (_, _, None) => None,
+        (AbandonPolicy::PostWhole, Some((_, None)), _) | (_, _, None) => None,
     };
     let Some(taken) = taken else { return held };
     // Money with the price of all tool calls, as far as that was set aside. What is known to be spent may be more.
@@ -74,12 +74,13 @@ mod tests {
     use super::*;
     use crate::ledger::conformance::{amounts, dispatched};
 
-    const RATE: Rate = Rate { read: Money(5), second: WorstCase { money: Money(40), thinking: Tokens(10) } };
+    const RATE: SpendRate =
+        SpendRate { prompt_cost: Money(5), per_second: WorstCase { money: Money(40), thinking: Tokens(10) } };
 
     /// Of 1,000 nano-dollars and 100 thinking tokens.
-    fn check(if_abandoned: IfAbandoned, metered: Option<(u64, i64)>, now: i64, expected: (u64, u64)) {
+    fn check(if_abandoned: AbandonPolicy, metered: Option<(u64, i64)>, now: i64, expected: (u64, u64)) {
         let row =
-            Dispatched { if_abandoned, rate: Some(RATE), ..dispatched("a", 1_000, amounts(1_000, 100)) };
+            DispatchEntry { if_abandoned, rate: Some(RATE), ..dispatched("a", 1_000, amounts(1_000, 100)) };
         let metered = metered.map(|(nanos, at)| (amounts(nanos, 7), Some(Timestamp(at))));
         let charge = abandoned_charge(&row, row.held, metered, Timestamp(now));
         assert_eq!((charge.money.0, charge.thinking.0), expected);
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn no_more_is_posted_than_can_have_been_written_in_the_time_that_passed() {
-        let (whole, metered) = (IfAbandoned::PostWhole, IfAbandoned::PostMetered);
+        let (whole, metered) = (AbandonPolicy::PostWhole, AbandonPolicy::PostMetered);
         check(whole, None, 3_500, (5 + 100, 25));
         check(whole, None, 900_000, (1_000, 100));
         check(whole, Some((60, 3_000)), 3_500, (60 + 20, 12));
@@ -101,7 +102,7 @@ mod tests {
         let row = dispatched("a", 1_000, amounts(1_000, 100));
         let now = Timestamp(2_000);
         assert_eq!(abandoned_charge(&row, row.held, Some((amounts(60, 7), None)), now), row.held);
-        let row = Dispatched { if_abandoned: IfAbandoned::PostMetered, ..row };
+        let row = DispatchEntry { if_abandoned: AbandonPolicy::PostMetered, ..row };
         assert_eq!(abandoned_charge(&row, row.held, None, now), row.held);
         let metered = abandoned_charge(&row, row.held, Some((amounts(60, 7), None)), now);
         assert_eq!(metered.money, Money(60));

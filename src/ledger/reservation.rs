@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::catalog::{Prices, WorstCase};
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::queue::Answer;
-use super::sharing::Extend;
+use super::queue::CommitReceiver;
+use super::quota_client::ExtendRequest;
 use super::{Amounts, Ledger, LedgerError, SettlementDetail};
 
 /// Money and thinking tokens set aside for one request; resolved exactly once.
@@ -21,23 +21,23 @@ pub struct Reservation {
     prices: Option<Prices>,
     is_open: bool,
     /// The last extension, while its row is on its way.
-    extending: Option<(WorstCase, Answer)>,
+    extending: Option<(WorstCase, CommitReceiver)>,
 }
 
 /// A resolution on its way to the journal. It gets there whether anybody waits or not.
 #[derive(Debug)]
-pub struct Settling {
+pub struct PendingSettlement {
     overrun: Money,
-    answer: Option<Answer>,
+    commit: Option<CommitReceiver>,
 }
 
 /// What came of settling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Receipt {
+pub struct SettlementReceipt {
     /// What was billed beyond the reservation.
     pub overrun: Money,
     /// False where the journal took longer than the patience; it will be journalled still.
-    pub journalled: bool,
+    pub is_durable: bool,
 }
 
 impl Reservation {
@@ -65,8 +65,8 @@ impl Reservation {
     /// If it fails or is dropped halfway, it may be tried again.
     pub async fn dispatch(&mut self) -> Result<(), LedgerError> {
         let mut answer = self.ledger.dispatch(self.id)?;
-        self.ledger.durable(&mut answer).await?;
-        self.ledger.dispatched(self.id)
+        self.ledger.await_commit(&mut answer).await?;
+        self.ledger.confirm_dispatch(self.id)
     }
 
     /// Sets more aside, durably where it is dispatched already; for another model, if one is named: all of it moves
@@ -75,7 +75,7 @@ impl Reservation {
     /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used. If it is late, or
     /// this is dropped halfway, [`extended`](Reservation::extended) says later what came of it.
     pub async fn extend(&mut self, more: WorstCase, model: Option<&Arc<str>>) -> Result<(), LedgerError> {
-        let extend = Extend { id: self.id, more, model: model.cloned() };
+        let extend = ExtendRequest { id: self.id, more, model: model.cloned() };
         let answer = self.ledger.extend(extend).await?;
         self.extending = answer.map(|answer| (more, answer));
         self.extended().await.map(|_| ())
@@ -88,7 +88,7 @@ impl Reservation {
     pub async fn extended(&mut self) -> Result<WorstCase, LedgerError> {
         let Some((more, answer)) = &mut self.extending else { return Ok(WorstCase::default()) };
         let more = *more;
-        let durable = self.ledger.durable(answer).await;
+        let durable = self.ledger.await_commit(answer).await;
         if !matches!(durable, Err(LedgerError::Stalled)) {
             self.extending = None;
         }
@@ -107,14 +107,14 @@ impl Reservation {
     }
 
     /// Charges what was used. Balances change at once; it cannot fail.
-    pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
+    pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> PendingSettlement {
         self.is_open = false;
         let spent = Amounts { money: cost, thinking, tool_calls: detail.tools.all, ..Amounts::ZERO };
         self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, self.ledger.now()))
     }
 
     /// Gives everything back: nothing was sent, or nothing was billed.
-    pub fn void(mut self) -> Settling {
+    pub fn void(mut self) -> PendingSettlement {
         self.is_open = false;
         self.ledger.resolve(|accounts| accounts.void(self.id, self.ledger.now()))
     }
@@ -134,9 +134,9 @@ impl Drop for Reservation {
     }
 }
 
-impl Settling {
-    pub(super) fn new(overrun: Money, answer: Option<Answer>) -> Settling {
-        Settling { overrun, answer }
+impl PendingSettlement {
+    pub(super) fn new(overrun: Money, answer: Option<CommitReceiver>) -> PendingSettlement {
+        PendingSettlement { overrun, commit: answer }
     }
 
     /// What was billed beyond the reservation.
@@ -145,11 +145,11 @@ impl Settling {
     }
 
     /// Waits until it is durable, at most so long.
-    pub async fn journalled(self, patience: Duration) -> Receipt {
-        let journalled = match self.answer {
+    pub async fn wait_durable(self, patience: Duration) -> SettlementReceipt {
+        let journalled = match self.commit {
             None => true,
             Some(answer) => matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Ok(())))),
         };
-        Receipt { overrun: self.overrun, journalled }
+        SettlementReceipt { overrun: self.overrun, is_durable: journalled }
     }
 }

@@ -25,8 +25,11 @@ use sha2::{Digest, Sha256};
 
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::bytes::Bytes;
-use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
+use super::seal_bytes::SealBytes;
+use super::{
+    AccountId, Amounts, DispatchEntry, ExtensionEntry, MeterEntry, QUARTER_HOUR_MS, RequestScope,
+    ResolutionEntry, ResolutionKind,
+};
 
 /// A day of UTC, in milliseconds.
 const DAY: i64 = 24 * 3600 * 1000;
@@ -52,22 +55,22 @@ pub struct Seal {
 
 /// A resolution with all that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct ResolutionRecord {
     /// The place of the resolution among all of them.
     pub number: i64,
     /// The end.
-    pub resolved: Resolved,
+    pub resolved: ResolutionEntry,
     /// The beginning; absent only where someone took it away.
-    pub dispatched: Option<Dispatched>,
+    pub dispatched: Option<DispatchEntry>,
     /// What was set aside later, in its order.
-    pub extended: Vec<Extended>,
+    pub extended: Vec<ExtensionEntry>,
     /// What was used so far, in its order.
-    pub metered: Vec<Metered>,
+    pub metered: Vec<MeterEntry>,
 }
 
 /// What some requests were charged, and what for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct UsageSums {
     /// What they were charged.
     pub spent: Amounts,
     /// What of that was more money than reserved.
@@ -86,7 +89,7 @@ pub struct Sums {
 
 /// How long the times are by which a seal sums up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Span {
+pub enum RollupSpan {
     /// Quarters of an hour: everybody's days begin with one.
     Quarter,
     /// Days of UTC.
@@ -97,11 +100,11 @@ pub enum Span {
 
 /// Sums by the time of the admission, by account, and by what the requests were about; those of whole requests, and for each
 /// other model that took part in some, under its name, those of the parts, beside the model whose requests they are part of.
-pub type Rollups = BTreeMap<(Span, Timestamp, AccountId, About, Option<Arc<str>>), Sums>;
+pub type Rollups = BTreeMap<(RollupSpan, Timestamp, AccountId, RequestScope, Option<Arc<str>>), UsageSums>;
 
 /// A seal in the making.
 #[derive(Debug)]
-pub struct Sealing {
+pub struct SealBuilder {
     hash: Sha256,
     number: i64,
     through: i64,
@@ -121,7 +124,7 @@ impl Seal {
     }
 }
 
-impl Record {
+impl ResolutionRecord {
     /// All that was set aside for it.
     pub fn held(&self) -> Amounts {
         let first = self.dispatched.as_ref().map_or(Amounts::ZERO, |row| row.held);
@@ -129,18 +132,25 @@ impl Record {
     }
 }
 
-impl Sums {
+impl UsageSums {
     /// Adds what one request was charged.
-    pub fn add(&mut self, row: &Resolved) {
+    pub fn add(&mut self, row: &ResolutionEntry) {
         let super::SettlementDetail { prompt, overhead, solution, other, .. } = row.detail;
-        let settled = u64::from(row.how == How::Settled);
-        *self +=
-            Sums { spent: row.spent, overrun: row.overrun.money, settled, prompt, overhead, solution, other };
+        let settled = u64::from(row.how == ResolutionKind::Settled);
+        *self += UsageSums {
+            spent: row.spent,
+            overrun: row.overrun.money,
+            settled,
+            prompt,
+            overhead,
+            solution,
+            other,
+        };
     }
 }
 
-impl AddAssign for Sums {
-    fn add_assign(&mut self, other: Sums) {
+impl AddAssign for UsageSums {
+    fn add_assign(&mut self, other: UsageSums) {
         self.spent += other.spent;
         self.overrun += other.overrun;
         self.settled += other.settled;
@@ -151,23 +161,23 @@ impl AddAssign for Sums {
     }
 }
 
-impl Span {
+impl RollupSpan {
     /// All of them.
-    pub const ALL: [Span; 3] = [Span::Quarter, Span::Day, Span::All];
+    pub const ALL: [RollupSpan; 3] = [RollupSpan::Quarter, RollupSpan::Day, RollupSpan::All];
 
     /// In milliseconds; 0 for all time.
     pub fn length(self) -> i64 {
         match self {
-            Span::Quarter => QUARTER,
-            Span::Day => DAY,
-            Span::All => 0,
+            RollupSpan::Quarter => QUARTER_HOUR_MS,
+            RollupSpan::Day => DAY,
+            RollupSpan::All => 0,
         }
     }
 
     /// When the one began in which a moment is; 0 for all time.
     pub fn start(self, moment: Timestamp) -> Timestamp {
         match self {
-            Span::All => Timestamp(0),
+            RollupSpan::All => Timestamp(0),
             _ => Timestamp(moment.0.div_euclid(self.length()).saturating_mul(self.length())),
         }
     }
@@ -179,16 +189,16 @@ impl Span {
     }
 }
 
-impl Sealing {
+impl SealBuilder {
     /// The seal that follows this one; the first, if there is none.
-    pub fn after(previous: Option<&Seal>) -> Sealing {
+    pub fn after(previous: Option<&Seal>) -> SealBuilder {
         let mut hash = Sha256::new();
         let number = previous.map_or(0, |seal| seal.number) + 1;
         hash.update(b"stint seal 1\n");
         hash.update(previous.map_or([0; 32], |seal| seal.hash));
         hash.update(number.to_be_bytes());
         let through = previous.map_or(0, |seal| seal.through);
-        Sealing { hash, number, through, resolutions: 0, rollups: Rollups::new() }
+        SealBuilder { hash, number, through, resolutions: 0, rollups: Rollups::new() }
     }
 
     /// The number of the last resolution that is covered so far.
@@ -197,22 +207,22 @@ impl Sealing {
     }
 
     /// How many more it may cover.
-    pub fn room(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         SEAL_MAX.saturating_sub(self.resolutions)
     }
 
     /// Covers the next resolution.
-    pub fn add(&mut self, record: &Record) {
-        self.hash.update(Bytes::of(record).0);
+    pub fn add(&mut self, record: &ResolutionRecord) {
+        self.hash.update(SealBytes::of(record).0);
         (self.through, self.resolutions) = (record.number, self.resolutions + 1);
-        let Resolved { account, about, admitted, detail, .. } = &record.resolved;
+        let ResolutionEntry { account, about, admitted, detail, .. } = &record.resolved;
         let (whole, own) = (about.without_episode(), about.model.clone().unwrap_or_default());
-        for span in Span::ALL {
+        for span in RollupSpan::ALL {
             let start = span.start(*admitted);
             let key = (span, start, account.clone(), whole.clone(), None);
             self.rollups.entry(key).or_default().add(&record.resolved);
             for (model, part) in detail.parts.iter() {
-                let theirs = About { model: Some(model.clone()), ..whole.clone() };
+                let theirs = RequestScope { model: Some(model.clone()), ..whole.clone() };
                 let key = (span, start, account.clone(), theirs, Some(own.clone()));
                 *self.rollups.entry(key).or_default() += part.into();
             }
@@ -221,7 +231,7 @@ impl Sealing {
 
     /// The seal and its sums; nothing, where it covers nothing.
     pub fn finish(self, at: Timestamp) -> Option<(Seal, Rollups)> {
-        let Sealing { mut hash, number, through, resolutions, rollups } = self;
+        let SealBuilder { mut hash, number, through, resolutions, rollups } = self;
         if resolutions == 0 {
             return None;
         }
@@ -235,18 +245,24 @@ impl Sealing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Part;
+    use crate::ledger::ModelSpend;
     use crate::ledger::conformance::{amounts, dispatched, resolved};
     use crate::units::RequestId;
 
-    fn record(number: i64) -> Record {
+    fn record(number: i64) -> ResolutionRecord {
         let row = dispatched("a", 10, amounts(5, 6));
-        let resolved = resolved(&row, How::Settled, amounts(3, 4));
-        Record { number, resolved, dispatched: Some(row), extended: Vec::new(), metered: Vec::new() }
+        let resolved = resolved(&row, ResolutionKind::Settled, amounts(3, 4));
+        ResolutionRecord {
+            number,
+            resolved,
+            dispatched: Some(row),
+            extended: Vec::new(),
+            metered: Vec::new(),
+        }
     }
 
-    fn hash(previous: Option<&Seal>, records: &[&Record]) -> [u8; 32] {
-        let mut sealing = Sealing::after(previous);
+    fn hash(previous: Option<&Seal>, records: &[&ResolutionRecord]) -> [u8; 32] {
+        let mut sealing = SealBuilder::after(previous);
         records.iter().for_each(|record| sealing.add(record));
         sealing.finish(Timestamp(7)).unwrap().0.hash
     }
@@ -260,7 +276,7 @@ mod tests {
         assert_ne!(whole, hash(None, &[&one]));
         let before = Seal { number: 1, through: 0, resolutions: 1, at: Timestamp(0), hash: [1; 32] };
         assert_ne!(whole, hash(Some(&before), &[&one, &two]));
-        let dearer = Record { dispatched: None, ..one.clone() };
+        let dearer = ResolutionRecord { dispatched: None, ..one.clone() };
         assert_ne!(whole, hash(None, &[&dearer, &two]));
         let mut step = one.clone();
         step.resolved.about.episode = Some("run".parse().unwrap());
@@ -275,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_seal_depends_on_every_part() {
-        let (part, mut record) = (Part { money: Money(2), ..Part::default() }, record(1));
+        let (part, mut record) = (ModelSpend { money: Money(2), ..ModelSpend::default() }, record(1));
         let mut hashes = vec![hash(None, &[&record])];
         for model in ["judge", "judge", "draft"] {
             record.resolved.detail.parts.add(&model.into(), part);
@@ -292,7 +308,7 @@ mod tests {
         let mut record = record(1);
         record.resolved.id = RequestId::from_bytes([7; 16]);
         let (seal, _) = {
-            let mut sealing = Sealing::after(None);
+            let mut sealing = SealBuilder::after(None);
             sealing.add(&record);
             sealing.finish(Timestamp(7)).unwrap()
         };
@@ -302,11 +318,15 @@ mod tests {
     #[test]
     fn parts_are_summed_up_beside_whole_requests() {
         let mut record = record(1);
-        record.resolved.detail.parts.add(&"judge".into(), Part { money: Money(2), ..Part::default() });
-        let mut sealing = Sealing::after(None);
+        record
+            .resolved
+            .detail
+            .parts
+            .add(&"judge".into(), ModelSpend { money: Money(2), ..ModelSpend::default() });
+        let mut sealing = SealBuilder::after(None);
         sealing.add(&record);
         let (_, rollups) = sealing.finish(Timestamp(7)).unwrap();
-        let of = |span: Span| -> Vec<_> {
+        let of = |span: RollupSpan| -> Vec<_> {
             let lines = rollups.iter().filter(|((of, ..), _)| *of == span);
             lines
                 .map(|((_, _, _, about, of), sums)| {
@@ -314,13 +334,13 @@ mod tests {
                 })
                 .collect()
         };
-        for span in Span::ALL {
+        for span in RollupSpan::ALL {
             assert_eq!(of(span), [("judge", Some("reasoner"), 2), ("reasoner", None, 3)]);
         }
     }
 
     #[test]
     fn nothing_is_not_sealed() {
-        assert!(Sealing::after(None).finish(Timestamp(0)).is_none());
+        assert!(SealBuilder::after(None).finish(Timestamp(0)).is_none());
     }
 }

@@ -1,14 +1,14 @@
 //! How an account stands, for those who ask.
 
-use crate::catalog::{Allowance, Left};
+use crate::catalog::{Allowance, RemainingQuota};
 use crate::chat::EpisodeLimits;
 use crate::units::{Amount, Facet, Limit, Money, Timestamp};
 
-use super::{About, AccountId, Amounts, Ledger};
+use super::{AccountId, Amounts, Ledger, RequestScope};
 
 /// How one limit stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LimitStatus {
     /// Which limit it is.
     pub limit: Limit,
     /// The most that may be spent.
@@ -25,7 +25,7 @@ pub struct Line {
 
 /// One account over all time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Totals {
+pub struct AccountTotals {
     /// Whose.
     pub account: AccountId,
     /// What it spent.
@@ -40,7 +40,7 @@ pub struct Totals {
 
 impl Ledger {
     /// What is left under the tightest limit of each unit.
-    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
+    pub fn allowance(&self, account: &AccountId, about: &RequestScope, now: Timestamp) -> Allowance {
         self.accounts().allowance(account, about, now)
     }
 
@@ -48,7 +48,7 @@ impl Ledger {
     pub fn allowance_within(
         &self,
         account: &AccountId,
-        about: &About,
+        about: &RequestScope,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Allowance {
@@ -57,24 +57,24 @@ impl Ledger {
 
     /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
     /// requests are about.
-    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
+    pub fn statement(&self, account: &AccountId, about: &RequestScope, now: Timestamp) -> Vec<LimitStatus> {
         self.accounts().statement(account, about, now)
     }
 
     /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
-    pub fn totals(&self) -> Vec<Totals> {
+    pub fn totals(&self) -> Vec<AccountTotals> {
         self.accounts().totals()
     }
 }
 
 /// The least of what these limits leave to requests about this; what they leave to one model, by model.
-pub(super) fn tightest(lines: Vec<Line>, about: &About) -> Allowance {
+pub(super) fn tightest(lines: Vec<LimitStatus>, about: &RequestScope) -> Allowance {
     let mut allowance = Allowance::default();
     for line in lines {
         let purse = match &line.limit.facet {
             Facet::Model(name) => allowance.models.entry(name.clone()).or_default(),
             Facet::Tag(tag) if about.tag.as_ref() != Some(tag) => continue,
-            _ => &mut allowance.purse,
+            _ => &mut allowance.overall,
         };
         match line.left {
             Amount::Money(amount) => tighten(&mut purse.money, line, amount),
@@ -86,8 +86,8 @@ pub(super) fn tightest(lines: Vec<Line>, about: &About) -> Allowance {
     allowance
 }
 
-fn tighten<T: Ord>(least: &mut Option<Left<T>>, line: Line, amount: T) {
+fn tighten<T: Ord>(least: &mut Option<RemainingQuota<T>>, line: LimitStatus, amount: T) {
     if least.as_ref().is_none_or(|least| amount < least.amount) {
-        *least = Some(Left { limit: line.limit, amount, resets_at: line.resets_at });
+        *least = Some(RemainingQuota { limit: line.limit, amount, resets_at: line.resets_at });
     }
 }

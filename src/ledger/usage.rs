@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::units::Timestamp;
 
-use super::{AccountId, JournalError, Ledger, LedgerError, Resolved, Span, Sums};
+use super::{AccountId, JournalError, Ledger, LedgerError, ResolutionEntry, RollupSpan, UsageSums};
 
 /// By what use is told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,25 +50,25 @@ pub struct UsageGroup {
 
 /// What one group used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Usage {
+pub struct GroupUsage {
     /// Which group.
     pub group: UsageGroup,
     /// What it used.
-    pub sums: Sums,
+    pub sums: UsageSums,
 }
 
 impl Ledger {
     /// What was used, by group, in the order of the groups; at most as many as asked for.
-    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>, LedgerError> {
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<GroupUsage>, LedgerError> {
         Ok(self.journal().usage(query).await?)
     }
 }
 
 impl UsageQuery {
     /// The answer from a plain list of resolutions.
-    pub(super) fn answer<'a>(&self, rows: impl Iterator<Item = &'a Resolved>) -> Vec<Usage> {
-        let mut groups: BTreeMap<UsageGroup, Sums> = BTreeMap::new();
-        for row in rows.filter(|row| self.asks_for(row)) {
+    pub(super) fn evaluate<'a>(&self, rows: impl Iterator<Item = &'a ResolutionEntry>) -> Vec<GroupUsage> {
+        let mut groups: BTreeMap<UsageGroup, UsageSums> = BTreeMap::new();
+        for row in rows.filter(|row| self.matches(row)) {
             if !self.by.model {
                 groups.entry(self.group(row, None)).or_default().add(row);
                 continue;
@@ -77,20 +77,20 @@ impl UsageQuery {
                 *groups.entry(self.group(row, model)).or_default() += share;
             }
         }
-        let usages = groups.into_iter().map(|(group, sums)| Usage { group, sums });
-        let later = |usage: &Usage| {
+        let usages = groups.into_iter().map(|(group, sums)| GroupUsage { group, sums });
+        let later = |usage: &GroupUsage| {
             self.after.as_ref().is_none_or(|after| usage.group.cmp(after) == Ordering::Greater)
         };
         usages.filter(later).take(self.limit).collect()
     }
 
-    fn asks_for(&self, row: &Resolved) -> bool {
+    fn matches(&self, row: &ResolutionEntry) -> bool {
         let is_in = (self.from..self.to).contains(&row.admitted);
-        is_in && self.account.as_ref().is_none_or(|account| account.holds(&row.account))
+        is_in && self.account.as_ref().is_none_or(|account| account.contains(&row.account))
     }
 
-    fn group(&self, row: &Resolved, model: Option<&Arc<str>>) -> UsageGroup {
-        let day = Span::Day.start(row.admitted);
+    fn group(&self, row: &ResolutionEntry, model: Option<&Arc<str>>) -> UsageGroup {
+        let day = RollupSpan::Day.start(row.admitted);
         UsageGroup {
             day: if self.by.day { day } else { Timestamp(0) },
             key: if self.by.key { row.account.as_str().into() } else { Arc::default() },
@@ -100,6 +100,6 @@ impl UsageQuery {
 }
 
 /// What a journal answers that keeps no sums of use.
-pub(super) fn not_kept() -> JournalError {
+pub(super) fn unsupported() -> JournalError {
     JournalError::new("this journal keeps no sums of what was used")
 }

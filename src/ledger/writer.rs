@@ -8,31 +8,32 @@ use tokio::time::{Instant, sleep};
 
 use crate::tasks::Tasks;
 
-use super::outage::Outage;
-use super::queue::Queue;
-use super::sharing::Sharing;
-use super::{Entry, Journal, JournalError, Observer, Settings};
+use super::outage::DatabaseOutage;
+use super::queue::JournalQueue;
+use super::quota_client::QuotaClient;
+use super::{Journal, JournalEntry, JournalError, Observer, Settings};
 
-pub(super) struct Writer {
-    pub(super) queue: Arc<Queue>,
+pub(super) struct LedgerWriter {
+    pub(super) queue: Arc<JournalQueue>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) settings: Settings,
     /// Where replicas share the accounts.
-    pub(super) sharing: Option<Arc<Sharing>>,
-    pub(super) outage: Arc<Outage>,
+    pub(super) sharing: Option<Arc<QuotaClient>>,
+    pub(super) outage: Arc<DatabaseOutage>,
 }
 
-impl Writer {
+impl LedgerWriter {
     /// Runs until everything is written and nothing can come any more.
     pub(super) async fn run(self, tasks: Tasks) {
         let mut wait = self.settings.retry_min;
         while let Some(batch) = self.queue.next(&tasks).await {
-            let entries: Vec<Entry> = batch.jobs.iter().flat_map(|job| job.entries.iter().cloned()).collect();
+            let entries: Vec<JournalEntry> =
+                batch.jobs.iter().flat_map(|job| job.entries.iter().cloned()).collect();
             let began = Instant::now();
             match append(&*batch.journal, &entries).await {
                 Ok(()) => {
                     if !entries.is_empty() {
-                        self.outage.worked();
+                        self.outage.record_success();
                     }
                     let took = began.elapsed();
                     self.queue.committed(batch, entries.len(), took);
@@ -54,17 +55,17 @@ impl Writer {
 
     fn failed(&self, error: &JournalError) {
         self.observer.failed(error);
-        if !error.is_lease_over() {
-            self.outage.failed("the ledger's journal failed", error);
+        if !error.is_lease_lost() {
+            self.outage.record_failure("the ledger's journal failed", error);
         }
-        if let Some(sharing) = self.sharing.as_ref().filter(|_| error.is_lease_over()) {
-            sharing.over.notify_one();
+        if let Some(sharing) = self.sharing.as_ref().filter(|_| error.is_lease_lost()) {
+            sharing.lease_lost.notify_one();
         }
     }
 }
 
 /// A journal that panics has failed; the writer lives on.
-async fn append(journal: &dyn Journal, entries: &[Entry]) -> Result<(), JournalError> {
+async fn append(journal: &dyn Journal, entries: &[JournalEntry]) -> Result<(), JournalError> {
     if entries.is_empty() {
         return Ok(());
     }

@@ -4,20 +4,20 @@
 
 use prometheus::{Error, Gauge, IntGauge};
 
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// Whether what the operator wrote is in force.
 #[derive(Debug)]
-pub struct Config {
+pub struct ConfigMetrics {
     pub state: IntGauge,
     pub loaded: Gauge,
 }
 
-impl Config {
-    pub(super) fn new(make: &Maker) -> Result<Config, Error> {
+impl ConfigMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<ConfigMetrics, Error> {
         let help = "1 where the configuration was taken when it was last read, 0 where it was refused and the one before is in force";
-        let state = make.number("config_state", help)?;
+        let state = make.gauge("config_state", help)?;
         let help = "When the configuration in force was read, in seconds since 1970";
-        Ok(Config { state, loaded: make.level("config_loaded_timestamp_seconds", help)? })
+        Ok(ConfigMetrics { state, loaded: make.float_gauge("config_loaded_timestamp_seconds", help)? })
     }
 }

@@ -5,26 +5,26 @@
 use prometheus::{Error, Gauge, Histogram, IntGauge};
 
 use super::buckets;
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// How the ledger keeps up.
 #[derive(Debug)]
-pub struct LedgerSeries {
+pub struct LedgerMetrics {
     pub commit_seconds: Histogram,
     pub pending: IntGauge,
     pub stranded: Gauge,
 }
 
-impl LedgerSeries {
-    pub(super) fn new(make: &Maker) -> Result<LedgerSeries, Error> {
-        Ok(LedgerSeries {
-            commit_seconds: make.spread(
+impl LedgerMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<LedgerMetrics, Error> {
+        Ok(LedgerMetrics {
+            commit_seconds: make.histogram(
                 "ledger_commit_seconds",
                 "Time of one group commit",
                 buckets::commit_seconds(),
             )?,
-            pending: make.number("ledger_pending", "Ledger entries that wait for their commit")?,
-            stranded: make.level(
+            pending: make.gauge("ledger_pending", "Ledger entries that wait for their commit")?,
+            stranded: make.float_gauge(
                 "lease_stranded_usd",
                 "Money of shared limits that this replica holds and neither spent nor reserved, in dollars",
             )?,

@@ -3,38 +3,38 @@
 //! Labels are names from the configuration or words of an enumeration, never a key, a prompt or free text;
 //! a caller's unknown name is counted as `other`.
 
-mod agents;
 mod backends;
-mod begin;
 mod buckets;
 mod config;
-mod kept;
-mod learned;
+mod episodes;
+mod factory;
+mod learning;
 mod ledger;
-mod maker;
 mod money;
 mod requests;
 mod rollout;
+mod storage;
 mod thinking;
 mod tools;
 mod votes;
+mod zero_metrics;
 
 use prometheus::{Encoder, Registry, TextEncoder};
 
-use maker::Maker;
+use factory::MetricFactory;
 
-pub use agents::Agents;
-pub use backends::Backends;
-pub use config::Config;
-pub use kept::Kept;
-pub use learned::Learned;
-pub use ledger::LedgerSeries;
-pub use money::Money;
-pub use requests::Requests;
-pub use rollout::Rollout;
-pub use thinking::Thinking;
-pub use tools::{ToolCalls, ToolDecision};
-pub use votes::Votes;
+pub use backends::BackendMetrics;
+pub use config::ConfigMetrics;
+pub use episodes::EpisodeMetrics;
+pub use learning::LearningMetrics;
+pub use ledger::LedgerMetrics;
+pub use money::MoneyMetrics;
+pub use requests::RequestMetrics;
+pub use rollout::RolloutMetrics;
+pub use storage::StorageMetrics;
+pub use thinking::ThinkingMetrics;
+pub use tools::{ToolCallMetrics, ToolDecision};
+pub use votes::VoteMetrics;
 
 /// The label of what is not known by name.
 pub const OTHER: &str = "other";
@@ -44,29 +44,29 @@ pub const OTHER: &str = "other";
 pub struct Metrics {
     registry: Registry,
     /// How requests go.
-    pub requests: Requests,
+    pub requests: RequestMetrics,
     /// What is kept of answers.
-    pub kept: Kept,
+    pub storage: StorageMetrics,
     /// What budgets are given and used.
-    pub thinking: Thinking,
+    pub thinking: ThinkingMetrics,
     /// What is reserved, spent and left.
-    pub money: Money,
+    pub money: MoneyMetrics,
     /// What the models' backends do.
-    pub backends: Backends,
+    pub backends: BackendMetrics,
     /// How the ledger keeps up.
-    pub ledger: LedgerSeries,
+    pub ledger: LedgerMetrics,
     /// What is learned.
-    pub learning: Learned,
+    pub learning: LearningMetrics,
     /// What votes, cascades and second opinions come to.
-    pub votes: Votes,
+    pub votes: VoteMetrics,
     /// What becomes of the tool calls of runs with limits.
-    pub tools: ToolCalls,
+    pub tools: ToolCallMetrics,
     /// How steps of agents find their runs.
-    pub agents: Agents,
+    pub episodes: EpisodeMetrics,
     /// What is watched before it is switched on, and what money counts for.
-    pub rollout: Rollout,
+    pub rollout: RolloutMetrics,
     /// Whether what the operator wrote is in force.
-    pub config: Config,
+    pub config: ConfigMetrics,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -81,16 +81,17 @@ impl Metrics {
     /// Never, unless two series share a name.
     pub fn new() -> Result<Metrics, MetricsError> {
         let registry = Registry::new();
-        let make = Maker(&registry);
-        let (requests, kept) = (Requests::new(&make)?, Kept::new(&make)?);
-        let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
-        let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
-        let (tools, agents) = (ToolCalls::new(&make)?, Agents::new(&make)?);
-        let config = Config::new(&make)?;
+        let make = MetricFactory(&registry);
+        let (requests, kept) = (RequestMetrics::new(&make)?, StorageMetrics::new(&make)?);
+        let (thinking, money) = (ThinkingMetrics::new(&make)?, MoneyMetrics::new(&make)?);
+        let (backends, ledger) = (BackendMetrics::new(&make)?, LedgerMetrics::new(&make)?);
+        let (learning, votes, rollout) =
+            (LearningMetrics::new(&make)?, VoteMetrics::new(&make)?, RolloutMetrics::new(&make)?);
+        let (tools, agents) = (ToolCallMetrics::new(&make)?, EpisodeMetrics::new(&make)?);
+        let config = ConfigMetrics::new(&make)?;
         Ok(Metrics {
             requests,
-            kept,
+            storage: kept,
             thinking,
             money,
             backends,
@@ -98,7 +99,7 @@ impl Metrics {
             learning,
             votes,
             tools,
-            agents,
+            episodes: agents,
             rollout,
             config,
             registry,
@@ -106,7 +107,7 @@ impl Metrics {
     }
 
     /// All series in Prometheus' text format 0.0.4.
-    pub fn text(&self) -> String {
+    pub fn render(&self) -> String {
         let mut text = Vec::new();
         // Encoding fails only on a family without a name, and every family above has one.
         let encoded = TextEncoder::new().encode(&self.registry.gather(), &mut text);

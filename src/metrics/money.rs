@@ -4,11 +4,11 @@
 
 use prometheus::{CounterVec, Error, Gauge, GaugeVec, IntCounterVec};
 
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// What is reserved, spent and left.
 #[derive(Debug)]
-pub struct Money {
+pub struct MoneyMetrics {
     pub reserved: Gauge,
     pub spent: CounterVec,
     pub overrun: CounterVec,
@@ -16,22 +16,27 @@ pub struct Money {
     pub warnings: IntCounterVec,
 }
 
-impl Money {
-    pub(super) fn new(make: &Maker) -> Result<Money, Error> {
-        Ok(Money {
-            reserved: make.level("money_reserved_usd", "Money set aside and not yet settled, in dollars")?,
-            spent: make.sums("money_spent_usd_total", "Money settled, in dollars", &["model", "tenant"])?,
-            overrun: make.sums(
+impl MoneyMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<MoneyMetrics, Error> {
+        Ok(MoneyMetrics {
+            reserved: make
+                .float_gauge("money_reserved_usd", "Money set aside and not yet settled, in dollars")?,
+            spent: make.float_counter_vec(
+                "money_spent_usd_total",
+                "Money settled, in dollars",
+                &["model", "tenant"],
+            )?,
+            overrun: make.float_counter_vec(
                 "money_overrun_usd_total",
                 "Money settled beyond what was reserved, in dollars",
                 &["model"],
             )?,
-            left: make.levels(
+            left: make.float_gauge_vec(
                 "budget_left_ratio",
                 "What is left of a declared tenant's tightest limit, 0 to 1",
                 &["tenant"],
             )?,
-            warnings: make.counts(
+            warnings: make.counter_vec(
                 "limit_warnings_total",
                 "Limits that reached their warning threshold or refused before, by the kind of limit",
                 &["limit"],

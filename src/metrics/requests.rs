@@ -5,11 +5,11 @@
 use prometheus::{Error, HistogramVec, IntCounterVec, IntGauge};
 
 use super::buckets;
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// How requests go.
 #[derive(Debug)]
-pub struct Requests {
+pub struct RequestMetrics {
     pub total: IntCounterVec,
     pub seconds: HistogramVec,
     pub first_token_seconds: HistogramVec,
@@ -22,57 +22,57 @@ pub struct Requests {
     pub connections: IntGauge,
 }
 
-impl Requests {
-    pub(super) fn new(make: &Maker) -> Result<Requests, Error> {
+impl RequestMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<RequestMetrics, Error> {
         let (model, times) = (&["model"], buckets::seconds);
-        Ok(Requests {
-            total: make.counts(
+        Ok(RequestMetrics {
+            total: make.counter_vec(
                 "requests_total",
                 "Requests by how they ended",
                 &["route", "model", "outcome"],
             )?,
-            seconds: make.spreads(
+            seconds: make.histogram_vec(
                 "request_seconds",
                 "Time from a request's arrival to its settled end",
                 &["route"],
                 times(),
             )?,
-            first_token_seconds: make.spreads(
+            first_token_seconds: make.histogram_vec(
                 "first_token_seconds",
                 "Time to the first token, of thought or answer",
                 model,
                 times(),
             )?,
-            first_solution_token_seconds: make.spreads(
+            first_solution_token_seconds: make.histogram_vec(
                 "first_solution_token_seconds",
                 "Time to the first token of the answer",
                 model,
                 times(),
             )?,
-            token_seconds: make.spreads(
+            token_seconds: make.histogram_vec(
                 "token_seconds",
                 "Time per token written, thought and answer together",
                 model,
                 buckets::token_seconds(),
             )?,
-            refusals: make.counts(
+            refusals: make.counter_vec(
                 "refusals_total",
                 "Requests refused, by the limit that refused them",
                 &["limit"],
             )?,
-            fallbacks: make.counts("fallbacks_total", "Offers given up for the next one", model)?,
-            rescues: make.counts(
+            fallbacks: make.counter_vec("fallbacks_total", "Offers given up for the next one", model)?,
+            rescues: make.counter_vec(
                 "rescues_total",
                 "Empty answers tried again, with the least thinking or without tools",
                 model,
             )?,
-            success_predicted: make.spreads(
+            success_predicted: make.histogram_vec(
                 "success_predicted",
                 "Predicted chance of a right answer",
                 model,
                 buckets::shares(),
             )?,
-            connections: make.number("connections", "Open connections of callers")?,
+            connections: make.gauge("connections", "Open connections of callers")?,
         })
     }
 }

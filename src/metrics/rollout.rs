@@ -4,11 +4,11 @@
 
 use prometheus::{Error, GaugeVec, IntCounterVec};
 
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// What is watched before it is switched on, and what money counts for.
 #[derive(Debug)]
-pub struct Rollout {
+pub struct RolloutMetrics {
     pub requests: IntCounterVec,
     pub cuts: IntCounterVec,
     pub tokens: IntCounterVec,
@@ -18,37 +18,37 @@ pub struct Rollout {
     pub target: GaugeVec,
 }
 
-impl Rollout {
-    pub(super) fn new(make: &Maker) -> Result<Rollout, Error> {
+impl RolloutMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<RolloutMetrics, Error> {
         let route = &["route"];
-        Ok(Rollout {
-            requests: make.counts(
+        Ok(RolloutMetrics {
+            requests: make.counter_vec(
                 "observed_total",
                 "Requests that ran as if nothing were decided, by whether another model would have been chosen",
                 &["route", "would"],
             )?,
-            cuts: make.counts("observed_cuts_total", "Thoughts of those that would have been cut", route)?,
-            tokens: make.counts(
+            cuts: make.counter_vec("observed_cuts_total", "Thoughts of those that would have been cut", route)?,
+            tokens: make.counter_vec(
                 "observed_saved_tokens_total",
                 "Thinking tokens that cutting them would have saved",
                 route,
             )?,
-            dollars: make.levels(
+            dollars: make.float_gauge_vec(
                 "observed_saved_usd",
                 "What those requests cost beyond what the decisions were expected to",
                 route,
             )?,
-            shadow_price: make.levels(
+            shadow_price: make.float_gauge_vec(
                 "shadow_price",
                 "What a dollar of a declared tenant counts, 1 at its face",
                 &["tenant"],
             )?,
-            rate: make.levels(
+            rate: make.float_gauge_vec(
                 "spend_rate_usd_per_second",
                 "What a declared tenant spends of the budget that is tightest to its pace",
                 &["tenant"],
             )?,
-            target: make.levels(
+            target: make.float_gauge_vec(
                 "spend_target_usd_per_second",
                 "What that tenant may spend for the budget to last",
                 &["tenant"],

@@ -5,11 +5,11 @@
 use prometheus::{Error, HistogramVec, IntCounterVec};
 
 use super::buckets;
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// What budgets are given and used.
 #[derive(Debug)]
-pub struct Thinking {
+pub struct ThinkingMetrics {
     pub planned: HistogramVec,
     pub used: HistogramVec,
     pub ended: IntCounterVec,
@@ -22,37 +22,41 @@ pub struct Thinking {
     pub demotions: IntCounterVec,
 }
 
-impl Thinking {
-    pub(super) fn new(make: &Maker) -> Result<Thinking, Error> {
+impl ThinkingMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<ThinkingMetrics, Error> {
         let (model, both) = (&["model"], &["model", "class"]);
-        let spread = |name, help, labels| make.spreads(name, help, labels, buckets::tokens());
-        Ok(Thinking {
+        let spread = |name, help, labels| make.histogram_vec(name, help, labels, buckets::tokens());
+        Ok(ThinkingMetrics {
             planned: spread("thinking_tokens_planned", "Thinking budgets given", both)?,
             used: spread("thinking_tokens_used", "Thinking tokens used", both)?,
-            ended: make.counts("thinking_ended_total", "Thoughts by how they ended", &["model", "ended"])?,
+            ended: make.counter_vec(
+                "thinking_ended_total",
+                "Thoughts by how they ended",
+                &["model", "ended"],
+            )?,
             overshoot: spread("thinking_overshoot_tokens", "Thinking tokens used beyond the budget", model)?,
             solution_used: spread("solution_tokens_used", "Solution tokens used", model)?,
-            solution_ended: make.counts(
+            solution_ended: make.counter_vec(
                 "solution_ended_total",
                 "Answers by what ended them",
                 &["model", "ended"],
             )?,
-            estimated: make.counts(
+            estimated: make.counter_vec(
                 "estimated_usage_total",
                 "Answers whose usage was reckoned, not reported",
                 model,
             )?,
-            leaks: make.counts(
+            leaks: make.counter_vec(
                 "leaks_total",
                 "Sentences of answers that went on like a thought which was cut",
                 model,
             )?,
-            overran: make.counts(
+            overran: make.counter_vec(
                 "thinking_overran_total",
                 "Requests on which a provider's own thinking budget did not hold",
                 model,
             )?,
-            demotions: make.counts(
+            demotions: make.counter_vec(
                 "demotions_total",
                 "Models whose own thinking budget is no longer believed",
                 model,

@@ -2,11 +2,11 @@
 
 use prometheus::{Error, IntCounterVec};
 
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// What becomes of tool calls.
 #[derive(Debug)]
-pub struct ToolCalls {
+pub struct ToolCallMetrics {
     total: IntCounterVec,
 }
 
@@ -27,7 +27,7 @@ impl ToolDecision {
     const ALL: [ToolDecision; 4] =
         [ToolDecision::Passed, ToolDecision::Trimmed, ToolDecision::Withheld, ToolDecision::Watched];
 
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             ToolDecision::Passed => "passed",
             ToolDecision::Trimmed => "trimmed",
@@ -37,18 +37,18 @@ impl ToolDecision {
     }
 }
 
-impl ToolCalls {
-    pub(super) fn new(make: &Maker) -> Result<ToolCalls, Error> {
+impl ToolCallMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<ToolCallMetrics, Error> {
         let help = "Tool calls that passed or were trimmed, and tools withheld from an answer";
-        let total = make.counts("tool_calls_total", help, &["decision"])?;
+        let total = make.counter_vec("tool_calls_total", help, &["decision"])?;
         for decision in ToolDecision::ALL {
-            total.with_label_values(&[decision.word()]);
+            total.with_label_values(&[decision.as_str()]);
         }
-        Ok(ToolCalls { total })
+        Ok(ToolCallMetrics { total })
     }
 
     /// Counts so many.
     pub fn count(&self, decision: ToolDecision, calls: u64) {
-        self.total.with_label_values(&[decision.word()]).inc_by(calls);
+        self.total.with_label_values(&[decision.as_str()]).inc_by(calls);
     }
 }

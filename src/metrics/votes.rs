@@ -5,11 +5,11 @@
 use prometheus::{Error, Histogram, IntCounterVec};
 
 use super::buckets;
-use super::maker::Maker;
+use super::factory::MetricFactory;
 
 /// What comes of answering one choice several times.
 #[derive(Debug)]
-pub struct Votes {
+pub struct VoteMetrics {
     pub samples: IntCounterVec,
     pub ended: IntCounterVec,
     pub cascades: IntCounterVec,
@@ -19,32 +19,40 @@ pub struct Votes {
     pub probes: IntCounterVec,
 }
 
-impl Votes {
-    pub(super) fn new(make: &Maker) -> Result<Votes, Error> {
-        Ok(Votes {
-            samples: make.counts(
+impl VoteMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<VoteMetrics, Error> {
+        Ok(VoteMetrics {
+            samples: make.counter_vec(
                 "samples_total",
                 "Answers to one choice beside each other, by what became of them",
                 &["model", "outcome"],
             )?,
-            ended: make.counts("votes_total", "Votes, by why no more samples were asked for", &["ended"])?,
-            cascades: make.counts(
+            ended: make.counter_vec(
+                "votes_total",
+                "Votes, by why no more samples were asked for",
+                &["ended"],
+            )?,
+            cascades: make.counter_vec(
                 "cascades_total",
                 "Answers that a stronger model was asked for, by the model that was asked first",
                 &["model", "outcome"],
             )?,
-            judgements: make.counts(
+            judgements: make.counter_vec(
                 "judgements_total",
                 "Judges asked to choose among answers, by what came of it",
                 &["model", "outcome"],
             )?,
-            verdicts: make.counts(
+            verdicts: make.counter_vec(
                 "verdicts_total",
                 "Answers given to an operator's verifier, by what came of it",
                 &["outcome"],
             )?,
-            verifier_seconds: make.spread("verifier_seconds", "Time of one verdict", buckets::seconds())?,
-            probes: make.counts(
+            verifier_seconds: make.histogram(
+                "verifier_seconds",
+                "Time of one verdict",
+                buckets::seconds(),
+            )?,
+            probes: make.counter_vec(
                 "probes_total",
                 "Drafts considered to learn how hard a question is, by what came of it",
                 &["model", "outcome"],

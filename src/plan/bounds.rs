@@ -3,50 +3,50 @@
 
 use std::time::Duration;
 
-use crate::catalog::{Class, LimitedBy, Model};
-use crate::chat::Members;
+use crate::catalog::{EnforcementClass, LimitedBy, Model};
+use crate::chat::MemberNames;
 use crate::units::{Chance, Tokens};
 
-use super::terms::Terms;
-use super::why::Reason;
-use super::{Ask, Refusal};
+use super::explain::BudgetReason;
+use super::terms::ModelTerms;
+use super::{PlanRefusal, PlanRequest};
 
 /// Beside a planned thought an answer keeps one part in so many of what there is, where its length is not known.
 const ANSWER_PART: u64 = 4;
 /// Where it is known, it keeps room for this share of such answers.
-const KEPT: f64 = 0.99;
+const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
 
 /// The most that a thought may take, and what says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Ceiling<'a> {
+pub(super) struct ThinkingCeiling<'a> {
     pub most: Tokens,
-    pub by: Reason<'a>,
+    pub by: BudgetReason<'a>,
 }
 
 /// How far an answer may go, whatever the money.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Room {
+pub(super) struct AnswerHeadroom {
     pub most: Tokens,
     pub by: LimitedBy,
     /// The most that certainly fits into the context with it: less, where of the prompt only its bytes are known.
     pub sure: Tokens,
     /// Whether an upstream is told of it that needs no limit.
-    pub told: bool,
+    pub tells_limit: bool,
     /// Whether nobody knows how far that is, so that it limits nothing.
     pub is_unknown: bool,
 }
 
 /// The room for thought and answer on one model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds<'a> {
+pub(super) struct TokenBounds<'a> {
     /// The most that a thought may take.
-    pub thinking: Ceiling<'a>,
+    pub thinking: ThinkingCeiling<'a>,
     /// The least answer that is set aside: of a stated one all that is set aside at first, else what a usual one takes.
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
-    pub ample: Tokens,
+    pub likely_max: Tokens,
     /// False where prompt and usual answer may be too long for the context.
     pub fits: bool,
     /// How long an answer may be by what caller and operator said of it alone.
@@ -55,91 +55,96 @@ pub(super) struct Bounds<'a> {
     solution: Option<Tokens>,
 }
 
-impl<'a> Bounds<'a> {
+impl<'a> TokenBounds<'a> {
     /// The bounds of a model for a request, or why not even an answer alone is possible.
-    pub(super) fn of(ask: &Ask, terms: &Terms) -> Result<Bounds<'a>, Refusal> {
+    pub(super) fn of(ask: &PlanRequest, terms: &ModelTerms) -> Result<TokenBounds<'a>, PlanRefusal> {
         let (budget, overhead) = (ask.budget, terms.overhead(Tokens::ZERO));
         let (members, closing) = (&budget.members, terms.overhead(Tokens(1)).saturating_sub(overhead));
         check_context(terms, members)?;
-        check_total(budget.total, terms.written(Tokens::ZERO), members)?;
-        let wanted = wanted(ask, terms)?;
+        check_total(budget.total, terms.written_overhead(Tokens::ZERO), members)?;
+        let wanted = wanted_answer(ask, terms)?;
         let usual = wanted.min(terms.demand.solution_usual());
-        let ample = ample(ask, terms, wanted);
+        let ample = likely_max(ask, terms, wanted);
         let least = if budget.solution.is_some() { ample } else { usual };
-        let in_context = terms.model.context.saturating_sub(terms.taken_likely(Tokens(1)));
-        let fits = terms.model.context > terms.taken_likely(Tokens::ZERO) + usual;
-        let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written(Tokens(1)));
-        let in_output = output(terms, Tokens(1));
+        let in_context = terms.model.context.saturating_sub(terms.likely_context_use(Tokens(1)));
+        let fits = terms.model.context > terms.likely_context_use(Tokens::ZERO) + usual;
+        let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written_overhead(Tokens(1)));
+        let in_output = output_left(terms, Tokens(1));
         let together = in_context.min(in_total).min(in_output);
         // A stated thought gives way only so far that a usual answer fits beside it.
-        let kept = if budget.thinking.is_some() { usual } else { planned(terms, together).min(wanted) };
+        let kept =
+            if budget.thinking.is_some() { usual } else { planned_answer(terms, together).min(wanted) };
         let kept_of_total = if budget.solution.is_some() { wanted } else { kept };
         let beside = |room: Tokens, kept: Tokens| {
             let must = if terms.allows(Tokens::ZERO) { Tokens::ZERO } else { Tokens(room.0 / THOUGHT_PART) };
             room.saturating_sub(kept).max(must)
         };
-        let mut thinking = Ceiling { most: terms.model.thinking_max, by: Reason::Provider };
-        thinking.lower(beside(in_context, kept), Reason::Context);
-        thinking.lower(beside(in_output, kept), Reason::Output);
-        thinking.lower(beside(in_total, kept_of_total), Reason::Total(members.total));
+        let mut thinking = ThinkingCeiling { most: terms.model.thinking_max, by: BudgetReason::Provider };
+        thinking.lower(beside(in_context, kept), BudgetReason::Context);
+        thinking.lower(beside(in_output, kept), BudgetReason::Output);
+        thinking.lower(beside(in_total, kept_of_total), BudgetReason::Total(members.total));
         if let Some(left) = deadline(ask) {
             let shortest = terms.seconds_at_most(Tokens::ZERO, terms.demand.solution.min(wanted));
             let seconds = left.as_secs_f64();
             if shortest > seconds {
                 let member = (budget.deadline == Some(left)).then_some(members.deadline);
-                return Err(Refusal::DeadlineUnreachable { needed: duration(shortest), left, member });
+                return Err(PlanRefusal::DeadlineUnreachable { needed: duration(shortest), left, member });
             }
             let spare = seconds - terms.seconds_at_most(Tokens::ZERO, closing + usual);
-            thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline(members.deadline));
+            thinking.lower(
+                whole_tokens(spare / terms.seconds_per_thought()),
+                BudgetReason::Deadline(members.deadline),
+            );
         }
         let (total, solution) = (budget.total, budget.solution);
-        Ok(Bounds { thinking, least, ample, fits, wanted, total, solution })
+        Ok(TokenBounds { thinking, least, likely_max: ample, fits, wanted, total, solution })
     }
 
     /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
     /// them.
-    pub(super) fn shares(&self, together: Tokens) -> bool {
+    pub(super) fn shares_limit(&self, together: Tokens) -> bool {
         together <= self.wanted
     }
 
     /// How far an answer may go beside a thinking budget of `t`.
-    pub(super) fn room(&self, terms: &Terms, t: Tokens) -> Room {
-        let in_total = self.total.map(|total| total.saturating_sub(t + terms.written(t)));
+    pub(super) fn headroom(&self, terms: &ModelTerms, t: Tokens) -> AnswerHeadroom {
+        let in_total = self.total.map(|total| total.saturating_sub(t + terms.written_overhead(t)));
         let stated = in_total.unwrap_or(Tokens::MAX).min(self.solution.unwrap_or(Tokens::MAX));
         let operator = terms.model.solution_max.unwrap_or(Tokens::MAX);
         let least = terms.demand.prompt_least + terms.overhead(t);
-        let own = terms.model.context.saturating_sub(least + t).min(output(terms, t));
+        let own = terms.model.context.saturating_sub(least + t).min(output_left(terms, t));
         let (most, by) =
             [(stated, LimitedBy::Caller), (operator, LimitedBy::Operator), (own, LimitedBy::Model)]
                 .into_iter()
                 .reduce(|least, other| if other.0 < least.0 { other } else { least })
                 .unwrap_or((own, LimitedBy::Model));
         let most = most.max(Tokens(1));
-        let sure = most.min(terms.model.context.saturating_sub(terms.taken_likely(t) + t)).max(Tokens(1));
+        let sure =
+            most.min(terms.model.context.saturating_sub(terms.likely_context_use(t) + t)).max(Tokens(1));
         let is_unknown = by == LimitedBy::Model && terms.model.writes_unknown();
         if terms.is_raw() {
             // An API that a text goes on by takes 16 tokens to be wanted where nothing is said.
             let sure = if is_unknown { sure.min(Model::TOLD_MAX) } else { sure };
-            return Room { most: sure, by, sure, told: true, is_unknown };
+            return AnswerHeadroom { most: sure, by, sure, tells_limit: true, is_unknown };
         }
-        Room { most, by, sure, told: by != LimitedBy::Model && sure == most, is_unknown }
+        AnswerHeadroom { most, by, sure, tells_limit: by != LimitedBy::Model && sure == most, is_unknown }
     }
 }
 
 /// How long an answer may be by what caller and operator said of it alone.
-fn wanted(ask: &Ask, terms: &Terms) -> Result<Tokens, Refusal> {
+fn wanted_answer(ask: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRefusal> {
     let limits = [ask.budget.solution, terms.model.solution_max];
     let wanted = limits.into_iter().flatten().min().unwrap_or(Tokens::MAX);
     if wanted == Tokens::ZERO {
         let member = ask.budget.members.solution;
-        return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
+        return Err(PlanRefusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
     }
     Ok(wanted)
 }
 
 /// What is to be set aside for an answer at first. One that its caller limits is reserved as far as that, where no more can be
 /// set aside while it is written.
-fn ample(ask: &Ask, terms: &Terms, wanted: Tokens) -> Tokens {
+fn likely_max(ask: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Tokens {
     if ask.budget.solution.is_some() && !terms.model.stops_billing {
         return wanted;
     }
@@ -147,9 +152,9 @@ fn ample(ask: &Ask, terms: &Terms, wanted: Tokens) -> Tokens {
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.
-fn planned(terms: &Terms, all: Tokens) -> Tokens {
+fn planned_answer(terms: &ModelTerms, all: Tokens) -> Tokens {
     let kept = match terms.demand.measured.solution {
-        true => terms.demand.solution_within(Chance::new(KEPT)),
+        true => terms.demand.solution_within(Chance::new(ANSWER_QUANTILE)),
         false => Tokens(all.0 / ANSWER_PART),
     };
     kept.max(Tokens(1))
@@ -157,46 +162,50 @@ fn planned(terms: &Terms, all: Tokens) -> Tokens {
 
 /// What the provider's limit on a call's output leaves to the answer beside a thinking budget of `t`. Who resumes a thought asks
 /// for the answer in a call of its own.
-fn output(terms: &Terms, t: Tokens) -> Tokens {
+fn output_left(terms: &ModelTerms, t: Tokens) -> Tokens {
     let most = terms.model.output_max.unwrap_or(Tokens::MAX);
-    if terms.class == Class::Continue { most } else { most.saturating_sub(t + terms.written(t)) }
+    if terms.class == EnforcementClass::Continue {
+        most
+    } else {
+        most.saturating_sub(t + terms.written_overhead(t))
+    }
 }
 
-impl<'a> Ceiling<'a> {
+impl<'a> ThinkingCeiling<'a> {
     /// Lowers it to `most`, if that is lower.
-    pub(super) fn lower(&mut self, most: Tokens, by: Reason<'a>) {
+    pub(super) fn lower(&mut self, most: Tokens, by: BudgetReason<'a>) {
         if most < self.most {
-            *self = Ceiling { most, by };
+            *self = ThinkingCeiling { most, by };
         }
     }
 }
 
 /// Refuses a prompt that is certainly too long. Of one that may be, its provider knows.
-fn check_context(terms: &Terms, members: &Members) -> Result<(), Refusal> {
+fn check_context(terms: &ModelTerms, members: &MemberNames) -> Result<(), PlanRefusal> {
     let (context, taken) = (terms.model.context, terms.demand.prompt_least + terms.overhead(Tokens::ZERO));
     if taken < context {
         return Ok(());
     }
-    Err(Refusal::ContextExceeded { needed: taken + Tokens(1), context, member: members.prompt })
+    Err(PlanRefusal::ContextExceeded { needed: taken + Tokens(1), context, member: members.prompt })
 }
 
-fn check_total(total: Option<Tokens>, overhead: Tokens, members: &Members) -> Result<(), Refusal> {
+fn check_total(total: Option<Tokens>, overhead: Tokens, members: &MemberNames) -> Result<(), PlanRefusal> {
     match total.filter(|total| *total <= overhead) {
         Some(stated) => {
-            Err(Refusal::BudgetTooSmall { needed: overhead + Tokens(1), stated, member: members.total })
+            Err(PlanRefusal::BudgetTooSmall { needed: overhead + Tokens(1), stated, member: members.total })
         }
         None => Ok(()),
     }
 }
 
 /// The nearer of the request's deadline and the allowance's.
-pub(super) fn deadline(ask: &Ask) -> Option<Duration> {
+pub(super) fn deadline(ask: &PlanRequest) -> Option<Duration> {
     [ask.budget.deadline, ask.allowance.deadline].into_iter().flatten().min()
 }
 
 /// Whole tokens in a quotient of seconds, a millionth short of one included, since the seconds are rounded;
 /// as many as you like where a token takes no time.
-fn whole(tokens: f64) -> Tokens {
+fn whole_tokens(tokens: f64) -> Tokens {
     if tokens.is_nan() { Tokens::MAX } else { Tokens::round((tokens + 1e-6).floor()) }
 }
 

@@ -1,59 +1,61 @@
 //! Which thinking budgets a model is offered with: the stated one, the effort's, or a grid to choose from.
 
-use crate::catalog::{Class, LogNormal, Service, WorstCase};
-use crate::chat::{Depth, Members};
+use crate::catalog::{EnforcementClass, LogNormal, Service, WorstCase};
+use crate::chat::{MemberNames, ReasoningEffort};
 use crate::units::{Effort, Tokens};
 
-use super::bounds::{Bounds, Ceiling};
-use super::purse::Purse;
-use super::terms::Terms;
-use super::why::Reason;
-use super::{Ask, Refusal};
+use super::bounds::{ThinkingCeiling, TokenBounds};
+use super::explain::BudgetReason;
+use super::spend_caps::SpendCaps;
+use super::terms::ModelTerms;
+use super::{PlanRefusal, PlanRequest};
 
 /// No more budgets than this are priced on one model before the best is refined.
 const GRID_MAX: usize = 12;
 
 /// Budgets to price on one model, in rising order, none beyond the ceiling.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Budgets<'a> {
+pub(super) struct ThinkingBudgets<'a> {
     each: [Tokens; GRID_MAX],
     count: usize,
     /// What the last of them is limited by.
-    pub ceiling: Ceiling<'a>,
+    pub ceiling: ThinkingCeiling<'a>,
     /// True where caller or effort leave no choice.
     pub fixed: bool,
 }
 
-impl<'a> Budgets<'a> {
+impl<'a> ThinkingBudgets<'a> {
     /// The budgets of a model. Stated and effort leave one; of several, the least wins. What does not fit
     /// the caller's own caps is lowered to what does. What does not fit the allowance is lowered too,
     /// except beside a stated thinking budget: that is refused.
     pub(super) fn of(
-        ask: &Ask<'a>,
-        terms: &Terms,
-        bounds: &Bounds<'a>,
-        whole: &Purse<'a>,
-    ) -> Result<Budgets<'a>, Refusal> {
+        ask: &PlanRequest<'a>,
+        terms: &ModelTerms,
+        bounds: &TokenBounds<'a>,
+        whole: &SpendCaps<'a>,
+    ) -> Result<ThinkingBudgets<'a>, PlanRefusal> {
         let (mut ceiling, members) = (bounds.thinking, &ask.budget.members);
-        if let Some(depth) = &ask.budget.depth {
-            ceiling.go_by_effort(depth, members, terms);
+        if let Some(depth) = &ask.budget.reasoning_effort {
+            ceiling.apply_effort(depth, members, terms);
         }
         if let Some(stated) = ask.budget.thinking {
             // Nobody states it of a text: it is said for all of them.
             let is_text = ask.needs.service == Service::Completions;
-            ceiling
-                .lower_or_keep(stated, if is_text { Reason::Text } else { Reason::Stated(members.thinking) });
+            ceiling.lower_or_keep(
+                stated,
+                if is_text { BudgetReason::Text } else { BudgetReason::Stated(members.thinking) },
+            );
         }
-        ceiling.admit_no_effect(ask, terms);
+        ceiling.note_no_effect(ask, terms);
         let planned = ask.budget.thinking.is_none();
-        lower_to(&mut ceiling, (&Purse::stated(ask), planned), terms, bounds)?;
+        lower_to_caps(&mut ceiling, (&SpendCaps::stated(ask), planned), terms, bounds)?;
         if ask.budget.thinking.is_some() {
-            whole.check(least(terms, bounds, (ceiling.most, bounds.least)))?;
+            whole.check(worst_case(terms, bounds, (ceiling.most, bounds.least)))?;
         }
-        lower_to(&mut ceiling, (whole, planned), terms, bounds)?;
-        ceiling.respect_least(terms, members)?;
-        let fixed = ask.budget.thinking.is_some() || ask.budget.depth.is_some();
-        let mut budgets = Budgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
+        lower_to_caps(&mut ceiling, (whole, planned), terms, bounds)?;
+        ceiling.apply_provider_minimum(terms, members)?;
+        let fixed = ask.budget.thinking.is_some() || ask.budget.reasoning_effort.is_some();
+        let mut budgets = ThinkingBudgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
         if !fixed {
             budgets.add_grid(terms);
         }
@@ -61,24 +63,24 @@ impl<'a> Budgets<'a> {
     }
 
     /// The budgets, in rising order.
-    pub(super) fn each(&self) -> &[Tokens] {
+    pub(super) fn as_slice(&self) -> &[Tokens] {
         &self.each[..self.count]
     }
 
     /// The budgets next to one, below and above; itself where there is none.
-    pub(super) fn beside(&self, t: Tokens) -> (Tokens, Tokens) {
-        let below = self.each().iter().rfind(|other| **other < t);
-        let above = self.each().iter().find(|other| **other > t);
+    pub(super) fn neighbors(&self, t: Tokens) -> (Tokens, Tokens) {
+        let below = self.as_slice().iter().rfind(|other| **other < t);
+        let above = self.as_slice().iter().find(|other| **other > t);
         (below.copied().unwrap_or(t), above.copied().unwrap_or(t))
     }
 
     /// Budgets to choose from, log-spaced by what is usual: none, far below the median, from 1½ standard deviations of
     /// the length's logarithm below it to 2½ above it, the levels of an effort scale, and all that is possible.
-    fn add_grid(&mut self, terms: &Terms) {
+    fn add_grid(&mut self, terms: &ModelTerms) {
         let (thinking, levels) = (&terms.demand.thinking, &terms.model.efforts);
         let (median, half) = (thinking.median(), (thinking.sigma / 2.0).exp());
         self.add(Tokens::ZERO, terms);
-        if terms.class == Class::Effort {
+        if terms.class == EnforcementClass::Effort {
             levels.iter().for_each(|level| self.add(level.usual, terms));
         }
         let below = half * half.sqrt();
@@ -89,9 +91,9 @@ impl<'a> Budgets<'a> {
         self.each[..self.count].sort_unstable();
     }
 
-    fn add(&mut self, t: Tokens, terms: &Terms) {
+    fn add(&mut self, t: Tokens, terms: &ModelTerms) {
         let possible = t < self.ceiling.most && terms.allows(t);
-        if possible && self.count < GRID_MAX && !self.each().contains(&t) {
+        if possible && self.count < GRID_MAX && !self.as_slice().contains(&t) {
             self.each[self.count] = t;
             self.count += 1;
         }
@@ -119,87 +121,93 @@ pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
     Tokens(low)
 }
 
-impl<'a> Ceiling<'a> {
+impl<'a> ThinkingCeiling<'a> {
     /// A ceiling below the least thought that the provider takes is no thought, where the model can do without. Where its thought
     /// is hidden, one limit holds thought and answer, and leaving neither any room is its caller's to choose.
-    fn respect_least(&mut self, terms: &Terms, members: &Members) -> Result<(), Refusal> {
-        let is_shared = terms.class == Class::Effort && matches!(self.by, Reason::Total(_));
+    fn apply_provider_minimum(
+        &mut self,
+        terms: &ModelTerms,
+        members: &MemberNames,
+    ) -> Result<(), PlanRefusal> {
+        let is_shared = terms.class == EnforcementClass::Effort && matches!(self.by, BudgetReason::Total(_));
         if terms.allows(self.most) || is_shared {
             return Ok(());
         }
         let member = self.by.member().unwrap_or(members.thinking);
-        *self = Ceiling { most: Tokens::ZERO, by: Reason::Least };
+        *self = ThinkingCeiling { most: Tokens::ZERO, by: BudgetReason::Least };
         let needed = terms.model.thinking_min;
-        if terms.allows(self.most) { Ok(()) } else { Err(Refusal::AlwaysThinks { needed, member }) }
+        if terms.allows(self.most) { Ok(()) } else { Err(PlanRefusal::AlwaysThinks { needed, member }) }
     }
 
     /// A share of the usual thought, where that is known. Else a word says nothing of tokens, and cuts nothing.
-    fn go_by_effort(&mut self, depth: &Depth, members: &Members, terms: &Terms) {
+    fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
         let is_none = depth.effort.get() <= 0.0;
-        if is_none || terms.hides_thoughts() || terms.knows_thoughts() {
+        if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
             let budget = effort_budget(&terms.demand.thinking, depth.effort);
-            return self.lower_or_keep(budget, Reason::Effort(members.depth));
+            return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }
-        if self.by == Reason::Provider && self.most > Tokens::ZERO {
-            self.by = Reason::Unknown(members.depth);
+        if self.by == BudgetReason::Provider && self.most > Tokens::ZERO {
+            self.by = BudgetReason::Unknown(members.reasoning_effort);
         }
     }
 
     /// Who asks a model for thought that is not known to think is told that this does nothing.
-    fn admit_no_effect(&mut self, ask: &Ask, terms: &Terms) {
+    fn note_no_effect(&mut self, ask: &PlanRequest, terms: &ModelTerms) {
         let members = &ask.budget.members;
         let stated = ask.budget.thinking.map(|_| members.thinking);
-        let stated = stated.or(ask.budget.depth.as_ref().map(|_| members.depth));
-        let is_idle = self.by == Reason::Provider && terms.model.thinking_max == Tokens::ZERO;
+        let stated = stated.or(ask.budget.reasoning_effort.as_ref().map(|_| members.reasoning_effort));
+        let is_idle = self.by == BudgetReason::Provider && terms.model.thinking_max == Tokens::ZERO;
         if let Some(member) = stated.filter(|_| is_idle) {
-            self.by = Reason::Unthinking(member);
+            self.by = BudgetReason::NoThinking(member);
         }
     }
 
     /// Lowers it to `most`, and names `by` as what decided where that is as low as anything.
-    fn lower_or_keep(&mut self, most: Tokens, by: Reason<'a>) {
+    fn lower_or_keep(&mut self, most: Tokens, by: BudgetReason<'a>) {
         if most <= self.most {
-            *self = Ceiling { most, by };
+            *self = ThinkingCeiling { most, by };
         }
     }
 }
 
 /// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone. Beside a planned thought the
 /// answer keeps what it hardly exceeds, though of the money no more than half.
-fn lower_to<'a>(
-    ceiling: &mut Ceiling<'a>,
-    (purse, planned): (&Purse<'a>, bool),
-    terms: &Terms,
-    bounds: &Bounds,
-) -> Result<(), Refusal> {
-    let first = terms.least_thought().min(ceiling.most);
+fn lower_to_caps<'a>(
+    ceiling: &mut ThinkingCeiling<'a>,
+    (purse, planned): (&SpendCaps<'a>, bool),
+    terms: &ModelTerms,
+    bounds: &TokenBounds,
+) -> Result<(), PlanRefusal> {
+    let first = terms.thinking_min().min(ceiling.most);
     let mut kept = bounds.least;
-    if purse.is_bottomless() {
+    if purse.is_unlimited() {
         return Ok(());
     }
-    if planned && !purse.holds(least(terms, bounds, (ceiling.most, bounds.ample))) {
+    if planned && !purse.fits(worst_case(terms, bounds, (ceiling.most, bounds.likely_max))) {
         let half = purse.part(2);
-        kept = largest(bounds.least, bounds.ample, |s| half.holds(least(terms, bounds, (first, s))));
+        kept = largest_fitting(bounds.least, bounds.likely_max, |s| {
+            half.fits(worst_case(terms, bounds, (first, s)))
+        });
     }
-    if purse.holds(least(terms, bounds, (ceiling.most, kept))) {
+    if purse.fits(worst_case(terms, bounds, (ceiling.most, kept))) {
         return Ok(());
     }
-    purse.check(least(terms, bounds, (first, bounds.least)))?;
-    let most = largest(first, ceiling.most, |t| purse.holds(least(terms, bounds, (t, kept))));
+    purse.check(worst_case(terms, bounds, (first, bounds.least)))?;
+    let most = largest_fitting(first, ceiling.most, |t| purse.fits(worst_case(terms, bounds, (t, kept))));
     // Of several caps the tightest is named: the one that the next token does not fit under.
-    if let Some(by) = purse.reason(least(terms, bounds, (most + Tokens(1), kept))) {
-        *ceiling = Ceiling { most, by };
+    if let Some(by) = purse.reason(worst_case(terms, bounds, (most + Tokens(1), kept))) {
+        *ceiling = ThinkingCeiling { most, by };
     }
     Ok(())
 }
 
 /// The worst case of a thinking budget with an answer of `s`, as far as there is room for it.
-pub(super) fn least(terms: &Terms, bounds: &Bounds, (t, s): (Tokens, Tokens)) -> WorstCase {
-    terms.worst(t, s.min(bounds.room(terms, t).most))
+pub(super) fn worst_case(terms: &ModelTerms, bounds: &TokenBounds, (t, s): (Tokens, Tokens)) -> WorstCase {
+    terms.worst_case(t, s.min(bounds.headroom(terms, t).most))
 }
 
 /// The largest count from `low` to `high` that fits, by bisection, given that `low` does.
-pub(super) fn largest(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
+pub(super) fn largest_fitting(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
     if fits(high) {
         return high;
     }

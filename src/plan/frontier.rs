@@ -1,11 +1,11 @@
 //! Which candidate to take: preference sets what success is worth against what it costs.
 
-use super::Ask;
-use super::board::{self, Candidate};
+use super::PlanRequest;
+use super::candidate_pool::{self, PricedCandidate};
 
 /// What is aimed at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Aim {
+pub(super) struct PlanObjective {
     /// What a right answer is worth at this preference, in dollars; beyond all bounds for the best regardless.
     pub worth: f64,
     /// The success that the cheapest must reach; where no preference is stated the floor does not count, and the value
@@ -15,29 +15,29 @@ pub(super) struct Aim {
 
 /// What was taken, and between which chances of success nothing else would be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Choice {
+pub(super) struct FrontierChoice {
     pub at: usize,
-    pub cell: Cell,
+    pub range: SuccessRange,
 }
 
 /// A range of success.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cell {
+pub(super) struct SuccessRange {
     low: f64,
     high: f64,
 }
 
 /// Room to choose in, used again for each choice.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct FrontierScratch {
     path: Vec<usize>,
 }
 
-impl Aim {
-    pub(super) fn of(ask: &Ask) -> Aim {
+impl PlanObjective {
+    pub(super) fn of(ask: &PlanRequest) -> PlanObjective {
         let p = ask.budget.preference.unwrap_or_default().get();
-        let worth = if p >= 1.0 { f64::INFINITY } else { board::worth(ask) * p / (1.0 - p) };
-        Aim { worth, floor: ask.budget.preference.map(|_| ask.route.success_floor.get()) }
+        let worth = if p >= 1.0 { f64::INFINITY } else { candidate_pool::worth(ask) * p / (1.0 - p) };
+        PlanObjective { worth, floor: ask.budget.preference.map(|_| ask.route.success_floor.get()) }
     }
 
     /// The best of some chances of success, each with its burden.
@@ -57,20 +57,20 @@ impl Aim {
     }
 }
 
-impl Cell {
+impl SuccessRange {
     /// All there is.
-    pub(super) const WHOLE: Cell = Cell { low: f64::NEG_INFINITY, high: f64::INFINITY };
+    pub(super) const WHOLE: SuccessRange = SuccessRange { low: f64::NEG_INFINITY, high: f64::INFINITY };
 
-    pub(super) fn holds(&self, success: f64) -> bool {
+    pub(super) fn contains(&self, success: f64) -> bool {
         self.low <= success && success <= self.high
     }
 
-    fn within(self, other: Cell) -> Cell {
-        Cell { low: self.low.max(other.low), high: self.high.min(other.high) }
+    fn intersect(self, other: SuccessRange) -> SuccessRange {
+        SuccessRange { low: self.low.max(other.low), high: self.high.min(other.high) }
     }
 }
 
-impl Scratch {
+impl FrontierScratch {
     /// The best of some candidates, which stand in `order` (see [`sorted`]).
     ///
     /// With p the preference, a candidate is worth `w(p)·success − burden`, where w(p) = worth·p/(1 − p): nothing at
@@ -91,16 +91,16 @@ impl Scratch {
     /// next on the path: of equal choices these are equal, and of different ones the cells do not overlap.
     pub(super) fn choose(
         &mut self,
-        all: &[Candidate],
+        all: &[PricedCandidate],
         order: &[usize],
-        aim: &Aim,
-        cell: Cell,
-    ) -> Option<Choice> {
+        aim: &PlanObjective,
+        cell: SuccessRange,
+    ) -> Option<FrontierChoice> {
         let Some(floor) = aim.floor else {
-            let best = aim.best(order.iter().map(|&at| (all[at].success, all[at].burden)))?;
-            return Some(Choice { at: order[best], cell });
+            let best = aim.best(order.iter().map(|&at| (all[at].success, all[at].weighted_cost)))?;
+            return Some(FrontierChoice { at: order[best], range: cell });
         };
-        self.walk(all, order, floor);
+        self.build_hull(all, order, floor);
         let path = &self.path;
         let slopes = path.windows(2).map(|pair| slope(&all[pair[0]], &all[pair[1]]));
         let steps = slopes.take_while(|slope| aim.worth > 0.0 && *slope <= aim.worth).count();
@@ -110,11 +110,11 @@ impl Scratch {
         };
         let low = middle(steps.checked_sub(1).and_then(|before| path.get(before)), f64::NEG_INFINITY);
         let high = middle(path.get(steps + 1), f64::INFINITY);
-        Some(Choice { at, cell: Cell { low, high }.within(cell) })
+        Some(FrontierChoice { at, range: SuccessRange { low, high }.intersect(cell) })
     }
 
     /// Leaves the path from the start to the best.
-    fn walk(&mut self, all: &[Candidate], order: &[usize], floor: f64) {
+    fn build_hull(&mut self, all: &[PricedCandidate], order: &[usize], floor: f64) {
         let path = &mut self.path;
         path.clear();
         for &at in order {
@@ -141,14 +141,14 @@ impl Scratch {
 }
 
 /// By rising burden; of equals what succeeds most, then what stands first: the earlier model and the smaller budget.
-pub(super) fn sorted(all: &[Candidate], order: &mut [usize]) {
+pub(super) fn sort_by_cost(all: &[PricedCandidate], order: &mut [usize]) {
     order.sort_unstable_by(|&a, &b| {
-        let by_burden = all[a].burden.total_cmp(&all[b].burden);
+        let by_burden = all[a].weighted_cost.total_cmp(&all[b].weighted_cost);
         by_burden.then_with(|| all[b].success.total_cmp(&all[a].success)).then(a.cmp(&b))
     });
 }
 
 /// Dollars for a whole unit of success.
-fn slope(from: &Candidate, to: &Candidate) -> f64 {
-    (to.burden - from.burden) / (to.success - from.success)
+fn slope(from: &PricedCandidate, to: &PricedCandidate) -> f64 {
+    (to.weighted_cost - from.weighted_cost) / (to.success - from.success)
 }

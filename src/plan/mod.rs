@@ -6,36 +6,36 @@
 //! stops to pay. Where a route explores, the model is drawn (`explore`). A plan reserves nothing itself. A quote shows
 //! all that was priced.
 
-mod answer;
-mod board;
+mod answer_cost;
+mod answer_limit;
 mod bounds;
 mod budgets;
+mod candidate_pool;
+mod explain;
 mod explore;
 mod frontier;
-mod kept;
 mod offer;
-mod purse;
 mod quote;
 mod refine;
 mod refusal;
+mod spend_caps;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod why;
 
 use crate::catalog::{Allowance, Demand, Market, Model, Needs, Plan, Route};
 use crate::chat::Budget;
 use crate::units::{Chance, Tokens};
 
-pub use kept::answer_cost;
+pub use answer_cost::answer_cost;
 pub use quote::{Quote, quote};
-pub use refusal::{NotTaken, Refusal};
+pub use refusal::{PlanRefusal, RejectedBy};
 
-use board::{Board, Candidate};
-use explore::{Lot, Stand};
-use frontier::{Aim, Cell, Scratch, sorted};
+use candidate_pool::{CandidatePool, PricedCandidate};
+use explain::{BudgetReason, SelectedBy};
+use explore::{ArmDraw, BanditArm};
+use frontier::{FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
 use offer::offer;
-use why::{Found, Reason};
 
 /// How many models are kept as fallbacks.
 pub const FALLBACKS_MAX: usize = 3;
@@ -48,7 +48,7 @@ pub const OPENING_QUANTILE: f64 = 0.99;
 
 /// All that a plan depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct PlanRequest<'a> {
     /// How hard the request is.
     pub demand: &'a Demand,
     /// The models that the route may choose; of equals the first is taken.
@@ -68,27 +68,27 @@ pub struct Ask<'a> {
     /// True where the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
     pub streams: bool,
     /// The model that the episode is with, if it is with one.
-    pub sticky: Option<Sticky<'a>>,
+    pub sticky: Option<StickyModel<'a>>,
     /// Where a model is to be drawn rather than taken by its mean.
-    pub explore: Option<Explore>,
+    pub explore: Option<Exploration>,
     /// What share of answers the first reservation of one is to cover, where money is limited.
     pub opening_quantile: Chance,
 }
 
 /// The model that the last turns of an episode were served by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sticky<'a> {
+pub struct StickyModel<'a> {
     /// Its name.
     pub model: &'a str,
     /// How much of the prompt its provider still has in its cache: any other model reads that anew, at its full price.
     pub cached: Tokens,
     /// Whether something went wrong with it (errors, stalls, failed checks): without that no dearer model is offered.
-    pub evidence: bool,
+    pub has_problems: bool,
 }
 
 /// How a model is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Explore {
+pub struct Exploration {
     /// What the draw is made from: of equal seeds, equal draws.
     pub seed: u64,
     /// The share of requests that are spread evenly over all models.
@@ -96,11 +96,11 @@ pub struct Explore {
 }
 
 /// What was taken of a board.
-struct Taken<'a> {
+struct PlanSelection<'a> {
     /// The best candidate, then the best of each model not named before.
-    ranked: Vec<(Candidate, Reason<'a>)>,
-    stands: Vec<Stand>,
-    found: Found,
+    ranked: Vec<(PricedCandidate, BudgetReason<'a>)>,
+    arms: Vec<BanditArm>,
+    selected_by: SelectedBy,
     propensity: f64,
 }
 
@@ -108,72 +108,83 @@ struct Taken<'a> {
 ///
 /// # Errors
 /// When no model can serve it within its budgets; of several models' refusals, the one that came nearest.
-pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
+pub fn plan(ask: &PlanRequest) -> Result<Plan, PlanRefusal> {
     let mut nearest = None;
-    let board = Board::of(ask, |_, refusal| nearer(&mut nearest, refusal));
-    let taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
+    let board = CandidatePool::of(ask, |_, refusal| keep_nearest(&mut nearest, refusal));
+    let taken = select(ask, &board).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
     let mut offers = taken.ranked.iter().map(|(candidate, reason)| offer(ask, &board, candidate, *reason));
-    let best = offers.next().ok_or(Refusal::Unhealthy)?;
+    let best = offers.next().ok_or(PlanRefusal::Unhealthy)?;
     let fallbacks: Vec<_> = offers.collect();
-    let why = why::why(ask, (&best, board.reasons(&taken.ranked[0])), taken.found, fallbacks.first());
-    let contenders = taken.stands.iter().map(|stand| offer::contender(ask, &board, stand)).collect();
+    let why =
+        explain::explain(ask, (&best, board.reasons(&taken.ranked[0])), taken.selected_by, fallbacks.first());
+    let contenders = taken.arms.iter().map(|stand| offer::contender(ask, &board, stand)).collect();
     Ok(Plan { best, fallbacks, propensity: taken.propensity, contenders, why })
 }
 
 /// Keeps the refusal that came nearest to an offer; of equals the first.
-fn nearer(nearest: &mut Option<Refusal>, refusal: Refusal) {
+fn keep_nearest(nearest: &mut Option<PlanRefusal>, refusal: PlanRefusal) {
     if nearest.as_ref().is_none_or(|known| refusal.nearness() > known.nearness()) {
         *nearest = Some(refusal);
     }
 }
 
 /// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
-fn take<'a>(ask: &Ask, board: &Board<'a>) -> Option<Taken<'a>> {
-    let aim = Aim::of(ask);
-    let mut scratch = Scratch::default();
-    let mut stands = explore::stands(board, &aim);
-    let Lot { uncapped, drawn } = explore::lot(ask, board, &mut stands, &aim);
+fn select<'a>(ask: &PlanRequest, board: &CandidatePool<'a>) -> Option<PlanSelection<'a>> {
+    let aim = PlanObjective::of(ask);
+    let mut scratch = FrontierScratch::default();
+    let mut stands = explore::arms(board, &aim);
+    let ArmDraw { uncapped, drawn } = explore::draw_arm(ask, board, &mut stands, &aim);
     let (best, cell) = match drawn {
-        Some(drawn) => (stands.get(drawn)?.best, Cell::WHOLE),
-        None => chosen(board, &stands, &aim, &mut scratch)?,
+        Some(drawn) => (stands.get(drawn)?.best, SuccessRange::WHOLE),
+        None => best_by_value(board, &stands, &aim, &mut scratch)?,
     };
-    let first = best.serving;
+    let first = best.model_index;
     let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
     ranked.push(best);
-    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next(&stands, &ranked, &aim)) {
+    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next_best(&stands, &ranked, &aim)) {
         ranked.push(next);
     }
-    ranked[0] = refine::refined(ask, board, (best, cell), &aim, &mut scratch);
-    let mut ranked: Vec<(Candidate, Reason)> =
+    ranked[0] = refine::refine(ask, board, (best, cell), &aim, &mut scratch);
+    let mut ranked: Vec<(PricedCandidate, BudgetReason)> =
         ranked.into_iter().map(|best| (best, board.reason(&best))).collect();
     if let Some(longest) = uncapped.then(|| board.longest(ask, first)).flatten() {
-        ranked[0] = (longest, Reason::Uncapped);
+        ranked[0] = (longest, BudgetReason::Uncapped);
     }
-    let stand = stands.iter_mut().find(|stand| stand.best.serving == first)?;
+    let stand = stands.iter_mut().find(|stand| stand.best.model_index == first)?;
     stand.best = ranked[0].0;
     if drawn.is_none() {
         stand.propensity = 1.0;
     }
-    let (propensity, found) = (stand.propensity, if drawn.is_some() { Found::Drawn } else { Found::Valued });
-    Some(Taken { ranked, stands, found, propensity })
+    let (propensity, found) =
+        (stand.propensity, if drawn.is_some() { SelectedBy::Drawn } else { SelectedBy::Valued });
+    Some(PlanSelection { ranked, arms: stands, selected_by: found, propensity })
 }
 
 /// The best of all, by worth.
-fn chosen(board: &Board, stands: &[Stand], aim: &Aim, scratch: &mut Scratch) -> Option<(Candidate, Cell)> {
+fn best_by_value(
+    board: &CandidatePool,
+    stands: &[BanditArm],
+    aim: &PlanObjective,
+    scratch: &mut FrontierScratch,
+) -> Option<(PricedCandidate, SuccessRange)> {
     if aim.floor.is_none() {
-        let best = aim.best(stands.iter().map(|stand| (stand.best.success, stand.best.burden)))?;
-        return Some((stands[best].best, Cell::WHOLE));
+        let best = aim.best(stands.iter().map(|stand| (stand.best.success, stand.best.weighted_cost)))?;
+        return Some((stands[best].best, SuccessRange::WHOLE));
     }
     let mut order: Vec<usize> = (0..board.candidates.len()).collect();
-    sorted(&board.candidates, &mut order);
-    let choice = scratch.choose(&board.candidates, &order, aim, Cell::WHOLE)?;
-    Some((board.candidates[choice.at], choice.cell))
+    sort_by_cost(&board.candidates, &mut order);
+    let choice = scratch.choose(&board.candidates, &order, aim, SuccessRange::WHOLE)?;
+    Some((board.candidates[choice.at], choice.range))
 }
 
 /// The best of the models that are not ranked yet.
-fn next(stands: &[Stand], ranked: &[Candidate], aim: &Aim) -> Option<Candidate> {
-    let is_left = |stand: &&Stand| ranked.iter().all(|one| one.serving != stand.best.serving);
+fn next_best(
+    stands: &[BanditArm],
+    ranked: &[PricedCandidate],
+    aim: &PlanObjective,
+) -> Option<PricedCandidate> {
+    let is_left = |stand: &&BanditArm| ranked.iter().all(|one| one.model_index != stand.best.model_index);
     let best =
-        aim.best(stands.iter().filter(is_left).map(|stand| (stand.best.success, stand.best.burden)))?;
+        aim.best(stands.iter().filter(is_left).map(|stand| (stand.best.success, stand.best.weighted_cost)))?;
     stands.iter().filter(is_left).nth(best).map(|stand| stand.best)
 }

@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Contender, Offer};
+use crate::catalog::{Contender, EnforcementClass, Offer};
 use crate::units::{Money, Tokens};
 
-use super::Ask;
-use super::board::{self, Board, Candidate, Serving};
-use super::explore::Stand;
-use super::why::Reason;
+use super::PlanRequest;
+use super::candidate_pool::{self, CandidatePool, EligibleModel, PricedCandidate};
+use super::explain::BudgetReason;
+use super::explore::BanditArm;
 
 /// A candidate as an offer.
-pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Reason) -> Offer {
-    let serving = &board.servings[candidate.serving];
+pub(super) fn offer(
+    ask: &PlanRequest,
+    board: &CandidatePool,
+    candidate: &PricedCandidate,
+    reason: BudgetReason,
+) -> Offer {
+    let serving = &board.models[candidate.model_index];
     let terms = &serving.terms;
-    let second = candidate.second.map(|at| {
+    let second = candidate.escalation.map(|at| {
         let second = &board.candidates[at];
         offer(ask, board, second, board.reason(second))
     });
     let answer = &candidate.answer;
-    let alone = terms.worst(candidate.thinking, answer.opening) * candidate.samples;
+    let alone = terms.worst_case(candidate.thinking, answer.opening) * candidate.samples;
     Offer {
         model: terms.model.name.clone(),
         class: terms.class,
@@ -27,10 +32,10 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         thinking: candidate.thinking,
         solution: answer.most,
         solution_by: answer.by,
-        answer_takes_rest: serving.bounds.shares(candidate.thinking + answer.most),
+        answer_takes_rest: serving.bounds.shares_limit(candidate.thinking + answer.most),
         opening: answer.opening,
-        further: answer.further,
-        tells_limit: answer.told,
+        continuation: answer.continuation,
+        tells_limit: answer.tells_limit,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),
         effort: effort(ask, serving, candidate.thinking, reason),
@@ -40,39 +45,48 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         worst: second.as_ref().map_or(alone, |second| alone + second.worst),
         escalate: second.map(Arc::new),
         seconds: candidate.seconds,
-        value: candidate.value(board::worth(ask)),
+        value: candidate.value(candidate_pool::worth(ask)),
     }
 }
 
 /// A model's best candidate for the decision log.
-pub(super) fn contender(ask: &Ask, board: &Board, Stand { best, propensity }: &Stand) -> Contender {
+pub(super) fn contender(
+    ask: &PlanRequest,
+    board: &CandidatePool,
+    BanditArm { best, propensity }: &BanditArm,
+) -> Contender {
     Contender {
-        model: board.servings[best.serving].terms.model.name.clone(),
+        model: board.models[best.model_index].terms.model.name.clone(),
         thinking: best.thinking,
         samples: best.samples,
-        escalates: best.second.is_some(),
+        escalates: best.escalation.is_some(),
         success: best.success(),
         cost: Money::from_dollars_up(best.dollars),
         seconds: best.seconds,
-        value: best.value(board::worth(ask)),
+        value: best.value(candidate_pool::worth(ask)),
         propensity: *propensity,
     }
 }
 
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
 /// where it has the word and nothing lowered it, else the highest whose usual thought fits the budget, or the lowest.
-fn effort(ask: &Ask, serving: &Serving, thinking: Tokens, reason: Reason) -> Option<String> {
+fn effort(
+    ask: &PlanRequest,
+    serving: &EligibleModel,
+    thinking: Tokens,
+    reason: BudgetReason,
+) -> Option<String> {
     let model = serving.terms.model;
-    let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
-    if serving.terms.class != Class::Effort {
-        let leaves_it_open = ask.budget.thinking.is_none() && !serving.terms.knows_thoughts();
+    let stated = ask.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
+    if serving.terms.class != EnforcementClass::Effort {
+        let leaves_it_open = ask.budget.thinking.is_none() && !serving.terms.has_known_thinking();
         return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
     }
     // As long as it likes is as its provider has it where nothing is said.
-    if reason == Reason::Uncapped {
+    if reason == BudgetReason::Uncapped {
         return None;
     }
-    let by_effort = stated.filter(|_| matches!(reason, Reason::Effort(_)));
+    let by_effort = stated.filter(|_| matches!(reason, BudgetReason::Effort(_)));
     if model.efforts.is_empty() {
         return by_effort.map(str::to_owned);
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::catalog::{Contender, Offer};
 
-use super::board::Board;
-use super::frontier::Aim;
+use super::candidate_pool::CandidatePool;
+use super::frontier::PlanObjective;
 use super::offer::{contender, offer};
-use super::{Ask, Refusal, explore, nearer, take, why};
+use super::{PlanRefusal, PlanRequest, explain, explore, keep_nearest, select};
 
 /// Every offer for a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Quote {
     /// The best of each model, and the chance with which it would be taken.
     pub contenders: Vec<Contender>,
     /// The models that can serve nothing, and why.
-    pub refused: Vec<(Arc<str>, Refusal)>,
+    pub refused: Vec<(Arc<str>, PlanRefusal)>,
     /// One line on what decided.
     pub why: String,
 }
@@ -28,32 +28,32 @@ pub struct Quote {
 ///
 /// # Errors
 /// As [`plan`](super::plan).
-pub fn quote(ask: &Ask) -> Result<Quote, Refusal> {
-    let (explore, ask) = (ask.explore, &Ask { explore: None, ..*ask });
+pub fn quote(ask: &PlanRequest) -> Result<Quote, PlanRefusal> {
+    let (explore, ask) = (ask.explore, &PlanRequest { explore: None, ..*ask });
     let (mut nearest, mut refused) = (None, Vec::new());
-    let board = Board::of(ask, |model, refusal| {
+    let board = CandidatePool::of(ask, |model, refusal| {
         refused.push((model.name.clone(), refusal.clone()));
-        nearer(&mut nearest, refusal);
+        keep_nearest(&mut nearest, refusal);
     });
-    let mut taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
+    let mut taken = select(ask, &board).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
     let priced = board.candidates.iter();
     let mut offers: Vec<Offer> =
         priced.map(|candidate| offer(ask, &board, candidate, board.reason(candidate))).collect();
     let first = &taken.ranked[0];
     let best_offer = offer(ask, &board, &first.0, first.1);
     let next = taken.ranked.get(1).map(|(next, reason)| offer(ask, &board, next, *reason));
-    let why = why::why(ask, (&best_offer, board.reasons(first)), taken.found, next.as_ref());
-    let chosen = place(&mut offers, best_offer);
+    let why = explain::explain(ask, (&best_offer, board.reasons(first)), taken.selected_by, next.as_ref());
+    let chosen = insert_offer(&mut offers, best_offer);
     if explore.is_some_and(|explore| explore.floor.get() > 0.0) {
         // The chances that a request would have, though none is drawn here.
-        explore::lot(&Ask { explore, ..*ask }, &board, &mut taken.stands, &Aim::of(ask));
+        explore::draw_arm(&PlanRequest { explore, ..*ask }, &board, &mut taken.arms, &PlanObjective::of(ask));
     }
-    let contenders = taken.stands.iter().map(|stand| contender(ask, &board, stand)).collect();
+    let contenders = taken.arms.iter().map(|stand| contender(ask, &board, stand)).collect();
     Ok(Quote { offers, chosen, contenders, refused, why })
 }
 
 /// Where an offer stands; a refined one is put before the next larger budget of its kind.
-fn place(offers: &mut Vec<Offer>, best: Offer) -> usize {
+fn insert_offer(offers: &mut Vec<Offer>, best: Offer) -> usize {
     if let Some(at) = offers.iter().position(|offer| *offer == best) {
         return at;
     }

@@ -6,9 +6,9 @@
 
 use crate::units::Tokens;
 
-use super::Ask;
-use super::board::{self, Board, Candidate};
-use super::frontier::{Aim, Cell, Choice, Scratch, sorted};
+use super::PlanRequest;
+use super::candidate_pool::{self, CandidatePool, PricedCandidate};
+use super::frontier::{FrontierChoice, FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
 
 /// How often it is looked closer.
 const ROUNDS: usize = 2;
@@ -16,19 +16,19 @@ const ROUNDS: usize = 2;
 const POINTS: u32 = 6;
 
 /// The best of a candidate and others like it with a little more or less thinking.
-pub(super) fn refined(
-    ask: &Ask,
-    board: &Board,
-    (from, cell): (Candidate, Cell),
-    aim: &Aim,
-    scratch: &mut Scratch,
-) -> Candidate {
-    let serving = &board.servings[from.serving];
-    if serving.budgets.fixed || from.second.is_some() {
+pub(super) fn refine(
+    ask: &PlanRequest,
+    board: &CandidatePool,
+    (from, cell): (PricedCandidate, SuccessRange),
+    aim: &PlanObjective,
+    scratch: &mut FrontierScratch,
+) -> PricedCandidate {
+    let serving = &board.models[from.model_index];
+    if serving.budgets.fixed || from.escalation.is_some() {
         return from;
     }
     let (mut best, mut cell) = (from, cell);
-    let (mut low, mut high) = serving.budgets.beside(from.thinking);
+    let (mut low, mut high) = serving.budgets.neighbors(from.thinking);
     for _ in 0..ROUNDS {
         let mut near = [best; 1 + POINTS as usize];
         let mut count = 1;
@@ -36,8 +36,8 @@ pub(super) fn refined(
         let points = || points.into_iter().filter(|t| low < *t && *t < high);
         for t in points().filter(|t| serving.terms.allows(*t)) {
             let is_new = near[..count].iter().all(|other| other.thinking != t);
-            let priced = is_new.then(|| priced(ask, board, &from, t)).flatten();
-            if let Some(candidate) = priced.filter(|candidate| cell.holds(candidate.success)) {
+            let priced = is_new.then(|| reprice(ask, board, &from, t)).flatten();
+            if let Some(candidate) = priced.filter(|candidate| cell.contains(candidate.success)) {
                 near[count] = candidate;
                 count += 1;
             }
@@ -45,9 +45,9 @@ pub(super) fn refined(
         let near = &near[..count];
         let mut order: [usize; 1 + POINTS as usize] = std::array::from_fn(|at| at);
         let order = &mut order[..count];
-        sorted(near, order);
+        sort_by_cost(near, order);
         let Some(choice) = scratch.choose(near, order, aim, cell) else { break };
-        let Choice { at, cell: narrower } = choice;
+        let FrontierChoice { at, range: narrower } = choice;
         (best, cell) = (near[at], narrower);
         let nearest = |below: bool, end: Tokens| {
             let others = points().filter(|t| if below { *t < best.thinking } else { *t > best.thinking });
@@ -70,13 +70,18 @@ fn between(low: Tokens, high: Tokens) -> [Tokens; POINTS as usize] {
 }
 
 /// The same with another thinking budget.
-fn priced(ask: &Ask, board: &Board, like: &Candidate, t: Tokens) -> Option<Candidate> {
-    let serving = &board.servings[like.serving];
-    let one = serving.single(ask, like.serving, t)?;
+fn reprice(
+    ask: &PlanRequest,
+    board: &CandidatePool,
+    like: &PricedCandidate,
+    t: Tokens,
+) -> Option<PricedCandidate> {
+    let serving = &board.models[like.model_index];
+    let one = serving.price_single(ask, like.model_index, t)?;
     if like.samples == 1 {
         return Some(one);
     }
     let odds = ask.route.vote.as_ref()?.odds().iter().find(|odds| odds.samples == like.samples)?;
-    debug_assert!(board::is_vote(odds), "votes are odd");
-    serving.voted(ask, &one, odds)
+    debug_assert!(candidate_pool::is_odd_vote(odds), "votes are odd");
+    serving.price_vote(ask, &one, odds)
 }

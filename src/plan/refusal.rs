@@ -8,7 +8,7 @@ use crate::units::{Amount, Holder, Limit, Money, Timestamp, Tokens};
 
 /// Why no model can serve a request within its budgets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum PlanRefusal {
     /// No model can do something that the request needs.
     #[error("no model here can do {what}: ask for another model or leave it out")]
     NotCapable {
@@ -27,11 +27,11 @@ pub enum Refusal {
     },
     /// No model's backend takes a member that nobody here knows.
     #[error("{member} is not known {}{}", nowhere(model.as_deref(), *by), takers(member, others, *by))]
-    MemberNotTaken {
+    MemberRejected {
         /// The member.
         member: Arc<str>,
         /// Who does not take it.
-        by: NotTaken,
+        by: RejectedBy,
         /// The one model that was asked for; nothing where there were several.
         model: Option<Arc<str>>,
         /// Those that would take it.
@@ -81,7 +81,7 @@ pub enum Refusal {
         "nobody knows what {model} costs, so it is chosen only by its name: ask for it by that, or have its price written, \
          0 if it is free"
     )]
-    Unweighed {
+    PriceUnknown {
         /// The model.
         model: Arc<str>,
     },
@@ -105,7 +105,7 @@ pub enum Refusal {
     #[error(
         "the cheapest offer may cost {needed} dollars, {member} is {cost}: raise it or shorten the request"
     )]
-    RequestCost {
+    CostBudgetTooSmall {
         /// The worst case of the cheapest offer.
         needed: Money,
         /// What the caller stated.
@@ -118,7 +118,7 @@ pub enum Refusal {
         "needs {needed}, and {limit} has {left} left: {}",
         remedy(limit, *resets_at, member)
     )]
-    DoesNotFit {
+    InsufficientQuota {
         /// Which limit.
         limit: Box<Limit>,
         /// The worst case of the least offer.
@@ -134,7 +134,7 @@ pub enum Refusal {
 
 /// Who does not take a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum RejectedBy {
     /// The backend, by its `unknown_members`.
     Backend,
     /// The engine of this gateway, which has no others than ours.
@@ -144,26 +144,26 @@ pub enum NotTaken {
 }
 
 /// Where a member is not known.
-fn nowhere(model: Option<&str>, by: NotTaken) -> String {
+fn nowhere(model: Option<&str>, by: RejectedBy) -> String {
     let model = model.unwrap_or("any model that was asked for");
     match by {
-        NotTaken::Backend | NotTaken::Engine => format!("to {model}"),
-        NotTaken::Endpoint => {
+        RejectedBy::Backend | RejectedBy::Engine => format!("to {model}"),
+        RejectedBy::Endpoint => {
             format!("to the endpoint at which thoughts of {model} are resumed (class \"continue\")")
         }
     }
 }
 
 /// What to do about a member that is not taken.
-fn takers(member: &str, others: &[Arc<str>], by: NotTaken) -> String {
+fn takers(member: &str, others: &[Arc<str>], by: RejectedBy) -> String {
     let leave = match others {
         [] => format!(": leave {member} out"),
         some => format!(": leave {member} out, or ask {}, which takes it", some.join(" or ")),
     };
     let setting = match by {
-        NotTaken::Backend => "; unknown_members = \"pass\" on its [[backend]] has it passed on",
-        NotTaken::Endpoint => "; another class among the model's classes goes without that endpoint",
-        NotTaken::Engine => "",
+        RejectedBy::Backend => "; unknown_members = \"pass\" on its [[backend]] has it passed on",
+        RejectedBy::Endpoint => "; another class among the model's classes goes without that endpoint",
+        RejectedBy::Engine => "",
     };
     leave + setting
 }
@@ -211,17 +211,21 @@ fn more_time(member: Option<&str>) -> String {
     member.map_or("allow more time".to_owned(), |member| format!("raise {member}"))
 }
 
-impl Refusal {
+impl PlanRefusal {
     /// The same in the caller's words: which member asks for what `model` cannot do, the only one that there was to
     /// choose, or what no model can.
     #[must_use]
-    pub fn in_words_of(self, model: Option<&Arc<str>>, member: impl FnOnce(&str) -> &'static str) -> Refusal {
+    pub fn for_caller(
+        self,
+        model: Option<&Arc<str>>,
+        member: impl FnOnce(&str) -> &'static str,
+    ) -> PlanRefusal {
         match self {
-            Refusal::NotCapable { what } => {
-                Refusal::MemberNotServed { model: model.cloned(), what, member: member(what).into() }
+            PlanRefusal::NotCapable { what } => {
+                PlanRefusal::MemberNotServed { model: model.cloned(), what, member: member(what).into() }
             }
-            Refusal::MemberNotTaken { member, by, others, .. } => {
-                Refusal::MemberNotTaken { member, by, model: model.cloned(), others }
+            PlanRefusal::MemberRejected { member, by, others, .. } => {
+                PlanRefusal::MemberRejected { member, by, model: model.cloned(), others }
             }
             other => other,
         }
@@ -229,10 +233,10 @@ impl Refusal {
 
     /// The same with the models that would take the member which is not taken.
     #[must_use]
-    pub fn taken_by(self, others: &[Arc<str>]) -> Refusal {
+    pub fn with_alternatives(self, others: &[Arc<str>]) -> PlanRefusal {
         match self {
-            Refusal::MemberNotTaken { member, by, model, .. } => {
-                Refusal::MemberNotTaken { member, by, model, others: others.to_vec() }
+            PlanRefusal::MemberRejected { member, by, model, .. } => {
+                PlanRefusal::MemberRejected { member, by, model, others: others.to_vec() }
             }
             other => other,
         }
@@ -241,31 +245,33 @@ impl Refusal {
     /// The caller's member that it is about, where it is about one.
     pub fn member(&self) -> Option<&str> {
         match self {
-            Refusal::MemberNotServed { member, .. } => Some(member),
-            Refusal::ContextExceeded { member, .. }
-            | Refusal::BudgetTooSmall { member, .. }
-            | Refusal::AlwaysThinks { member, .. }
-            | Refusal::RequestCost { member, .. } => Some(member),
-            Refusal::DeadlineUnreachable { member, .. } => *member,
-            Refusal::MemberNotTaken { member, .. } => Some(member),
-            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => Some("model"),
-            Refusal::NotCapable { .. } | Refusal::Unhealthy | Refusal::DoesNotFit { .. } => None,
+            PlanRefusal::MemberNotServed { member, .. } => Some(member),
+            PlanRefusal::ContextExceeded { member, .. }
+            | PlanRefusal::BudgetTooSmall { member, .. }
+            | PlanRefusal::AlwaysThinks { member, .. }
+            | PlanRefusal::CostBudgetTooSmall { member, .. } => Some(member),
+            PlanRefusal::DeadlineUnreachable { member, .. } => *member,
+            PlanRefusal::MemberRejected { member, .. } => Some(member),
+            PlanRefusal::Unpriced { .. } | PlanRefusal::PriceUnknown { .. } => Some("model"),
+            PlanRefusal::NotCapable { .. }
+            | PlanRefusal::Unhealthy
+            | PlanRefusal::InsufficientQuota { .. } => None,
         }
     }
 
     /// The stable word for it, in errors and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::NotCapable { .. } | Refusal::MemberNotServed { .. } => "model_not_capable",
-            Refusal::MemberNotTaken { .. } => "unknown_parameter",
-            Refusal::ContextExceeded { .. } => "context_length_exceeded",
-            Refusal::BudgetTooSmall { .. } | Refusal::AlwaysThinks { .. } | Refusal::RequestCost { .. } => {
-                "budget_too_small"
-            }
-            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => "model_unpriced",
-            Refusal::DeadlineUnreachable { .. } => "deadline_unreachable",
-            Refusal::Unhealthy => "overloaded",
-            Refusal::DoesNotFit { .. } => "insufficient_quota",
+            PlanRefusal::NotCapable { .. } | PlanRefusal::MemberNotServed { .. } => "model_not_capable",
+            PlanRefusal::MemberRejected { .. } => "unknown_parameter",
+            PlanRefusal::ContextExceeded { .. } => "context_length_exceeded",
+            PlanRefusal::BudgetTooSmall { .. }
+            | PlanRefusal::AlwaysThinks { .. }
+            | PlanRefusal::CostBudgetTooSmall { .. } => "budget_too_small",
+            PlanRefusal::Unpriced { .. } | PlanRefusal::PriceUnknown { .. } => "model_unpriced",
+            PlanRefusal::DeadlineUnreachable { .. } => "deadline_unreachable",
+            PlanRefusal::Unhealthy => "overloaded",
+            PlanRefusal::InsufficientQuota { .. } => "insufficient_quota",
         }
     }
 
@@ -274,17 +280,17 @@ impl Refusal {
     pub(super) fn nearness(&self) -> (u8, u128) {
         let less = |amount: u64| u128::from(u64::MAX - amount);
         match self {
-            Refusal::NotCapable { .. } | Refusal::MemberNotServed { .. } => (0, 0),
-            Refusal::MemberNotTaken { .. } => (0, 1),
-            Refusal::ContextExceeded { context, .. } => (1, context.0.into()),
-            Refusal::BudgetTooSmall { needed, .. } | Refusal::AlwaysThinks { needed, .. } => {
+            PlanRefusal::NotCapable { .. } | PlanRefusal::MemberNotServed { .. } => (0, 0),
+            PlanRefusal::MemberRejected { .. } => (0, 1),
+            PlanRefusal::ContextExceeded { context, .. } => (1, context.0.into()),
+            PlanRefusal::BudgetTooSmall { needed, .. } | PlanRefusal::AlwaysThinks { needed, .. } => {
                 (2, less(needed.0))
             }
-            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => (3, 0),
-            Refusal::DeadlineUnreachable { needed, .. } => (4, u128::MAX - needed.as_nanos()),
-            Refusal::Unhealthy => (5, 0),
-            Refusal::RequestCost { needed, .. } => (6, less(needed.0)),
-            Refusal::DoesNotFit { needed, .. } => (7, less(needed.size())),
+            PlanRefusal::Unpriced { .. } | PlanRefusal::PriceUnknown { .. } => (3, 0),
+            PlanRefusal::DeadlineUnreachable { needed, .. } => (4, u128::MAX - needed.as_nanos()),
+            PlanRefusal::Unhealthy => (5, 0),
+            PlanRefusal::CostBudgetTooSmall { needed, .. } => (6, less(needed.0)),
+            PlanRefusal::InsufficientQuota { needed, .. } => (7, less(needed.size())),
         }
     }
 }
@@ -309,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_told_in_seconds() {
-        let refusal = |needed, left| Refusal::DeadlineUnreachable {
+        let refusal = |needed, left| PlanRefusal::DeadlineUnreachable {
             needed: Duration::from_nanos(needed),
             left: Duration::from_millis(left),
             member: Some("budget.deadline_ms"),
@@ -326,24 +332,25 @@ mod tests {
 
     #[test]
     fn a_member_that_nobody_takes_comes_with_who_would_and_with_the_setting() {
-        let check = |by: NotTaken, others: &[&str], words: &str| {
-            let refusal = Refusal::MemberNotTaken { member: "min_p".into(), by, model: None, others: vec![] };
+        let check = |by: RejectedBy, others: &[&str], words: &str| {
+            let refusal =
+                PlanRefusal::MemberRejected { member: "min_p".into(), by, model: None, others: vec![] };
             let others: Vec<Arc<str>> = others.iter().map(|&name| name.into()).collect();
-            let refusal = refusal.in_words_of(Some(&"gpt".into()), |_| "model").taken_by(&others);
+            let refusal = refusal.for_caller(Some(&"gpt".into()), |_| "model").with_alternatives(&others);
             assert_eq!((refusal.code(), refusal.member()), ("unknown_parameter", Some("min_p")));
             assert_eq!(refusal.to_string(), words);
         };
         let words = "min_p is not known to gpt: leave min_p out, or ask qwen, which takes it; \
                      unknown_members = \"pass\" on its [[backend]] has it passed on";
-        check(NotTaken::Backend, &["qwen"], words);
-        check(NotTaken::Engine, &[], "min_p is not known to gpt: leave min_p out");
+        check(RejectedBy::Backend, &["qwen"], words);
+        check(RejectedBy::Engine, &[], "min_p is not known to gpt: leave min_p out");
     }
 
     #[test]
     fn the_one_model_that_was_asked_for_and_the_member_that_asks_are_named() {
         let check = |model: Option<&str>, member: &'static str, words: &str| {
-            let refusal = Refusal::NotCapable { what: "schema" };
-            let named = refusal.in_words_of(model.map(Arc::from).as_ref(), |_| member);
+            let refusal = PlanRefusal::NotCapable { what: "schema" };
+            let named = refusal.for_caller(model.map(Arc::from).as_ref(), |_| member);
             assert_eq!((named.code(), named.member()), ("model_not_capable", Some(member)));
             assert_eq!(named.to_string(), words);
         };
@@ -353,6 +360,6 @@ mod tests {
         let words = "no model here can do schema: ask for another model; \
                      capabilities = [\"schema\"] on its [[backend.model]] says that it can";
         check(None, "model", words);
-        assert_eq!(Refusal::Unhealthy.in_words_of(None, |_| "tools"), Refusal::Unhealthy);
+        assert_eq!(PlanRefusal::Unhealthy.for_caller(None, |_| "tools"), PlanRefusal::Unhealthy);
     }
 }

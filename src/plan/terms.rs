@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Conditions, GoesOn, Model, ModelDemand, Rates, Service, Tariff, WorstCase};
-use crate::chat::Keep;
+use crate::catalog::{
+    EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, WorstCase,
+};
+use crate::chat::CacheTtl;
 use crate::units::{Money, Price, Tokens};
 
-use super::{Ask, NotTaken, Refusal};
+use super::{PlanRefusal, PlanRequest, RejectedBy};
 
 /// What a model without a price costs, where no money is limited.
 static FREE: Tariff = Tariff::FREE;
@@ -16,36 +18,36 @@ const HELD_TOOLS: &str = "tools while its thinking is held";
 
 /// One model, on its terms for this request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms<'a> {
+pub(super) struct ModelTerms<'a> {
     pub model: &'a Model,
     pub demand: &'a ModelDemand,
-    pub conditions: Conditions,
+    pub conditions: ModelConditions,
     /// How its thinking is held for this request.
-    pub class: Class,
+    pub class: EnforcementClass,
     /// How an answer is asked for after a thought that was stopped, where that can be.
-    resume: Option<Class>,
+    resume: Option<EnforcementClass>,
     /// What is booked.
     tariff: &'a Tariff,
     choices: u32,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
-    keep: Keep,
+    cache_ttl: CacheTtl,
     /// True where a text is to go on, without template or thought.
     raw: bool,
     /// How an answer that its limit broke off is gone on with, where it is plain text.
     goes_on: GoesOn,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
-    timed: bool,
+    has_deadline: bool,
     /// How much of the prompt is in the provider's cache, where the episode is with this model.
     cached: Tokens,
     /// What tokens are expected to cost.
-    dollars: PerToken,
+    dollars: DollarPrices,
     /// How long a thought is, on average.
     mean: f64,
 }
 
 /// The list prices that a model is weighed at, in dollars.
 #[derive(Debug, Clone, Copy)]
-struct PerToken {
+struct DollarPrices {
     /// For a call.
     call: f64,
     input: f64,
@@ -56,7 +58,7 @@ struct PerToken {
 
 /// What a pair of budgets is expected to reach and to take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected {
+pub(super) struct Expectation {
     /// The chance of a right answer.
     pub success: f64,
     /// For all choices, in dollars.
@@ -66,7 +68,7 @@ pub(super) struct Expected {
 }
 
 /// What a call reads and writes.
-type Io = (Tokens, Tokens);
+type CallTokens = (Tokens, Tokens);
 
 /// What a cut costs beyond the thought: in tokens read and written again.
 struct CutCost {
@@ -74,46 +76,46 @@ struct CutCost {
     written: f64,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> ModelTerms<'a> {
     /// A model's terms, if it can be asked at all: capable, available, and priced where money is limited.
-    pub(super) fn of(ask: &Ask<'a>, model: &'a Model) -> Result<Terms<'a>, Refusal> {
+    pub(super) fn of(ask: &PlanRequest<'a>, model: &'a Model) -> Result<ModelTerms<'a>, PlanRefusal> {
         if !model.services.contains(&ask.needs.service) {
-            return Err(Refusal::NotCapable { what: ask.needs.service.word() });
+            return Err(PlanRefusal::NotCapable { what: ask.needs.service.as_str() });
         }
-        if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.can(**need)) {
-            return Err(Refusal::NotCapable { what: lacking.word() });
+        if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.has_capability(**need)) {
+            return Err(PlanRefusal::NotCapable { what: lacking.as_str() });
         }
-        takes_members(ask, model)?;
-        let class = model.class(ask.needs).ok_or(Refusal::NotCapable { what: HELD_TOOLS })?;
+        check_members(ask, model)?;
+        let class = model.class(ask.needs).ok_or(PlanRefusal::NotCapable { what: HELD_TOOLS })?;
         let limited = ask.allowance.limits_money(&model.name) || ask.budget.cost.is_some();
         if limited && model.tariff.is_none() {
-            return Err(Refusal::Unpriced { model: model.name.clone() });
+            return Err(PlanRefusal::Unpriced { model: model.name.clone() });
         }
         let conditions = ask.market.conditions(&model.name);
-        let demand = ask.demand.models.get(&model.name).ok_or(Refusal::Unhealthy)?;
+        let demand = ask.demand.models.get(&model.name).ok_or(PlanRefusal::Unhealthy)?;
         if !conditions.healthy {
-            return Err(Refusal::Unhealthy);
+            return Err(PlanRefusal::Unhealthy);
         }
         let tariff = model.tariff.as_ref().unwrap_or(&FREE);
-        let Some(weighed) = model.weighed().or((ask.models.len() == 1).then_some(&FREE)) else {
-            return Err(Refusal::Unweighed { model: model.name.clone() });
+        let Some(weighed) = model.planning_tariff().or((ask.models.len() == 1).then_some(&FREE)) else {
+            return Err(PlanRefusal::PriceUnknown { model: model.name.clone() });
         };
         let list = weighed.list(demand.prompt);
         let sticky = ask.sticky.filter(|sticky| *sticky.model == *model.name);
-        Ok(Terms {
+        Ok(ModelTerms {
             model,
             demand,
             conditions,
             class,
-            resume: model.resume(class, ask.needs),
+            resume: model.resume_class(class, ask.needs),
             tariff,
             choices: ask.choices.max(1),
             raw: ask.needs.service == Service::Completions,
             goes_on: goes_on(ask, model),
-            keep: ask.needs.keep,
-            timed: ask.budget.deadline.is_some(),
+            cache_ttl: ask.needs.cache_ttl,
+            has_deadline: ask.budget.deadline.is_some(),
             cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
-            dollars: PerToken {
+            dollars: DollarPrices {
                 call: weighed.call.as_dollars(),
                 input: list.input.dollars_per_token(),
                 output: list.output.dollars_per_token(),
@@ -134,21 +136,21 @@ impl<'a> Terms<'a> {
         if t == Tokens::ZERO {
             self.raw || !model.thinks_always
         } else {
-            self.class != Class::Native || t >= model.thinking_min
+            self.class != EnforcementClass::Native || t >= model.thinking_min
         }
     }
 
     /// How an answer is asked for after a thought of at most `t` that was stopped, where that can be. Nothing is set aside for
     /// stopping one that was not to be: whoever thinks all the same is held by its limit, and offered otherwise from then on.
-    pub(super) fn resume(&self, t: Tokens) -> Option<Class> {
-        self.resume.filter(|_| self.class != Class::Native || t > Tokens::ZERO)
+    pub(super) fn resume(&self, t: Tokens) -> Option<EnforcementClass> {
+        self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
     }
 
     /// True where an answer behind a thought of at most `t` can be gone on with in another call.
     pub(super) fn goes_on(&self, t: Tokens) -> bool {
         match self.goes_on {
             GoesOn::Never => false,
-            GoesOn::Resumed => self.class == Class::Continue,
+            GoesOn::Resumed => self.class == EnforcementClass::Continue,
             GoesOn::Unthought => t == Tokens::ZERO && !self.hides_thoughts(),
         }
     }
@@ -159,22 +161,22 @@ impl<'a> Terms<'a> {
     }
 
     /// The least thought that the model can be given.
-    pub(super) fn least_thought(&self) -> Tokens {
+    pub(super) fn thinking_min(&self) -> Tokens {
         if self.allows(Tokens::ZERO) { Tokens::ZERO } else { self.model.thinking_min.max(Tokens(1)) }
     }
 
     /// True where its usual lengths of thought are known: by what the operator or the catalogue says, or by what was learned.
-    pub(super) fn knows_thoughts(&self) -> bool {
+    pub(super) fn has_known_thinking(&self) -> bool {
         self.model.thinking_usual.is_some() || !self.model.efforts.is_empty() || self.demand.measured.thinking
     }
 
     /// True where a thought is not seen, so that only a limit on all that is written holds it.
     pub(super) fn hides_thoughts(&self) -> bool {
-        self.class == Class::Effort && self.thinks()
+        self.class == EnforcementClass::Effort && self.thinks()
     }
 
     /// What is likely in the context beside thought and answer.
-    pub(super) fn taken_likely(&self, t: Tokens) -> Tokens {
+    pub(super) fn likely_context_use(&self, t: Tokens) -> Tokens {
         self.demand.prompt_likely() + self.overhead(t)
     }
 
@@ -189,8 +191,10 @@ impl<'a> Terms<'a> {
     pub(super) fn overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
         match self.class {
-            Class::Effort => Tokens::ZERO,
-            Class::Inline if t == Tokens::ZERO && self.allows(t) => hand_off.unthought.min(hand_off.overhead),
+            EnforcementClass::Effort => Tokens::ZERO,
+            EnforcementClass::Inline if t == Tokens::ZERO && self.allows(t) => {
+                hand_off.overhead_without_thought.min(hand_off.overhead)
+            }
             _ => hand_off.overhead,
         }
     }
@@ -198,12 +202,12 @@ impl<'a> Terms<'a> {
     /// What of that is written, and so counts with the answer. A thought that is none is closed in the prompt, and the end of
     /// the text takes the place of a token of the answer; only where a template opens a thought all the same is the hand-off
     /// written here.
-    pub(super) fn written(&self, t: Tokens) -> Tokens {
+    pub(super) fn written_overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
         let is_closed_before = match self.class {
-            Class::Continue | Class::Native | Class::Turn => true,
-            Class::Inline => hand_off.unthought < hand_off.overhead,
-            Class::Effort => false,
+            EnforcementClass::Continue | EnforcementClass::Native | EnforcementClass::Turn => true,
+            EnforcementClass::Inline => hand_off.overhead_without_thought < hand_off.overhead,
+            EnforcementClass::Effort => false,
         };
         let is_none = t == Tokens::ZERO && self.allows(t);
         if is_none && is_closed_before { Tokens::ZERO } else { self.overhead(t) }
@@ -215,51 +219,56 @@ impl<'a> Terms<'a> {
     }
 
     /// The most that budgets of `t` and `s` can take, over all choices.
-    pub(super) fn worst(&self, t: Tokens, s: Tokens) -> WorstCase {
-        let (first, second) = self.calls(t, s);
+    pub(super) fn worst_case(&self, t: Tokens, s: Tokens) -> WorstCase {
+        let (first, second) = self.call_bounds(t, s);
         let thinking = match self.class {
             // A hidden thought may fill the whole of both calls.
-            Class::Effort if self.thinks() => t + s + self.overhead(t) + s,
-            Class::Native => Class::native_most(t),
+            EnforcementClass::Effort if self.thinks() => t + s + self.overhead(t) + s,
+            EnforcementClass::Native => EnforcementClass::native_max(t),
             _ => t,
         };
         let choices = u64::from(self.choices);
         let calls = std::iter::once(first).chain(second);
-        let money: Money = calls.map(|(input, output)| self.tariff.worst(input, output, self.keep)).sum();
+        let money: Money =
+            calls.map(|(input, output)| self.tariff.worst_cost(input, output, self.cache_ttl)).sum();
         WorstCase { money: money * choices, thinking: thinking * choices }
     }
 
     /// What one choice's calls read and write at most. *Inline* makes one, and under a deadline one that resumes from
     /// where it struck; *continue* and *turn* a second one that reads the thought, and the first of *turn* may write the answer
     /// too; *native* may go a little beyond its budget, and is cut where it goes further; *effort* may need a rescue.
-    fn calls(&self, t: Tokens, s: Tokens) -> (Io, Option<Io>) {
+    fn call_bounds(&self, t: Tokens, s: Tokens) -> (CallTokens, Option<CallTokens>) {
         let (prompt, overhead, thinks) = (self.demand.prompt, self.overhead(t), t > Tokens::ZERO);
         let first = match self.class {
-            Class::Inline => (prompt, t + overhead + s),
-            Class::Native if thinks => (prompt, Class::native_most(t) + overhead + s),
-            Class::Continue if thinks => (prompt, t),
-            Class::Native | Class::Continue => (prompt + self.closed(), s),
-            Class::Turn if thinks => (prompt, t + s),
-            Class::Effort if self.thinks() => (prompt, t + s + overhead),
-            Class::Turn | Class::Effort => (prompt, s),
+            EnforcementClass::Inline => (prompt, t + overhead + s),
+            EnforcementClass::Native if thinks => (prompt, EnforcementClass::native_max(t) + overhead + s),
+            EnforcementClass::Continue if thinks => (prompt, t),
+            EnforcementClass::Native | EnforcementClass::Continue => (prompt + self.closing_overhead(), s),
+            EnforcementClass::Turn if thinks => (prompt, t + s),
+            EnforcementClass::Effort if self.thinks() => (prompt, t + s + overhead),
+            EnforcementClass::Turn | EnforcementClass::Effort => (prompt, s),
         };
         let second = match self.class {
-            Class::Inline => (self.timed && thinks).then_some((prompt + t + overhead, Tokens::ZERO)),
-            Class::Native => {
-                let read = prompt + Class::native_most(t) + overhead;
+            EnforcementClass::Inline => {
+                (self.has_deadline && thinks).then_some((prompt + t + overhead, Tokens::ZERO))
+            }
+            EnforcementClass::Native => {
+                let read = prompt + EnforcementClass::native_max(t) + overhead;
                 self.resume(t).map(|_| (read, overhead + s))
             }
-            Class::Continue | Class::Turn => thinks.then_some((prompt + t + overhead, overhead + s)),
-            Class::Effort => self.thinks().then_some((prompt, s + overhead)),
+            EnforcementClass::Continue | EnforcementClass::Turn => {
+                thinks.then_some((prompt + t + overhead, overhead + s))
+            }
+            EnforcementClass::Effort => self.thinks().then_some((prompt, s + overhead)),
         };
         (first, second)
     }
 
     /// What closes a thought in the prompt that is not to be one.
-    fn closed(&self) -> Tokens {
+    fn closing_overhead(&self) -> Tokens {
         match self.class {
-            Class::Continue if !self.raw => self.model.hand_off.overhead,
-            Class::Native if self.thinks() => self.model.hand_off.overhead,
+            EnforcementClass::Continue if !self.raw => self.model.hand_off.overhead,
+            EnforcementClass::Native if self.thinks() => self.model.hand_off.overhead,
             _ => Tokens::ZERO,
         }
     }
@@ -269,18 +278,18 @@ impl<'a> Terms<'a> {
     /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue. What the
     /// provider has in its cache is read at the price for that, and in no time: so a switch to another model is charged
     /// the cache that it loses.
-    pub(super) fn expected(&self, t: Tokens, s: Tokens) -> Expected {
+    pub(super) fn expectation(&self, t: Tokens, s: Tokens) -> Expectation {
         let solution = self.demand.solution.min(s).as_f64();
-        let cut = self.cut(t, solution);
-        let held = self.demand.thinking.held(t.as_f64(), self.mean);
+        let cut = self.cut_cost(t, solution);
+        let held = self.demand.thinking.truncated_at(t.as_f64(), self.mean);
         let share = if self.thinks() { 1.0 - held.finished } else { 0.0 };
         let (prompt, cached) = (self.demand.prompt.as_f64(), self.cached.as_f64());
         let read = prompt + share * cut.read;
         let written = held.within + solution + share * cut.written;
-        let PerToken { call, input, output, saved } = self.dollars;
-        let Conditions { queue, prefill, token, .. } = self.conditions;
-        Expected {
-            success: rounded(self.demand.success_held(t, &held).get()),
+        let DollarPrices { call, input, output, saved } = self.dollars;
+        let ModelConditions { queue, prefill, token, .. } = self.conditions;
+        Expectation {
+            success: rounded(self.demand.success_truncated(t, &held).get()),
             dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
             seconds: queue + prefill * (read - cached) + token * written,
         }
@@ -293,13 +302,13 @@ impl<'a> Terms<'a> {
 
     /// The time that budgets of `t` and `s` take when they are used up, hand-off included.
     pub(super) fn seconds_at_most(&self, t: Tokens, s: Tokens) -> f64 {
-        self.seconds_before()
+        self.seconds_to_first_token()
             + self.seconds_per_thought() * t.as_f64()
             + self.conditions.token * (self.overhead(t) + s).as_f64()
     }
 
     /// Queue and prefill; twice the prefill where a cut reads the prompt again.
-    fn seconds_before(&self) -> f64 {
+    fn seconds_to_first_token(&self) -> f64 {
         let reads = if self.reads_again() { 2.0 } else { 1.0 };
         self.conditions.queue + reads * self.conditions.prefill * self.demand.prompt.as_f64()
     }
@@ -313,42 +322,46 @@ impl<'a> Terms<'a> {
         self.thinks() && self.class.is_resumed()
     }
 
-    fn cut(&self, t: Tokens, solution: f64) -> CutCost {
+    fn cut_cost(&self, t: Tokens, solution: f64) -> CutCost {
         let (prompt, overhead) = (self.demand.prompt.as_f64(), self.overhead(t).as_f64());
         match self.class {
-            Class::Continue | Class::Turn if t > Tokens::ZERO => {
+            EnforcementClass::Continue | EnforcementClass::Turn if t > Tokens::ZERO => {
                 CutCost { read: prompt + t.as_f64() + overhead, written: overhead }
             }
-            Class::Native if t > Tokens::ZERO => CutCost { read: 0.0, written: overhead },
-            Class::Inline => CutCost { read: 0.0, written: overhead },
-            Class::Continue | Class::Native => CutCost { read: self.closed().as_f64(), written: 0.0 },
-            Class::Turn => CutCost { read: 0.0, written: 0.0 },
-            Class::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
-            Class::Effort => CutCost { read: prompt, written: solution },
+            EnforcementClass::Native if t > Tokens::ZERO => CutCost { read: 0.0, written: overhead },
+            EnforcementClass::Inline => CutCost { read: 0.0, written: overhead },
+            EnforcementClass::Continue | EnforcementClass::Native => {
+                CutCost { read: self.closing_overhead().as_f64(), written: 0.0 }
+            }
+            EnforcementClass::Turn => CutCost { read: 0.0, written: 0.0 },
+            EnforcementClass::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
+            EnforcementClass::Effort => CutCost { read: prompt, written: solution },
         }
     }
 }
 
 /// An object of a certain form cannot be trusted to be gone on with: whoever holds its form may begin a new one.
-fn goes_on(ask: &Ask, model: &Model) -> GoesOn {
+fn goes_on(ask: &PlanRequest, model: &Model) -> GoesOn {
     let is_plain = ask.needs.service == Service::Chat && !ask.needs.shapes_answer;
     if is_plain { model.goes_on } else { GoesOn::Never }
 }
 
 /// Refuses a model whose backend does not take a member of the request that nobody here knows.
-fn takes_members(ask: &Ask, model: &Model) -> Result<(), Refusal> {
-    let refused = |member: &Arc<str>, by| Refusal::MemberNotTaken {
+fn check_members(ask: &PlanRequest, model: &Model) -> Result<(), PlanRefusal> {
+    let refused = |member: &Arc<str>, by| PlanRefusal::MemberRejected {
         member: member.clone(),
         by,
         model: None,
         others: Vec::new(),
     };
-    let is_local = model.classes == [Class::Inline];
-    let by = if is_local { NotTaken::Engine } else { NotTaken::Backend };
-    if let Some(member) = model.refuses(ask.needs) {
+    let is_local = model.classes == [EnforcementClass::Inline];
+    let by = if is_local { RejectedBy::Engine } else { RejectedBy::Backend };
+    if let Some(member) = model.first_refused_member(ask.needs) {
         return Err(refused(member, by));
     }
-    model.holds_without(ask.needs).map_or(Ok(()), |member| Err(refused(member, NotTaken::Endpoint)))
+    model
+        .first_unresumable_member(ask.needs)
+        .map_or(Ok(()), |member| Err(refused(member, RejectedBy::Endpoint)))
 }
 
 /// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.

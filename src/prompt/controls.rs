@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 /// The control tokens of a vocabulary, byte by byte.
 #[derive(Debug, Default)]
-pub(super) struct Controls(Node);
+pub(super) struct ControlTrie(TrieNode);
 
 #[derive(Debug, Default)]
-struct Node {
-    next: BTreeMap<u8, Node>,
+struct TrieNode {
+    next: BTreeMap<u8, TrieNode>,
     /// The token that ends here.
     id: Option<u32>,
 }
 
 /// A control token in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ControlMatch {
     /// Where it begins.
     pub(super) at: usize,
     /// How many bytes it has.
@@ -24,34 +24,34 @@ pub(super) struct Found {
     pub(super) id: u32,
 }
 
-impl Controls {
+impl ControlTrie {
     /// Finds these; one without text is nowhere.
-    pub(super) fn new<'a>(tokens: impl Iterator<Item = (u32, &'a str)>) -> Controls {
-        let mut root = Node::default();
+    pub(super) fn new<'a>(tokens: impl Iterator<Item = (u32, &'a str)>) -> ControlTrie {
+        let mut root = TrieNode::default();
         for (id, text) in tokens.filter(|(_, text)| !text.is_empty()) {
             let last = text.bytes().fold(&mut root, |node, byte| node.next.entry(byte).or_default());
             last.id.get_or_insert(id);
         }
-        Controls(root)
+        ControlTrie(root)
     }
 
     /// Where they stand in a text, none inside another. Where two begin, the longer one stands.
-    pub(super) fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Found> + 'a {
+    pub(super) fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = ControlMatch> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {
-            let found = (from..text.len()).find_map(|at| self.at(text, at))?;
+            let found = (from..text.len()).find_map(|at| self.match_at(text, at))?;
             from = found.at + found.length;
             Some(found)
         })
     }
 
-    fn at(&self, text: &str, at: usize) -> Option<Found> {
+    fn match_at(&self, text: &str, at: usize) -> Option<ControlMatch> {
         let mut node = &self.0;
         let mut longest = None;
         for (byte, length) in text.as_bytes()[at..].iter().zip(1..) {
             let Some(next) = node.next.get(byte) else { break };
             node = next;
-            longest = node.id.map(|id| Found { at, length, id }).or(longest);
+            longest = node.id.map(|id| ControlMatch { at, length, id }).or(longest);
         }
         longest
     }
@@ -62,7 +62,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(usize, u32)]) {
-        let controls = Controls::new([(1, "<|a|>"), (2, "<|a|>b"), (3, "<"), (4, ""), (5, "→")].into_iter());
+        let controls =
+            ControlTrie::new([(1, "<|a|>"), (2, "<|a|>b"), (3, "<"), (4, ""), (5, "→")].into_iter());
         let found: Vec<(usize, u32)> = controls.find(text).map(|found| (found.at, found.id)).collect();
         assert_eq!(found, expected, "{text}");
     }

@@ -10,7 +10,7 @@ pub enum PromptError {
     Vocabulary(String),
     /// Cutting text otherwise than the model learnt it would give wrong tokens without a sign of it.
     #[error("the model's way to cut text ({0:?}) is not supported")]
-    Pre(String),
+    PreTokenizer(String),
     /// The file has no chat template.
     #[error("the model file has no chat template: it cannot be spoken to")]
     NoTemplate,

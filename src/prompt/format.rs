@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::Syntax;
-use super::detokenizer::{Bytes, Detokenizer};
+use super::detokenizer::{Detokenizer, TokenBytes};
 use super::error::PromptError;
-use super::template::{Context, Template};
+use super::template::{ChatTemplate, TemplateContext};
 use super::tokenizer::Tokenizer;
+use super::tool_calls::ToolCallSyntax;
 use super::vocabulary::Vocabulary;
-use crate::chat::{Message, Part, Request};
+use crate::chat::{ContentPart, Message, Request};
 use crate::units::Timestamp;
 
 /// The tokens that begin and close a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tags {
+pub struct ThinkingTags {
     /// Begins it.
     pub start: u32,
     /// Closes it.
@@ -22,31 +22,31 @@ pub struct Tags {
 
 /// How one model is spoken to.
 #[derive(Debug)]
-pub struct Format {
+pub struct PromptFormat {
     tokenizer: Tokenizer,
-    template: Template,
-    bytes: Bytes,
-    tags: Option<Tags>,
-    ends: Vec<u32>,
-    syntax: Option<Syntax>,
+    template: ChatTemplate,
+    bytes: TokenBytes,
+    tags: Option<ThinkingTags>,
+    stop_tokens: Vec<u32>,
+    syntax: Option<ToolCallSyntax>,
     bos: String,
     eos: String,
 }
 
-impl Format {
+impl PromptFormat {
     /// The format of a model with this vocabulary, whose thoughts stand between these tags. A model without
     /// them as tokens does not think.
-    pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<Format, PromptError> {
+    pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
-        Ok(Format {
+        Ok(PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
-            template: Template::new(template)?,
-            bytes: Bytes::new(vocabulary),
-            tags: tags.map(|(start, end)| Tags { start, end }),
-            ends: vocabulary.ends(),
-            syntax: Syntax::of_template(template),
+            template: ChatTemplate::new(template)?,
+            bytes: TokenBytes::new(vocabulary),
+            tags: tags.map(|(start, end)| ThinkingTags { start, end }),
+            stop_tokens: vocabulary.stop_tokens(),
+            syntax: ToolCallSyntax::of_template(template),
             bos: vocabulary.bos.map(text).unwrap_or_default(),
             eos: text(vocabulary.eos),
         })
@@ -71,14 +71,14 @@ impl Format {
             _ if withheld => Value::Null,
             tools => tools.iter().map(|tool| tool.declaration.clone()).collect(),
         };
-        let mark = self.mark(&mut [&mut messages, &mut tools]);
+        let mark = self.mark_controls(&mut [&mut messages, &mut tools]);
         let (bos_token, eos_token) = (self.bos.clone(), self.eos.clone());
-        let context = Context { messages, tools, enable_thinking: thinking, bos_token, eos_token };
+        let context = TemplateContext { messages, tools, enable_thinking: thinking, bos_token, eos_token };
         self.tokenizer.encode_prompt(&self.template.render(&context, now)?, mark)
     }
 
     /// The tokens of a text that is to go on as it is, control tokens and all.
-    pub fn raw(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+    pub fn encode_raw(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         self.tokenizer.encode_prompt(text, None)
     }
 
@@ -93,17 +93,17 @@ impl Format {
     }
 
     /// The tags of thinking; `None` for a model that does not think.
-    pub fn tags(&self) -> Option<Tags> {
+    pub fn tags(&self) -> Option<ThinkingTags> {
         self.tags
     }
 
     /// The tokens that end a text, the end-of-text token first.
-    pub fn ends(&self) -> &[u32] {
-        &self.ends
+    pub fn stop_tokens(&self) -> &[u32] {
+        &self.stop_tokens
     }
 
     /// How the template shows the model to write its tool calls, if it is a syntax that can be read.
-    pub fn syntax(&self) -> Option<Syntax> {
+    pub fn syntax(&self) -> Option<ToolCallSyntax> {
         self.syntax
     }
 
@@ -118,7 +118,7 @@ impl Format {
     }
 
     /// Marks every control token that a caller spells out; the mark is a character that nobody uses.
-    fn mark(&self, texts: &mut [&mut Value]) -> Option<char> {
+    fn mark_controls(&self, texts: &mut [&mut Value]) -> Option<char> {
         let mut spells = false;
         let mut used = std::collections::BTreeSet::new();
         for text in texts.iter() {
@@ -167,7 +167,7 @@ fn change(value: &Value, with: &impl Fn(&str) -> String) -> Value {
 /// A message as Hugging Face's templates know it.
 fn message(message: &Message) -> Value {
     let mut turn = Map::new();
-    turn.insert("role".to_owned(), json!(message.role.word()));
+    turn.insert("role".to_owned(), json!(message.role.as_str()));
     turn.insert("content".to_owned(), content(&message.content));
     let texts = [
         ("reasoning_content", &message.thought),
@@ -193,17 +193,17 @@ fn message(message: &Message) -> Value {
 
 /// Plain text as text. Where there is more, neighbouring texts are joined, so that no control token can be
 /// spelled across two of them.
-fn content(parts: &[Part]) -> Value {
+fn content(parts: &[ContentPart]) -> Value {
     let mut joined: Vec<Value> = Vec::new();
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(more) => text.push_str(more),
-            Part::Other(value) => {
+            ContentPart::Text(more) => text.push_str(more),
+            ContentPart::Other(value) => {
                 flush(&mut text, &mut joined);
                 joined.push(value.clone());
             }
-            Part::Seam | Part::Mark(_) => {}
+            ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => {}
         }
     }
     if joined.is_empty() {

@@ -3,16 +3,16 @@
 //! Nothing here knows backends or money. Where there is no tokenizer, [`bound`] says how much a prompt is at most, and [`guess`] about
 //! how much it is.
 
-pub mod bound;
-pub mod calls;
 mod controls;
 mod detokenizer;
 mod error;
 mod format;
-pub mod guess;
 pub mod tags;
 mod template;
+pub mod token_bound;
+pub mod token_estimate;
 mod tokenizer;
+pub mod tool_calls;
 mod vocabulary;
 
 #[cfg(test)]
@@ -20,7 +20,7 @@ mod tests;
 
 pub use detokenizer::Detokenizer;
 pub use error::PromptError;
-pub use format::{Format, Tags};
-pub use template::{Context, Template};
+pub use format::{PromptFormat, ThinkingTags};
+pub use template::{ChatTemplate, TemplateContext};
 pub use tokenizer::Tokenizer;
-pub use vocabulary::{Kind, Vocabulary};
+pub use vocabulary::{TokenKind, Vocabulary};

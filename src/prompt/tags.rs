@@ -2,7 +2,7 @@
 
 /// What some text turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Span {
+pub enum TaggedSpan {
     /// Part of the thought.
     Thought(String),
     /// Part of the answer.
@@ -21,7 +21,7 @@ pub enum Span {
 pub struct Splitter {
     start: String,
     end: String,
-    place: Place,
+    place: SplitterState,
     /// The text that may be the beginning of a tag, or white space that may precede one.
     held: String,
     /// True until some text came.
@@ -29,7 +29,7 @@ pub struct Splitter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SplitterState {
     /// Nothing was said yet.
     Before,
     /// Inside a thought.
@@ -43,25 +43,25 @@ enum Place {
 impl Splitter {
     /// A splitter for a model with these tags; `thinking` where the prompt has opened the thought already.
     pub fn new(start: impl Into<String>, end: impl Into<String>, thinking: bool) -> Splitter {
-        let place = if thinking { Place::Thinking } else { Place::Before };
+        let place = if thinking { SplitterState::Thinking } else { SplitterState::Before };
         Splitter { start: start.into(), end: end.into(), place, held: String::new(), untouched: true }
     }
 
     /// A splitter for an answer whose thought came before, in a text of its own.
     pub fn after_thought(start: impl Into<String>, end: impl Into<String>) -> Splitter {
-        Splitter { place: Place::After, ..Splitter::new(start, end, false) }
+        Splitter { place: SplitterState::After, ..Splitter::new(start, end, false) }
     }
 
     /// Told that thoughts come by another way: whatever comes here is answer, also where the prompt has opened a thought,
     /// since whoever takes the thoughts out takes its end out too.
     pub fn plain(&mut self) {
-        if self.place == Place::Before || self.untouched {
-            self.place = Place::Plain;
+        if self.place == SplitterState::Before || self.untouched {
+            self.place = SplitterState::Plain;
         }
     }
 
     /// Takes more text.
-    pub fn push(&mut self, text: &str) -> Vec<Span> {
+    pub fn push(&mut self, text: &str) -> Vec<TaggedSpan> {
         self.untouched &= text.is_empty();
         self.held.push_str(text);
         let mut spans = Vec::new();
@@ -70,7 +70,7 @@ impl Splitter {
     }
 
     /// The text has ended; what was held back is text after all.
-    pub fn finish(&mut self) -> Vec<Span> {
+    pub fn finish(&mut self) -> Vec<TaggedSpan> {
         let mut spans = Vec::new();
         let rest = std::mem::take(&mut self.held);
         self.say(&rest, &mut spans);
@@ -78,15 +78,17 @@ impl Splitter {
     }
 
     /// Takes one tag out of the held text; false where there is none to take.
-    fn step(&mut self, spans: &mut Vec<Span>) -> bool {
-        if self.place == Place::Before && !self.enter() {
+    fn step(&mut self, spans: &mut Vec<TaggedSpan>) -> bool {
+        if self.place == SplitterState::Before && !self.enter() {
             return false;
         }
-        let tags: &[(&str, Span)] = match self.place {
-            Place::Thinking => &[(&self.end, Span::End)],
+        let tags: &[(&str, TaggedSpan)] = match self.place {
+            SplitterState::Thinking => &[(&self.end, TaggedSpan::End)],
             // A second end tag closes nothing, but it is no answer either.
-            Place::Before | Place::After => &[(&self.start, Span::Start), (&self.end, Span::End)],
-            Place::Plain => &[],
+            SplitterState::Before | SplitterState::After => {
+                &[(&self.start, TaggedSpan::Start), (&self.end, TaggedSpan::End)]
+            }
+            SplitterState::Plain => &[],
         };
         let found = tags
             .iter()
@@ -102,7 +104,7 @@ impl Splitter {
         let rest = self.held.split_off(at + length);
         let said = std::mem::replace(&mut self.held, rest);
         self.say(&said[..at], spans);
-        self.place = if span == Span::Start { Place::Thinking } else { Place::After };
+        self.place = if span == TaggedSpan::Start { SplitterState::Thinking } else { SplitterState::After };
         spans.push(span);
         true
     }
@@ -115,13 +117,14 @@ impl Splitter {
         } else if self.start.starts_with(text) {
             return false;
         } else {
-            self.place = Place::Plain;
+            self.place = SplitterState::Plain;
         }
         true
     }
 
-    fn say(&mut self, text: &str, spans: &mut Vec<Span>) {
-        let said = if self.place == Place::Thinking { Span::Thought } else { Span::Answer };
+    fn say(&mut self, text: &str, spans: &mut Vec<TaggedSpan>) {
+        let said =
+            if self.place == SplitterState::Thinking { TaggedSpan::Thought } else { TaggedSpan::Answer };
         if !text.is_empty() {
             spans.push(said(text.to_owned()));
         }
@@ -141,27 +144,27 @@ fn overlap(text: &str, tag: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn joined(spans: Vec<Span>) -> Vec<Span> {
-        let mut all: Vec<Span> = Vec::new();
+    fn joined(spans: Vec<TaggedSpan>) -> Vec<TaggedSpan> {
+        let mut all: Vec<TaggedSpan> = Vec::new();
         for span in spans {
             match (all.last_mut(), &span) {
-                (Some(Span::Thought(before)), Span::Thought(text)) => before.push_str(text),
-                (Some(Span::Answer(before)), Span::Answer(text)) => before.push_str(text),
+                (Some(TaggedSpan::Thought(before)), TaggedSpan::Thought(text)) => before.push_str(text),
+                (Some(TaggedSpan::Answer(before)), TaggedSpan::Answer(text)) => before.push_str(text),
                 _ => all.push(span),
             }
         }
         all
     }
 
-    fn split(thinking: bool, pieces: &[&str]) -> Vec<Span> {
+    fn split(thinking: bool, pieces: &[&str]) -> Vec<TaggedSpan> {
         let mut splitter = Splitter::new("<think>", "</think>", thinking);
-        let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+        let mut spans: Vec<TaggedSpan> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
         spans.extend(splitter.finish());
         joined(spans)
     }
 
     /// The same spans wherever the text is cut in two, and character by character.
-    fn check(thinking: bool, text: &str, expected: &[Span]) {
+    fn check(thinking: bool, text: &str, expected: &[TaggedSpan]) {
         assert_eq!(split(thinking, &[text]), expected, "whole");
         for (cut, _) in text.char_indices() {
             assert_eq!(split(thinking, &[&text[..cut], &text[cut..]]), expected, "cut at {cut}");
@@ -171,12 +174,12 @@ mod tests {
         assert_eq!(split(thinking, &single), expected, "character by character");
     }
 
-    fn thought(text: &str) -> Span {
-        Span::Thought(text.to_owned())
+    fn thought(text: &str) -> TaggedSpan {
+        TaggedSpan::Thought(text.to_owned())
     }
 
-    fn answer(text: &str) -> Span {
-        Span::Answer(text.to_owned())
+    fn answer(text: &str) -> TaggedSpan {
+        TaggedSpan::Answer(text.to_owned())
     }
 
     #[test]
@@ -184,13 +187,13 @@ mod tests {
         check(
             false,
             "<think>\n1+1=2\n</think>\n\nIt is 2. ",
-            &[Span::Start, thought("\n1+1=2\n"), Span::End, answer("\n\nIt is 2. ")],
+            &[TaggedSpan::Start, thought("\n1+1=2\n"), TaggedSpan::End, answer("\n\nIt is 2. ")],
         );
     }
 
     #[test]
     fn a_thought_that_the_prompt_opened_shows_only_its_end() {
-        check(true, "a<b ü</think> c", &[thought("a<b ü"), Span::End, answer(" c")]);
+        check(true, "a<b ü</think> c", &[thought("a<b ü"), TaggedSpan::End, answer(" c")]);
     }
 
     #[test]
@@ -206,14 +209,14 @@ mod tests {
             false,
             " <think>a</think>b<think>c</think></think> d",
             &[
-                Span::Start,
+                TaggedSpan::Start,
                 thought("a"),
-                Span::End,
+                TaggedSpan::End,
                 answer("b"),
-                Span::Start,
+                TaggedSpan::Start,
                 thought("c"),
-                Span::End,
-                Span::End,
+                TaggedSpan::End,
+                TaggedSpan::End,
                 answer(" d"),
             ],
         );
@@ -223,30 +226,30 @@ mod tests {
     fn an_answer_whose_thought_came_before_may_fall_back_into_thinking() {
         let after = |pieces: &[&str]| {
             let mut splitter = Splitter::after_thought("<think>", "</think>");
-            let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+            let mut spans: Vec<TaggedSpan> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
             spans.extend(splitter.finish());
             joined(spans)
         };
-        let expected = [answer("It is"), Span::Start, thought(" 3?"), Span::End, answer(" 2.")];
+        let expected = [answer("It is"), TaggedSpan::Start, thought(" 3?"), TaggedSpan::End, answer(" 2.")];
         assert_eq!(after(&["It is<think> 3?</think> 2."]), expected);
         assert_eq!(after(&["It is<th", "ink> 3?</thin", "k> 2."]), expected);
     }
 
     #[test]
     fn what_looks_like_a_tag_at_the_end_is_text() {
-        check(false, "<think>a</thi", &[Span::Start, thought("a</thi")]);
+        check(false, "<think>a</thi", &[TaggedSpan::Start, thought("a</thi")]);
         check(false, "<thi", &[answer("<thi")]);
-        check(true, "a</think>b</", &[thought("a"), Span::End, answer("b</")]);
+        check(true, "a</think>b</", &[thought("a"), TaggedSpan::End, answer("b</")]);
     }
 
     #[test]
     fn a_server_that_takes_thoughts_out_leaves_an_answer_whatever_the_prompt_opened() {
         let mut splitter = Splitter::new("<think>", "</think>", true);
         splitter.plain();
-        assert_eq!(splitter.push("51"), [Span::Answer("51".to_owned())]);
+        assert_eq!(splitter.push("51"), [TaggedSpan::Answer("51".to_owned())]);
         let mut splitter = Splitter::new("<think>", "</think>", true);
-        assert_eq!(splitter.push("17"), [Span::Thought("17".to_owned())]);
+        assert_eq!(splitter.push("17"), [TaggedSpan::Thought("17".to_owned())]);
         splitter.plain();
-        assert_eq!(splitter.push("*3"), [Span::Thought("*3".to_owned())], "it does not");
+        assert_eq!(splitter.push("*3"), [TaggedSpan::Thought("*3".to_owned())], "it does not");
     }
 }

@@ -22,11 +22,11 @@ const NAME: &str = "chat";
 
 /// A model's chat template.
 #[derive(Debug, Clone)]
-pub struct Template(Arc<Environment<'static>>);
+pub struct ChatTemplate(Arc<Environment<'static>>);
 
 /// What a template is told.
 #[derive(Debug, Clone, Serialize)]
-pub struct Context {
+pub struct TemplateContext {
     /// The conversation as Hugging Face has it.
     pub messages: Value,
     /// The declarations of the tools; `null` without any.
@@ -42,11 +42,11 @@ pub struct Context {
 /// `raise_exception` was called.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Raised(String);
+struct TemplateException(String);
 
-impl Template {
+impl ChatTemplate {
     /// Reads a template.
-    pub fn new(source: &str) -> Result<Template, PromptError> {
+    pub fn new(source: &str) -> Result<ChatTemplate, PromptError> {
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(PromptError::Template)?);
@@ -55,23 +55,23 @@ impl Template {
         environment.add_function("raise_exception", raise);
         environment.add_filter("tojson", to_json);
         environment.add_template_owned(NAME, source.to_owned()).map_err(PromptError::Template)?;
-        Ok(Template(Arc::new(environment)))
+        Ok(ChatTemplate(Arc::new(environment)))
     }
 
     /// The text of a prompt, ready for the model's turn. `now` is what templates that tell the date are told.
-    pub fn render(&self, context: &Context, now: Timestamp) -> Result<String, PromptError> {
+    pub fn render(&self, context: &TemplateContext, now: Timestamp) -> Result<String, PromptError> {
         let strftime = Jinja::from_function(move |format: &str| strftime(now, format));
         let told = Jinja::from(Serde(context));
         let more = context! { add_generation_prompt => true, strftime_now => strftime };
         let template = self.0.get_template(NAME).map_err(PromptError::Template)?;
-        template.render(context! { ..more, ..told }).map_err(refused)
+        template.render(context! { ..more, ..told }).map_err(render_error)
     }
 }
 
-fn refused(error: Error) -> PromptError {
+fn render_error(error: Error) -> PromptError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(cause) = source {
-        if let Some(Raised(message)) = cause.downcast_ref() {
+        if let Some(TemplateException(message)) = cause.downcast_ref() {
             return PromptError::Refused(message.clone());
         }
         source = cause.source();
@@ -80,7 +80,7 @@ fn refused(error: Error) -> PromptError {
 }
 
 fn raise(message: String) -> Result<Jinja, Error> {
-    Err(Error::new(ErrorKind::InvalidOperation, "raised").with_source(Raised(message)))
+    Err(Error::new(ErrorKind::InvalidOperation, "raised").with_source(TemplateException(message)))
 }
 
 fn strftime(now: Timestamp, format: &str) -> Result<String, Error> {
@@ -104,15 +104,15 @@ fn to_json(value: &Jinja, options: Kwargs) -> Result<String, Error> {
                 PrettyFormatter::with_indent(indent.as_bytes()),
             ))
         }
-        None => value.serialize(&mut Serializer::with_formatter(&mut text, Spaced)),
+        None => value.serialize(&mut Serializer::with_formatter(&mut text, PythonJsonFormatter)),
     };
     written.map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
     String::from_utf8(text).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-struct Spaced;
+struct PythonJsonFormatter;
 
-impl Formatter for Spaced {
+impl Formatter for PythonJsonFormatter {
     fn begin_array_value<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { out.write_all(b", ") }
     }

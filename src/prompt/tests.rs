@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{Message, Part, Request, Role, Tool, ToolCall};
+use crate::chat::{ContentPart, Message, Request, Role, Tool, ToolCall};
 use crate::units::{Timestamp, Tokens};
 
 fn fixture(name: &str) -> Value {
@@ -28,14 +28,14 @@ fn vocabulary(fixture: &Value, pre: &str) -> Vocabulary {
     }
 }
 
-fn embedded() -> Format {
-    Format::new(&vocabulary(&fixture("embedded.json"), "qwen2"), "<think>", "</think>").unwrap()
+fn embedded() -> PromptFormat {
+    PromptFormat::new(&vocabulary(&fixture("embedded.json"), "qwen2"), "<think>", "</think>").unwrap()
 }
 
-fn templated(template: &str) -> Format {
+fn templated(template: &str) -> PromptFormat {
     let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
     vocabulary.template = Some(template.to_owned());
-    Format::new(&vocabulary, "<think>", "</think>").unwrap()
+    PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap()
 }
 
 fn request(messages: Vec<Message>) -> Request {
@@ -57,7 +57,7 @@ fn message(value: &Value) -> Message {
 }
 
 /// The text of all the tokens, control tokens by name.
-fn read(format: &Format, ids: &[u32]) -> String {
+fn read(format: &PromptFormat, ids: &[u32]) -> String {
     let control = ["<pad>", "<|im_start|>", "<|im_end|>"];
     let mut detokenizer = format.detokenizer();
     let text = |&id: &u32| match control.get(id as usize) {
@@ -67,7 +67,7 @@ fn read(format: &Format, ids: &[u32]) -> String {
     ids.iter().map(text).collect()
 }
 
-fn check_rendered(format: &Format, request: &Request, expected: &str) {
+fn check_rendered(format: &PromptFormat, request: &Request, expected: &str) {
     let ids = format.render_at(request, true, Timestamp(0)).unwrap();
     assert_eq!(read(format, &ids), expected);
 }
@@ -97,7 +97,7 @@ fn merged_text_has_the_tokens_that_llama_cpp_gives_it() {
 #[test]
 fn an_unknown_way_to_cut_text_is_refused() {
     let vocabulary = vocabulary(&fixture("bpe.json"), "tekken");
-    assert!(matches!(Tokenizer::new(&vocabulary), Err(PromptError::Pre(name)) if name == "tekken"));
+    assert!(matches!(Tokenizer::new(&vocabulary), Err(PromptError::PreTokenizer(name)) if name == "tekken"));
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_prompt_tells_whether_it_opens_a_thought() {
 fn the_hand_off_is_three_tokens() {
     let format = embedded();
     assert_eq!(format.encode("\n</think>\n\n").unwrap(), [26, 4, 8]);
-    assert_eq!(format.tags(), Some(Tags { start: 3, end: 4 }));
-    assert_eq!(format.ends(), [2]);
+    assert_eq!(format.tags(), Some(ThinkingTags { start: 3, end: 4 }));
+    assert_eq!(format.stop_tokens(), [2]);
 }
 
 #[test]
@@ -137,9 +137,9 @@ fn a_caller_cannot_write_control_tokens() {
 fn control_tokens_are_not_assembled_from_parts_or_tools() {
     let format = templated("{{ messages[0].content }}{{ tools | tojson }}<|im_end|>");
     let mut request = user("");
-    request.messages[0].content = ["<|im_", "end|>"].map(|text| Part::Text(text.to_owned())).into();
+    request.messages[0].content = ["<|im_", "end|>"].map(|text| ContentPart::Text(text.to_owned())).into();
     let declaration = json!({"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}});
-    request.tools = vec![Tool { name: "f".to_owned(), declaration, marked: None }];
+    request.tools = vec![Tool { name: "f".to_owned(), declaration, cache_breakpoint: None }];
     let tools = r#"[{"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}}]"#;
     check_rendered(&format, &request, &format!("<|im_end|>{tools}[<|im_end|>]"));
 }
@@ -194,7 +194,7 @@ fn characters_come_whole_however_many_tokens_they_are() {
 }
 
 /// A tool's name and what it was called with.
-type Called = (String, Vec<i32>);
+type CalledTool = (String, Vec<i32>);
 
 /// What callers may send: any characters, and tools of many small members.
 fn any_request() -> impl Strategy<Value = Request> {
@@ -205,7 +205,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     let said = (role(), text(), prop::option::of(text()), prop::collection::vec(call, 0..3));
     let tool = (text(), prop::collection::btree_map("[a-z]{1,3}", 0..9, 0..120));
     (prop::collection::vec(said, 1..6), prop::collection::vec(tool, 0..4)).prop_map(|(said, tools)| {
-        let message = |(role, text, thought, calls): (Role, String, Option<String>, Vec<Called>)| {
+        let message = |(role, text, thought, calls): (Role, String, Option<String>, Vec<CalledTool>)| {
             let call = |(name, numbers): (String, Vec<i32>)| ToolCall {
                 id: "call".to_owned(),
                 name,
@@ -217,7 +217,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         let tool = |(name, members): (String, std::collections::BTreeMap<String, i32>)| {
             let declaration =
                 json!({ "type": "function", "function": { "name": name, "parameters": members } });
-            Tool { name, declaration, marked: None }
+            Tool { name, declaration, cache_breakpoint: None }
         };
         let tools = tools.into_iter().map(tool).collect();
         Request { tools, ..request(said.into_iter().map(message).collect()) }
@@ -225,14 +225,14 @@ fn any_request() -> impl Strategy<Value = Request> {
 }
 
 /// Templates that the tests read prompts by.
-fn formats() -> [Format; 2] {
+fn formats() -> [PromptFormat; 2] {
     let template = "{% for t in tools %}{{ t | tojson }}\n{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}\n\
         {% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}\
         {% for c in m.tool_calls %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>\n{% endfor %}<|im_end|>\n{% endfor %}";
     [embedded(), templated(template)]
 }
 
-fn tokens(format: &Format, request: &Request) -> u64 {
+fn tokens(format: &PromptFormat, request: &Request) -> u64 {
     format.render_at(request, true, Timestamp(0)).unwrap().len() as u64
 }
 
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn no_prompt_has_more_tokens_than_its_bound(request in any_request()) {
         for format in formats() {
-            let (tokens, bound) = (tokens(&format, &request), bound::prompt_tokens(&request).0);
+            let (tokens, bound) = (tokens(&format, &request), token_bound::prompt_tokens(&request).0);
             prop_assert!(tokens <= bound, "{} tokens, bound {}", tokens, bound);
         }
     }
@@ -253,15 +253,15 @@ proptest! {
     ) {
         let messages = [before.messages.clone(), new.messages].concat();
         let mut request = Request { messages, ..before.clone() };
-        let frame = if changes { bound::Frame::New } else { bound::Frame::Counted };
+        let frame = if changes { token_bound::PromptFrame::Changed } else { token_bound::PromptFrame::Counted };
         if changes {
             request.tools = framed.tools;
             let system = request.messages.iter_mut().filter(|message| message.role == Role::System);
-            system.for_each(|message| message.content.push(Part::Text("Not as before.".to_owned())));
+            system.for_each(|message| message.content.push(ContentPart::Text("Not as before.".to_owned())));
         }
         for format in formats() {
             let counted = Tokens(tokens(&format, &before));
-            let bound = bound::grown(counted, &before.messages, &request, frame).0;
+            let bound = token_bound::extended_prompt_tokens(counted, &before.messages, &request, frame).0;
             let tokens = tokens(&format, &request);
             prop_assert!(tokens <= bound, "{} tokens, bound {}", tokens, bound);
         }

@@ -12,15 +12,15 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
-use super::controls::Controls;
+use super::controls::ControlTrie;
 use super::error::PromptError;
-use super::vocabulary::{Kind, Vocabulary};
+use super::vocabulary::{TokenKind, Vocabulary};
 
 /// A model's tokenizer.
 #[derive(Debug)]
 pub struct Tokenizer {
     plain: tokenizers::Tokenizer,
-    controls: Controls,
+    controls: ControlTrie,
     bos: Option<u32>,
 }
 
@@ -28,14 +28,14 @@ impl Tokenizer {
     /// The tokenizer of a vocabulary.
     pub fn new(vocabulary: &Vocabulary) -> Result<Tokenizer, PromptError> {
         let wrong = |error: tokenizers::Error| PromptError::Vocabulary(error.to_string());
-        let cut = Cut::named(&vocabulary.pre)?;
+        let cut = PreTokenizerSpec::named(&vocabulary.pre)?;
         let mut plain = tokenizers::Tokenizer::new(bpe(vocabulary, cut.whole_words).map_err(wrong)?);
         plain.with_pre_tokenizer(Some(cut.pre_tokenizer().map_err(wrong)?));
         let defined = vocabulary
-            .of_kind(Kind::UserDefined)
+            .of_kind(TokenKind::UserDefined)
             .map(|(_, text)| AddedToken::from(text, false).normalized(false));
         plain.add_tokens(defined).map_err(wrong)?;
-        let controls = Controls::new(vocabulary.of_kind(Kind::Control));
+        let controls = ControlTrie::new(vocabulary.of_kind(TokenKind::Control));
         let bos = vocabulary.bos.filter(|_| vocabulary.add_bos);
         Ok(Tokenizer { plain, controls, bos })
     }
@@ -94,7 +94,7 @@ impl Tokenizer {
 }
 
 fn bpe(vocabulary: &Vocabulary, whole_words: bool) -> tokenizers::Result<BPE> {
-    let known = vocabulary.iter().filter(|&(id, _)| vocabulary.kind(id) != Kind::Other);
+    let known = vocabulary.iter().filter(|&(id, _)| vocabulary.kind(id) != TokenKind::Other);
     let known: Vocab = known.map(|(id, text)| (text.to_owned(), id)).collect();
     let merges = vocabulary.merges.iter().filter_map(|merge| {
         // A merge into no token never applies; the embedded model has one, since llama.cpp wants at least one.
@@ -107,7 +107,7 @@ fn bpe(vocabulary: &Vocabulary, whole_words: bool) -> tokenizers::Result<BPE> {
 }
 
 /// How text is cut into words before merging.
-struct Cut {
+struct PreTokenizerSpec {
     patterns: &'static [&'static str],
     /// A word that is a token is that token, whatever the merges say.
     whole_words: bool,
@@ -119,16 +119,16 @@ const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{
 /// llama.cpp's own, for files that name none.
 const DEFAULT: [&str; 4] = [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]"];
 
-impl Cut {
-    fn named(name: &str) -> Result<Cut, PromptError> {
+impl PreTokenizerSpec {
+    fn named(name: &str) -> Result<PreTokenizerSpec, PromptError> {
         let (patterns, whole_words): (&[&str], bool) = match name {
             "gpt-2" => (&[GPT2], false),
             "" | "default" => (&DEFAULT, false),
             "qwen2" | "deepseek-r1-qwen" => (&[QWEN2], false),
             "llama-bpe" | "llama3" | "llama-v3" => (&[LLAMA3], true),
-            other => return Err(PromptError::Pre(other.to_owned())),
+            other => return Err(PromptError::PreTokenizer(other.to_owned())),
         };
-        Ok(Cut { patterns, whole_words })
+        Ok(PreTokenizerSpec { patterns, whole_words })
     }
 
     fn pre_tokenizer(&self) -> tokenizers::Result<PreTokenizerWrapper> {

@@ -7,7 +7,7 @@ use crate::engine::Gguf;
 
 /// The kinds of tokens, as GGUF numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Text in the byte alphabet; what merges are about.
     Normal,
     /// Structure that no caller may write: it never becomes text.
@@ -40,7 +40,7 @@ pub struct Vocabulary {
 }
 
 /// What models call the end of a turn, beside their end-of-text token.
-const ENDS: [&str; 7] =
+const STOP_TOKENS: [&str; 7] =
     ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|return|>"];
 
 impl Vocabulary {
@@ -68,12 +68,12 @@ impl Vocabulary {
     }
 
     /// The kind of a token.
-    pub fn kind(&self, id: u32) -> Kind {
+    pub fn kind(&self, id: u32) -> TokenKind {
         match self.kinds.get(id as usize) {
-            None | Some(1) => Kind::Normal,
-            Some(3) => Kind::Control,
-            Some(4) => Kind::UserDefined,
-            Some(_) => Kind::Other,
+            None | Some(1) => TokenKind::Normal,
+            Some(3) => TokenKind::Control,
+            Some(4) => TokenKind::UserDefined,
+            Some(_) => TokenKind::Other,
         }
     }
 
@@ -83,20 +83,23 @@ impl Vocabulary {
     }
 
     /// The tokens of one kind.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (u32, &str)> {
+    pub fn of_kind(&self, kind: TokenKind) -> impl Iterator<Item = (u32, &str)> {
         self.iter().filter(move |&(id, _)| self.kind(id) == kind)
     }
 
     /// The token of that text among those with a text of their own.
     pub fn special(&self, text: &str) -> Option<u32> {
-        let special = |id| matches!(self.kind(id), Kind::Control | Kind::UserDefined);
+        let special = |id| matches!(self.kind(id), TokenKind::Control | TokenKind::UserDefined);
         self.iter().find(|&(id, token)| token == text && special(id)).map(|(id, _)| id)
     }
 
     /// The tokens that end a text or a turn, the end-of-text token first.
-    pub fn ends(&self) -> Vec<u32> {
+    pub fn stop_tokens(&self) -> Vec<u32> {
         let mut ends = vec![self.eos];
-        let more = self.of_kind(Kind::Control).filter(|(_, token)| ENDS.contains(token)).map(|(id, _)| id);
+        let more = self
+            .of_kind(TokenKind::Control)
+            .filter(|(_, token)| STOP_TOKENS.contains(token))
+            .map(|(id, _)| id);
         ends.extend(more.filter(|&id| id != self.eos));
         ends
     }
@@ -105,9 +108,9 @@ impl Vocabulary {
     pub(super) fn bytes(&self) -> Vec<Box<[u8]>> {
         let alphabet = alphabet();
         let bytes = |(id, token): (u32, &str)| match self.kind(id) {
-            Kind::Normal => decode(token, &alphabet).into(),
-            Kind::UserDefined => token.as_bytes().into(),
-            Kind::Control | Kind::Other => Box::default(),
+            TokenKind::Normal => decode(token, &alphabet).into(),
+            TokenKind::UserDefined => token.as_bytes().into(),
+            TokenKind::Control | TokenKind::Other => Box::default(),
         };
         self.iter().map(bytes).collect()
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::{Dice, mixed};
+use crate::units::{SeededRng, mix64};
 
-use super::moment::Moment;
 use super::scenario::{self, Scenario};
-use super::trace::Trace;
+use super::trace::RequestTrace;
+use super::virtual_time::VirtualTime;
 
 /// A day's seconds.
 const DAY: f64 = 86_400.0;
@@ -17,36 +17,36 @@ const MINUTE: f64 = 60.0;
 /// A Poisson stream whose rate changes, by thinning (Lewis and Shedler, *Simulation of nonhomogeneous Poisson processes by
 /// thinning*, 1979): candidates at the highest rate there is, of which each stays by the share that holds then.
 #[derive(Debug, Clone)]
-pub(super) struct Arrivals {
-    stream: scenario::Arrivals,
-    dice: Dice,
-    now: Moment,
+pub(super) struct ArrivalProcess {
+    stream: scenario::ArrivalPattern,
+    dice: SeededRng,
+    now: VirtualTime,
     /// Where they were recorded, and how many of them have come.
-    trace: Option<(Arc<Trace>, u64)>,
+    trace: Option<(Arc<RequestTrace>, u64)>,
 }
 
-impl Arrivals {
+impl ArrivalProcess {
     /// The arrivals of a scenario, the same for everybody who asks with one seed.
-    pub(super) fn new(scenario: &Scenario, trace: Option<Arc<Trace>>) -> Arrivals {
-        Arrivals {
+    pub(super) fn new(scenario: &Scenario, trace: Option<Arc<RequestTrace>>) -> ArrivalProcess {
+        ArrivalProcess {
             stream: scenario.arrivals,
-            dice: Dice::new(mixed(scenario.seed ^ 0xa771_0a15)),
-            now: Moment::default(),
+            dice: SeededRng::new(mix64(scenario.seed ^ 0xa771_0a15)),
+            now: VirtualTime::default(),
             trace: trace.map(|trace| (trace, 0)),
         }
     }
 
     /// When the next one comes.
-    pub(super) fn next(&mut self) -> Moment {
+    pub(super) fn next(&mut self) -> VirtualTime {
         if let Some((trace, number)) = &mut self.trace {
             let after = trace.after(*number);
             *number += 1;
-            return Moment::default().after(after.as_secs_f64());
+            return VirtualTime::default().after(after.as_secs_f64());
         }
         let most = self.stream.per_second * (1.0 + self.stream.wave) * self.stream.burst.max(1.0);
         loop {
-            self.now = self.now.after(-(1.0 - self.dice.share()).ln() / most);
-            if self.dice.share() * most <= self.rate() {
+            self.now = self.now.after(-(1.0 - self.dice.next_f64()).ln() / most);
+            if self.dice.next_f64() * most <= self.rate() {
                 return self.now;
             }
         }
@@ -60,7 +60,7 @@ impl Arrivals {
 
     /// The rate at this moment: least at midnight, most at noon.
     fn rate(&self) -> f64 {
-        let scenario::Arrivals { per_second, wave, burst_every, burst_length, burst } = self.stream;
+        let scenario::ArrivalPattern { per_second, wave, burst_every, burst_length, burst } = self.stream;
         let seconds = self.now.seconds();
         let by_day = 1.0 - wave * (std::f64::consts::TAU * seconds / DAY).cos();
         let bursts = burst_every > 0.0 && (seconds / MINUTE) % burst_every < burst_length;

@@ -5,20 +5,20 @@ use std::fmt::Write;
 /// The size of the picture.
 const SIZE: (f64, f64) = (820.0, 440.0);
 /// The corners of the plane in it.
-const PLANE: (f64, f64, f64, f64) = (70.0, 40.0, 650.0, 390.0);
+const PLOT_AREA: (f64, f64, f64, f64) = (70.0, 40.0, 650.0, 390.0);
 /// About so many marks are on an axis.
-const MARKS: f64 = 8.0;
+const TICKS: f64 = 8.0;
 /// Told apart by those who see few colours too (Okabe and Ito, *Color universal design*, 2008).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#b0a000"];
 
 /// How points are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum LineStyle {
     /// Joined by a line.
     Line,
     /// Joined by a broken one.
-    Broken,
+    Dashed,
     /// Each as a dot with the name beside it.
     Dot,
     /// As a layer upon the layers before it.
@@ -27,13 +27,13 @@ pub enum Manner {
 
 /// Points with a name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ChartSeries {
     /// What the legend says.
     pub name: String,
     /// From left to right; of layers, all at the same places.
     pub points: Vec<(f64, f64)>,
     /// How they are drawn.
-    pub manner: Manner,
+    pub style: LineStyle,
 }
 
 /// A chart.
@@ -42,11 +42,11 @@ pub struct Chart {
     /// What stands above it.
     pub title: String,
     /// What goes from left to right, with its unit.
-    pub across: String,
+    pub x_label: String,
     /// What goes from below to above.
-    pub upwards: String,
+    pub y_label: String,
     /// What is drawn.
-    pub lines: Vec<Line>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// What an axis reaches from and to, and how far its marks are apart.
@@ -60,11 +60,11 @@ struct Axis {
 impl Chart {
     /// The picture.
     pub fn svg(&self) -> String {
-        let lines = layered(&self.lines);
+        let lines = stack_layers(&self.series);
         let points = || lines.iter().flat_map(|line| line.points.iter()).filter(|(x, y)| (x + y).is_finite());
-        let has_dots = self.lines.iter().any(|line| line.manner == Manner::Dot);
+        let has_dots = self.series.iter().any(|line| line.style == LineStyle::Dot);
         let across = Axis::over(points().map(|point| point.0), has_dots);
-        let has_layers = self.lines.iter().any(|line| line.manner == Manner::Layer);
+        let has_layers = self.series.iter().any(|line| line.style == LineStyle::Layer);
         let upwards = Axis::over(points().map(|point| point.1).chain(has_layers.then_some(0.0)), true);
         let (width, height) = SIZE;
         let mut svg = format!(
@@ -76,13 +76,13 @@ impl Chart {
         for (number, line) in lines.iter().enumerate().rev() {
             draw(&mut svg, line, COLOURS[number % COLOURS.len()], across, upwards);
         }
-        legend(&mut svg, &self.lines);
+        legend(&mut svg, &self.series);
         svg.push_str("</svg>\n");
         svg
     }
 
     fn frame(&self, svg: &mut String, across: Axis, upwards: Axis) {
-        let (left, top, right, bottom) = PLANE;
+        let (left, top, right, bottom) = PLOT_AREA;
         let middle = f64::midpoint(left, right);
         text(
             svg,
@@ -90,17 +90,17 @@ impl Chart {
             "middle",
             &format!("<tspan font-size=\"15\">{}</tspan>", escaped(&self.title)),
         );
-        text(svg, (middle, bottom + 38.0), "middle", &escaped(&self.across));
-        text(svg, (left - 56.0, top - 16.0), "start", &escaped(&self.upwards));
-        for mark in across.marks() {
-            let x = across.place(mark, left, right);
-            rule(svg, (x, top), (x, bottom));
-            text(svg, (x, bottom + 18.0), "middle", &across.word(mark));
+        text(svg, (middle, bottom + 38.0), "middle", &escaped(&self.x_label));
+        text(svg, (left - 56.0, top - 16.0), "start", &escaped(&self.y_label));
+        for mark in across.ticks() {
+            let x = across.position(mark, left, right);
+            grid_line(svg, (x, top), (x, bottom));
+            text(svg, (x, bottom + 18.0), "middle", &across.label(mark));
         }
-        for mark in upwards.marks() {
-            let y = upwards.place(mark, bottom, top);
-            rule(svg, (left, y), (right, y));
-            text(svg, (left - 8.0, y + 4.0), "end", &upwards.word(mark));
+        for mark in upwards.ticks() {
+            let y = upwards.position(mark, bottom, top);
+            grid_line(svg, (left, y), (right, y));
+            text(svg, (left - 8.0, y + 4.0), "end", &upwards.label(mark));
         }
     }
 }
@@ -116,7 +116,7 @@ impl Axis {
         if to - from < 1e-9 * to.abs().max(1e-9) {
             to = from + from.abs().max(1e-3);
         }
-        let rough = (to - from) / MARKS;
+        let rough = (to - from) / TICKS;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= rough);
         let step = step.unwrap_or(10.0 * power);
@@ -126,7 +126,7 @@ impl Axis {
         Axis { from, to, step }
     }
 
-    fn marks(self) -> impl Iterator<Item = f64> {
+    fn ticks(self) -> impl Iterator<Item = f64> {
         let first = (self.from / self.step).ceil();
         let count = ((self.to / self.step + 1e-9).floor() - first).clamp(0.0, 40.0);
         (0..=40).map(f64::from).take_while(move |number| *number <= count).map(move |number| {
@@ -135,12 +135,12 @@ impl Axis {
         })
     }
 
-    fn place(self, number: f64, first: f64, last: f64) -> f64 {
+    fn position(self, number: f64, first: f64, last: f64) -> f64 {
         first + (number - self.from) / (self.to - self.from) * (last - first)
     }
 
     /// A mark with as many decimals as its neighbours need.
-    fn word(self, mark: f64) -> String {
+    fn label(self, mark: f64) -> String {
         let decimals = [(1.0, 0), (0.1, 1), (0.01, 2), (0.001, 3)].into_iter();
         let decimals =
             decimals.filter(|(least, _)| self.step >= least * 0.999).map(|(_, count)| count).next();
@@ -149,10 +149,10 @@ impl Axis {
 }
 
 /// Layers as their upper edges.
-fn layered(lines: &[Line]) -> Vec<Line> {
+fn stack_layers(lines: &[ChartSeries]) -> Vec<ChartSeries> {
     let mut below: Vec<f64> = Vec::new();
-    let raised = |line: &Line| {
-        if line.manner != Manner::Layer {
+    let raised = |line: &ChartSeries| {
+        if line.style != LineStyle::Layer {
             return line.clone();
         }
         below.resize(line.points.len().max(below.len()), 0.0);
@@ -160,28 +160,28 @@ fn layered(lines: &[Line]) -> Vec<Line> {
             *sum += y;
             (x, *sum)
         });
-        Line { points: points.collect(), ..line.clone() }
+        ChartSeries { points: points.collect(), ..line.clone() }
     };
     lines.iter().map(raised).collect()
 }
 
-fn draw(svg: &mut String, line: &Line, colour: &str, across: Axis, upwards: Axis) {
-    let (left, top, right, bottom) = PLANE;
-    let place = |&(x, y): &(f64, f64)| (across.place(x, left, right), upwards.place(y, bottom, top));
+fn draw(svg: &mut String, line: &ChartSeries, colour: &str, across: Axis, upwards: Axis) {
+    let (left, top, right, bottom) = PLOT_AREA;
+    let place = |&(x, y): &(f64, f64)| (across.position(x, left, right), upwards.position(y, bottom, top));
     let places: Vec<(f64, f64)> = line.points.iter().map(place).collect();
     let path: String = places.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
     let path = path.trim_end();
-    let _ = match (line.manner, places.first(), places.last()) {
+    let _ = match (line.style, places.first(), places.last()) {
         (_, None, _) | (_, _, None) => Ok(()),
-        (Manner::Dot, Some(_), Some(_)) => places.iter().try_for_each(|(x, y)| {
+        (LineStyle::Dot, Some(_), Some(_)) => places.iter().try_for_each(|(x, y)| {
             writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{colour}\"/>")
         }),
-        (Manner::Layer, Some((first, _)), Some((last, _))) => writeln!(
+        (LineStyle::Layer, Some((first, _)), Some((last, _))) => writeln!(
             svg,
             "<polygon points=\"{first:.1},{bottom} {path} {last:.1},{bottom}\" fill=\"{colour}\" stroke=\"#fff\"/>"
         ),
         (manner, Some(_), Some(_)) => {
-            let dashes = if manner == Manner::Broken { " stroke-dasharray=\"6 4\"" } else { "" };
+            let dashes = if manner == LineStyle::Dashed { " stroke-dasharray=\"6 4\"" } else { "" };
             writeln!(
                 svg,
                 "<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>"
@@ -190,8 +190,8 @@ fn draw(svg: &mut String, line: &Line, colour: &str, across: Axis, upwards: Axis
     };
 }
 
-fn legend(svg: &mut String, lines: &[Line]) {
-    let (_, top, right, _) = PLANE;
+fn legend(svg: &mut String, lines: &[ChartSeries]) {
+    let (_, top, right, _) = PLOT_AREA;
     let mut y = top + 6.0;
     for (number, line) in lines.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
@@ -206,7 +206,7 @@ fn legend(svg: &mut String, lines: &[Line]) {
     }
 }
 
-fn rule(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
+fn grid_line(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
     let _ = writeln!(
         svg,
         "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{to_x:.1}\" y2=\"{to_y:.1}\" stroke=\"#ddd\"/>"
@@ -227,7 +227,7 @@ mod tests {
 
     fn check(from: f64, to: f64, marks: &[&str]) {
         let axis = Axis::over([from, to].into_iter(), true);
-        let words: Vec<String> = axis.marks().map(|mark| axis.word(mark)).collect();
+        let words: Vec<String> = axis.ticks().map(|mark| axis.label(mark)).collect();
         assert_eq!(words, marks);
     }
 

@@ -5,52 +5,53 @@
 //! what is predicted is corrected by `learn`, priced by `plan` and reserved and settled by the ledger's account machine.
 //! It does no I/O and reads no clock.
 
-mod agenda;
 mod arrivals;
-mod bank;
 mod chart;
-mod flight;
-mod hindsight;
-mod host;
+mod event_queue;
+mod in_flight;
 mod learner;
-mod moment;
+mod model_server;
+mod oracle_prices;
 mod plots;
 mod policy;
 mod population;
 mod report;
 mod scenario;
-mod setting;
-mod slots;
+mod setup;
+mod simulated_attempt;
+mod simulated_ledger;
+mod simulation;
+mod slab;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod work;
-mod world;
+mod virtual_time;
 
 use crate::catalog::Catalog;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 
-pub use chart::{Chart, Line};
+pub use chart::{Chart, ChartSeries};
 pub use plots::plots;
-pub use policy::{Policy, UnknownPolicy};
-pub use report::{Account, Course, Report};
+pub use policy::{SimulationPolicy, UnknownPolicy};
+pub use report::{PolicyResult, PolicyTimeline, SimulationReport};
 pub use scenario::{
-    Answerer, Arrivals, Asker, Blur, Feedback, Fixed, Limit, Scenario, ScenarioError, Turn, Work, Worth,
+    ArrivalPattern, BaselineSettings, EstimateNoise, Feedback, Scenario, ScenarioError, ScenarioEvent,
+    ScenarioLimit, ScenarioModel, ScenarioRoute, ScenarioTenant, WorkClass,
 };
-pub use tally::Faults;
-pub use trace::{Trace, TraceError};
+pub use tally::InvariantViolations;
+pub use trace::{RequestTrace, TraceError};
 
-use setting::Setting;
-use world::World;
+use setup::SimulationSetup;
+use simulation::Simulation;
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct SimulationConfig {
     /// Who takes part; everybody where empty.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<SimulationPolicy>,
     /// True where every limit is looked at after everything that happens, which takes its time.
-    pub audited: bool,
+    pub audit: bool,
 }
 
 /// Runs a scenario under every policy, each in a world of its own with the same luck; with the models, the route `auto` and
@@ -60,15 +61,17 @@ pub struct Options {
 /// When nobody answers.
 pub fn simulate(
     scenario: Scenario,
-    configured: Option<(&Catalog, &[Terms])>,
-    trace: Option<Trace>,
-    options: &Options,
-) -> Result<Report, ScenarioError> {
-    let setting = Setting::new(scenario, configured, trace)?;
-    let policies = if options.policies.is_empty() { &Policy::ALL[..] } else { &options.policies };
-    let knows = policies.contains(&Policy::Oracle);
-    let prices = if knows { hindsight::prices(&setting) } else { vec![1.0; setting.tenants.len()] };
-    let run = |&policy: &Policy| (policy, World::new(&setting, policy, &prices, options.audited).run());
+    configured: Option<(&Catalog, &[AccountTerms])>,
+    trace: Option<RequestTrace>,
+    options: &SimulationConfig,
+) -> Result<SimulationReport, ScenarioError> {
+    let setting = SimulationSetup::new(scenario, configured, trace)?;
+    let policies = if options.policies.is_empty() { &SimulationPolicy::ALL[..] } else { &options.policies };
+    let knows = policies.contains(&SimulationPolicy::Oracle);
+    let prices = if knows { oracle_prices::prices(&setting) } else { vec![1.0; setting.tenants.len()] };
+    let run = |&policy: &SimulationPolicy| {
+        (policy, Simulation::new(&setting, policy, &prices, options.audit).run())
+    };
     let tallies: Vec<_> = policies.iter().map(run).collect();
-    Ok(Report::of(&setting, &tallies))
+    Ok(SimulationReport::of(&setting, &tallies))
 }

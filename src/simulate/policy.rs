@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::catalog::Model;
 use crate::chat::Budget;
-use crate::plan::{Ask, Refusal, plan};
-use crate::units::{Dice, Tokens};
+use crate::plan::{PlanRefusal, PlanRequest, plan};
+use crate::units::{SeededRng, Tokens};
 
 /// Who decides. All of them reserve, settle and are refused by the same ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
+pub enum SimulationPolicy {
     /// The plan as it is configured, with what was learned on the way and a price of money that follows the pace.
     Stint,
     /// The same plan on the estimates as they came, learning nothing.
@@ -37,51 +37,51 @@ pub enum Policy {
 )]
 pub struct UnknownPolicy(String);
 
-impl Policy {
+impl SimulationPolicy {
     /// Every policy.
-    pub const ALL: [Policy; 7] = [
-        Policy::Stint,
-        Policy::Unlearned,
-        Policy::Cheapest,
-        Policy::Dearest,
-        Policy::Random,
-        Policy::Fixed,
-        Policy::Oracle,
+    pub const ALL: [SimulationPolicy; 7] = [
+        SimulationPolicy::Stint,
+        SimulationPolicy::Unlearned,
+        SimulationPolicy::Cheapest,
+        SimulationPolicy::Dearest,
+        SimulationPolicy::Random,
+        SimulationPolicy::Fixed,
+        SimulationPolicy::Oracle,
     ];
 
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Policy::Stint => "stint",
-            Policy::Unlearned => "unlearned",
-            Policy::Cheapest => "cheapest",
-            Policy::Dearest => "dearest",
-            Policy::Random => "random",
-            Policy::Fixed => "fixed",
-            Policy::Oracle => "oracle",
+            SimulationPolicy::Stint => "stint",
+            SimulationPolicy::Unlearned => "unlearned",
+            SimulationPolicy::Cheapest => "cheapest",
+            SimulationPolicy::Dearest => "dearest",
+            SimulationPolicy::Random => "random",
+            SimulationPolicy::Fixed => "fixed",
+            SimulationPolicy::Oracle => "oracle",
         }
     }
 
     /// Plans by this policy. `ask` is as stint would ask; `fixed` is the budget of those that have one.
     pub(super) fn plan(
         self,
-        ask: Ask,
+        ask: PlanRequest,
         fixed: Tokens,
-        dice: &mut Dice,
-    ) -> Result<crate::catalog::Plan, Refusal> {
+        dice: &mut SeededRng,
+    ) -> Result<crate::catalog::Plan, PlanRefusal> {
         let stated = |thinking| Budget { thinking: Some(thinking), ..ask.budget.clone() };
         match self {
-            Policy::Stint | Policy::Unlearned | Policy::Oracle => plan(&ask),
-            Policy::Fixed => plan(&Ask { budget: &stated(fixed), ..ask }),
-            Policy::Cheapest | Policy::Dearest => {
+            SimulationPolicy::Stint | SimulationPolicy::Unlearned | SimulationPolicy::Oracle => plan(&ask),
+            SimulationPolicy::Fixed => plan(&PlanRequest { budget: &stated(fixed), ..ask }),
+            SimulationPolicy::Cheapest | SimulationPolicy::Dearest => {
                 let mut models = ask.models.to_vec();
                 models.sort_by_key(|model| price(model));
-                if self == Policy::Dearest {
+                if self == SimulationPolicy::Dearest {
                     models.reverse();
                 }
                 first(ask, &models, |model| stated(model.thinking_max))
             }
-            Policy::Random => {
+            SimulationPolicy::Random => {
                 let mut models = ask.models.to_vec();
                 dice.shuffle(&mut models);
                 let doublings = dice.below(9);
@@ -94,13 +94,13 @@ impl Policy {
 
 /// The first model that can serve the request, each with a budget of its own.
 fn first(
-    ask: Ask,
+    ask: PlanRequest,
     models: &[&Model],
     budget: impl Fn(&Model) -> Budget,
-) -> Result<crate::catalog::Plan, Refusal> {
-    let mut refused = Refusal::Unhealthy;
+) -> Result<crate::catalog::Plan, PlanRefusal> {
+    let mut refused = PlanRefusal::Unhealthy;
     for model in models {
-        match plan(&Ask { models: &[model], budget: &budget(model), ..ask }) {
+        match plan(&PlanRequest { models: &[model], budget: &budget(model), ..ask }) {
             Ok(plan) => return Ok(plan),
             Err(refusal) => refused = refusal,
         }
@@ -113,17 +113,17 @@ fn price(model: &Model) -> u64 {
     model.tariff.map_or(0, |tariff| tariff.rates.list.output.per_million_tokens.0)
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for SimulationPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Policy {
+impl FromStr for SimulationPolicy {
     type Err = UnknownPolicy;
 
-    fn from_str(word: &str) -> Result<Policy, UnknownPolicy> {
-        let policy = Policy::ALL.into_iter().find(|policy| policy.word() == word);
+    fn from_str(word: &str) -> Result<SimulationPolicy, UnknownPolicy> {
+        let policy = SimulationPolicy::ALL.into_iter().find(|policy| policy.as_str() == word);
         policy.ok_or_else(|| UnknownPolicy(word.to_owned()))
     }
 }

@@ -4,22 +4,22 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Ended, LogNormal, Measured, ModelDemand, TaskClass};
-use crate::units::{Chance, Dice, Difficulty, Tokens, mixed};
+use crate::catalog::{LogNormal, MeasuredLengths, ModelDemand, TaskClass, ThinkingStopReason};
+use crate::units::{Chance, Difficulty, SeededRng, Tokens, mix64};
 
-use super::scenario::{Answerer, Blur, Scenario, Work};
-use super::trace::{Row, Seen, Trace};
+use super::scenario::{EstimateNoise, Scenario, ScenarioModel, WorkClass};
+use super::trace::{RecordedOutcome, RecordedRequest, RequestTrace};
 
 /// By how much ln of the thinking length rises with a logit of difficulty.
-const LENGTHENS: f64 = 0.35;
+const LENGTH_PER_DIFFICULTY: f64 = 0.35;
 /// The standard deviation of ln of prompts' and answers' lengths.
-const UNEVEN: f64 = 0.5;
+const LENGTH_SIGMA: f64 = 0.5;
 /// By what the bound of a prompt's tokens is more than they are.
-const BOUND: f64 = 1.2;
+const PROMPT_BOUND_FACTOR: f64 = 1.2;
 
 /// One request, as it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Request {
+pub(super) struct SimulatedRequest {
     /// Counted from 0.
     pub number: u64,
     /// Which of the scenario's classes.
@@ -36,7 +36,7 @@ pub(super) struct Request {
 
 /// What one model's work on one request depends on beside its chances.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Luck {
+pub(super) struct RequestDraws {
     /// How long it would think.
     pub thinking: f64,
     /// How long its answer is.
@@ -47,7 +47,7 @@ pub(super) struct Luck {
 
 /// What is true, and what is believed, about one model at one class.
 #[derive(Debug, Clone, Copy, Default)]
-struct Bent {
+struct ClassBias {
     skill: f64,
     success: f64,
     length: f64,
@@ -57,36 +57,40 @@ struct Bent {
 #[derive(Debug, Clone)]
 pub(super) struct Population {
     seed: u64,
-    classes: Vec<Work>,
-    models: Vec<Answerer>,
-    blur: Blur,
+    classes: Vec<WorkClass>,
+    models: Vec<ScenarioModel>,
+    blur: EstimateNoise,
     /// Weights, added up.
     by_class: Vec<f64>,
     by_tenant: Vec<f64>,
     /// By model, then by class.
-    bent: Vec<Vec<Bent>>,
+    class_biases: Vec<Vec<ClassBias>>,
     /// Requests that were recorded, in place of those made up.
-    trace: Option<Arc<Trace>>,
+    trace: Option<Arc<RequestTrace>>,
 }
 
 impl Population {
     /// The requests of a scenario with these models.
-    pub(super) fn new(scenario: &Scenario, models: &[Answerer], trace: Option<Arc<Trace>>) -> Population {
+    pub(super) fn new(
+        scenario: &Scenario,
+        models: &[ScenarioModel],
+        trace: Option<Arc<RequestTrace>>,
+    ) -> Population {
         let seed = scenario.seed;
-        let bent = |(number, model): (usize, &Answerer)| {
-            let mut dice = Dice::new(stream(seed, 0xbe17, number));
-            let mut at_class = |_| Bent {
-                skill: model.uneven * dice.normal(),
-                success: scenario.estimate.success_bias * dice.normal(),
-                length: scenario.estimate.length_bias * dice.normal(),
+        let bent = |(number, model): (usize, &ScenarioModel)| {
+            let mut dice = SeededRng::new(stream(seed, 0xbe17, number));
+            let mut at_class = |_| ClassBias {
+                skill: model.uneven * dice.standard_normal(),
+                success: scenario.estimate.success_bias * dice.standard_normal(),
+                length: scenario.estimate.length_bias * dice.standard_normal(),
             };
             (0..scenario.classes.len()).map(&mut at_class).collect()
         };
         Population {
             seed,
-            by_class: added_up(scenario.classes.iter().map(|class| class.share)),
-            by_tenant: added_up(scenario.tenants.iter().map(|tenant| tenant.share)),
-            bent: models.iter().enumerate().map(bent).collect(),
+            by_class: cumulative(scenario.classes.iter().map(|class| class.share)),
+            by_tenant: cumulative(scenario.tenants.iter().map(|tenant| tenant.share)),
+            class_biases: models.iter().enumerate().map(bent).collect(),
             classes: scenario.classes.clone(),
             models: models.to_vec(),
             blur: scenario.estimate,
@@ -95,38 +99,38 @@ impl Population {
     }
 
     /// The request of that number.
-    pub(super) fn request(&self, number: u64) -> Request {
-        let mut dice = Dice::new(mixed(self.seed ^ mixed(number)));
-        let class = drawn(&self.by_class, dice.share());
-        let tenant = drawn(&self.by_tenant, dice.share());
+    pub(super) fn request(&self, number: u64) -> SimulatedRequest {
+        let mut dice = SeededRng::new(mix64(self.seed ^ mix64(number)));
+        let class = pick_weighted(&self.by_class, dice.next_f64());
+        let tenant = pick_weighted(&self.by_tenant, dice.next_f64());
         if let Some(row) = self.row(number) {
             return self.recorded(number, tenant, row);
         }
         let work = &self.classes[class];
-        Request {
+        SimulatedRequest {
             number,
             class,
             tenant,
-            difficulty: work.difficulty + work.spread * dice.normal(),
-            prompt: Tokens::round((work.prompt.ln() + UNEVEN * dice.normal()).exp().max(1.0)),
+            difficulty: work.difficulty + work.spread * dice.standard_normal(),
+            prompt: Tokens::round((work.prompt.ln() + LENGTH_SIGMA * dice.standard_normal()).exp().max(1.0)),
             solution: work.solution,
         }
     }
 
     /// What kind of work a request is.
-    pub(super) fn task(&self, request: &Request) -> TaskClass {
+    pub(super) fn task(&self, request: &SimulatedRequest) -> TaskClass {
         self.classes[request.class].task
     }
 
     /// How hard it is, for people.
-    pub(super) fn difficulty(&self, request: &Request) -> Difficulty {
+    pub(super) fn difficulty(&self, request: &SimulatedRequest) -> Difficulty {
         Difficulty::new(sigmoid(request.difficulty))
     }
 
     /// What is true of a model that is so able now.
-    pub(super) fn truth(&self, request: &Request, model: usize, ability: f64) -> ModelDemand {
-        let (answerer, bent) = (&self.models[model], self.bent[model][request.class]);
-        if let Some((_, _, believed)) = self.known(request, model) {
+    pub(super) fn truth(&self, request: &SimulatedRequest, model: usize, ability: f64) -> ModelDemand {
+        let (answerer, bent) = (&self.models[model], self.class_biases[model][request.class]);
+        if let Some((_, _, believed)) = self.recorded_model(request, model) {
             let prompt = request.prompt;
             return ModelDemand { prompt, ..shifted(believed, ability - answerer.ability) };
         }
@@ -136,47 +140,50 @@ impl Population {
     }
 
     /// What the gateway is told of it: the truth of the beginning, blurred. Of what changed since, nothing.
-    pub(super) fn told(&self, request: &Request, model: usize) -> ModelDemand {
-        if let Some((_, told, _)) = self.known(request, model) {
+    pub(super) fn predicted(&self, request: &SimulatedRequest, model: usize) -> ModelDemand {
+        if let Some((_, told, _)) = self.recorded_model(request, model) {
             return ModelDemand { prompt: told.prompt.max(request.prompt), ..told.clone() };
         }
-        let (answerer, bent) = (&self.models[model], self.bent[model][request.class]);
+        let (answerer, bent) = (&self.models[model], self.class_biases[model][request.class]);
         let mut dice = self.dice(request, 0x701d, model);
-        let ability = answerer.ability + bent.skill + bent.success + self.blur.success * dice.normal();
-        let mu = self.mu(request, model) + bent.length + self.blur.length * dice.normal();
+        let ability =
+            answerer.ability + bent.skill + bent.success + self.blur.success * dice.standard_normal();
+        let mu = self.mu(request, model) + bent.length + self.blur.length * dice.standard_normal();
         let length = LogNormal { mu, sigma: answerer.sigma.hypot(self.blur.length) };
         self.demand(request, model, ability - request.difficulty, length)
     }
 
     /// The luck of one model with one request.
-    pub(super) fn luck(&self, request: &Request, model: usize) -> Luck {
+    pub(super) fn draws(&self, request: &SimulatedRequest, model: usize) -> RequestDraws {
         let mut dice = self.dice(request, 0x10c4, model);
-        let length = match self.known(request, model) {
+        let length = match self.recorded_model(request, model) {
             Some((_, _, believed)) => believed.thinking,
             None => LogNormal { mu: self.mu(request, model), sigma: self.models[model].sigma },
         };
-        let luck = Luck {
-            thinking: (length.mu + length.sigma * dice.normal()).exp().max(1.0),
-            solution: Tokens::round((request.solution.ln() + UNEVEN * dice.normal()).exp().max(1.0)),
-            right: dice.share(),
+        let luck = RequestDraws {
+            thinking: (length.mu + length.sigma * dice.standard_normal()).exp().max(1.0),
+            solution: Tokens::round(
+                (request.solution.ln() + LENGTH_SIGMA * dice.standard_normal()).exp().max(1.0),
+            ),
+            right: dice.next_f64(),
         };
-        let seen = self.row(request.number).map(|row| &row.seen);
+        let seen = self.row(request.number).map(|row| &row.outcome);
         match seen.filter(|seen| seen.model == self.models[model].name) {
-            Some(seen) => luck.again(seen),
+            Some(seen) => luck.replayed(seen),
             None => luck,
         }
     }
 
     /// Numbers about one model and one request, for one purpose.
-    pub(super) fn dice(&self, request: &Request, purpose: u64, model: usize) -> Dice {
-        Dice::new(stream(self.seed ^ mixed(request.number), purpose, model))
+    pub(super) fn dice(&self, request: &SimulatedRequest, purpose: u64, model: usize) -> SeededRng {
+        SeededRng::new(stream(self.seed ^ mix64(request.number), purpose, model))
     }
 
     /// A request as it was recorded.
-    fn recorded(&self, number: u64, tenant: usize, row: &Row) -> Request {
-        let usual = row.models.first().map_or(row.seen.solution, |(_, told, _)| told.solution);
+    fn recorded(&self, number: u64, tenant: usize, row: &RecordedRequest) -> SimulatedRequest {
+        let usual = row.models.first().map_or(row.outcome.solution, |(_, told, _)| told.solution);
         let odds = row.difficulty.clamp(0.01, 0.99);
-        Request {
+        SimulatedRequest {
             number,
             class: self.classes.iter().position(|class| class.task == row.class).unwrap_or(0),
             tenant,
@@ -186,49 +193,59 @@ impl Population {
         }
     }
 
-    fn row(&self, number: u64) -> Option<&Row> {
+    fn row(&self, number: u64) -> Option<&RecordedRequest> {
         self.trace.as_ref()?.rows.get(usize::try_from(number).ok()?)
     }
 
     /// What the log has of a model and a request.
-    fn known(&self, request: &Request, model: usize) -> Option<&(Arc<str>, ModelDemand, ModelDemand)> {
+    fn recorded_model(
+        &self,
+        request: &SimulatedRequest,
+        model: usize,
+    ) -> Option<&(Arc<str>, ModelDemand, ModelDemand)> {
         self.row(request.number)?.models.iter().find(|(name, ..)| *name == self.models[model].name)
     }
 
-    fn mu(&self, request: &Request, model: usize) -> f64 {
+    fn mu(&self, request: &SimulatedRequest, model: usize) -> f64 {
         (self.models[model].thinking * self.classes[request.class].length).ln()
-            + LENGTHENS * request.difficulty
+            + LENGTH_PER_DIFFICULTY * request.difficulty
     }
 
-    fn demand(&self, request: &Request, model: usize, logit: f64, thinking: LogNormal) -> ModelDemand {
-        let Work { guess, needs, .. } = self.classes[request.class];
+    fn demand(
+        &self,
+        request: &SimulatedRequest,
+        model: usize,
+        logit: f64,
+        thinking: LogNormal,
+    ) -> ModelDemand {
+        let WorkClass { guess, needs, .. } = self.classes[request.class];
         let chance = |logit: f64| Chance::new(guess + (1.0 - guess) * sigmoid(logit));
-        let prompt = Tokens::round((request.prompt.as_f64() * BOUND).ceil());
+        let prompt = Tokens::round((request.prompt.as_f64() * PROMPT_BOUND_FACTOR).ceil());
         ModelDemand {
             thinking,
-            solution: Tokens::round(request.solution * (UNEVEN * UNEVEN / 2.0).exp()),
+            solution: Tokens::round(request.solution * (LENGTH_SIGMA * LENGTH_SIGMA / 2.0).exp()),
             prompt,
             done: chance(logit),
             blind: chance(logit - needs),
             bend: self.models[model].bend,
             spread: 0.0,
             prompt_least: prompt,
-            measured: Measured { thinking: true, solution: true },
+            measured: MeasuredLengths { thinking: true, solution: true },
         }
     }
 }
 
-impl Luck {
+impl RequestDraws {
     /// The same again as was seen; of a thought that was cut, only that it would have been longer.
-    fn again(self, seen: &Seen) -> Luck {
+    fn replayed(self, seen: &RecordedOutcome) -> RequestDraws {
         let thinking = match seen.ended {
-            Ended::None => self.thinking,
-            Ended::Cut => self.thinking.max(seen.thinking.as_f64() + 1.0),
-            Ended::Closed | Ended::Stopped => seen.thinking.as_f64(),
+            ThinkingStopReason::None => self.thinking,
+            ThinkingStopReason::Cut => self.thinking.max(seen.thinking.as_f64() + 1.0),
+            ThinkingStopReason::Closed | ThinkingStopReason::Stopped => seen.thinking.as_f64(),
         };
         // Its chance decides again where nobody said how right it was.
         let right = seen.success.map_or(self.right, |success| 1.0 - success.get());
-        Luck { thinking, solution: seen.solution.max(Tokens(1)), right }
+        RequestDraws { thinking, solution: seen.solution.max(Tokens(1)), right }
     }
 }
 
@@ -243,7 +260,7 @@ fn shifted(demand: &ModelDemand, gained: f64) -> ModelDemand {
 
 fn stream(seed: u64, purpose: u64, number: usize) -> u64 {
     let number = u64::try_from(number).unwrap_or(u64::MAX);
-    mixed(seed ^ mixed((purpose << 32) ^ number))
+    mix64(seed ^ mix64((purpose << 32) ^ number))
 }
 
 fn sigmoid(logit: f64) -> f64 {
@@ -251,7 +268,7 @@ fn sigmoid(logit: f64) -> f64 {
 }
 
 /// Weights that rise to 1.
-fn added_up(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sum = 0.0;
     let sums: Vec<f64> = weights
         .map(|weight| {
@@ -263,6 +280,6 @@ fn added_up(weights: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// Which of several weights a share falls on.
-fn drawn(sums: &[f64], share: f64) -> usize {
+fn pick_weighted(sums: &[f64], share: f64) -> usize {
     sums.iter().position(|&sum| share < sum).unwrap_or(sums.len().saturating_sub(1))
 }

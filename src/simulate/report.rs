@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::units::Tokens;
 
-use super::policy::Policy;
-use super::setting::Setting;
-use super::tally::{Faults, Slice, Spell, Tally};
+use super::policy::SimulationPolicy;
+use super::setup::SimulationSetup;
+use super::tally::{InvariantViolations, PolicyTally, TimeSlice, WindowSpend};
 
 /// What came of every policy on one world.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct SimulationReport {
     /// What the scenario is called.
     pub scenario: String,
     /// What all luck followed from.
@@ -30,14 +30,14 @@ pub struct Report {
     /// The dollars a second that each tenant's tightest limit allows, where it has one.
     pub paces: Vec<Option<f64>>,
     /// What each policy came to.
-    pub policies: Vec<Account>,
+    pub policies: Vec<PolicyResult>,
 }
 
 /// What one policy came to.
 #[derive(Debug, Clone, Serialize)]
-pub struct Account {
+pub struct PolicyResult {
     /// Which.
-    pub policy: Policy,
+    pub policy: SimulationPolicy,
     /// Requests that were answered.
     pub served: u64,
     /// Requests that were refused, by the word for it.
@@ -71,14 +71,14 @@ pub struct Account {
     /// Which share each model served.
     pub shares: Vec<f64>,
     /// What did not hold that always must.
-    pub faults: Faults,
+    pub faults: InvariantViolations,
     /// The course of it.
-    pub course: Course,
+    pub course: PolicyTimeline,
 }
 
 /// How it went, in even slices of time.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Course {
+pub struct PolicyTimeline {
     /// Regret added up, in dollars.
     pub regret: Vec<f64>,
     /// Value added up, in dollars.
@@ -91,13 +91,13 @@ pub struct Course {
     pub spent: Vec<Vec<f64>>,
 }
 
-impl Account {
+impl PolicyResult {
     /// One policy's sums as means and shares.
-    pub(super) fn of(policy: Policy, tally: &Tally) -> Account {
+    pub(super) fn of(policy: SimulationPolicy, tally: &PolicyTally) -> PolicyResult {
         let arrived = Tokens(tally.arrived).as_f64().max(1.0);
         let served = Tokens(tally.served).as_f64().max(1.0);
         let count = |count: u64| Tokens(count).as_f64();
-        Account {
+        PolicyResult {
             policy,
             served: tally.served,
             refused: tally.refused.clone(),
@@ -112,16 +112,16 @@ impl Account {
             cut: count(tally.cut) / served,
             value_usd: tally.value,
             regret_usd: None,
-            overspent: tally.spells.iter().map(Spell::deviation).max_by(f64::total_cmp),
-            deviation: mean(tally.spells.iter().map(|spell| spell.deviation().abs())),
+            overspent: tally.window_spends.iter().map(WindowSpend::deviation).max_by(f64::total_cmp),
+            deviation: mean(tally.window_spends.iter().map(|spell| spell.deviation().abs())),
             shares: tally.by_model.iter().map(|&one| count(one) / served).collect(),
             faults: tally.faults,
-            course: Course::of(&tally.slices),
+            course: PolicyTimeline::of(&tally.slices),
         }
     }
 
     /// Measures it by the oracle's.
-    pub(super) fn against(&mut self, oracle: &Account) {
+    pub(super) fn compare_with(&mut self, oracle: &PolicyResult) {
         self.regret_usd = Some(oracle.value_usd - self.value_usd);
         let pairs = oracle.course.value.iter().zip(&self.course.value);
         self.course.regret = pairs.map(|(best, own)| best - own).collect();
@@ -132,52 +132,57 @@ impl Account {
     }
 }
 
-impl Course {
-    fn of(slices: &[Slice]) -> Course {
+impl PolicyTimeline {
+    fn of(slices: &[TimeSlice]) -> PolicyTimeline {
         let models = slices.first().map_or(0, |slice| slice.by_model.len());
         let tenants = slices.first().map_or(0, |slice| slice.spent.len());
-        let served = |slice: &Slice| Tokens(slice.served).as_f64().max(1.0);
+        let served = |slice: &TimeSlice| Tokens(slice.served).as_f64().max(1.0);
         let share =
-            |model: usize| move |slice: &Slice| Tokens(slice.by_model[model]).as_f64() / served(slice);
-        Course {
+            |model: usize| move |slice: &TimeSlice| Tokens(slice.by_model[model]).as_f64() / served(slice);
+        PolicyTimeline {
             regret: Vec::new(),
-            value: added_up(slices.iter().map(|slice| slice.value)),
+            value: cumulative(slices.iter().map(|slice| slice.value)),
             queue: slices.iter().map(|slice| slice.waited / served(slice)).collect(),
             shares: (0..models).map(|model| slices.iter().map(share(model)).collect()).collect(),
-            spent: (0..tenants).map(|one| added_up(slices.iter().map(|slice| slice.spent[one]))).collect(),
+            spent: (0..tenants).map(|one| cumulative(slices.iter().map(|slice| slice.spent[one]))).collect(),
         }
     }
 }
 
-impl Report {
+impl SimulationReport {
     /// Puts the policies beside one another.
-    pub(super) fn of(setting: &Setting, tallies: &[(Policy, Tally)]) -> Report {
-        let mut policies: Vec<Account> =
-            tallies.iter().map(|(policy, tally)| Account::of(*policy, tally)).collect();
-        if let Some(oracle) = policies.iter().find(|account| account.policy == Policy::Oracle).cloned() {
-            policies.iter_mut().for_each(|account| account.against(&oracle));
+    pub(super) fn of(
+        setting: &SimulationSetup,
+        tallies: &[(SimulationPolicy, PolicyTally)],
+    ) -> SimulationReport {
+        let mut policies: Vec<PolicyResult> =
+            tallies.iter().map(|(policy, tally)| PolicyResult::of(*policy, tally)).collect();
+        if let Some(oracle) =
+            policies.iter().find(|account| account.policy == SimulationPolicy::Oracle).cloned()
+        {
+            policies.iter_mut().for_each(|account| account.compare_with(&oracle));
         }
-        Report {
+        SimulationReport {
             scenario: setting.scenario.name.clone(),
             seed: setting.scenario.seed,
             requests: setting.scenario.requests,
             seconds: setting.length.as_secs_f64(),
             models: setting.models.iter().map(|model| model.name.clone()).collect(),
             tenants: setting.scenario.tenants.iter().map(|asker| asker.name.clone()).collect(),
-            paces: setting.paces(),
+            paces: setting.budget_rates(),
             policies,
         }
     }
 
     /// The account of a policy, where it took part.
-    pub fn account(&self, policy: Policy) -> Option<&Account> {
+    pub fn result(&self, policy: SimulationPolicy) -> Option<&PolicyResult> {
         self.policies.iter().find(|account| account.policy == policy)
     }
 
     /// A table for people.
     pub fn table(&self) -> String {
         let hours = self.seconds / 3600.0;
-        let Report { scenario, seed, requests, .. } = self;
+        let SimulationReport { scenario, seed, requests, .. } = self;
         let mut text =
             format!("{scenario}: {requests} requests in {hours:.1} virtual hours, seed {seed}\n\n");
         text.push_str(
@@ -197,7 +202,7 @@ impl Report {
             let _ = write!(text, " {model:>9}");
         });
         for account in &self.policies {
-            let _ = write!(text, "\n{:10}", account.policy.word());
+            let _ = write!(text, "\n{:10}", account.policy.as_str());
             for share in &account.shares {
                 let _ = write!(text, " {:>7.1} %", 100.0 * share);
             }
@@ -206,12 +211,12 @@ impl Report {
     }
 }
 
-fn line(account: &Account) -> String {
+fn line(account: &PolicyResult) -> String {
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:+.1} %", 100.0 * share));
     let regret = account.regret_usd.map_or("-".to_owned(), |regret| format!("{regret:.2}"));
     format!(
         "{:10} {:>7.4} {:>8.2} {:>10.2} {:>10} {:>10.2} {:>8.2} {:>9.0} {:>5.2} {:>8} {:>7} {:>10} {:>10}",
-        account.policy.word(),
+        account.policy.as_str(),
         account.quality,
         account.cost_usd,
         account.value_usd,
@@ -233,7 +238,7 @@ fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-fn added_up(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
+fn cumulative(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     let add = |sum: &mut f64, number: f64| {
         *sum += number;
         Some(*sum)

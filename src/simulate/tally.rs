@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::units::{Chance, Timestamp, Tokens, Zone};
 
-use super::moment::Moment;
-use super::setting::Setting;
+use super::setup::SimulationSetup;
+use super::virtual_time::VirtualTime;
 
 /// Into how many slices the run's time is cut.
 pub(super) const SLICES: usize = 120;
 
 /// One slice of the time, by when requests arrived.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Slice {
+pub(super) struct TimeSlice {
     pub arrived: u64,
     pub served: u64,
     /// The sum of what answers were worth, less what they cost in money and time.
@@ -26,7 +26,7 @@ pub(super) struct Slice {
 
 /// What one tenant spent in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spell {
+pub(super) struct WindowSpend {
     pub tenant: usize,
     pub begins: Timestamp,
     pub ends: Option<Timestamp>,
@@ -36,7 +36,7 @@ pub(super) struct Spell {
     pub pace: f64,
 }
 
-impl Spell {
+impl WindowSpend {
     /// How far it is from its pace, as a share of that: above 0 for too much.
     pub(super) fn deviation(&self) -> f64 {
         self.spent / self.pace.max(1e-12) - 1.0
@@ -45,7 +45,7 @@ impl Spell {
 
 /// What was promised and not kept: each of these is a mistake of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Faults {
+pub struct InvariantViolations {
     /// Spent and reserved were beyond a limit.
     pub beyond: u64,
     /// A settlement took more than was set aside.
@@ -60,11 +60,11 @@ pub struct Faults {
 
 /// What became of an answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Served {
+pub(super) struct SimulatedAnswer {
     pub tenant: usize,
     pub model: usize,
-    pub arrived: Moment,
-    pub ends: Moment,
+    pub arrived: VirtualTime,
+    pub ends: VirtualTime,
     pub waited: f64,
     pub chance: Chance,
     pub right: bool,
@@ -75,7 +75,7 @@ pub(super) struct Served {
 
 /// All that is counted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct PolicyTally {
     pub arrived: u64,
     pub served: u64,
     pub failed: u64,
@@ -90,21 +90,22 @@ pub(super) struct Tally {
     pub thinking: u64,
     pub value: f64,
     pub by_model: Vec<u64>,
-    pub slices: Vec<Slice>,
-    pub spells: Vec<Spell>,
-    pub faults: Faults,
+    pub slices: Vec<TimeSlice>,
+    pub window_spends: Vec<WindowSpend>,
+    pub faults: InvariantViolations,
 }
 
-impl Tally {
+impl PolicyTally {
     /// Nothing yet.
-    pub(super) fn new(setting: &Setting) -> Tally {
+    pub(super) fn new(setting: &SimulationSetup) -> PolicyTally {
         let (models, tenants) = (setting.models.len(), setting.tenants.len());
-        let slice = Slice { by_model: vec![0; models], spent: vec![0.0; tenants], ..Slice::default() };
-        Tally { by_model: vec![0; models], slices: vec![slice; SLICES], ..Tally::default() }
+        let slice =
+            TimeSlice { by_model: vec![0; models], spent: vec![0.0; tenants], ..TimeSlice::default() };
+        PolicyTally { by_model: vec![0; models], slices: vec![slice; SLICES], ..PolicyTally::default() }
     }
 
     /// A request has arrived.
-    pub(super) fn arrived(&mut self, setting: &Setting, at: Moment) {
+    pub(super) fn arrived(&mut self, setting: &SimulationSetup, at: VirtualTime) {
         self.arrived += 1;
         self.slice(setting, at).arrived += 1;
     }
@@ -120,9 +121,9 @@ impl Tally {
     }
 
     /// One was answered.
-    pub(super) fn served(&mut self, setting: &Setting, served: &Served) {
+    pub(super) fn served(&mut self, setting: &SimulationSetup, served: &SimulatedAnswer) {
         let seconds = served.ends.since(served.arrived);
-        let (worth, second) = (setting.route.worth.as_dollars(), setting.route.second.as_dollars());
+        let (worth, second) = (setting.route.worth.as_dollars(), setting.route.cost_per_second.as_dollars());
         let value = worth * served.chance.get() - served.dollars - second * seconds;
         self.served += 1;
         self.right += u64::from(served.right);
@@ -143,12 +144,18 @@ impl Tally {
     }
 
     /// Money was spent by a tenant on a request that was admitted then.
-    pub(super) fn spent(&mut self, setting: &Setting, tenant: usize, admitted: Timestamp, dollars: f64) {
+    pub(super) fn spent(
+        &mut self,
+        setting: &SimulationSetup,
+        tenant: usize,
+        admitted: Timestamp,
+        dollars: f64,
+    ) {
         let Some(budget) = setting.budgets[tenant] else { return };
-        let holds = |spell: &&mut Spell| {
+        let holds = |spell: &&mut WindowSpend| {
             spell.tenant == tenant && spell.begins <= admitted && spell.ends.is_none_or(|end| admitted < end)
         };
-        if let Some(spell) = self.spells.iter_mut().rev().find(holds) {
+        if let Some(spell) = self.window_spends.iter_mut().rev().find(holds) {
             spell.spent += dollars;
             return;
         }
@@ -156,12 +163,12 @@ impl Tally {
             Some((begins, ends)) => (begins, Some(ends)),
             None => (Timestamp(i64::MIN), None),
         };
-        let pace = budget.dollars * setting.covered(begins, ends);
-        self.spells.push(Spell { tenant, begins, ends, spent: dollars, pace });
+        let pace = budget.dollars * setting.window_coverage(begins, ends);
+        self.window_spends.push(WindowSpend { tenant, begins, ends, spent: dollars, pace });
     }
 
-    fn slice(&mut self, setting: &Setting, at: Moment) -> &mut Slice {
-        let place = Tokens::round((setting.share(at) * Tokens(SLICES as u64).as_f64()).floor()).0;
+    fn slice(&mut self, setting: &SimulationSetup, at: VirtualTime) -> &mut TimeSlice {
+        let place = Tokens::round((setting.elapsed_share(at) * Tokens(SLICES as u64).as_f64()).floor()).0;
         let place = usize::try_from(place).unwrap_or(SLICES).min(SLICES - 1);
         &mut self.slices[place]
     }

@@ -4,21 +4,21 @@ use super::*;
 use crate::units::Tokens;
 
 fn usual(requests: u64) -> Scenario {
-    Scenario { requests, ..Scenario::usual().unwrap() }
+    Scenario { requests, ..Scenario::built_in().unwrap() }
 }
 
-fn run(scenario: Scenario, policies: &[Policy]) -> Report {
-    simulate(scenario, None, None, &Options { policies: policies.to_vec(), audited: true }).unwrap()
+fn run(scenario: Scenario, policies: &[SimulationPolicy]) -> SimulationReport {
+    simulate(scenario, None, None, &SimulationConfig { policies: policies.to_vec(), audit: true }).unwrap()
 }
 
-fn account(report: &Report, policy: Policy) -> &Account {
-    report.account(policy).unwrap()
+fn account(report: &SimulationReport, policy: SimulationPolicy) -> &PolicyResult {
+    report.result(policy).unwrap()
 }
 
 /// Every policy of a report kept every law, and every request came to one end.
-fn check_laws(report: &Report) {
+fn check_laws(report: &SimulationReport) {
     for account in &report.policies {
-        assert_eq!(account.faults, Faults::default(), "{}", account.policy);
+        assert_eq!(account.faults, InvariantViolations::default(), "{}", account.policy);
         let refused: u64 = account.refused.values().sum();
         assert_eq!(account.served + refused + account.failed, report.requests, "{}", account.policy);
     }
@@ -27,7 +27,8 @@ fn check_laws(report: &Report) {
 #[test]
 fn one_seed_yields_the_same_bytes_and_another_others() {
     let bytes = |seed| {
-        let report = run(Scenario { seed, ..usual(150) }, &[Policy::Stint, Policy::Random]);
+        let report =
+            run(Scenario { seed, ..usual(150) }, &[SimulationPolicy::Stint, SimulationPolicy::Random]);
         let plots: Vec<String> = plots(&report).iter().map(|(_, chart)| chart.svg()).collect();
         (serde_json::to_string(&report).unwrap(), plots)
     };
@@ -49,7 +50,7 @@ fn no_limit_is_passed_nothing_stays_reserved_and_every_request_comes_to_an_end()
         [[event]]\nat = 0.4\nmodel = 'small'\nprice = 3";
     let report = run(Scenario::parse(text).unwrap(), &[]);
     check_laws(&report);
-    let stint = account(&report, Policy::Stint);
+    let stint = account(&report, SimulationPolicy::Stint);
     assert!(stint.refused["insufficient_quota"] > 0, "{stint:?}");
     assert!(report.policies.iter().any(|account| account.retried > 0));
     assert!(report.policies.iter().any(|account| account.refused.contains_key("overloaded")));
@@ -57,12 +58,14 @@ fn no_limit_is_passed_nothing_stays_reserved_and_every_request_comes_to_an_end()
 
 #[test]
 fn the_oracle_regrets_nothing_and_stint_less_than_random() {
-    let report = run(usual(1200), &[Policy::Stint, Policy::Random, Policy::Oracle]);
+    let report =
+        run(usual(1200), &[SimulationPolicy::Stint, SimulationPolicy::Random, SimulationPolicy::Oracle]);
     check_laws(&report);
     let regret = |policy| account(&report, policy).regret_usd.unwrap();
-    assert!(regret(Policy::Oracle).abs() < 1e-12);
+    assert!(regret(SimulationPolicy::Oracle).abs() < 1e-12);
     assert!(
-        0.0 < regret(Policy::Stint) && regret(Policy::Stint) < regret(Policy::Random),
+        0.0 < regret(SimulationPolicy::Stint)
+            && regret(SimulationPolicy::Stint) < regret(SimulationPolicy::Random),
         "{}",
         report.table()
     );
@@ -71,8 +74,8 @@ fn the_oracle_regrets_nothing_and_stint_less_than_random() {
 #[test]
 fn all_policies_meet_the_same_requests_with_the_same_luck() {
     let only = |policy| run(usual(120), &[policy]);
-    let together = run(usual(120), &[Policy::Random, Policy::Fixed]);
-    for policy in [Policy::Random, Policy::Fixed] {
+    let together = run(usual(120), &[SimulationPolicy::Random, SimulationPolicy::Fixed]);
+    for policy in [SimulationPolicy::Random, SimulationPolicy::Fixed] {
         let (alone, beside) = (only(policy), account(&together, policy).clone());
         assert!((account(&alone, policy).value_usd - beside.value_usd).abs() < 1e-12);
     }
@@ -86,8 +89,8 @@ fn a_model_that_is_out_is_left_after_few_failures_and_its_requests_go_elsewhere(
         (turn.at, turn.lasts, turn.model) = (0.2, None, "nano".into());
     }
     scenario.tenants.clear();
-    let report = run(scenario, &[Policy::Unlearned]);
-    let account = account(&report, Policy::Unlearned);
+    let report = run(scenario, &[SimulationPolicy::Unlearned]);
+    let account = account(&report, SimulationPolicy::Unlearned);
     check_laws(&report);
     let nano = report.models.iter().position(|name| &**name == "nano").unwrap();
     let late = &account.course.shares[nano][40..];
@@ -97,12 +100,12 @@ fn a_model_that_is_out_is_left_after_few_failures_and_its_requests_go_elsewhere(
 
 #[test]
 fn configured_models_take_their_prices_from_the_configuration_and_the_rest_from_the_nearest_known() {
-    let mut model = host::model(&Answerer::usual());
+    let mut model = model_server::model(&ScenarioModel::default_model());
     (model.name, model.thinking_max) = ("mine".into(), Tokens(512));
     let mut catalog = Catalog::default();
-    catalog.routes.insert("auto".into(), crate::catalog::Route::usual("auto"));
+    catalog.routes.insert("auto".into(), crate::catalog::Route::with_defaults("auto"));
     catalog.models.insert("mine".into(), std::sync::Arc::new(model));
-    let how = Options { policies: vec![Policy::Stint], audited: true };
+    let how = SimulationConfig { policies: vec![SimulationPolicy::Stint], audit: true };
     let report = simulate(usual(60), Some((&catalog, &[])), None, &how).unwrap();
     check_laws(&report);
     assert_eq!(report.models, ["mine".into()]);
@@ -114,7 +117,7 @@ fn the_scenarios_beside_the_load_tests_are_right() {
     for file in ["steady", "changes", "month"] {
         let text = std::fs::read_to_string(format!("load-tests/scenarios/{file}.toml")).unwrap();
         let scenario = Scenario::parse(&text).unwrap();
-        check_laws(&run(Scenario { requests: 40, ..scenario }, &[Policy::Stint]));
+        check_laws(&run(Scenario { requests: 40, ..scenario }, &[SimulationPolicy::Stint]));
     }
 }
 
@@ -157,12 +160,12 @@ fn log() -> String {
 
 #[test]
 fn a_decision_log_comes_again_with_what_was_observed_and_believed() {
-    let trace = Trace::parse(&log()).unwrap();
+    let trace = RequestTrace::parse(&log()).unwrap();
     let scenario = Scenario { tenants: Vec::new(), events: Vec::new(), ..usual(1000) };
-    let how = Options { policies: vec![Policy::Cheapest], audited: true };
+    let how = SimulationConfig { policies: vec![SimulationPolicy::Cheapest], audit: true };
     let report = simulate(scenario, None, Some(trace), &how).unwrap();
     check_laws(&report);
-    let account = account(&report, Policy::Cheapest);
+    let account = account(&report, SimulationPolicy::Cheapest);
     assert_eq!((report.requests, account.served), (2, 2));
     // Both are served by `nano`: the first thinks as long as it did, and both are as likely right as was believed.
     assert!(account.thinking >= f64::midpoint(77.0, 1.0) && account.quality > 0.9, "{account:?}");
@@ -171,7 +174,7 @@ fn a_decision_log_comes_again_with_what_was_observed_and_believed() {
 
 #[test]
 fn a_line_that_is_none_is_named_and_an_empty_log_refused() {
-    let error = Trace::parse(&log().replace("\"mu\":4.0,", "")).unwrap_err();
+    let error = RequestTrace::parse(&log().replace("\"mu\":4.0,", "")).unwrap_err();
     assert_eq!(error.to_string(), "line 2 is no line of a decision log: take it out, or record anew");
-    assert!(matches!(Trace::parse(""), Err(TraceError::Empty)));
+    assert!(matches!(RequestTrace::parse(""), Err(TraceError::Empty)));
 }

@@ -10,33 +10,33 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::catalog::{Ended, LogNormal, Measured, ModelDemand, TaskClass};
+use crate::catalog::{LogNormal, MeasuredLengths, ModelDemand, TaskClass, ThinkingStopReason};
 use crate::units::{Chance, Timestamp, Tokens};
 
 /// The requests of a decision log, in the order of their times.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trace {
-    pub(super) rows: Vec<Row>,
+pub struct RequestTrace {
+    pub(super) rows: Vec<RecordedRequest>,
 }
 
 /// One recorded request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct RecordedRequest {
     pub at: Timestamp,
     pub class: TaskClass,
     pub difficulty: f64,
     pub prompt: Tokens,
     /// By model, what was predicted and what was believed.
     pub models: Vec<(Arc<str>, ModelDemand, ModelDemand)>,
-    pub seen: Seen,
+    pub outcome: RecordedOutcome,
 }
 
 /// What was observed of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct RecordedOutcome {
     pub model: Arc<str>,
     pub thinking: Tokens,
-    pub ended: Ended,
+    pub ended: ThinkingStopReason,
     pub solution: Tokens,
     /// How right it was, by the word that counts most.
     pub success: Option<Chance>,
@@ -62,37 +62,37 @@ pub enum TraceError {
 /// What is read of a line; other kinds and other members are left alone.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Line {
+enum TraceLine {
     Decision {
-        decision: Decided,
-        outcome: Outcome,
+        decision: TraceDecision,
+        outcome: TraceOutcome,
     },
     Verdict {
-        verdict: Verdict,
+        verdict: TraceVerdict,
     },
     #[serde(other)]
     Other,
 }
 
 #[derive(Deserialize)]
-struct Decided {
+struct TraceDecision {
     id: String,
     at: String,
     class: TaskClass,
     difficulty: f64,
-    candidates: Vec<Candidate>,
+    candidates: Vec<TraceCandidate>,
 }
 
 #[derive(Deserialize)]
-struct Candidate {
+struct TraceCandidate {
     model: Arc<str>,
-    prior: Predicted,
-    belief: Predicted,
+    prior: TracePrediction,
+    belief: TracePrediction,
 }
 
 #[derive(Deserialize)]
-struct Predicted {
-    thinking: Length,
+struct TracePrediction {
+    thinking: TraceLogNormal,
     solution: Tokens,
     prompt: Tokens,
     done: f64,
@@ -101,28 +101,28 @@ struct Predicted {
 }
 
 #[derive(Deserialize)]
-struct Length {
+struct TraceLogNormal {
     mu: f64,
     sigma: f64,
 }
 
 #[derive(Deserialize)]
-struct Outcome {
+struct TraceOutcome {
     model: Arc<str>,
-    choices: Vec<Choice>,
+    choices: Vec<TraceChoice>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct TraceChoice {
     prompt: Tokens,
     thinking: Tokens,
-    thinking_ended: Word,
+    thinking_ended: TraceThinkingEnd,
     solution: Tokens,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum TraceThinkingEnd {
     None,
     Closed,
     Cut,
@@ -130,41 +130,41 @@ enum Word {
 }
 
 #[derive(Deserialize)]
-struct Verdict {
+struct TraceVerdict {
     id: String,
     success: f64,
     weight: f64,
 }
 
-impl Trace {
+impl RequestTrace {
     /// Reads a decision log, one JSON object a line: its `decision` lines, and the `verdict` lines on them.
     ///
     /// # Errors
     /// When a line cannot be read, or nothing in it was answered.
-    pub fn parse(text: &str) -> Result<Trace, TraceError> {
-        let (mut rows, mut verdicts) = (Vec::new(), HashMap::<String, Verdict>::new());
+    pub fn parse(text: &str) -> Result<RequestTrace, TraceError> {
+        let (mut rows, mut verdicts) = (Vec::new(), HashMap::<String, TraceVerdict>::new());
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str(line) {
-                Ok(Line::Decision { decision, outcome }) => {
-                    rows.extend(Row::of(&decision, outcome).map(|row| (decision.id, row)));
+                Ok(TraceLine::Decision { decision, outcome }) => {
+                    rows.extend(RecordedRequest::of(&decision, outcome).map(|row| (decision.id, row)));
                 }
-                Ok(Line::Verdict { verdict }) => {
+                Ok(TraceLine::Verdict { verdict }) => {
                     let known = verdicts.get(&verdict.id).map_or(0.0, |known| known.weight);
                     if verdict.weight >= known {
                         verdicts.insert(verdict.id.clone(), verdict);
                     }
                 }
-                Ok(Line::Other) => {}
+                Ok(TraceLine::Other) => {}
                 Err(cause) => return Err(TraceError::Line { line: number + 1, cause }),
             }
         }
-        let judged = |(id, mut row): (String, Row)| {
-            row.seen.success = verdicts.get(&id).map(|verdict| Chance::new(verdict.success));
+        let judged = |(id, mut row): (String, RecordedRequest)| {
+            row.outcome.success = verdicts.get(&id).map(|verdict| Chance::new(verdict.success));
             row
         };
-        let mut rows: Vec<Row> = rows.into_iter().map(judged).collect();
+        let mut rows: Vec<RecordedRequest> = rows.into_iter().map(judged).collect();
         rows.sort_by_key(|row| row.at);
-        if rows.is_empty() { Err(TraceError::Empty) } else { Ok(Trace { rows }) }
+        if rows.is_empty() { Err(TraceError::Empty) } else { Ok(RequestTrace { rows }) }
     }
 
     /// How many requests it has.
@@ -184,23 +184,23 @@ impl Trace {
     }
 }
 
-impl Row {
-    fn of(decision: &Decided, outcome: Outcome) -> Option<Row> {
+impl RecordedRequest {
+    fn of(decision: &TraceDecision, outcome: TraceOutcome) -> Option<RecordedRequest> {
         let choice = outcome.choices.into_iter().next()?;
-        let both = |one: &Candidate| (one.model.clone(), one.prior.demand(), one.belief.demand());
+        let both = |one: &TraceCandidate| (one.model.clone(), one.prior.demand(), one.belief.demand());
         let ended = match choice.thinking_ended {
-            Word::None => Ended::None,
-            Word::Closed => Ended::Closed,
-            Word::Cut => Ended::Cut,
-            Word::Stopped => Ended::Stopped,
+            TraceThinkingEnd::None => ThinkingStopReason::None,
+            TraceThinkingEnd::Closed => ThinkingStopReason::Closed,
+            TraceThinkingEnd::Cut => ThinkingStopReason::Cut,
+            TraceThinkingEnd::Stopped => ThinkingStopReason::Stopped,
         };
-        Some(Row {
+        Some(RecordedRequest {
             at: decision.at.parse().ok()?,
             class: decision.class,
             difficulty: decision.difficulty,
             prompt: choice.prompt,
             models: decision.candidates.iter().map(both).collect(),
-            seen: Seen {
+            outcome: RecordedOutcome {
                 model: outcome.model,
                 thinking: choice.thinking,
                 ended,
@@ -211,7 +211,7 @@ impl Row {
     }
 }
 
-impl Predicted {
+impl TracePrediction {
     fn demand(&self) -> ModelDemand {
         ModelDemand {
             thinking: LogNormal { mu: self.thinking.mu, sigma: self.thinking.sigma },
@@ -222,7 +222,7 @@ impl Predicted {
             bend: self.bend,
             spread: 0.0,
             prompt_least: self.prompt,
-            measured: Measured { thinking: true, solution: true },
+            measured: MeasuredLengths { thinking: true, solution: true },
         }
     }
 }

@@ -6,7 +6,7 @@ macro_rules! answer_statements {
         use bytes::Bytes;
         use sqlx::Row;
 
-        use crate::idempotency::{Answer, Body, End, Fingerprint};
+        use crate::idempotency::{StoredAnswer, StoredBody, IdempotencyOutcome, Fingerprint};
         use crate::units::RequestId;
 
         const FIND: &str = "\
@@ -31,68 +31,68 @@ macro_rules! answer_statements {
             DELETE FROM answers WHERE (account, key) IN \
                 (SELECT account, key FROM answers WHERE begun_at < $1 ORDER BY begun_at LIMIT $2)";
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type AnswerStatement = sqlx::query::Query<'static, $database, $arguments>;
 
-        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+        async fn run(statement: AnswerStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
-        fn statement(change: &Change) -> Result<Query, sqlx::Error> {
+        fn statement(change: &IdempotencyChange) -> Result<AnswerStatement, sqlx::Error> {
             let (text, request) = match change {
-                Change::Begin { record, .. } => (BEGIN, record.request),
-                Change::End { request, .. } => (END, *request),
-                Change::Forget { request, .. } => (FORGET, *request),
+                IdempotencyChange::Begin { record, .. } => (BEGIN, record.request),
+                IdempotencyChange::End { request, .. } => (END, *request),
+                IdempotencyChange::Forget { request, .. } => (FORGET, *request),
             };
-            let scope = change.scope();
-            let query = sqlx::query(text).bind(scope.account.as_str().to_owned()).bind(scope.key.to_string());
+            let key = change.key();
+            let query = sqlx::query(text).bind(key.account.as_str().to_owned()).bind(key.key.to_string());
             let request = request.as_bytes().to_vec();
             Ok(match change {
-                Change::Begin { record, dead_before, .. } => {
+                IdempotencyChange::Begin { record, expired_before, .. } => {
                     let query = query.bind(record.fingerprint.0.to_vec()).bind(request);
-                    query.bind(record.begun.0).bind(record.until.0).bind(dead_before.0)
+                    query.bind(record.begun.0).bind(record.deadline.0).bind(expired_before.0)
                 }
-                Change::End { end, .. } => ended(query.bind(request), end)?,
-                Change::Forget { .. } => query.bind(request),
+                IdempotencyChange::End { end, .. } => ended(query.bind(request), end)?,
+                IdempotencyChange::Forget { .. } => query.bind(request),
             })
         }
 
-        fn ended(query: Query, end: &End) -> Result<Query, sqlx::Error> {
-            let End::Answered(answer) = end else {
+        fn ended(query: AnswerStatement, end: &IdempotencyOutcome) -> Result<AnswerStatement, sqlx::Error> {
+            let IdempotencyOutcome::Answered(answer) = end else {
                 let (none, no_text, no_bytes) = (None::<i64>, None::<String>, None::<Vec<u8>>);
                 return Ok(query.bind("interrupted").bind(none).bind(no_text.clone()).bind(no_text).bind(no_bytes));
             };
             let headers =
                 serde_json::to_string(&answer.headers).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
             let (kept, body) = match &answer.body {
-                Body::Whole(bytes) => ("whole", Some(bytes.to_vec())),
-                Body::Streamed => ("streamed", None),
-                Body::TooLarge => ("too_large", None),
+                StoredBody::Whole(bytes) => ("whole", Some(bytes.to_vec())),
+                StoredBody::Streamed => ("streamed", None),
+                StoredBody::TooLarge => ("too_large", None),
             };
             Ok(query.bind("answered").bind(i64::from(answer.status)).bind(headers).bind(kept).bind(body))
         }
 
-        fn record(row: &$row) -> Result<Record, sqlx::Error> {
+        fn record(row: &$row) -> Result<IdempotencyRecord, sqlx::Error> {
             let end = match row.try_get::<Option<&str>, _>("ended")? {
                 None => None,
-                Some("answered") => Some(End::Answered(answer(row)?)),
-                Some(_) => Some(End::Interrupted),
+                Some("answered") => Some(IdempotencyOutcome::Answered(answer(row)?)),
+                Some(_) => Some(IdempotencyOutcome::Interrupted),
             };
-            Ok(Record {
+            Ok(IdempotencyRecord {
                 fingerprint: Fingerprint(bytes(row, "fingerprint")?),
                 request: RequestId::from_bytes(bytes(row, "request")?),
                 begun: Timestamp(row.try_get("begun_at")?),
-                until: Timestamp(row.try_get("until")?),
+                deadline: Timestamp(row.try_get("until")?),
                 end,
             })
         }
 
-        fn answer(row: &$row) -> Result<Answer, sqlx::Error> {
+        fn answer(row: &$row) -> Result<StoredAnswer, sqlx::Error> {
             let body = match row.try_get("kept")? {
-                "whole" => Body::Whole(Bytes::from(row.try_get::<Vec<u8>, _>("body")?)),
-                "streamed" => Body::Streamed,
-                _ => Body::TooLarge,
+                "whole" => StoredBody::Whole(Bytes::from(row.try_get::<Vec<u8>, _>("body")?)),
+                "streamed" => StoredBody::Streamed,
+                _ => StoredBody::TooLarge,
             };
-            Ok(Answer {
+            Ok(StoredAnswer {
                 status: u16::try_from(row.try_get::<i64, _>("status")?).map_err(decode)?,
                 headers: serde_json::from_str(row.try_get("headers")?).map_err(decode)?,
                 body,

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::ledger::{Record, Usage, UsageQuery};
+use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
 
-use super::{PostgresArchive, Report, Settings, SqliteArchive, StorageError, postgres, sqlite};
+use super::{PostgresArchive, Settings, SqliteArchive, StorageError, VerifyReport, postgres, sqlite};
 
 /// Books that are read beside the server that writes them, or where none does. What is read is what was committed when
 /// the reading began.
@@ -19,13 +19,13 @@ pub enum Archive {
 
 /// A backup that was put in place.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Where it is now.
     pub place: String,
     /// Where what stood there is now.
     pub aside: Option<PathBuf>,
     /// What the books come to.
-    pub report: Report,
+    pub report: VerifyReport,
 }
 
 impl Archive {
@@ -47,7 +47,7 @@ impl Archive {
     ///
     /// # Errors
     /// When they cannot be read; what differs is in the report.
-    pub async fn verify(&mut self) -> Result<Report, StorageError> {
+    pub async fn verify(&mut self) -> Result<VerifyReport, StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.verify().await,
             Archive::Postgres(archive) => archive.verify().await,
@@ -58,7 +58,7 @@ impl Archive {
     ///
     /// # Errors
     /// When that file exists, or cannot be written; it is not left there half done.
-    pub async fn back_up(&mut self, to: &Path) -> Result<Report, StorageError> {
+    pub async fn back_up(&mut self, to: &Path) -> Result<VerifyReport, StorageError> {
         match self {
             Archive::Sqlite(archive) => {
                 archive.back_up(to).await?;
@@ -72,7 +72,7 @@ impl Archive {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<Usage>, StorageError> {
+    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.usage(query).await,
             Archive::Postgres(archive) => archive.usage(query).await,
@@ -83,7 +83,10 @@ impl Archive {
     ///
     /// # Errors
     /// When they cannot be read, or what they are shown to fails.
-    pub async fn each(&mut self, show: impl FnMut(&Record) -> io::Result<()>) -> Result<(), StorageError> {
+    pub async fn each(
+        &mut self,
+        show: impl FnMut(&ResolutionRecord) -> io::Result<()>,
+    ) -> Result<(), StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.each(show).await,
             Archive::Postgres(archive) => archive.each(show).await,
@@ -96,16 +99,16 @@ impl Archive {
 ///
 /// # Errors
 /// When something stands there or uses that place, or the backup is wrong. Nothing has changed then.
-pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<Restored, StorageError> {
+pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<RestoreReport, StorageError> {
     match settings {
         Settings::Memory => Err(StorageError::InMemory),
         Settings::Sqlite(settings) => {
             let (aside, report) = sqlite::restore(backup, settings, force).await?;
-            Ok(Restored { place: settings.path.display().to_string(), aside, report })
+            Ok(RestoreReport { place: settings.path.display().to_string(), aside, report })
         }
         Settings::Postgres(settings) => {
             let (place, report) = postgres::restore(backup, settings).await?;
-            Ok(Restored { place, aside: None, report })
+            Ok(RestoreReport { place, aside: None, report })
         }
     }
 }

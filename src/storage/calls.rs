@@ -4,7 +4,7 @@ use crate::chat::ToolCounts;
 use crate::units::Count;
 
 /// Nothing, where none is told apart. PostgreSQL knows no zeros in texts, and a name that has one must not stop entries.
-pub(super) fn written(tools: &ToolCounts) -> Option<String> {
+pub(super) fn to_json(tools: &ToolCounts) -> Option<String> {
     if tools.each.is_empty() {
         return None;
     }
@@ -27,13 +27,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut tools = ToolCounts::default();
-        assert_eq!(written(&tools), None);
+        assert_eq!(to_json(&tools), None);
         tools.add(&"search".into(), Count(3));
         tools.add(&"\"\n\u{1F600}".into(), Count(u64::MAX));
-        assert_eq!(read(tools.all, written(&tools).as_deref()).unwrap(), tools);
+        assert_eq!(read(tools.all, to_json(&tools).as_deref()).unwrap(), tools);
         read(tools.all, Some("{\"search\":-1}")).unwrap_err();
         let mut tools = ToolCounts::default();
         tools.add(&"a\0b".into(), Count(1));
-        assert_eq!(written(&tools).as_deref(), Some("{\"a\u{FFFD}b\":1}"));
+        assert_eq!(to_json(&tools).as_deref(), Some("{\"a\u{FFFD}b\":1}"));
     }
 }

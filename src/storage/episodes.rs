@@ -5,8 +5,8 @@ macro_rules! episode_statements {
     ($database:ty, $arguments:ty, $connection:ty, $row:ty) => {
         use sqlx::Row;
 
-        use crate::agent::{Ending, LastStep, Reading, RouteTurns};
-        use crate::storage::episode_row::{entry, limits, written};
+        use crate::agent::{EpisodeEnding, LastStep, CountedPrompt, RouteTurns};
+        use crate::storage::episode_limits_row::{limits_from_json, limits_to_json, raise_to_json};
         use crate::units::{Count, Tokens};
 
         const READ: &str = "\
@@ -79,17 +79,17 @@ macro_rules! episode_statements {
             DELETE FROM episode_links WHERE (account, link, episode) IN \
                 (SELECT account, link, episode FROM episode_links WHERE at < $1 ORDER BY at LIMIT $2)";
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type EpisodeStatement = sqlx::query::Query<'static, $database, $arguments>;
 
-        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+        async fn run(statement: EpisodeStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
-        fn of(statement: &'static str, account: &AccountId, id: &EpisodeId) -> Query {
+        fn of(statement: &'static str, account: &AccountId, id: &EpisodeId) -> EpisodeStatement {
             sqlx::query(statement).bind(account.as_str().to_owned()).bind(id.as_str().to_owned())
         }
 
-        fn tied(statement: &'static str, account: &AccountId, link: &Link, id: &EpisodeId) -> Query {
+        fn tied(statement: &'static str, account: &AccountId, link: &HistoryHash, id: &EpisodeId) -> EpisodeStatement {
             let query = sqlx::query(statement).bind(account.as_str().to_owned());
             query.bind(link.0.to_vec()).bind(id.as_str().to_owned())
         }
@@ -98,7 +98,7 @@ macro_rules! episode_statements {
             statement: &'static str,
             (account, id): (&AccountId, &EpisodeId),
             connection: &mut $connection,
-        ) -> Result<Option<Episode>, sqlx::Error> {
+        ) -> Result<Option<StoredEpisode>, sqlx::Error> {
             let row = of(statement, account, id).fetch_optional(connection).await?;
             row.as_ref().map(episode).transpose()
         }
@@ -110,12 +110,12 @@ macro_rules! episode_statements {
             lower: &EpisodeLimits,
             now: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Episode, sqlx::Error> {
+        ) -> Result<StoredEpisode, sqlx::Error> {
             run(of(BEGIN, account, id).bind(now.0), connection).await?;
             let found = read_episode(lock, (account, id), connection).await?;
             let mut episode = found.ok_or(sqlx::Error::RowNotFound)?;
             if episode.lower(lower) {
-                let limits = written(&episode.stated, &episode.raised).map_err(encode)?;
+                let limits = limits_to_json(&episode.stated, &episode.raised).map_err(encode)?;
                 run(of(LIMIT, account, id).bind(limits), connection).await?;
             }
             Ok(episode)
@@ -128,15 +128,15 @@ macro_rules! episode_statements {
             more: &EpisodeRaise,
             now: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Option<Episode>, sqlx::Error> {
+        ) -> Result<Option<StoredEpisode>, sqlx::Error> {
             let Some(mut episode) = read_episode(lock, (account, id), connection).await? else { return Ok(None) };
             episode.raise(more);
-            let limits = written(&episode.stated, &episode.raised).map_err(encode)?;
+            let limits = limits_to_json(&episode.stated, &episode.raised).map_err(encode)?;
             run(of(LIMIT, account, id).bind(limits), connection).await?;
             let entered = of(RAISED, account, id).bind(i64::from(episode.raised.raises)).bind(now.0);
             let entered = entered.bind(number(more.cost.0)).bind(number(more.thinking.0));
             let entered = entered.bind(number(more.turns.0)).bind(number(more.tools.all.0));
-            let entered = entered.bind(entry(more).map_err(encode)?).bind(i64::from(more.is_end));
+            let entered = entered.bind(raise_to_json(more).map_err(encode)?).bind(i64::from(more.is_end));
             run(entered, connection).await?;
             Ok(Some(episode))
         }
@@ -146,7 +146,7 @@ macro_rules! episode_statements {
             after: Option<&(AccountId, EpisodeId)>,
             most: u32,
             connection: &mut $connection,
-        ) -> Result<Vec<(AccountId, Episode)>, sqlx::Error> {
+        ) -> Result<Vec<(AccountId, StoredEpisode)>, sqlx::Error> {
             let (last, name) = after.map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));
             let query = sqlx::query(if account.is_some() { LIST_OF } else { LIST });
             let mut query = query.bind(last.to_owned()).bind(name.to_owned()).bind(i64::from(most));
@@ -163,29 +163,29 @@ macro_rules! episode_statements {
             (account, id): (&AccountId, &EpisodeId),
             lower: &EpisodeLimits,
             connection: &mut $connection,
-        ) -> Result<Option<Episode>, sqlx::Error> {
+        ) -> Result<Option<StoredEpisode>, sqlx::Error> {
             let found = read_episode(READ, (account, id), connection).await?;
             Ok(found.filter(|episode| !episode.clone().lower(lower)))
         }
 
         async fn read_twins(
             account: &AccountId,
-            link: &Link,
+            link: &HistoryHash,
             since: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Vec<Twin>, sqlx::Error> {
+        ) -> Result<Vec<IdenticalEpisode>, sqlx::Error> {
             let query = sqlx::query(TWINS).bind(account.as_str().to_owned());
             let query = query.bind(link.0.to_vec()).bind(since.0).bind(twins_max());
             let rows = query.fetch_all(connection).await?;
             rows.iter().map(twin).collect()
         }
 
-        async fn write_step(step: &Extension, connection: &mut $connection) -> Result<(), sqlx::Error> {
-            let Extension { account, id, from, to, last, at, .. } = step;
-            let query = of(STEP, account, id).bind(last.model.to_string()).bind(last.class.word());
+        async fn write_step(step: &AnsweredStep, connection: &mut $connection) -> Result<(), sqlx::Error> {
+            let AnsweredStep { account, id, from, to, last, at, .. } = step;
+            let query = of(STEP, account, id).bind(last.model.to_string()).bind(last.class.as_str());
             let query = query.bind(number(last.context.0));
             let query = query.bind(last.reading.map(|reading| reading.to_bytes().to_vec()));
-            let query = query.bind(last.ended.word());
+            let query = query.bind(last.ended.as_str());
             let turns = |of: fn(RouteTurns) -> Count| last.route_turns.map(|turns| number(of(turns).0));
             let query = query.bind(turns(|turns| turns.used)).bind(turns(|turns| turns.most)).bind(at.0);
             run(query, connection).await?;
@@ -201,11 +201,11 @@ macro_rules! episode_statements {
             Ok(())
         }
 
-        async fn read_courses(most: u32, connection: &mut $connection) -> Result<Vec<Course>, sqlx::Error> {
+        async fn read_courses(most: u32, connection: &mut $connection) -> Result<Vec<EpisodeLength>, sqlx::Error> {
             let rows = sqlx::query(COURSES).bind(i64::from(most)).fetch_all(connection).await?;
-            let course = |row| -> Result<Option<Course>, sqlx::Error> {
+            let course = |row| -> Result<Option<EpisodeLength>, sqlx::Error> {
                 let (last, steps) = (last_step(row)?, count(row, "steps")?);
-                Ok(last.map(|last| Course { class: last.class, model: last.model, steps, ended: last.ended }))
+                Ok(last.map(|last| EpisodeLength { class: last.class, model: last.model, steps, ended: last.ended }))
             };
             rows.iter().filter_map(|row| course(row).transpose()).collect()
         }
@@ -224,13 +224,13 @@ macro_rules! episode_statements {
             Ok(purged.max(links))
         }
 
-        fn episode(row: &$row) -> Result<Episode, sqlx::Error> {
+        fn episode(row: &$row) -> Result<StoredEpisode, sqlx::Error> {
             let id = row.try_get::<&str, _>("id")?.parse().map_err(decode)?;
-            let (stated, raised) = limits(row.try_get("limits")?).map_err(decode)?;
-            Ok(Episode {
+            let (stated, raised) = limits_from_json(row.try_get("limits")?).map_err(decode)?;
+            Ok(StoredEpisode {
                 last: last_step(row)?,
                 steps: count(row, "steps")?,
-                ..Episode::new(id, stated, Timestamp(row.try_get("used_at")?)).with_raise(raised)
+                ..StoredEpisode::new(id, stated, Timestamp(row.try_get("used_at")?)).with_raise(raised)
             })
         }
 
@@ -238,7 +238,7 @@ macro_rules! episode_statements {
             let Some(model) = row.try_get::<Option<&str>, _>("model")? else { return Ok(None) };
             let class: &str = row.try_get("class")?;
             let word: &str = row.try_get("ended")?;
-            let ended = Ending::ALL.into_iter().find(|ending| ending.word() == word);
+            let ended = EpisodeEnding::ALL.into_iter().find(|ending| ending.as_str() == word);
             // What only the whole row tells is not asked for where courses are.
             let context = row.try_get::<i64, _>("context").unwrap_or_default();
             let reading = row.try_get::<Option<&[u8]>, _>("reading").ok().flatten();
@@ -249,14 +249,14 @@ macro_rules! episode_statements {
                 model: model.into(),
                 class: serde_json::from_value(class.into()).map_err(decode)?,
                 context: Tokens(u64::try_from(context).unwrap_or_default()),
-                reading: reading.and_then(Reading::from_bytes),
+                reading: reading.and_then(CountedPrompt::from_bytes),
                 ended: ended.ok_or_else(|| sqlx::Error::Decode(format!("no ending {word:?}").into()))?,
                 route_turns: turns.map(|(used, most)| RouteTurns { used: count(used), most: count(most) }),
             }))
         }
 
-        fn twin(row: &$row) -> Result<Twin, sqlx::Error> {
-            Ok(Twin {
+        fn twin(row: &$row) -> Result<IdenticalEpisode, sqlx::Error> {
+            Ok(IdenticalEpisode {
                 id: row.try_get::<&str, _>("episode")?.parse().map_err(decode)?,
                 continued: count(row, "continued")?,
                 at: Timestamp(row.try_get("at")?),
@@ -268,7 +268,7 @@ macro_rules! episode_statements {
         }
 
         fn twins_max() -> i64 {
-            i64::try_from(Twin::TWINS_MAX).unwrap_or(i64::MAX)
+            i64::try_from(IdenticalEpisode::IDENTICAL_MAX).unwrap_or(i64::MAX)
         }
 
         fn number(count: u64) -> i64 {
@@ -292,16 +292,16 @@ macro_rules! episode_store {
         use futures_util::FutureExt;
         use futures_util::future::BoxFuture;
 
-        use crate::agent::{Episodes, EpisodesError};
+        use crate::agent::{EpisodeStore, EpisodesError};
 
-        impl Episodes for $store {
+        impl EpisodeStore for $store {
             fn open<'a>(
                 &'a self,
                 account: &'a AccountId,
                 id: &'a EpisodeId,
                 limits: &'a EpisodeLimits,
                 now: Timestamp,
-            ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+            ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
                 let opened = self.begin((account, id), limits, now);
                 async move { opened.await.map_err(|source| self.failed(source)) }.boxed()
             }
@@ -312,7 +312,7 @@ macro_rules! episode_store {
                 id: &'a EpisodeId,
                 more: &'a EpisodeRaise,
                 now: Timestamp,
-            ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+            ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
                 let raised = self.commit_raise((account, id), more, now);
                 async move { raised.await.map_err(|source| self.failed(source)) }.boxed()
             }
@@ -322,7 +322,7 @@ macro_rules! episode_store {
                 account: Option<&'a AccountId>,
                 after: Option<&'a (AccountId, EpisodeId)>,
                 most: u32,
-            ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+            ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
                 let read =
                     async move { read_list(account, after, most, &mut *self.slow_reader().await?).await };
                 async move { read.await.map_err(|source| self.failed(source)) }.boxed()
@@ -332,7 +332,7 @@ macro_rules! episode_store {
                 &'a self,
                 account: &'a AccountId,
                 id: &'a EpisodeId,
-            ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+            ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
                 let read = async move { read_episode(READ, (account, id), &mut *self.reader().await?).await };
                 async move { read.await.map_err(|source| self.failed(source)) }.boxed()
             }
@@ -340,7 +340,7 @@ macro_rules! episode_store {
             fn find<'a>(
                 &'a self,
                 account: &'a AccountId,
-                link: &'a Link,
+                link: &'a HistoryHash,
                 since: Timestamp,
             ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
                 let found = self.hand_out(account, link, since);
@@ -350,7 +350,7 @@ macro_rules! episode_store {
             fn release<'a>(
                 &'a self,
                 account: &'a AccountId,
-                link: &'a Link,
+                link: &'a HistoryHash,
                 id: &'a EpisodeId,
             ) -> BoxFuture<'a, Result<(), EpisodesError>> {
                 let released =
@@ -358,21 +358,21 @@ macro_rules! episode_store {
                 async move { released.await.map(drop).map_err(|source| self.failed(source)) }.boxed()
             }
 
-            fn twins<'a>(
+            fn identical_episodes<'a>(
                 &'a self,
                 account: &'a AccountId,
-                link: &'a Link,
+                link: &'a HistoryHash,
                 since: Timestamp,
-            ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
+            ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
                 let read = async move { read_twins(account, link, since, &mut *self.reader().await?).await };
                 async move { read.await.map_err(|source| self.failed(source)) }.boxed()
             }
 
-            fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>> {
+            fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
                 async move { self.commit_step(step).await.map_err(|source| self.failed(source)) }.boxed()
             }
 
-            fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>> {
+            fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
                 let read = async move { read_courses(most, &mut *self.slow_reader().await?).await };
                 async move { read.await.map_err(|source| self.failed(source)) }.boxed()
             }

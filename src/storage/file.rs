@@ -10,13 +10,13 @@ use super::StorageError;
 ///
 /// It locks a file beside the database: closing a handle to the database itself would release the database's own locks.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct DatabaseLock {
     _file: File,
 }
 
-impl Lock {
+impl DatabaseLock {
     /// Makes the folder, the database and its lock where they are missing, and takes the lock.
-    pub(super) fn take(database: &Path) -> Result<Lock, StorageError> {
+    pub(super) fn take(database: &Path) -> Result<DatabaseLock, StorageError> {
         let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
             create_folder(folder).map_err(create_error(folder))?;
@@ -40,7 +40,7 @@ impl Lock {
             }
             _ => {}
         }
-        Ok(Lock { _file: file })
+        Ok(DatabaseLock { _file: file })
     }
 }
 

@@ -8,13 +8,13 @@ macro_rules! key_statements {
         use sqlx::Row;
 
         use crate::tenant::{
-            Access, KeyHash, KeyId, KeyRecord, Percent, Retired, Scope, Stored, TenantLimit, Terms,
+            KeyAccess, KeyHash, KeyId, KeyRecord, Percent, RetiredSecret, LimitSelector, KeyStoreState, TenantLimit, AccountTerms,
         };
         use crate::units::{AccountId, Amount, Priority, Timestamp, Unit, Window};
 
         /// All of it as of one moment, in a transaction.
-        async fn stored(connection: &mut $connection) -> Result<Stored, sqlx::Error> {
-            Ok(Stored {
+        async fn stored(connection: &mut $connection) -> Result<KeyStoreState, sqlx::Error> {
+            Ok(KeyStoreState {
                 version: version(&mut *connection).await?,
                 keys: keys(&mut *connection).await?.into_iter().map(|key| (key.id, key)).collect(),
                 terms: terms(&mut *connection)
@@ -28,8 +28,8 @@ macro_rules! key_statements {
         /// Makes changes in a transaction; false where somebody else did in between.
         async fn change(
             connection: &mut $connection,
-            seen: Version,
-            changes: &[Change],
+            seen: StoreVersion,
+            changes: &[KeyStoreChange],
         ) -> Result<bool, sqlx::Error> {
             let next = sqlx::query("UPDATE keys_version SET version = version + 1 WHERE version = $1")
                 .bind(column(seen.0))
@@ -39,17 +39,17 @@ macro_rules! key_statements {
             }
             for change in changes {
                 match change {
-                    Change::Key(key) => put_key(connection, key).await?,
-                    Change::Terms(terms) => put_terms(connection, terms).await?,
-                    Change::NoTerms(account) => drop_terms(connection, account).await?,
+                    KeyStoreChange::PutKey(key) => put_key(connection, key).await?,
+                    KeyStoreChange::PutTerms(terms) => put_terms(connection, terms).await?,
+                    KeyStoreChange::RemoveTerms(account) => drop_terms(connection, account).await?,
                 }
             }
             Ok(true)
         }
 
-        async fn version(connection: &mut $connection) -> Result<Version, sqlx::Error> {
+        async fn version(connection: &mut $connection) -> Result<StoreVersion, sqlx::Error> {
             let row = sqlx::query("SELECT version FROM keys_version").fetch_one(connection).await?;
-            whole(&row, "version").map(Version)
+            whole(&row, "version").map(StoreVersion)
         }
 
         async fn keys(connection: &mut $connection) -> Result<Vec<KeyRecord>, sqlx::Error> {
@@ -62,7 +62,7 @@ macro_rules! key_statements {
                 let (hash, until) = (hash(row, "hash")?, row.try_get::<Option<i64>, _>("until")?);
                 if let Some(key) = of_row(&mut keys, row)? {
                     match until {
-                        Some(until) => key.retired.push(Retired { hash, until: Timestamp(until) }),
+                        Some(until) => key.retired.push(RetiredSecret { hash, until: Timestamp(until) }),
                         None => key.hash = hash,
                     }
                 }
@@ -88,7 +88,7 @@ macro_rules! key_statements {
                 account: AccountId::new(row.try_get::<String, _>("account")?),
                 hash: NOTHING,
                 retired: Vec::new(),
-                access: Access { admin: row.try_get::<i64, _>("admin")? == 1, ..Access::default() },
+                access: KeyAccess { admin: row.try_get::<i64, _>("admin")? == 1, ..KeyAccess::default() },
                 priority: priority(row)?,
                 created: Timestamp(row.try_get("created_at")?),
                 expires: time("expires_at")?,
@@ -108,9 +108,9 @@ macro_rules! key_statements {
             Ok(place.and_then(|place| keys.get_mut(place)))
         }
 
-        async fn terms(connection: &mut $connection) -> Result<Vec<Terms>, sqlx::Error> {
+        async fn terms(connection: &mut $connection) -> Result<Vec<AccountTerms>, sqlx::Error> {
             let read = sqlx::query("SELECT account, time_zone, warn_at FROM account_terms ORDER BY account");
-            let mut all: Vec<Terms> =
+            let mut all: Vec<AccountTerms> =
                 read.fetch_all(&mut *connection).await?.iter().map(terms_of).collect::<Result<_, _>>()?;
             let read = sqlx::query(
                 "SELECT account, unit, max, per, scope, name FROM account_limits ORDER BY account, position",
@@ -139,7 +139,7 @@ macro_rules! key_statements {
             .bind(key.created.0)
             .bind(key.expires.map(|time| time.0))
             .bind(key.revoked.map(|time| time.0))
-            .bind(key.priority.word())
+            .bind(key.priority.as_str())
             .execute(&mut *connection)
             .await?;
             for delete in ["DELETE FROM key_secrets WHERE key = $1", "DELETE FROM key_scopes WHERE key = $1"] {
@@ -169,7 +169,7 @@ macro_rules! key_statements {
             Ok(())
         }
 
-        async fn put_terms(connection: &mut $connection, terms: &Terms) -> Result<(), sqlx::Error> {
+        async fn put_terms(connection: &mut $connection, terms: &AccountTerms) -> Result<(), sqlx::Error> {
             drop_terms(connection, &terms.account).await?;
             let account = terms.account.as_str();
             sqlx::query("INSERT INTO account_terms (account, time_zone, warn_at) VALUES ($1, $2, $3)")
@@ -186,7 +186,7 @@ macro_rules! key_statements {
                 )
                 .bind(account)
                 .bind(position)
-                .bind(limit.max.unit().word())
+                .bind(limit.max.unit().as_str())
                 .bind(column(limit.max.size()))
                 .bind(limit.window.to_string())
                 .bind(scope)
@@ -234,8 +234,8 @@ macro_rules! key_statements {
         }
 
         /// Terms without their limits.
-        fn terms_of(row: &$row) -> Result<Terms, sqlx::Error> {
-            Ok(Terms {
+        fn terms_of(row: &$row) -> Result<AccountTerms, sqlx::Error> {
+            Ok(AccountTerms {
                 account: AccountId::new(row.try_get::<String, _>("account")?),
                 limits: Vec::new(),
                 zone: parsed(row, "time_zone")?,
@@ -245,29 +245,29 @@ macro_rules! key_statements {
 
         fn limit(row: &$row) -> Result<TenantLimit, sqlx::Error> {
             let (unit, per): (String, String) = (row.try_get("unit")?, row.try_get("per")?);
-            let unit = Unit::ALL.into_iter().find(|known| known.word() == unit);
+            let unit = Unit::ALL.into_iter().find(|known| known.as_str() == unit);
             let window = Window::ALL.into_iter().find(|known| known.to_string() == per);
             let (Some(unit), Some(window)) = (unit, window) else { return Err(wrong("unit", "an unknown limit")) };
-            Ok(TenantLimit::new(window, Amount::new(unit, whole(row, "max")?)).on(scope(row)?))
+            Ok(TenantLimit::new(window, Amount::new(unit, whole(row, "max")?)).with_selector(scope(row)?))
         }
 
         /// A scope's word, and the name that goes with it.
-        fn scope_words(scope: &Scope) -> (&'static str, Option<&str>) {
+        fn scope_words(scope: &LimitSelector) -> (&'static str, Option<&str>) {
             match scope {
-                Scope::All => ("all", None),
-                Scope::Model(name) => ("model", Some(name)),
-                Scope::EachUser => ("user", None),
-                Scope::Tag(name) => ("tag", Some(name)),
+                LimitSelector::All => ("all", None),
+                LimitSelector::Model(name) => ("model", Some(name)),
+                LimitSelector::EachUser => ("user", None),
+                LimitSelector::Tag(name) => ("tag", Some(name)),
             }
         }
 
-        fn scope(row: &$row) -> Result<Scope, sqlx::Error> {
+        fn scope(row: &$row) -> Result<LimitSelector, sqlx::Error> {
             let (word, name): (String, Option<String>) = (row.try_get("scope")?, row.try_get("name")?);
             match (word.as_str(), name) {
-                ("all", None) => Ok(Scope::All),
-                ("user", None) => Ok(Scope::EachUser),
-                ("model", Some(name)) => Ok(Scope::Model(name.into())),
-                ("tag", Some(name)) => Ok(Scope::Tag(name.into())),
+                ("all", None) => Ok(LimitSelector::All),
+                ("user", None) => Ok(LimitSelector::EachUser),
+                ("model", Some(name)) => Ok(LimitSelector::Model(name.into())),
+                ("tag", Some(name)) => Ok(LimitSelector::Tag(name.into())),
                 _ => Err(wrong("scope", "an unknown scope")),
             }
         }

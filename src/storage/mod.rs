@@ -5,7 +5,7 @@ mod archive;
 mod books;
 mod calls;
 mod conversations;
-mod episode_row;
+mod episode_limits_row;
 mod episodes;
 mod error;
 mod file;
@@ -21,26 +21,28 @@ mod usage;
 
 use std::sync::Arc;
 
-pub use archive::{Archive, Restored, restore};
-pub use books::Report;
+pub use archive::{Archive, RestoreReport, restore};
+pub use books::VerifyReport;
 pub use error::StorageError;
 pub use postgres::{
-    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresConversations,
-    PostgresEpisodes, PostgresJournal, PostgresKeyStore, PostgresResponses, PostgresStories,
+    ChangeListener, Postgres, PostgresArchive, PostgresConversations, PostgresCoordinator, PostgresEpisodes,
+    PostgresHistoryStore, PostgresIdempotencyStore, PostgresJournal, PostgresKeyStore, PostgresResponses,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{
-    Sqlite, SqliteAnswers, SqliteArchive, SqliteConversations, SqliteEpisodes, SqliteJournal, SqliteKeyStore,
-    SqliteResponses, SqliteStories,
+    Sqlite, SqliteArchive, SqliteConversations, SqliteEpisodes, SqliteHistoryStore, SqliteIdempotencyStore,
+    SqliteJournal, SqliteKeyStore, SqliteResponses,
 };
 
-use crate::agent::conversations::{Conversations, MemoryConversations};
-use crate::agent::stored::{MemoryResponses, Responses};
-use crate::agent::{Episodes, MemoryEpisodes, NearbyEpisodes};
-use crate::history::{MemoryStories, Stories};
-use crate::idempotency::{Answers, MemoryAnswers};
-use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
-use crate::tenant::{KeyStore, MemoryKeyStore, Terms};
+use crate::agent::conversations::{ConversationStore, MemoryConversations};
+use crate::agent::stored::{MemoryResponses, ResponseStore};
+use crate::agent::{CachedEpisodes, EpisodeStore, MemoryEpisodes};
+use crate::history::{HistoryStore, MemoryHistoryStore};
+use crate::idempotency::{IdempotencyStore, MemoryIdempotencyStore};
+use crate::ledger::{
+    Journal, JournalError, LedgerState, MemoryJournal, QuotaCoordinator, accounts_from_journal,
+};
+use crate::tenant::{AccountTerms, KeyStore, MemoryKeyStore};
 use crate::units::Timestamp;
 
 /// An open database, in which each module below keeps what it must not lose.
@@ -68,10 +70,10 @@ impl Database {
     }
 
     /// Who hands out slices of the limits, where replicas share the accounts.
-    pub fn bank(&self) -> Option<Arc<dyn Bank>> {
+    pub fn coordinator(&self) -> Option<Arc<dyn QuotaCoordinator>> {
         match self {
             Database::Memory | Database::Sqlite(_) => None,
-            Database::Postgres(database) => Some(Arc::new(PostgresBank::new(database.clone()))),
+            Database::Postgres(database) => Some(Arc::new(PostgresCoordinator::new(database.clone()))),
         }
     }
 
@@ -88,7 +90,10 @@ impl Database {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn standing(&self, terms: &[Terms]) -> Result<(Accounts, Timestamp), JournalError> {
+    pub async fn accounts_from_journal(
+        &self,
+        terms: &[AccountTerms],
+    ) -> Result<(LedgerState, Timestamp), JournalError> {
         let (journal, now) = (self.journal(), self.now().await?);
         let open = match self {
             Database::Memory | Database::Sqlite(_) => journal.unresolved().await?,
@@ -96,7 +101,7 @@ impl Database {
                 PostgresJournal::new(database.clone()).unresolved_of_all().await?
             }
         };
-        Ok((standing(&*journal, &open, terms, now).await?, now))
+        Ok((accounts_from_journal(&*journal, &open, terms, now).await?, now))
     }
 
     /// The time by which what is in it counts: a server's own, else this machine's.
@@ -111,7 +116,7 @@ impl Database {
     }
 
     /// What other processes tell of their changes, where they can.
-    pub fn changes(&self) -> Option<Changes> {
+    pub fn change_listener(&self) -> Option<ChangeListener> {
         match self {
             Database::Memory | Database::Sqlite(_) => None,
             Database::Postgres(database) => Some(database.listen()),
@@ -128,16 +133,16 @@ impl Database {
     }
 
     /// What idempotency keys stand for.
-    pub fn answers(&self) -> Arc<dyn Answers> {
+    pub fn answers(&self) -> Arc<dyn IdempotencyStore> {
         match self {
-            Database::Memory => Arc::new(MemoryAnswers::default()),
-            Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
-            Database::Postgres(database) => Arc::new(PostgresAnswers::new(database.clone())),
+            Database::Memory => Arc::new(MemoryIdempotencyStore::default()),
+            Database::Sqlite(database) => Arc::new(SqliteIdempotencyStore::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresIdempotencyStore::new(database.clone())),
         }
     }
 
     /// Responses that callers may come back to.
-    pub fn responses(&self) -> Arc<dyn Responses> {
+    pub fn responses(&self) -> Arc<dyn ResponseStore> {
         match self {
             Database::Memory => Arc::new(MemoryResponses::default()),
             Database::Sqlite(database) => Arc::new(SqliteResponses::new(database.clone())),
@@ -146,7 +151,7 @@ impl Database {
     }
 
     /// Conversations that callers come back to.
-    pub fn conversations(&self) -> Arc<dyn Conversations> {
+    pub fn conversations(&self) -> Arc<dyn ConversationStore> {
         match self {
             Database::Memory => Arc::new(MemoryConversations::default()),
             Database::Sqlite(database) => Arc::new(SqliteConversations::new(database.clone())),
@@ -155,22 +160,22 @@ impl Database {
     }
 
     /// Runs of agents. Where nobody else writes them, the latest are remembered beside it.
-    pub fn episodes(&self) -> Arc<dyn Episodes> {
+    pub fn episodes(&self) -> Arc<dyn EpisodeStore> {
         match self {
             Database::Memory => Arc::new(MemoryEpisodes::default()),
             Database::Sqlite(database) => {
-                Arc::new(NearbyEpisodes::new(Arc::new(SqliteEpisodes::new(database.clone()))))
+                Arc::new(CachedEpisodes::new(Arc::new(SqliteEpisodes::new(database.clone()))))
             }
             Database::Postgres(database) => Arc::new(PostgresEpisodes::new(database.clone())),
         }
     }
 
     /// What decisions leave behind.
-    pub fn stories(&self) -> Arc<dyn Stories> {
+    pub fn stories(&self) -> Arc<dyn HistoryStore> {
         match self {
-            Database::Memory => Arc::new(MemoryStories::default()),
-            Database::Sqlite(database) => Arc::new(SqliteStories::new(database.clone())),
-            Database::Postgres(database) => Arc::new(PostgresStories::new(database.clone())),
+            Database::Memory => Arc::new(MemoryHistoryStore::default()),
+            Database::Sqlite(database) => Arc::new(SqliteHistoryStore::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresHistoryStore::new(database.clone())),
         }
     }
 }

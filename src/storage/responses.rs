@@ -45,9 +45,9 @@ macro_rules! response_statements {
             ")",
         );
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type ResponseStatement = sqlx::query::Query<'static, $database, $arguments>;
 
-        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+        async fn run(statement: ResponseStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
@@ -104,28 +104,28 @@ macro_rules! response_statements {
             since: Timestamp,
             bytes_max: u64,
             connection: &mut $connection,
-        ) -> Result<Option<Chain>, sqlx::Error> {
+        ) -> Result<Option<ResponseChain>, sqlx::Error> {
             let query = sqlx::query(CHAIN).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
             let query = query.bind(since.0).bind(i64::try_from(bytes_max).unwrap_or(i64::MAX));
             let rows = query.fetch_all(connection).await?;
-            let links = rows.iter().map(response).collect::<Result<Vec<_>, _>>()?;
-            Ok((!links.is_empty()).then_some(Chain { links }))
+            let responses = rows.iter().map(response).collect::<Result<Vec<_>, _>>()?;
+            Ok((!responses.is_empty()).then_some(ResponseChain { responses }))
         }
 
-        fn delete(account: &AccountId, id: RequestId) -> Query {
+        fn delete(account: &AccountId, id: RequestId) -> ResponseStatement {
             sqlx::query(DELETE).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec())
         }
 
-        fn purge(before: Timestamp, most: u32) -> Query {
+        fn purge(before: Timestamp, most: u32) -> ResponseStatement {
             sqlx::query(PURGE).bind(before.0).bind(i64::from(most))
         }
 
-        fn kept(response: &StoredResponse) -> Query {
-            let StoredResponse { id, account, at, previous, episode, input, output, told } = response;
+        fn kept(response: &StoredResponse) -> ResponseStatement {
+            let StoredResponse { id, account, at, previous, episode, input, output, body } = response;
             let query = sqlx::query(KEEP).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
             let query = query.bind(at.0).bind(previous.map(|id| id.as_bytes().to_vec()));
             let query = query.bind(episode.as_ref().map(|episode| episode.as_str().to_owned()));
-            let query = query.bind(input.to_string()).bind(output.to_string()).bind(told.to_string());
+            let query = query.bind(input.to_string()).bind(output.to_string()).bind(body.to_string());
             query.bind(i64::try_from(response.size()).unwrap_or(i64::MAX))
         }
 
@@ -141,7 +141,7 @@ macro_rules! response_statements {
                 episode: episode.map(|name| name.parse::<EpisodeId>().map_err(decode)).transpose()?,
                 input: text("input")?,
                 output: text("output")?,
-                told: text("told")?,
+                body: text("told")?,
             })
         }
 
@@ -162,16 +162,16 @@ macro_rules! response_store {
         use futures_util::FutureExt;
         use futures_util::future::BoxFuture;
 
-        use crate::agent::stored::{Responses, ResponsesError};
+        use crate::agent::stored::{ResponseStore, ResponsesError};
 
         impl $store {
-            async fn alone(&self, statement: Query) -> Result<u64, ResponsesError> {
+            async fn alone(&self, statement: ResponseStatement) -> Result<u64, ResponsesError> {
                 let done = async { run(statement, &mut *self.writer().await?).await };
                 done.await.map_err(|source| self.failed(source))
             }
         }
 
-        impl Responses for $store {
+        impl ResponseStore for $store {
             fn keep<'a>(
                 &'a self,
                 response: &'a StoredResponse,
@@ -198,7 +198,7 @@ macro_rules! response_store {
                 id: RequestId,
                 since: Timestamp,
                 bytes_max: u64,
-            ) -> BoxFuture<'a, Result<Option<Chain>, ResponsesError>> {
+            ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
                 let found = async move {
                     read_chain(account, id, since, bytes_max, &mut *self.reader().await?).await
                 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::StorageError;
-use super::postgres::Address;
+use super::postgres::PostgresAddress;
 
 /// Which database keeps what must survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl DatabaseUrl {
     /// # Errors
     /// When it is not; the error says how it is written.
     pub fn check(&self) -> Result<(), StorageError> {
-        Address::of(self).map(drop)
+        PostgresAddress::of(self).map(drop)
     }
 
     pub(super) fn as_str(&self) -> &str {

@@ -5,7 +5,7 @@ macro_rules! story_statements {
     ($database:ty, $arguments:ty, $connection:ty, $row:ty) => {
         use sqlx::Row;
 
-        use crate::catalog::Source;
+        use crate::catalog::VerdictSource;
         use crate::units::{AccountId, Chance};
 
         /// A story that is there already stays as it is.
@@ -42,24 +42,24 @@ macro_rules! story_statements {
             DELETE FROM verdicts WHERE (request, source) IN \
                 (SELECT request, source FROM verdicts WHERE at < $1 ORDER BY at LIMIT $2)";
 
-        const LEARNED: &str = "SELECT replica, saved_at, has_left, state FROM learned";
+        const LEARNED: &str = "SELECT replica, saved_at, is_final, state FROM learned";
 
         const SAVE: &str = "\
-            INSERT INTO learned (replica, saved_at, has_left, state) VALUES ($1, $2, $3, $4) \
+            INSERT INTO learned (replica, saved_at, is_final, state) VALUES ($1, $2, $3, $4) \
             ON CONFLICT (replica) DO UPDATE SET \
-                saved_at = excluded.saved_at, has_left = excluded.has_left, state = excluded.state";
+                saved_at = excluded.saved_at, is_final = excluded.is_final, state = excluded.state";
 
         const TAKE_OVER: &str = "DELETE FROM learned WHERE replica = $1 AND saved_at = $2";
 
         const UNLEARN: &str = "DELETE FROM learned WHERE replica = $1";
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type RecordStatement = sqlx::query::Query<'static, $database, $arguments>;
 
-        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+        async fn run(statement: RecordStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
-        async fn write_stories(stories: &[Arc<Story>], connection: &mut $connection) -> Result<(), sqlx::Error> {
+        async fn write_stories(stories: &[Arc<RequestRecord>], connection: &mut $connection) -> Result<(), sqlx::Error> {
             for story in stories {
                 run(kept(story)?, connection).await?;
                 for verdict in &story.verdicts {
@@ -73,18 +73,18 @@ macro_rules! story_statements {
             id: RequestId,
             since: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Option<Story>, sqlx::Error> {
+        ) -> Result<Option<RequestRecord>, sqlx::Error> {
             let query = sqlx::query(FIND).bind(id.as_bytes().to_vec()).bind(since.0);
             let Some(row) = query.fetch_optional(&mut *connection).await? else { return Ok(None) };
             let rows = sqlx::query(VERDICTS).bind(id.as_bytes().to_vec()).fetch_all(connection).await?;
-            let mut story = Story {
+            let mut story = RequestRecord {
                 account: AccountId::new(row.try_get::<&str, _>("account")?),
                 decision: serde_json::from_str(row.try_get("decision")?).map_err(decode)?,
                 outcome: serde_json::from_str(row.try_get("outcome")?).map_err(decode)?,
                 verdicts: Vec::new(),
             };
             for row in &rows {
-                story.judge(verdict(row)?);
+                story.set_verdict(verdict(row)?);
             }
             Ok(Some(story))
         }
@@ -93,7 +93,7 @@ macro_rules! story_statements {
             new: &Verdict,
             connection: &mut $connection,
         ) -> Result<Option<Verdict>, sqlx::Error> {
-            let query = sqlx::query(JUDGED).bind(new.id.as_bytes().to_vec()).bind(new.source.word());
+            let query = sqlx::query(JUDGED).bind(new.id.as_bytes().to_vec()).bind(new.source.as_str());
             let before = query.fetch_optional(&mut *connection).await?;
             run(said(JUDGE, new), connection).await?;
             before.as_ref().map(verdict).transpose()
@@ -120,8 +120,8 @@ macro_rules! story_statements {
 
         /// False where something of what was to be taken over has changed: then all must be rolled back.
         async fn write_learned(
-            own: &Saved,
-            gone: &[Saved],
+            own: &ReplicaState,
+            gone: &[ReplicaState],
             connection: &mut $connection,
         ) -> Result<bool, sqlx::Error> {
             for gone in gone {
@@ -131,12 +131,12 @@ macro_rules! story_statements {
                 }
             }
             let query = sqlx::query(SAVE).bind(own.replica.as_str().to_owned()).bind(own.at.0);
-            run(query.bind(i64::from(own.has_left)).bind(own.state.clone()), connection).await?;
+            run(query.bind(i64::from(own.is_final)).bind(own.state.clone()), connection).await?;
             Ok(true)
         }
 
-        fn kept(story: &Story) -> Result<Query, sqlx::Error> {
-            let Story { account, decision, outcome, .. } = story;
+        fn kept(story: &RequestRecord) -> Result<RecordStatement, sqlx::Error> {
+            let RequestRecord { account, decision, outcome, .. } = story;
             let query = sqlx::query(KEEP).bind(decision.id.as_bytes().to_vec());
             let query = query.bind(account.as_str().to_owned()).bind(decision.at.0);
             let encode = |error| sqlx::Error::Encode(Box::new(error));
@@ -144,16 +144,16 @@ macro_rules! story_statements {
             Ok(query.bind(decision).bind(serde_json::to_string(outcome).map_err(encode)?))
         }
 
-        fn said(statement: &'static str, verdict: &Verdict) -> Query {
+        fn said(statement: &'static str, verdict: &Verdict) -> RecordStatement {
             let query = sqlx::query(statement).bind(verdict.id.as_bytes().to_vec());
-            let query = query.bind(verdict.source.word()).bind(verdict.at.0);
+            let query = query.bind(verdict.source.as_str()).bind(verdict.at.0);
             query.bind(verdict.success.get()).bind(verdict.weight)
         }
 
         fn verdict(row: &$row) -> Result<Verdict, sqlx::Error> {
             let id = row.try_get::<&[u8], _>("request")?.try_into().map_err(decode)?;
             let word: &str = row.try_get("source")?;
-            let source = Source::ALL.into_iter().find(|source| source.word() == word);
+            let source = VerdictSource::ALL.into_iter().find(|source| source.as_str() == word);
             Ok(Verdict {
                 id: RequestId::from_bytes(id),
                 source: source.ok_or_else(|| sqlx::Error::Decode(format!("no source {word:?}").into()))?,
@@ -163,11 +163,11 @@ macro_rules! story_statements {
             })
         }
 
-        fn saved(row: &$row) -> Result<Saved, sqlx::Error> {
-            Ok(Saved {
+        fn saved(row: &$row) -> Result<ReplicaState, sqlx::Error> {
+            Ok(ReplicaState {
                 replica: ReplicaId::named(row.try_get("replica")?),
                 at: Timestamp(row.try_get("saved_at")?),
-                has_left: row.try_get::<i64, _>("has_left")? != 0,
+                is_final: row.try_get::<i64, _>("is_final")? != 0,
                 state: row.try_get("state")?,
             })
         }

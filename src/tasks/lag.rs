@@ -18,17 +18,17 @@ const GRANULARITY: Duration = Duration::from_millis(2);
 
 /// How late this process's tasks wake. Clones share one measurement; one that is not running measures nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Lag(Arc<Mutex<Measured>>);
+pub struct EventLoopLag(Arc<Mutex<LagMeasurement>>);
 
 #[derive(Debug, Default)]
-struct Measured {
+struct LagMeasurement {
     /// All lateness so far.
     total: Duration,
     /// When the measuring task is to wake next.
     due: Option<Instant>,
 }
 
-impl Lag {
+impl EventLoopLag {
     /// Measures until shutdown, and reports each time that the task was late.
     pub fn measure(&self, tasks: &Tasks, report: impl Fn(Duration) + Send + 'static) {
         let (lag, stopping) = (self.clone(), tasks.stopping());
@@ -65,7 +65,7 @@ impl Lag {
         measured.due = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Measured> {
+    fn lock(&self) -> MutexGuard<'_, LagMeasurement> {
         // Each statement leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_stall_took_is_known_also_before_the_measuring_task_has_woken() {
-        let (tasks, lag) = (Tasks::default(), Lag::default());
+        let (tasks, lag) = (Tasks::default(), EventLoopLag::default());
         lag.measure(&tasks, |_| ());
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(lag.total(), Duration::ZERO);

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use lag::Lag;
+pub use lag::EventLoopLag;
 
 /// Spawns tasks and knows which still run. Clones share one set of tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
     stopping: CancellationToken,
-    cut_off: CancellationToken,
+    force_stop: CancellationToken,
 }
 
 impl Tasks {
@@ -49,13 +49,13 @@ impl Tasks {
     }
 
     /// Resolves when patience has ended: what still runs must end now.
-    pub fn being_cut_off(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.cut_off.clone().cancelled_owned()
+    pub fn force_stopping(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.force_stop.clone().cancelled_owned()
     }
 
     /// Ends shutdown's patience.
-    pub fn cut_off(&self) {
-        self.cut_off.cancel();
+    pub fn force_stop(&self) {
+        self.force_stop.cancel();
     }
 
     /// Waits until every task has ended, at most `patience`; says whether all did.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A key's scopes. The usual ones let it name everything and keep it away from the admin API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct KeyAccess {
     /// The models that serve it, and that it may name. All where this is empty; but where only routes are listed,
     /// a key names these routes and no model.
     pub models: Vec<Arc<str>>,
@@ -14,20 +14,20 @@ pub struct Access {
     pub admin: bool,
 }
 
-impl Access {
+impl KeyAccess {
     /// True where the model may be asked for by its name.
-    pub fn names_model(&self, model: &str) -> bool {
+    pub fn can_name_model(&self, model: &str) -> bool {
         let listed = self.models.iter().any(|name| **name == *model);
         listed || (self.models.is_empty() && self.routes.is_empty())
     }
 
     /// True where the route may be asked for by its name.
-    pub fn names_route(&self, route: &str) -> bool {
+    pub fn can_name_route(&self, route: &str) -> bool {
         self.routes.is_empty() || self.routes.iter().any(|name| **name == *route)
     }
 
     /// True where the model may serve it, by whatever name it was asked for.
-    pub fn uses(&self, model: &str) -> bool {
+    pub fn can_use_model(&self, model: &str) -> bool {
         self.models.is_empty() || self.models.iter().any(|name| **name == *model)
     }
 }
@@ -38,16 +38,16 @@ mod tests {
 
     #[test]
     fn an_empty_list_is_everything_unless_only_routes_are_listed() {
-        let access = |models: &[&str], routes: &[&str]| Access {
+        let access = |models: &[&str], routes: &[&str]| KeyAccess {
             models: models.iter().map(|&name| name.into()).collect(),
             routes: routes.iter().map(|&name| name.into()).collect(),
             admin: false,
         };
-        let check = |access: Access, names_model, names_route, uses| {
-            let allowed = (access.names_model("m"), access.names_route("r"), access.uses("m"));
+        let check = |access: KeyAccess, names_model, names_route, uses| {
+            let allowed = (access.can_name_model("m"), access.can_name_route("r"), access.can_use_model("m"));
             assert_eq!(allowed, (names_model, names_route, uses), "{access:?}");
         };
-        check(Access::default(), true, true, true);
+        check(KeyAccess::default(), true, true, true);
         check(access(&["m"], &[]), true, true, true);
         check(access(&["n"], &[]), false, true, false);
         check(access(&[], &["r"]), false, true, true);

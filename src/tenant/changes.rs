@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use crate::units::{AccountId, Priority, Timestamp};
 
-use super::{Access, Book, Change, KeyHash, KeyId, KeyRecord, KeyRefused, Retired, Terms, TermsPatch};
+use super::{
+    AccountTerms, DirectorySnapshot, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord, KeyStoreChange,
+    RetiredSecret, TermsPatch,
+};
 
 /// Some of what a key is, to be put in place of what it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,8 +28,8 @@ pub struct KeyPatch {
 }
 
 impl KeyPatch {
-    fn on(&self, record: KeyRecord) -> KeyRecord {
-        let access = Access {
+    fn apply_to(&self, record: KeyRecord) -> KeyRecord {
+        let access = KeyAccess {
             models: self.models.clone().unwrap_or(record.access.models),
             routes: self.routes.clone().unwrap_or(record.access.routes),
             admin: self.admin.unwrap_or(record.access.admin),
@@ -36,7 +39,7 @@ impl KeyPatch {
     }
 }
 
-impl Book {
+impl DirectorySnapshot {
     /// A new key for an account that no other key has. Terms that the account has already hold for it, where it brings
     /// none of its own.
     pub(super) fn create(
@@ -46,14 +49,14 @@ impl Book {
         hash: KeyHash,
         wanted: &KeyPatch,
         now: Timestamp,
-    ) -> Result<Vec<Change>, KeyRefused> {
+    ) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         if self.index.key(account).is_some() {
-            return Err(KeyRefused::Declared(account.clone()));
+            return Err(KeyChangeError::Declared(account.clone()));
         }
         if self.unrevoked().any(|record| record.account == *account) {
-            return Err(KeyRefused::Exists(account.clone()));
+            return Err(KeyChangeError::Exists(account.clone()));
         }
-        let mut changes = vec![Change::Key(wanted.on(new_record(id, account, hash, now)))];
+        let mut changes = vec![KeyStoreChange::PutKey(wanted.apply_to(new_record(id, account, hash, now)))];
         changes.extend(self.new_terms(account, &wanted.terms)?);
         Ok(changes)
     }
@@ -65,65 +68,69 @@ impl Book {
         hash: KeyHash,
         grace: Duration,
         now: Timestamp,
-    ) -> Result<Vec<Change>, KeyRefused> {
-        Ok(vec![Change::Key(replaced(self.changeable(id)?, hash, now + grace))])
+    ) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
+        Ok(vec![KeyStoreChange::PutKey(with_new_secret(self.changeable(id)?, hash, now + grace))])
     }
 
     /// The end of a key and of all its secrets. To revoke it again changes nothing.
-    pub(super) fn revoke(&self, id: KeyId, now: Timestamp) -> Result<Vec<Change>, KeyRefused> {
+    pub(super) fn revoke(&self, id: KeyId, now: Timestamp) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         match self.changeable(id) {
-            Ok(record) => Ok(vec![Change::Key(KeyRecord { revoked: Some(now), ..record })]),
-            Err(KeyRefused::Revoked(_)) => Ok(Vec::new()),
+            Ok(record) => Ok(vec![KeyStoreChange::PutKey(KeyRecord { revoked: Some(now), ..record })]),
+            Err(KeyChangeError::Revoked(_)) => Ok(Vec::new()),
             Err(refused) => Err(refused),
         }
     }
 
     /// Other scopes, another end or other terms.
-    pub(super) fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<Vec<Change>, KeyRefused> {
+    pub(super) fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         let record = self.changeable(id)?;
         let mut changes = self.new_terms(&record.account, &wanted.terms)?;
-        let changed = wanted.on(record.clone());
-        changes.extend((changed != record).then_some(Change::Key(changed)));
+        let changed = wanted.apply_to(record.clone());
+        changes.extend((changed != record).then_some(KeyStoreChange::PutKey(changed)));
         Ok(changes)
     }
 
     /// These terms in place of all that the account had.
-    pub(super) fn set_terms(&self, terms: &Terms) -> Result<Vec<Change>, KeyRefused> {
+    pub(super) fn set_terms(&self, terms: &AccountTerms) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         self.check_terms(&terms.account)?;
-        Ok(vec![Change::Terms(terms.clone())])
+        Ok(vec![KeyStoreChange::PutTerms(terms.clone())])
     }
 
     /// No terms for an account: the limits of others above it still hold.
-    pub(super) fn drop_terms(&self, account: &AccountId) -> Result<Vec<Change>, KeyRefused> {
+    pub(super) fn drop_terms(&self, account: &AccountId) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         self.check_terms(account)?;
         self.account(account)?;
         let stored = self.stored.terms.contains_key(account);
-        Ok(stored.then(|| Change::NoTerms(account.clone())).into_iter().collect())
+        Ok(stored.then(|| KeyStoreChange::RemoveTerms(account.clone())).into_iter().collect())
     }
 
-    fn new_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<Vec<Change>, KeyRefused> {
+    fn new_terms(
+        &self,
+        account: &AccountId,
+        wanted: &TermsPatch,
+    ) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
         let had = self.terms_of(account);
-        let terms = wanted.on(had.clone());
+        let terms = wanted.apply_to(had.clone());
         if terms == had {
             return Ok(Vec::new());
         }
         self.set_terms(&terms)
     }
 
-    fn check_terms(&self, account: &AccountId) -> Result<(), KeyRefused> {
+    fn check_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
         match self.index.terms(account).is_some() {
-            true => Err(KeyRefused::Declared(account.clone())),
+            true => Err(KeyChangeError::Declared(account.clone())),
             false => Ok(()),
         }
     }
 
-    fn changeable(&self, id: KeyId) -> Result<KeyRecord, KeyRefused> {
+    fn changeable(&self, id: KeyId) -> Result<KeyRecord, KeyChangeError> {
         match self.stored.keys.get(&id) {
-            Some(record) if record.revoked.is_some() => Err(KeyRefused::Revoked(id)),
+            Some(record) if record.revoked.is_some() => Err(KeyChangeError::Revoked(id)),
             Some(record) => Ok(record.clone()),
             None => Err(match self.index.of_id(id) {
-                Some(tenant) => KeyRefused::Declared(tenant.account.clone()),
-                None => KeyRefused::Unknown(id),
+                Some(tenant) => KeyChangeError::Declared(tenant.account.clone()),
+                None => KeyChangeError::Unknown(id),
             }),
         }
     }
@@ -135,7 +142,7 @@ pub(super) fn new_record(id: KeyId, account: &AccountId, hash: KeyHash, now: Tim
         account: account.clone(),
         hash,
         retired: Vec::new(),
-        access: Access::default(),
+        access: KeyAccess::default(),
         priority: Priority::default(),
         created: now,
         expires: None,
@@ -143,8 +150,8 @@ pub(super) fn new_record(id: KeyId, account: &AccountId, hash: KeyHash, now: Tim
     }
 }
 
-pub(super) fn replaced(record: KeyRecord, hash: KeyHash, until: Timestamp) -> KeyRecord {
+pub(super) fn with_new_secret(record: KeyRecord, hash: KeyHash, until: Timestamp) -> KeyRecord {
     let mut retired = record.retired;
-    retired.push(Retired { hash: record.hash, until });
+    retired.push(RetiredSecret { hash: record.hash, until });
     KeyRecord { hash, retired, ..record }
 }

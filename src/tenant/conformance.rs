@@ -3,13 +3,13 @@
 use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Window, Zone};
 
 use super::{
-    Access, Change, KeyId, KeyRecord, KeyStore, KeyStoreError, Percent, Retired, Scope, Stored, TenantLimit,
-    Terms, Version, hash_key,
+    AccountTerms, KeyAccess, KeyId, KeyRecord, KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState,
+    LimitSelector, Percent, RetiredSecret, StoreVersion, TenantLimit, hash_key,
 };
 
 /// Runs the whole suite against an empty store.
 pub(crate) async fn conforms(store: &dyn KeyStore) {
-    assert_eq!(store.load().await.unwrap(), Stored::default());
+    assert_eq!(store.load().await.unwrap(), KeyStoreState::default());
     what_is_put_comes_back_as_it_was(store).await;
     a_record_replaces_the_one_of_its_id(store).await;
     terms_are_replaced_and_dropped_whole(store).await;
@@ -24,7 +24,7 @@ pub(crate) fn record(account: &str, secret: &str) -> KeyRecord {
         account: AccountId::new(account),
         hash: hash_key(secret),
         retired: Vec::new(),
-        access: Access::default(),
+        access: KeyAccess::default(),
         priority: Priority::default(),
         created: Timestamp(1_000),
         expires: None,
@@ -32,12 +32,12 @@ pub(crate) fn record(account: &str, secret: &str) -> KeyRecord {
     }
 }
 
-async fn apply(store: &dyn KeyStore, changes: &[Change]) -> Result<(), KeyStoreError> {
+async fn apply(store: &dyn KeyStore, changes: &[KeyStoreChange]) -> Result<(), KeyStoreError> {
     store.apply(store.version().await.unwrap(), changes).await
 }
 
 /// Changes that are to work, against a plain list's idea of them.
-async fn agrees(store: &dyn KeyStore, changes: &[Change]) {
+async fn agrees(store: &dyn KeyStore, changes: &[KeyStoreChange]) {
     let mut expected = store.load().await.unwrap();
     expected.apply(changes);
     store.apply(store.version().await.unwrap(), changes).await.unwrap();
@@ -47,10 +47,10 @@ async fn agrees(store: &dyn KeyStore, changes: &[Change]) {
 
 async fn what_is_put_comes_back_as_it_was(store: &dyn KeyStore) {
     let plain = record("acme/plain", "sk-plain");
-    let retired = |secret, until| Retired { hash: hash_key(secret), until: Timestamp(until) };
+    let retired = |secret, until| RetiredSecret { hash: hash_key(secret), until: Timestamp(until) };
     let full = KeyRecord {
         retired: vec![retired("sk-2", 9), retired("sk-1", 7)],
-        access: Access {
+        access: KeyAccess {
             models: vec!["b".into(), "a, \"quoted\"".into()],
             routes: vec!["auto".into()],
             admin: true,
@@ -61,19 +61,24 @@ async fn what_is_put_comes_back_as_it_was(store: &dyn KeyStore) {
         ..record("acme/Müller & Söhne", "sk-full")
     };
     let terms = terms("acme/plain");
-    agrees(store, &[Change::Key(plain), Change::Key(full), Change::Terms(terms)]).await;
+    agrees(
+        store,
+        &[KeyStoreChange::PutKey(plain), KeyStoreChange::PutKey(full), KeyStoreChange::PutTerms(terms)],
+    )
+    .await;
 }
 
-fn terms(account: &str) -> Terms {
+fn terms(account: &str) -> AccountTerms {
     let limit = |window, max| TenantLimit::new(window, max);
-    Terms {
+    AccountTerms {
         account: AccountId::new(account),
         limits: vec![
             limit(Window::Month, Amount::Money(Money(20_000_000_001))),
             limit(Window::Total, Amount::Concurrency(Count(8))),
-            limit(Window::Day, Amount::Thinking(Tokens(1))).on(Scope::EachUser),
-            limit(Window::Minute, Amount::Requests(Count(60))).on(Scope::Tag("a tag".into())),
-            limit(Window::Hour, Amount::ToolCalls(Count(0))).on(Scope::Model("m".into())),
+            limit(Window::Day, Amount::Thinking(Tokens(1))).with_selector(LimitSelector::EachUser),
+            limit(Window::Minute, Amount::Requests(Count(60)))
+                .with_selector(LimitSelector::Tag("a tag".into())),
+            limit(Window::Hour, Amount::ToolCalls(Count(0))).with_selector(LimitSelector::Model("m".into())),
             limit(Window::Week, Amount::Money(Money(i64::MAX.unsigned_abs()))),
         ],
         zone: "Europe/Berlin".parse::<Zone>().unwrap(),
@@ -83,43 +88,49 @@ fn terms(account: &str) -> Terms {
 
 async fn a_record_replaces_the_one_of_its_id(store: &dyn KeyStore) {
     let first = record("rotated", "sk-first");
-    agrees(store, &[Change::Key(first.clone())]).await;
+    agrees(store, &[KeyStoreChange::PutKey(first.clone())]).await;
     let second = KeyRecord {
         hash: hash_key("sk-second"),
-        retired: vec![Retired { hash: first.hash, until: Timestamp(2_000) }],
+        retired: vec![RetiredSecret { hash: first.hash, until: Timestamp(2_000) }],
         ..first
     };
-    agrees(store, &[Change::Key(second.clone())]).await;
-    agrees(store, &[Change::Key(KeyRecord { revoked: Some(Timestamp(3_000)), ..second })]).await;
+    agrees(store, &[KeyStoreChange::PutKey(second.clone())]).await;
+    agrees(store, &[KeyStoreChange::PutKey(KeyRecord { revoked: Some(Timestamp(3_000)), ..second })]).await;
 }
 
 async fn terms_are_replaced_and_dropped_whole(store: &dyn KeyStore) {
-    agrees(store, &[Change::Terms(terms("team"))]).await;
-    agrees(store, &[Change::Terms(Terms::unlimited(AccountId::new("team")))]).await;
-    agrees(store, &[Change::NoTerms(AccountId::new("team")), Change::NoTerms(AccountId::new("absent"))])
-        .await;
+    agrees(store, &[KeyStoreChange::PutTerms(terms("team"))]).await;
+    agrees(store, &[KeyStoreChange::PutTerms(AccountTerms::unlimited(AccountId::new("team")))]).await;
+    agrees(
+        store,
+        &[
+            KeyStoreChange::RemoveTerms(AccountId::new("team")),
+            KeyStoreChange::RemoveTerms(AccountId::new("absent")),
+        ],
+    )
+    .await;
 }
 
 async fn what_others_changed_is_not_overwritten(store: &dyn KeyStore) {
     let seen = store.version().await.unwrap();
-    agrees(store, &[Change::Key(record("moved", "sk-moved"))]).await;
+    agrees(store, &[KeyStoreChange::PutKey(record("moved", "sk-moved"))]).await;
     let before = store.load().await.unwrap();
-    for seen in [seen, Version(before.version.0 + 1)] {
-        let late = store.apply(seen, &[Change::Terms(terms("moved"))]).await;
-        assert!(matches!(late, Err(KeyStoreError::Moved)), "{late:?}");
+    for seen in [seen, StoreVersion(before.version.0 + 1)] {
+        let late = store.apply(seen, &[KeyStoreChange::PutTerms(terms("moved"))]).await;
+        assert!(matches!(late, Err(KeyStoreError::Conflict)), "{late:?}");
     }
     assert_eq!(store.load().await.unwrap(), before);
 }
 
 async fn two_keys_share_neither_account_nor_secret(store: &dyn KeyStore) {
     let one = KeyRecord {
-        retired: vec![Retired { hash: hash_key("sk-old"), until: Timestamp(1) }],
+        retired: vec![RetiredSecret { hash: hash_key("sk-old"), until: Timestamp(1) }],
         ..record("one", "sk-one")
     };
-    agrees(store, &[Change::Key(one)]).await;
+    agrees(store, &[KeyStoreChange::PutKey(one)]).await;
     let before = store.load().await.unwrap();
     for other in [record("one", "sk-new"), record("two", "sk-one"), record("two", "sk-old")] {
-        let changes = [Change::Key(record("never", "sk-never")), Change::Key(other)];
+        let changes = [KeyStoreChange::PutKey(record("never", "sk-never")), KeyStoreChange::PutKey(other)];
         let refused = apply(store, &changes).await;
         assert!(matches!(refused, Err(KeyStoreError::Failed { .. })), "{refused:?}");
         assert_eq!(store.load().await.unwrap(), before, "all or none");
@@ -128,6 +139,6 @@ async fn two_keys_share_neither_account_nor_secret(store: &dyn KeyStore) {
 
 async fn a_revoked_key_leaves_its_account_to_another(store: &dyn KeyStore) {
     let revoked = KeyRecord { revoked: Some(Timestamp(1)), ..record("again", "sk-again-1") };
-    agrees(store, &[Change::Key(revoked)]).await;
-    agrees(store, &[Change::Key(record("again", "sk-again-2"))]).await;
+    agrees(store, &[KeyStoreChange::PutKey(revoked)]).await;
+    agrees(store, &[KeyStoreChange::PutKey(record("again", "sk-again-2"))]).await;
 }

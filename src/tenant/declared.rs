@@ -4,30 +4,30 @@ use std::collections::HashMap;
 
 use crate::units::AccountId;
 
-use super::{KeyHash, KeyId, Tenant, Terms};
+use super::{AccountTerms, KeyHash, KeyId, Tenant};
 
 /// What the configuration, or a text like it, says of keys and accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredTenants {
     /// Keys.
     pub tenants: Vec<Tenant>,
     /// What accounts may spend, those of the keys included.
-    pub terms: Vec<Terms>,
+    pub terms: Vec<AccountTerms>,
 }
 
 /// The same, with the ways to find something in it.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    pub(super) declared: Declared,
+pub(super) struct DeclaredIndex {
+    pub(super) declared: DeclaredTenants,
     by_account: HashMap<AccountId, usize>,
     by_secret: HashMap<KeyHash, usize>,
     by_id: HashMap<KeyId, usize>,
     terms: HashMap<AccountId, usize>,
 }
 
-impl Index {
-    pub(super) fn new(declared: Declared) -> Index {
-        let mut index = Index::default();
+impl DeclaredIndex {
+    pub(super) fn new(declared: DeclaredTenants) -> DeclaredIndex {
+        let mut index = DeclaredIndex::default();
         for (place, tenant) in declared.tenants.iter().enumerate() {
             index.by_account.insert(tenant.account.clone(), place);
             index.by_id.insert(KeyId::of_declared(&tenant.account), place);
@@ -36,7 +36,7 @@ impl Index {
         }
         let terms = declared.terms.iter().enumerate();
         index.terms = terms.map(|(place, terms)| (terms.account.clone(), place)).collect();
-        Index { declared, ..index }
+        DeclaredIndex { declared, ..index }
     }
 
     /// The key of that account.
@@ -55,7 +55,7 @@ impl Index {
     }
 
     /// What the account may spend.
-    pub(super) fn terms(&self, account: &AccountId) -> Option<&Terms> {
+    pub(super) fn terms(&self, account: &AccountId) -> Option<&AccountTerms> {
         self.declared.terms.get(*self.terms.get(account)?)
     }
 }

@@ -11,27 +11,27 @@ use tokio::sync::Mutex;
 
 use crate::units::{AccountId, Timestamp};
 
-use super::keys::Table;
+use super::keys::KeyTable;
 use super::{
-    Book, Change, Declared, Imported, KeyId, KeyPatch, KeyRefused, KeyStore, KeyStoreError, Keys, Listed,
-    NewKey, Terms, TermsPatch, keys,
+    AccountTerms, DeclaredTenants, DirectorySnapshot, ImportSummary, KeyChangeError, KeyId, KeyLookup,
+    KeyPatch, KeyStore, KeyStoreChange, KeyStoreError, ListedKey, NewKey, TermsPatch, keys,
 };
 
 /// How often a change is planned anew when others change something at the same time.
 const ATTEMPTS: usize = 5;
 
 /// Told all terms in force whenever they may have changed.
-pub type Announce = Box<dyn Fn(Vec<Terms>) -> BoxFuture<'static, ()> + Send + Sync>;
+pub type TermsListener = Box<dyn Fn(Vec<AccountTerms>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// All keys and accounts, declared and stored.
 pub struct Directory {
     store: Arc<dyn KeyStore>,
-    book: RwLock<Arc<Book>>,
+    snapshot: RwLock<Arc<DirectorySnapshot>>,
     /// The live table; another one for each declaration, so that none has half of two.
-    keys: RwLock<Keys>,
-    announce: Option<Announce>,
+    keys: RwLock<KeyLookup>,
+    listener: Option<TermsListener>,
     /// Held by whoever changes or reloads the book.
-    turn: Mutex<()>,
+    change_lock: Mutex<()>,
 }
 
 impl Directory {
@@ -42,26 +42,26 @@ impl Directory {
     /// When the store cannot be read, or what is declared contradicts itself.
     pub async fn open(
         store: Arc<dyn KeyStore>,
-        declared: Declared,
+        declared: DeclaredTenants,
         required: bool,
-    ) -> Result<Directory, KeyRefused> {
+    ) -> Result<Directory, KeyChangeError> {
         keys::check(&declared.tenants)?;
-        let book = Book::new(declared, required, store.load().await?);
+        let book = DirectorySnapshot::new(declared, required, store.load().await?);
         warn_of_shadowed(&book);
-        let keys = Keys::of(book.table());
+        let keys = KeyLookup::of(book.table());
         let (book, keys) = (RwLock::new(Arc::new(book)), RwLock::new(keys));
         let (announce, turn) = (None, Mutex::default());
-        Ok(Directory { store, book, keys, announce, turn })
+        Ok(Directory { store, snapshot: book, keys, listener: announce, change_lock: turn })
     }
 
     /// The same, telling somebody of changed terms.
     #[must_use]
-    pub fn announcing(self, announce: Announce) -> Directory {
-        Directory { announce: Some(announce), ..self }
+    pub fn with_listener(self, announce: TermsListener) -> Directory {
+        Directory { listener: Some(announce), ..self }
     }
 
     /// The live table.
-    pub fn keys(&self) -> Keys {
+    pub fn keys(&self) -> KeyLookup {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -69,19 +69,24 @@ impl Directory {
     ///
     /// # Errors
     /// When it contradicts itself.
-    pub fn check(declared: &Declared) -> Result<(), KeyRefused> {
+    pub fn check(declared: &DeclaredTenants) -> Result<(), KeyChangeError> {
         Ok(keys::check(&declared.tenants)?)
     }
 
     /// Puts another declaration, which was checked, in place of the one in force. Terms that are new hold before `switch` is
     /// given the keys that are looked up from then on, and those that are gone until after it. The table before stays as it
     /// is for those who hold it.
-    pub async fn redeclare(&self, declared: Declared, required: bool, switch: impl FnOnce(Keys)) {
-        let _turn = self.turn.lock().await;
-        let book = Book::new(declared, required, self.book().stored.clone());
+    pub async fn replace_declared(
+        &self,
+        declared: DeclaredTenants,
+        required: bool,
+        switch: impl FnOnce(KeyLookup),
+    ) {
+        let _turn = self.change_lock.lock().await;
+        let book = DirectorySnapshot::new(declared, required, self.snapshot().stored.clone());
         warn_of_shadowed(&book);
-        self.take(book, |table| {
-            let keys = Keys::of(table);
+        self.install(book, |table| {
+            let keys = KeyLookup::of(table);
             *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
             switch(keys);
         })
@@ -89,8 +94,8 @@ impl Directory {
     }
 
     /// All that is known at this moment.
-    pub fn book(&self) -> Arc<Book> {
-        self.book.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn snapshot(&self) -> Arc<DirectorySnapshot> {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes a key for an account that has none; the secret is known to the caller alone.
@@ -101,135 +106,135 @@ impl Directory {
         &self,
         account: &AccountId,
         wanted: &KeyPatch,
-    ) -> Result<(Listed, NewKey), KeyRefused> {
+    ) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (id, secret, now) = (KeyId::generate()?, NewKey::generate()?, Timestamp::now());
-        self.change_book(|book| Ok((book.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
-        Ok((self.book().key(id)?, secret))
+        self.commit(|book| Ok((book.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
+        Ok((self.snapshot().key(id)?, secret))
     }
 
     /// Makes another secret for a key. The one before is taken until the grace is over.
     ///
     /// # Errors
     /// When the key cannot be changed, or the store fails.
-    pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(Listed, NewKey), KeyRefused> {
+    pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (secret, now) = (NewKey::generate()?, Timestamp::now());
-        self.change_book(|book| Ok((book.rotate(id, secret.hash(), grace, now)?, ()))).await?;
-        Ok((self.book().key(id)?, secret))
+        self.commit(|book| Ok((book.rotate(id, secret.hash(), grace, now)?, ()))).await?;
+        Ok((self.snapshot().key(id)?, secret))
     }
 
     /// Ends a key for good. It is refused from the next request on; what runs may finish.
     ///
     /// # Errors
     /// When the key cannot be changed, or the store fails.
-    pub async fn revoke(&self, id: KeyId) -> Result<Listed, KeyRefused> {
+    pub async fn revoke(&self, id: KeyId) -> Result<ListedKey, KeyChangeError> {
         let now = Timestamp::now();
-        self.change_book(|book| Ok((book.revoke(id, now)?, ()))).await?;
-        self.book().key(id)
+        self.commit(|book| Ok((book.revoke(id, now)?, ()))).await?;
+        self.snapshot().key(id)
     }
 
     /// Gives a key other scopes, another end or other terms.
     ///
     /// # Errors
     /// When the key cannot be changed, or the store fails.
-    pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<Listed, KeyRefused> {
-        self.change_book(|book| Ok((book.change(id, wanted)?, ()))).await?;
-        self.book().key(id)
+    pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<ListedKey, KeyChangeError> {
+        self.commit(|book| Ok((book.change(id, wanted)?, ()))).await?;
+        self.snapshot().key(id)
     }
 
     /// Puts these in place of all terms of an account.
     ///
     /// # Errors
     /// When they are declared in the configuration, or the store fails.
-    pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyRefused> {
-        let terms = wanted.on(Terms::unlimited(account.clone()));
-        self.change_book(|book| Ok((book.set_terms(&terms)?, ()))).await
+    pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyChangeError> {
+        let terms = wanted.apply_to(AccountTerms::unlimited(account.clone()));
+        self.commit(|book| Ok((book.set_terms(&terms)?, ()))).await
     }
 
     /// Takes an account's terms away.
     ///
     /// # Errors
     /// When there is no such account, it is declared in the configuration, or the store fails.
-    pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyRefused> {
-        self.change_book(|book| Ok((book.drop_terms(account)?, ()))).await
+    pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
+        self.commit(|book| Ok((book.drop_terms(account)?, ()))).await
     }
 
     /// Takes over keys and accounts, all or none. To do it again changes nothing.
     ///
     /// # Errors
     /// What cannot be taken over, all of it; or the store fails.
-    pub async fn import(&self, wanted: &Declared) -> Result<Imported, KeyRefused> {
+    pub async fn import(&self, wanted: &DeclaredTenants) -> Result<ImportSummary, KeyChangeError> {
         let now = Timestamp::now();
-        self.change_book(|book| book.import(wanted, now)).await
+        self.commit(|book| book.import(wanted, now)).await
     }
 
     /// Takes over what others have changed in the store; says whether there was anything.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn refresh(&self) -> Result<bool, KeyRefused> {
-        if self.store.version().await? == self.book().stored.version {
+    pub async fn refresh(&self) -> Result<bool, KeyChangeError> {
+        if self.store.version().await? == self.snapshot().stored.version {
             return Ok(false);
         }
-        let _turn = self.turn.lock().await;
+        let _turn = self.change_lock.lock().await;
         self.reload().await?;
         Ok(true)
     }
 
-    async fn change_book<T>(
+    async fn commit<T>(
         &self,
-        plan: impl Fn(&Book) -> Result<(Vec<Change>, T), KeyRefused>,
-    ) -> Result<T, KeyRefused> {
-        let _turn = self.turn.lock().await;
+        plan: impl Fn(&DirectorySnapshot) -> Result<(Vec<KeyStoreChange>, T), KeyChangeError>,
+    ) -> Result<T, KeyChangeError> {
+        let _turn = self.change_lock.lock().await;
         for _ in 0..ATTEMPTS {
-            let book = self.book();
+            let book = self.snapshot();
             let (changes, result) = plan(&book)?;
             if changes.is_empty() {
                 return Ok(result);
             }
             match self.store.apply(book.stored.version, &changes).await {
                 Ok(()) => {
-                    let mut next = Book::clone(&book);
+                    let mut next = DirectorySnapshot::clone(&book);
                     next.stored.apply(&changes);
-                    self.take(next, |table| self.keys().replace(table)).await;
+                    self.install(next, |table| self.keys().replace(table)).await;
                     return Ok(result);
                 }
-                Err(KeyStoreError::Moved) => self.reload().await?,
+                Err(KeyStoreError::Conflict) => self.reload().await?,
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(KeyStoreError::Moved.into())
+        Err(KeyStoreError::Conflict.into())
     }
 
-    async fn reload(&self) -> Result<(), KeyRefused> {
+    async fn reload(&self) -> Result<(), KeyChangeError> {
         let stored = self.store.load().await?;
-        let book = Book { stored, ..Book::clone(&self.book()) };
-        self.take(book, |table| self.keys().replace(table)).await;
+        let book = DirectorySnapshot { stored, ..DirectorySnapshot::clone(&self.snapshot()) };
+        self.install(book, |table| self.keys().replace(table)).await;
         Ok(())
     }
 
     /// Terms that are new are told of before anybody has a key to them, and those that are gone once nobody has.
-    async fn take(&self, book: Book, switch: impl FnOnce(Table)) {
+    async fn install(&self, book: DirectorySnapshot, switch: impl FnOnce(KeyTable)) {
         let (table, terms) = (book.table(), book.terms());
         let known: HashSet<&AccountId> = terms.iter().map(|terms| &terms.account).collect();
-        let before = self.book().terms().into_iter();
-        let gone: Vec<Terms> = before.filter(|old| !known.contains(&old.account)).collect();
+        let before = self.snapshot().terms().into_iter();
+        let gone: Vec<AccountTerms> = before.filter(|old| !known.contains(&old.account)).collect();
         let is_all = gone.is_empty();
-        *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
-        self.announce(terms.iter().cloned().chain(gone).collect()).await;
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        self.notify(terms.iter().cloned().chain(gone).collect()).await;
         switch(table);
         if !is_all {
-            self.announce(terms).await;
+            self.notify(terms).await;
         }
     }
 
-    async fn announce(&self, terms: Vec<Terms>) {
-        if let Some(announce) = &self.announce {
+    async fn notify(&self, terms: Vec<AccountTerms>) {
+        if let Some(announce) = &self.listener {
             announce(terms).await;
         }
     }
 }
 
-fn warn_of_shadowed(book: &Book) {
+fn warn_of_shadowed(book: &DirectorySnapshot) {
     for record in book.shadowed() {
         let (key, account) = (record.id, &record.account);
         tracing::warn!(%key, %account, "this stored key lets nobody in while the configuration declares one of its name or secret; revoke it, or it \

@@ -2,11 +2,11 @@
 
 use crate::units::AccountId;
 
-use super::{KeyError, KeyId, KeyStoreError, KeysError};
+use super::{KeyError, KeyId, KeyStoreError, KeyTableError};
 
 /// Why a key or an account is not changed, or not found.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyRefused {
+pub enum KeyChangeError {
     /// No key has that id.
     #[error("there is no key {0}; `stint keys list` or GET /admin/keys shows them")]
     Unknown(KeyId),
@@ -37,10 +37,10 @@ pub enum KeyRefused {
     SameSecret(AccountId, AccountId),
     /// Several things cannot be taken over, so none was.
     #[error("{}", lines(.0))]
-    Several(Vec<KeyRefused>),
+    Several(Vec<KeyChangeError>),
     /// The declared keys contradict each other.
     #[error(transparent)]
-    Keys(#[from] KeysError),
+    Keys(#[from] KeyTableError),
     /// No secret could be made.
     #[error(transparent)]
     Secret(#[from] KeyError),
@@ -49,6 +49,6 @@ pub enum KeyRefused {
     Store(#[from] KeyStoreError),
 }
 
-fn lines(list: &[KeyRefused]) -> String {
+fn lines(list: &[KeyChangeError]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::units::{AccountId, Priority, Zone};
 
-use super::{Book, Listed, Percent, TenantLimit, Terms};
+use super::{AccountTerms, DirectorySnapshot, ListedKey, Percent, TenantLimit};
 
 /// Everything in force, as `[[account]]` and `[[key]]`. What was revoked is left out, and so is the old secret of a key
 /// that was rotated, though its grace may not be over.
-pub fn to_toml(book: &Book) -> String {
-    let keys: Vec<Listed> =
+pub fn to_toml(book: &DirectorySnapshot) -> String {
+    let keys: Vec<ListedKey> =
         book.keys().into_iter().filter(|key| key.revoked.is_none() && !key.shadowed).collect();
     let mut text = "# Keys and accounts as they were exported: hashes, which let nobody in.\n".to_owned();
     for terms in book.terms() {
         let of_key = keys.iter().any(|key| key.terms.account == terms.account);
-        if !of_key && terms != Terms::unlimited(terms.account.clone()) {
+        if !of_key && terms != AccountTerms::unlimited(terms.account.clone()) {
             text.push_str("\n[[account]]\n");
             line(&mut text, "name", quoted(terms.account.as_str()));
             terms_lines(&mut text, &terms);
@@ -29,7 +29,7 @@ pub fn to_toml(book: &Book) -> String {
     text
 }
 
-fn key_lines(text: &mut String, key: &Listed) {
+fn key_lines(text: &mut String, key: &ListedKey) {
     let account = &key.terms.account;
     line(text, "name", quoted(account.name()));
     if let Some(parent) = parent(account) {
@@ -54,7 +54,7 @@ fn key_lines(text: &mut String, key: &Listed) {
         line(text, "admin", "true");
     }
     if key.priority != Priority::default() {
-        line(text, "priority", quoted(key.priority.word()));
+        line(text, "priority", quoted(key.priority.as_str()));
     }
     if let Some(expires) = key.expires {
         line(text, "expires_at", quoted(&expires.to_string()));
@@ -62,7 +62,7 @@ fn key_lines(text: &mut String, key: &Listed) {
     terms_lines(text, &key.terms);
 }
 
-fn terms_lines(text: &mut String, terms: &Terms) {
+fn terms_lines(text: &mut String, terms: &AccountTerms) {
     if !terms.limits.is_empty() {
         text.push_str("limits = [\n");
         for limit in &terms.limits {

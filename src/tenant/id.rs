@@ -21,7 +21,7 @@ pub struct KeyId([u8; LENGTH]);
 /// A text that is not the id of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the id of a key: write `key_` and 20 hexadecimal digits, as `stint keys list` shows it")]
-pub struct NotAKeyId;
+pub struct InvalidKeyId;
 
 impl KeyId {
     /// A new id, of random bits.
@@ -44,16 +44,16 @@ impl KeyId {
 }
 
 impl FromStr for KeyId {
-    type Err = NotAKeyId;
+    type Err = InvalidKeyId;
 
-    fn from_str(text: &str) -> Result<KeyId, NotAKeyId> {
-        let digits = text.strip_prefix(PREFIX).ok_or(NotAKeyId)?.as_bytes();
+    fn from_str(text: &str) -> Result<KeyId, InvalidKeyId> {
+        let digits = text.strip_prefix(PREFIX).ok_or(InvalidKeyId)?.as_bytes();
         if digits.len() != 2 * LENGTH {
-            return Err(NotAKeyId);
+            return Err(InvalidKeyId);
         }
         let mut id = [0; LENGTH];
         for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-            let half = |digit| nibble(digit).map_err(|_| NotAKeyId);
+            let half = |digit| nibble(digit).map_err(|_| InvalidKeyId);
             *byte = (half(pair[0])? << 4) | half(pair[1])?;
         }
         Ok(KeyId(id))
@@ -90,7 +90,7 @@ mod tests {
         let declared = KeyId::of_declared(&AccountId::new("alice"));
         assert_eq!(declared, KeyId::of_declared(&AccountId::new("alice")));
         for text in ["", "key_", "key_12", &format!("key_{}", "g".repeat(20)), &"a".repeat(24)] {
-            assert_eq!(text.parse::<KeyId>(), Err(NotAKeyId), "{text}");
+            assert_eq!(text.parse::<KeyId>(), Err(InvalidKeyId), "{text}");
         }
     }
 }

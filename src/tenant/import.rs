@@ -4,12 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::units::{AccountId, Timestamp};
 
-use super::changes::{new_record, replaced};
-use super::{Book, Change, Declared, KeyHash, KeyId, KeyRecord, KeyRefused, Tenant, Terms};
+use super::changes::{new_record, with_new_secret};
+use super::{
+    AccountTerms, DeclaredTenants, DirectorySnapshot, KeyChangeError, KeyHash, KeyId, KeyRecord,
+    KeyStoreChange, Tenant,
+};
 
 /// How many keys and accounts an import touched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportSummary {
     /// That were not there.
     pub created: usize,
     /// That were there and are different now.
@@ -19,15 +22,15 @@ pub struct Imported {
 }
 
 /// What is stored, by what an import looks for: it may bring thousands of keys.
-struct Known<'b> {
+struct StoredKeyIndex<'b> {
     /// Every key that is not revoked, by its account.
     keys: HashMap<&'b AccountId, &'b KeyRecord>,
     /// Every key that has or had a secret, the revoked ones too.
     secrets: HashMap<KeyHash, &'b KeyRecord>,
 }
 
-impl<'b> Known<'b> {
-    fn of(book: &'b Book) -> Known<'b> {
+impl<'b> StoredKeyIndex<'b> {
+    fn of(book: &'b DirectorySnapshot) -> StoredKeyIndex<'b> {
         let (mut keys, mut secrets) = (HashMap::new(), HashMap::new());
         for record in book.unrevoked() {
             keys.entry(&record.account).or_insert(record);
@@ -37,20 +40,20 @@ impl<'b> Known<'b> {
                 secrets.entry(*hash).or_insert(record);
             }
         }
-        Known { keys, secrets }
+        StoredKeyIndex { keys, secrets }
     }
 }
 
-impl Book {
+impl DirectorySnapshot {
     /// All that is said, and nothing that is not: what the text leaves out stays as it is.
     pub(super) fn import(
         &self,
-        wanted: &Declared,
+        wanted: &DeclaredTenants,
         now: Timestamp,
-    ) -> Result<(Vec<Change>, Imported), KeyRefused> {
-        let (mut changes, mut refused, mut count) = (Vec::new(), Vec::new(), Imported::default());
-        let known = Known::of(self);
-        let terms: HashMap<&AccountId, &Terms> =
+    ) -> Result<(Vec<KeyStoreChange>, ImportSummary), KeyChangeError> {
+        let (mut changes, mut refused, mut count) = (Vec::new(), Vec::new(), ImportSummary::default());
+        let known = StoredKeyIndex::of(self);
+        let terms: HashMap<&AccountId, &AccountTerms> =
             wanted.terms.iter().map(|terms| (&terms.account, terms)).collect();
         let of_keys: HashSet<&AccountId> = wanted.tenants.iter().map(|tenant| &tenant.account).collect();
         let keys = wanted
@@ -60,9 +63,10 @@ impl Book {
         let others = wanted.terms.iter().filter(|terms| !of_keys.contains(&terms.account));
         for step in keys.chain(others.map(|terms| self.import_account(&known, terms))) {
             match step {
-                Ok((Step::Same, _)) => count.unchanged += 1,
+                Ok((ImportAction::Unchanged, _)) => count.unchanged += 1,
                 Ok((step, more)) => {
-                    let place = if step == Step::New { &mut count.created } else { &mut count.changed };
+                    let place =
+                        if step == ImportAction::Created { &mut count.created } else { &mut count.changed };
                     *place += 1;
                     changes.extend(more);
                 }
@@ -72,86 +76,99 @@ impl Book {
         match refused.len() {
             0 => Ok((changes, count)),
             1 => Err(refused.remove(0)),
-            _ => Err(KeyRefused::Several(refused)),
+            _ => Err(KeyChangeError::Several(refused)),
         }
     }
 
     /// A key and its terms are one thing.
     fn import_key(
         &self,
-        known: &Known<'_>,
+        known: &StoredKeyIndex<'_>,
         wanted: &Tenant,
-        own: Option<&Terms>,
+        own: Option<&AccountTerms>,
         now: Timestamp,
-    ) -> Result<(Step, Vec<Change>), KeyRefused> {
+    ) -> Result<(ImportAction, Vec<KeyStoreChange>), KeyChangeError> {
         let (mut step, key) = self.import_secret(known, wanted, now)?;
-        let mut changes = Vec::from_iter(key.map(Change::Key));
+        let mut changes = Vec::from_iter(key.map(KeyStoreChange::PutKey));
         if let Some(own) = own.filter(|own| self.terms_of(&own.account) != **own) {
             changes.extend(self.set_terms(own)?);
-            step = if step == Step::New { step } else { Step::Other };
+            step = if step == ImportAction::Created { step } else { ImportAction::Changed };
         }
         Ok((step, changes))
     }
 
     fn import_secret(
         &self,
-        known: &Known<'_>,
+        known: &StoredKeyIndex<'_>,
         wanted: &Tenant,
         now: Timestamp,
-    ) -> Result<(Step, Option<KeyRecord>), KeyRefused> {
-        let Some(hash) = wanted.key else { return Ok((Step::Same, None)) };
+    ) -> Result<(ImportAction, Option<KeyRecord>), KeyChangeError> {
+        let Some(hash) = wanted.key else { return Ok((ImportAction::Unchanged, None)) };
         let account = &wanted.account;
         if let Some(tenant) = self.index.key(account) {
             let same = tenant == wanted;
-            return if same { Ok((Step::Same, None)) } else { Err(KeyRefused::Declared(account.clone())) };
+            return if same {
+                Ok((ImportAction::Unchanged, None))
+            } else {
+                Err(KeyChangeError::Declared(account.clone()))
+            };
         }
         if wanted.second.is_some() {
-            return Err(KeyRefused::TwoSecrets(account.clone()));
+            return Err(KeyChangeError::TwoSecrets(account.clone()));
         }
         let own = known.keys.get(account).copied();
         self.check_secret(known, account, hash)?;
         let record = match own {
             None => new_record(KeyId::generate()?, account, hash, now),
             Some(own) if own.hash == hash => own.clone(),
-            Some(own) => replaced(own.clone(), hash, now),
+            Some(own) => with_new_secret(own.clone(), hash, now),
         };
         let (access, expires, priority) = (wanted.access.clone(), wanted.expires, wanted.priority);
         let record = KeyRecord { access, expires, priority, ..record };
         Ok(match own {
-            None => (Step::New, Some(record)),
-            Some(own) if *own == record => (Step::Same, None),
-            Some(_) => (Step::Other, Some(record)),
+            None => (ImportAction::Created, Some(record)),
+            Some(own) if *own == record => (ImportAction::Unchanged, None),
+            Some(_) => (ImportAction::Changed, Some(record)),
         })
     }
 
-    fn import_account(&self, known: &Known<'_>, wanted: &Terms) -> Result<(Step, Vec<Change>), KeyRefused> {
+    fn import_account(
+        &self,
+        known: &StoredKeyIndex<'_>,
+        wanted: &AccountTerms,
+    ) -> Result<(ImportAction, Vec<KeyStoreChange>), KeyChangeError> {
         let is_there = known.keys.contains_key(&wanted.account) || self.has_account(&wanted.account);
         match is_there {
-            true if self.terms_of(&wanted.account) == *wanted => Ok((Step::Same, Vec::new())),
-            true => Ok((Step::Other, self.set_terms(wanted)?)),
-            false => Ok((Step::New, self.set_terms(wanted)?)),
+            true if self.terms_of(&wanted.account) == *wanted => Ok((ImportAction::Unchanged, Vec::new())),
+            true => Ok((ImportAction::Changed, self.set_terms(wanted)?)),
+            false => Ok((ImportAction::Created, self.set_terms(wanted)?)),
         }
     }
 
     /// A secret that is or was another's, or that was replaced, does not come in by a text.
-    fn check_secret(&self, known: &Known<'_>, account: &AccountId, hash: KeyHash) -> Result<(), KeyRefused> {
+    fn check_secret(
+        &self,
+        known: &StoredKeyIndex<'_>,
+        account: &AccountId,
+        hash: KeyHash,
+    ) -> Result<(), KeyChangeError> {
         if let Some(other) = self.index.with_secret(hash) {
-            return Err(KeyRefused::SameSecret(account.clone(), other.account.clone()));
+            return Err(KeyChangeError::SameSecret(account.clone(), other.account.clone()));
         }
         let own = known.keys.get(account);
         match known.secrets.get(&hash) {
             None => Ok(()),
             Some(record) if Some(record) == own && record.hash == hash => Ok(()),
-            Some(record) if record.account == *account => Err(KeyRefused::Replaced(account.clone())),
-            Some(record) => Err(KeyRefused::SameSecret(account.clone(), record.account.clone())),
+            Some(record) if record.account == *account => Err(KeyChangeError::Replaced(account.clone())),
+            Some(record) => Err(KeyChangeError::SameSecret(account.clone(), record.account.clone())),
         }
     }
 }
 
 /// What an import does with one key or account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Same,
-    New,
-    Other,
+enum ImportAction {
+    Unchanged,
+    Created,
+    Changed,
 }

@@ -22,7 +22,7 @@ pub struct NewKey {
 
 /// A secret of the operator's own, which is told to nobody but the server that knows its hash.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token {
+pub struct SecretToken {
     text: String,
 }
 
@@ -80,10 +80,10 @@ impl KeyHash {
     }
 }
 
-impl Token {
+impl SecretToken {
     /// Keeps the text to itself.
-    pub fn new(text: impl Into<String>) -> Token {
-        Token { text: text.into() }
+    pub fn new(text: impl Into<String>) -> SecretToken {
+        SecretToken { text: text.into() }
     }
 
     /// What callers' tokens are compared with.
@@ -97,7 +97,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::units::{AccountId, Priority, Timestamp};
 
-use super::{Access, KeyHash, hash_key};
+use super::{KeyAccess, KeyHash, hash_key};
 
 /// Someone who may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Tenant {
     /// The hash of another key that is taken beside it, while one of them is replaced by the other.
     pub second: Option<KeyHash>,
     /// What it may name and do.
-    pub access: Access,
+    pub access: KeyAccess,
     /// From when on its key is refused.
     pub expires: Option<Timestamp>,
     /// Who goes first where requests wait; a request may say less.
@@ -27,19 +27,19 @@ pub struct Tenant {
 /// All tenants, by their keys. Without any it is open: everybody is the anonymous tenant. Clones share it, and see
 /// at once what is changed in it.
 #[derive(Debug, Clone)]
-pub struct Keys {
-    live: Arc<RwLock<Table>>,
+pub struct KeyLookup {
+    live: Arc<RwLock<KeyTable>>,
 }
 
 /// What is looked up: every secret that is neither replaced nor revoked for good.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    entries: HashMap<KeyHash, Entry>,
+pub(super) struct KeyTable {
+    entries: HashMap<KeyHash, KeyTableEntry>,
     anonymous: Option<Arc<Tenant>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct KeyTableEntry {
     tenant: Arc<Tenant>,
     /// From when on this secret is refused.
     until: Option<Timestamp>,
@@ -47,7 +47,7 @@ struct Entry {
 
 /// Why tenants do not make a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeysError {
+pub enum KeyTableError {
     /// Two tenants have one name, so they would share one account.
     #[error("two tenants are called {0}: give each its own name")]
     NameTwice(AccountId),
@@ -69,7 +69,7 @@ impl Tenant {
             account: AccountId::new("anonymous"),
             key: None,
             second: None,
-            access: Access::default(),
+            access: KeyAccess::default(),
             expires: None,
             priority: Priority::default(),
         }
@@ -81,31 +81,31 @@ impl Tenant {
     }
 }
 
-impl Keys {
+impl KeyLookup {
     /// A table of these tenants; an open one if there are none.
-    pub fn new(tenants: Vec<Tenant>) -> Result<Keys, KeysError> {
+    pub fn new(tenants: Vec<Tenant>) -> Result<KeyLookup, KeyTableError> {
         check(&tenants)?;
         if tenants.is_empty() {
-            return Ok(Keys::open());
+            return Ok(KeyLookup::open());
         }
-        let mut table = Table::default();
+        let mut table = KeyTable::default();
         for tenant in tenants {
             table.insert_both(Arc::new(tenant));
         }
-        Ok(Keys::of(table))
+        Ok(KeyLookup::of(table))
     }
 
     /// A table that takes everybody, with any key or none, for the anonymous tenant.
-    pub fn open() -> Keys {
-        Keys::of(Table::open())
+    pub fn open() -> KeyLookup {
+        KeyLookup::of(KeyTable::open())
     }
 
-    pub(super) fn of(table: Table) -> Keys {
-        Keys { live: Arc::new(RwLock::new(table)) }
+    pub(super) fn of(table: KeyTable) -> KeyLookup {
+        KeyLookup { live: Arc::new(RwLock::new(table)) }
     }
 
     /// Puts another table in place of this one, for all clones at once.
-    pub(super) fn replace(&self, table: Table) {
+    pub(super) fn replace(&self, table: KeyTable) {
         let old = std::mem::replace(&mut *self.live.write().unwrap_or_else(PoisonError::into_inner), table);
         // It may be large: whoever looks up a key need not wait until it is gone.
         drop(old);
@@ -133,7 +133,7 @@ impl Keys {
     pub fn tenants(&self) -> Vec<Arc<Tenant>> {
         let table = self.table();
         // A tenant whose key was replaced stands there with both its secrets.
-        let current = |(hash, entry): (&KeyHash, &Entry)| {
+        let current = |(hash, entry): (&KeyHash, &KeyTableEntry)| {
             (entry.tenant.key.as_ref() == Some(hash)).then(|| entry.tenant.clone())
         };
         table.entries.iter().filter_map(current).chain(table.anonymous.clone()).collect()
@@ -152,14 +152,14 @@ impl Keys {
         self.table().entries.len()
     }
 
-    fn table(&self) -> RwLockReadGuard<'_, Table> {
+    fn table(&self) -> RwLockReadGuard<'_, KeyTable> {
         self.live.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
-    pub(super) fn open() -> Table {
-        Table { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
+impl KeyTable {
+    pub(super) fn open() -> KeyTable {
+        KeyTable { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
     }
 
     /// A declared tenant's secrets.
@@ -171,23 +171,23 @@ impl Table {
     /// One more secret. What is there already stays.
     pub(super) fn insert(&mut self, hash: Option<KeyHash>, until: Option<Timestamp>, tenant: Arc<Tenant>) {
         if let Some(hash) = hash {
-            self.entries.entry(hash).or_insert(Entry { tenant, until });
+            self.entries.entry(hash).or_insert(KeyTableEntry { tenant, until });
         }
     }
 }
 
 /// Each tenant has a key and a name of its own.
-pub(super) fn check(tenants: &[Tenant]) -> Result<(), KeysError> {
+pub(super) fn check(tenants: &[Tenant]) -> Result<(), KeyTableError> {
     let (mut names, mut keys) = (HashSet::new(), HashMap::new());
     for tenant in tenants {
         let account = &tenant.account;
-        let Some(key) = tenant.key else { return Err(KeysError::NoKey(account.clone())) };
+        let Some(key) = tenant.key else { return Err(KeyTableError::NoKey(account.clone())) };
         if !names.insert(account) {
-            return Err(KeysError::NameTwice(account.clone()));
+            return Err(KeyTableError::NameTwice(account.clone()));
         }
         for key in [Some(key), tenant.second].into_iter().flatten() {
             if let Some(other) = keys.insert(key, account) {
-                return Err(KeysError::KeyTwice(other.clone(), account.clone()));
+                return Err(KeyTableError::KeyTwice(other.clone(), account.clone()));
             }
         }
     }
@@ -202,7 +202,7 @@ mod tests {
         Tenant::new(AccountId::new(name), hash_key(key))
     }
 
-    fn check<'k>(keys: &Keys, key: impl Into<Option<&'k str>>, expected: Option<&str>) {
+    fn check<'k>(keys: &KeyLookup, key: impl Into<Option<&'k str>>, expected: Option<&str>) {
         let key = key.into();
         assert_eq!(
             keys.find(key, Timestamp(0)).map(|tenant| tenant.account.to_string()).as_deref(),
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_key_finds_its_tenant_and_no_other() {
-        let keys = Keys::new(vec![tenant("research", "sk-a"), tenant("product", "sk-b")]).unwrap();
+        let keys = KeyLookup::new(vec![tenant("research", "sk-a"), tenant("product", "sk-b")]).unwrap();
         check(&keys, "sk-a", Some("research"));
         check(&keys, "sk-b", Some("product"));
         check(&keys, "sk-", None);
@@ -223,14 +223,14 @@ mod tests {
 
     #[test]
     fn a_caller_without_a_key_is_nobody_even_where_the_empty_text_was_hashed() {
-        let keys = Keys::new(vec![tenant("careless", "")]).unwrap();
+        let keys = KeyLookup::new(vec![tenant("careless", "")]).unwrap();
         check(&keys, None, None);
         check(&keys, "", None);
     }
 
     #[test]
     fn without_keys_everybody_is_the_anonymous_tenant() {
-        let keys = Keys::new(Vec::new()).unwrap();
+        let keys = KeyLookup::new(Vec::new()).unwrap();
         assert!(keys.is_open());
         check(&keys, None, Some("anonymous"));
         check(&keys, "sk-whatever", Some("anonymous"));
@@ -240,43 +240,43 @@ mod tests {
     #[test]
     fn one_key_is_one_account_and_nobody_knows_how_many_come_without_one() {
         let check = |tenants: &[Tenant], expected| {
-            assert_eq!(Keys::new(tenants.to_vec()).unwrap().has_one_account(), expected);
+            assert_eq!(KeyLookup::new(tenants.to_vec()).unwrap().has_one_account(), expected);
         };
         check(&[], false);
         check(&[tenant("a", "sk-a")], true);
         check(&[tenant("a", "sk-a"), tenant("a/b", "sk-b")], false);
-        let (mut table, of_a) = (Table::default(), Arc::new(tenant("a", "sk-new")));
+        let (mut table, of_a) = (KeyTable::default(), Arc::new(tenant("a", "sk-new")));
         for secret in ["sk-old", "sk-new"] {
             table.insert(Some(hash_key(secret)), None, of_a.clone());
         }
-        assert!(Keys::of(table).has_one_account(), "a secret that is being replaced");
+        assert!(KeyLookup::of(table).has_one_account(), "a secret that is being replaced");
     }
 
     #[test]
     fn two_tenants_share_neither_name_nor_key() {
-        let twice = Keys::new(vec![tenant("a", "sk-a"), tenant("a", "sk-b")]).unwrap_err();
-        assert_eq!(twice, KeysError::NameTwice(AccountId::new("a")));
-        let twice = Keys::new(vec![tenant("a", "sk-a"), tenant("b", "sk-a")]).unwrap_err();
-        assert_eq!(twice, KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
-        let keyless = Keys::new(vec![Tenant::anonymous()]).unwrap_err();
-        assert_eq!(keyless, KeysError::NoKey(AccountId::new("anonymous")));
+        let twice = KeyLookup::new(vec![tenant("a", "sk-a"), tenant("a", "sk-b")]).unwrap_err();
+        assert_eq!(twice, KeyTableError::NameTwice(AccountId::new("a")));
+        let twice = KeyLookup::new(vec![tenant("a", "sk-a"), tenant("b", "sk-a")]).unwrap_err();
+        assert_eq!(twice, KeyTableError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
+        let keyless = KeyLookup::new(vec![Tenant::anonymous()]).unwrap_err();
+        assert_eq!(keyless, KeyTableError::NoKey(AccountId::new("anonymous")));
     }
 
     #[test]
     fn a_tenant_with_two_keys_is_found_by_both_and_is_one() {
         let second = Some(hash_key("sk-new"));
-        let keys = Keys::new(vec![Tenant { second, ..tenant("a", "sk-old") }]).unwrap();
+        let keys = KeyLookup::new(vec![Tenant { second, ..tenant("a", "sk-old") }]).unwrap();
         check(&keys, "sk-old", Some("a"));
         check(&keys, "sk-new", Some("a"));
         assert_eq!((keys.tenants().len(), keys.has_one_account()), (1, true));
-        let twice = Keys::new(vec![Tenant { second, ..tenant("a", "sk-a") }, tenant("b", "sk-new")]);
-        assert_eq!(twice.unwrap_err(), KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
+        let twice = KeyLookup::new(vec![Tenant { second, ..tenant("a", "sk-a") }, tenant("b", "sk-new")]);
+        assert_eq!(twice.unwrap_err(), KeyTableError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
     }
 
     #[test]
     fn a_key_is_refused_from_its_expiry_on() {
         let expires = Some(Timestamp(1_000));
-        let keys = Keys::new(vec![Tenant { expires, ..tenant("a", "sk-a") }]).unwrap();
+        let keys = KeyLookup::new(vec![Tenant { expires, ..tenant("a", "sk-a") }]).unwrap();
         let known = |now| keys.find(Some("sk-a"), Timestamp(now)).is_some();
         assert_eq!([known(0), known(999), known(1_000), known(1_001)], [true, true, false, false]);
     }

@@ -14,12 +14,12 @@ pub struct TenantLimit {
     /// How much, and of what.
     pub max: Amount,
     /// On which of its requests.
-    pub scope: Scope,
+    pub scope: LimitSelector,
 }
 
 /// On which of an account's requests a limit is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum LimitSelector {
     /// On all of them together.
     #[default]
     All,
@@ -34,12 +34,12 @@ pub enum Scope {
 impl TenantLimit {
     /// A limit on all requests.
     pub fn new(window: Window, max: Amount) -> TenantLimit {
-        TenantLimit { window, max, scope: Scope::All }
+        TenantLimit { window, max, scope: LimitSelector::All }
     }
 
     /// The same, on some of the requests.
     #[must_use]
-    pub fn on(self, scope: Scope) -> TenantLimit {
+    pub fn with_selector(self, scope: LimitSelector) -> TenantLimit {
         TenantLimit { scope, ..self }
     }
 }
@@ -48,21 +48,21 @@ impl TenantLimit {
 impl Serialize for TenantLimit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut words = serializer.serialize_map(None)?;
-        words.serialize_entry(self.max.unit().word(), &self.max)?;
+        words.serialize_entry(self.max.unit().as_str(), &self.max)?;
         if self.max.unit() != Unit::Concurrency {
             words.serialize_entry("per", &self.window)?;
         }
         match &self.scope {
-            Scope::All => {}
-            Scope::Model(name) => words.serialize_entry("model", name)?,
-            Scope::EachUser => words.serialize_entry("each", "user")?,
-            Scope::Tag(name) => words.serialize_entry("tag", name)?,
+            LimitSelector::All => {}
+            LimitSelector::Model(name) => words.serialize_entry("model", name)?,
+            LimitSelector::EachUser => words.serialize_entry("each", "user")?,
+            LimitSelector::Tag(name) => words.serialize_entry("tag", name)?,
         }
         words.end()
     }
 }
 
-impl Scope {
+impl LimitSelector {
     /// The part of an account that a request of this model, user and tag falls into, if the limit is about it.
     pub fn facet(
         &self,
@@ -71,18 +71,19 @@ impl Scope {
         tag: Option<&Arc<str>>,
     ) -> Option<Facet> {
         match self {
-            Scope::All => Some(Facet::Whole),
-            Scope::Model(name) => (model == Some(name)).then(|| Facet::Model(name.clone())),
-            Scope::EachUser => Some(Facet::User(user.cloned().unwrap_or_default())),
-            Scope::Tag(name) => (tag == Some(name)).then(|| Facet::Tag(name.clone())),
+            LimitSelector::All => Some(Facet::Whole),
+            LimitSelector::Model(name) => (model == Some(name)).then(|| Facet::Model(name.clone())),
+            LimitSelector::EachUser => Some(Facet::User(user.cloned().unwrap_or_default())),
+            LimitSelector::Tag(name) => (tag == Some(name)).then(|| Facet::Tag(name.clone())),
         }
     }
 
     /// True for the parts of an account that a limit of this scope is on.
     pub fn covers(&self, facet: &Facet) -> bool {
         match (self, facet) {
-            (Scope::All, Facet::Whole) | (Scope::EachUser, Facet::User(_)) => true,
-            (Scope::Model(one), Facet::Model(other)) | (Scope::Tag(one), Facet::Tag(other)) => one == other,
+            (LimitSelector::All, Facet::Whole) | (LimitSelector::EachUser, Facet::User(_)) => true,
+            (LimitSelector::Model(one), Facet::Model(other))
+            | (LimitSelector::Tag(one), Facet::Tag(other)) => one == other,
             _ => false,
         }
     }

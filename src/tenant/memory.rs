@@ -6,23 +6,23 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::{Change, KeyStore, KeyStoreError, Stored, Version};
+use super::{KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, StoreVersion};
 
 /// Keys in memory.
 #[derive(Debug, Default)]
 pub struct MemoryKeyStore {
-    stored: Mutex<Stored>,
+    stored: Mutex<KeyStoreState>,
 }
 
 impl MemoryKeyStore {
-    fn read<T>(&self, read: impl FnOnce(&Stored) -> T) -> T {
+    fn read<T>(&self, read: impl FnOnce(&KeyStoreState) -> T) -> T {
         read(&self.stored.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn change(&self, seen: Version, changes: &[Change]) -> Result<(), KeyStoreError> {
+    fn change(&self, seen: StoreVersion, changes: &[KeyStoreChange]) -> Result<(), KeyStoreError> {
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         if stored.version != seen {
-            return Err(KeyStoreError::Moved);
+            return Err(KeyStoreError::Conflict);
         }
         let mut next = stored.clone();
         next.apply(changes);
@@ -33,20 +33,24 @@ impl MemoryKeyStore {
 }
 
 impl KeyStore for MemoryKeyStore {
-    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
-        async { Ok(self.read(Stored::clone)) }.boxed()
+    fn load(&self) -> BoxFuture<'_, Result<KeyStoreState, KeyStoreError>> {
+        async { Ok(self.read(KeyStoreState::clone)) }.boxed()
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+    fn version(&self) -> BoxFuture<'_, Result<StoreVersion, KeyStoreError>> {
         async { Ok(self.read(|stored| stored.version)) }.boxed()
     }
 
-    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+    fn apply<'a>(
+        &'a self,
+        seen: StoreVersion,
+        changes: &'a [KeyStoreChange],
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         async move { self.change(seen, changes) }.boxed()
     }
 }
 
-fn check(stored: &Stored) -> Result<(), KeyStoreError> {
+fn check(stored: &KeyStoreState) -> Result<(), KeyStoreError> {
     let (mut accounts, mut hashes) = (HashSet::new(), HashSet::new());
     for key in stored.keys.values() {
         if key.revoked.is_none() && !accounts.insert(&key.account) {

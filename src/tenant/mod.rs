@@ -4,7 +4,6 @@
 //! live table. What was spent is the ledger's matter.
 
 mod access;
-mod book;
 mod changes;
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -19,24 +18,25 @@ mod keys;
 mod limit;
 mod memory;
 mod record;
+mod snapshot;
 mod store;
 mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use access::Access;
-pub use book::{Book, Listed, Source};
+pub use access::KeyAccess;
 pub use changes::KeyPatch;
-pub use declared::Declared;
-pub use directory::{Announce, Directory};
-pub use error::KeyRefused;
+pub use declared::DeclaredTenants;
+pub use directory::{Directory, TermsListener};
+pub use error::KeyChangeError;
 pub use export::to_toml;
-pub use id::{KeyId, NotAKeyId};
-pub use import::Imported;
-pub use key::{KeyError, KeyHash, NewKey, Token, hash_key};
-pub use keys::{Keys, KeysError, Tenant};
-pub use limit::{Scope, TenantLimit};
+pub use id::{InvalidKeyId, KeyId};
+pub use import::ImportSummary;
+pub use key::{KeyError, KeyHash, NewKey, SecretToken, hash_key};
+pub use keys::{KeyLookup, KeyTableError, Tenant};
+pub use limit::{LimitSelector, TenantLimit};
 pub use memory::MemoryKeyStore;
-pub use record::{Change, KeyRecord, Retired, Stored, Version};
+pub use record::{KeyRecord, KeyStoreChange, KeyStoreState, RetiredSecret, StoreVersion};
+pub use snapshot::{DirectorySnapshot, ListedKey, RecordSource};
 pub use store::{KeyStore, KeyStoreError};
-pub use terms::{NotAPercent, Percent, Terms, TermsPatch};
+pub use terms::{AccountTerms, InvalidPercent, Percent, TermsPatch};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::units::{AccountId, Priority, Timestamp};
 
-use super::{Access, KeyHash, KeyId, Terms};
+use super::{AccountTerms, KeyAccess, KeyHash, KeyId};
 
 /// A key as it is kept. Records are never deleted: a secret that was replaced or revoked must not come back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub struct KeyRecord {
     /// The hash of its secret.
     pub hash: KeyHash,
     /// The secrets that it had before, the oldest first.
-    pub retired: Vec<Retired>,
+    pub retired: Vec<RetiredSecret>,
     /// What it may name and do.
-    pub access: Access,
+    pub access: KeyAccess,
     /// Who goes first where requests wait.
     pub priority: Priority,
     /// When it was made.
@@ -31,7 +31,7 @@ pub struct KeyRecord {
 
 /// A secret that was replaced by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retired {
+pub struct RetiredSecret {
     /// Its hash.
     pub hash: KeyHash,
     /// From when on it is refused.
@@ -40,28 +40,28 @@ pub struct Retired {
 
 /// How often what is kept has changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(pub u64);
+pub struct StoreVersion(pub u64);
 
 /// All that is kept, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct KeyStoreState {
     /// Which moment.
-    pub version: Version,
+    pub version: StoreVersion,
     /// Every key, the revoked ones too.
     pub keys: BTreeMap<KeyId, KeyRecord>,
     /// What accounts may spend, those of keys included.
-    pub terms: BTreeMap<AccountId, Terms>,
+    pub terms: BTreeMap<AccountId, AccountTerms>,
 }
 
 /// One change of what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum KeyStoreChange {
     /// This is the key of that id from now on.
-    Key(KeyRecord),
+    PutKey(KeyRecord),
     /// These are the terms of that account from now on.
-    Terms(Terms),
+    PutTerms(AccountTerms),
     /// The account has none any more.
-    NoTerms(AccountId),
+    RemoveTerms(AccountId),
 }
 
 impl KeyRecord {
@@ -71,14 +71,16 @@ impl KeyRecord {
     }
 }
 
-impl Stored {
+impl KeyStoreState {
     /// The next version, with these changes.
-    pub fn apply(&mut self, changes: &[Change]) {
+    pub fn apply(&mut self, changes: &[KeyStoreChange]) {
         for change in changes {
             match change {
-                Change::Key(key) => drop(self.keys.insert(key.id, key.clone())),
-                Change::Terms(terms) => drop(self.terms.insert(terms.account.clone(), terms.clone())),
-                Change::NoTerms(account) => drop(self.terms.remove(account)),
+                KeyStoreChange::PutKey(key) => drop(self.keys.insert(key.id, key.clone())),
+                KeyStoreChange::PutTerms(terms) => {
+                    drop(self.terms.insert(terms.account.clone(), terms.clone()));
+                }
+                KeyStoreChange::RemoveTerms(account) => drop(self.terms.remove(account)),
             }
         }
         self.version.0 += 1;

@@ -6,7 +6,7 @@ use super::TenantLimit;
 
 /// What an operator has declared about an account: a key's, or one that keys belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct AccountTerms {
     /// Which account.
     pub account: AccountId,
     /// What it may spend; nothing here is no limit.
@@ -35,19 +35,19 @@ pub struct Percent(u8);
 /// A number that is no share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a share: write a whole number of percent from 1 to 100")]
-pub struct NotAPercent(u64);
+pub struct InvalidPercent(u64);
 
-impl Terms {
+impl AccountTerms {
     /// An account without limits.
-    pub fn unlimited(account: AccountId) -> Terms {
-        Terms { account, limits: Vec::new(), zone: Zone::UTC, warn_at: Percent::default() }
+    pub fn unlimited(account: AccountId) -> AccountTerms {
+        AccountTerms { account, limits: Vec::new(), zone: Zone::UTC, warn_at: Percent::default() }
     }
 }
 
 impl TermsPatch {
     /// The terms with these in their place.
-    pub fn on(&self, terms: Terms) -> Terms {
-        Terms {
+    pub fn apply_to(&self, terms: AccountTerms) -> AccountTerms {
+        AccountTerms {
             account: terms.account,
             limits: self.limits.clone().unwrap_or(terms.limits),
             zone: self.zone.clone().unwrap_or(terms.zone),
@@ -76,12 +76,12 @@ impl Default for Percent {
 }
 
 impl TryFrom<u64> for Percent {
-    type Error = NotAPercent;
+    type Error = InvalidPercent;
 
-    fn try_from(number: u64) -> Result<Percent, NotAPercent> {
+    fn try_from(number: u64) -> Result<Percent, InvalidPercent> {
         match u8::try_from(number) {
             Ok(percent @ 1..=100) => Ok(Percent(percent)),
-            _ => Err(NotAPercent(number)),
+            _ => Err(InvalidPercent(number)),
         }
     }
 }

@@ -10,28 +10,29 @@ use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 
 use super::conformance::record;
 use super::{
-    Access, Book, Change, Declared, Directory, Imported, KeyPatch, KeyRefused, KeyStore, KeyStoreError, Keys,
-    MemoryKeyStore, Stored, Tenant, TenantLimit, Terms, TermsPatch, Version, hash_key, to_toml,
+    AccountTerms, DeclaredTenants, Directory, DirectorySnapshot, ImportSummary, KeyAccess, KeyChangeError,
+    KeyLookup, KeyPatch, KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, MemoryKeyStore,
+    StoreVersion, Tenant, TenantLimit, TermsPatch, hash_key, to_toml,
 };
 
 fn account(path: &str) -> AccountId {
     AccountId::new(path)
 }
 
-async fn directory(store: &Arc<MemoryKeyStore>, declared: Declared) -> Directory {
+async fn directory(store: &Arc<MemoryKeyStore>, declared: DeclaredTenants) -> Directory {
     Directory::open(store.clone(), declared, false).await.unwrap()
 }
 
-fn declared(names: &[&str]) -> Declared {
+fn declared(names: &[&str]) -> DeclaredTenants {
     let tenants = names.iter().map(|name| Tenant::new(account(name), hash_key(&format!("sk-{name}"))));
-    Declared { tenants: tenants.collect(), terms: Vec::new() }
+    DeclaredTenants { tenants: tenants.collect(), terms: Vec::new() }
 }
 
-fn whose(keys: &Keys, secret: &str) -> Option<String> {
+fn whose(keys: &KeyLookup, secret: &str) -> Option<String> {
     whose_at(keys, secret, Timestamp::now())
 }
 
-fn whose_at(keys: &Keys, secret: &str, now: Timestamp) -> Option<String> {
+fn whose_at(keys: &KeyLookup, secret: &str, now: Timestamp) -> Option<String> {
     keys.find(Some(secret), now).map(|tenant| tenant.account.to_string())
 }
 
@@ -39,17 +40,17 @@ fn whose_at(keys: &Keys, secret: &str, now: Timestamp) -> Option<String> {
 #[tokio::test]
 async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
     let store = Arc::new(MemoryKeyStore::default());
-    let directory = directory(&store, Declared::default()).await;
+    let directory = directory(&store, DeclaredTenants::default()).await;
     let (keys, told) = (directory.keys(), Arc::new(Mutex::new(Vec::new())));
     let heard = told.clone();
-    let directory = directory.announcing(Box::new(move |terms| {
+    let directory = directory.with_listener(Box::new(move |terms| {
         let is_announced = terms.iter().any(|terms| terms.account == account("alice"));
         let is_let_in = whose(&keys, "sk-alice").as_deref() == Some("alice");
         heard.lock().unwrap().push((is_announced, is_let_in));
         Box::pin(std::future::ready(()))
     }));
     directory.import(&declared(&["alice"])).await.unwrap();
-    let key = directory.book().keys().into_iter().next().unwrap();
+    let key = directory.snapshot().keys().into_iter().next().unwrap();
     assert_eq!(whose(&directory.keys(), "sk-alice").as_deref(), Some("alice"));
     directory.revoke(key.id).await.unwrap();
     assert_eq!(whose(&directory.keys(), "sk-alice"), None);
@@ -72,7 +73,7 @@ async fn a_key_is_taken_from_the_moment_it_is_made_to_the_moment_it_is_revoked()
     assert_eq!(whose(&directory.keys(), &secret), None);
     assert_eq!(directory.revoke(key.id).await.unwrap(), revoked, "once is enough");
     let again = directory.rotate(key.id, Duration::ZERO).await.unwrap_err();
-    assert!(matches!(again, KeyRefused::Revoked(_)), "{again}");
+    assert!(matches!(again, KeyChangeError::Revoked(_)), "{again}");
     directory.create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
 }
 
@@ -90,14 +91,14 @@ async fn replicas_learn_of_each_others_changes() {
     other.revoke(key.id).await.unwrap();
     let late = KeyPatch { admin: Some(true), ..KeyPatch::default() };
     let refused = one.change(key.id, &late).await.unwrap_err();
-    assert!(matches!(refused, KeyRefused::Revoked(_)), "a change on what is old is made anew: {refused}");
+    assert!(matches!(refused, KeyChangeError::Revoked(_)), "a change on what is old is made anew: {refused}");
     assert_eq!(whose(&one.keys(), &secret), None);
 }
 
 #[tokio::test]
 async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
     let store = Arc::new(MemoryKeyStore::default());
-    let directory = directory(&store, Declared::default()).await;
+    let directory = directory(&store, DeclaredTenants::default()).await;
     let (key, first) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
     let (_, second) = directory.rotate(key.id, Duration::from_secs(3600)).await.unwrap();
     let (_, third) = directory.rotate(key.id, Duration::ZERO).await.unwrap();
@@ -119,17 +120,21 @@ struct Counting {
 }
 
 impl KeyStore for Counting {
-    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<KeyStoreState, KeyStoreError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.store.load()
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+    fn version(&self) -> BoxFuture<'_, Result<StoreVersion, KeyStoreError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.store.version()
     }
 
-    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+    fn apply<'a>(
+        &'a self,
+        seen: StoreVersion,
+        changes: &'a [KeyStoreChange],
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.store.apply(seen, changes)
     }
@@ -154,7 +159,7 @@ async fn trying_keys_asks_no_database_and_leaves_nothing_behind() {
 #[tokio::test]
 async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
     let store = Arc::new(MemoryKeyStore::default());
-    let directory = directory(&store, Declared::default()).await;
+    let directory = directory(&store, DeclaredTenants::default()).await;
     let ends = KeyPatch { expires: Some(Some(Timestamp(1))), ..KeyPatch::default() };
     let (_, expired) = directory.create(&account("expired"), &ends).await.unwrap();
     let (key, revoked) = directory.create(&account("revoked"), &KeyPatch::default()).await.unwrap();
@@ -162,7 +167,7 @@ async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
     for secret in [expired.reveal(), revoked.reveal(), "sk-unknown".to_owned()] {
         assert_eq!(directory.keys().find(Some(&secret), Timestamp::now()), None);
     }
-    let hash = directory.book().key(key.id).unwrap().hash.to_string();
+    let hash = directory.snapshot().key(key.id).unwrap().hash.to_string();
     assert_eq!(whose(&directory.keys(), &hash), None, "AU-12: a stored hash is no key");
 }
 
@@ -170,7 +175,7 @@ async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
 async fn declared_keys_are_read_only_and_go_before_stored_ones() {
     let store = Arc::new(MemoryKeyStore::default());
     let directory = directory(&store, declared(&["alice"])).await;
-    let id = directory.book().keys()[0].id;
+    let id = directory.snapshot().keys()[0].id;
     let refusals = [
         directory.create(&account("alice"), &KeyPatch::default()).await.map(drop).unwrap_err(),
         directory.rotate(id, Duration::ZERO).await.map(drop).unwrap_err(),
@@ -181,29 +186,30 @@ async fn declared_keys_are_read_only_and_go_before_stored_ones() {
         assert!(refused.to_string().contains("declared in the configuration"), "{refused}");
     }
     let stored = record("alice", "sk-other");
-    let mut shadowed = Stored::default();
+    let mut shadowed = KeyStoreState::default();
     shadowed.keys.insert(stored.id, stored);
-    let book = Book::new(declared(&["alice"]), false, shadowed);
+    let book = DirectorySnapshot::new(declared(&["alice"]), false, shadowed);
     assert_eq!(book.shadowed().count(), 1);
     let states: Vec<_> = book.keys().iter().map(|key| key.state(Timestamp(0))).collect();
     assert!(states.contains(&"active") && states.contains(&"shadowed"), "{states:?}");
     assert_eq!(to_toml(&book).matches("[[key]]").count(), 1);
-    let keys = Keys::of(book.table());
+    let keys = KeyLookup::of(book.table());
     assert_eq!((whose(&keys, "sk-alice").as_deref(), whose(&keys, "sk-other")), (Some("alice"), None));
 }
 
 #[tokio::test]
 async fn the_first_key_closes_an_open_gateway_and_revoking_it_does_not_open_it_again() {
     let store = Arc::new(MemoryKeyStore::default());
-    let directory = directory(&store, Declared::default()).await;
+    let directory = directory(&store, DeclaredTenants::default()).await;
     assert!(directory.keys().is_open());
-    assert_eq!(directory.book().terms(), [Terms::unlimited(account("anonymous"))]);
+    assert_eq!(directory.snapshot().terms(), [AccountTerms::unlimited(account("anonymous"))]);
     let (key, _) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
     assert!(!directory.keys().is_open());
     directory.revoke(key.id).await.unwrap();
     assert!(!directory.keys().is_open());
-    assert_eq!(directory.book().terms(), []);
-    let required = Directory::open(Arc::new(MemoryKeyStore::default()), Declared::default(), true).await;
+    assert_eq!(directory.snapshot().terms(), []);
+    let required =
+        Directory::open(Arc::new(MemoryKeyStore::default()), DeclaredTenants::default(), true).await;
     assert!(!required.unwrap().keys().is_open());
 }
 
@@ -216,10 +222,11 @@ async fn whoever_counts_is_told_of_changed_terms() {
     let store = Arc::new(MemoryKeyStore::default());
     let told = Arc::new(Mutex::new(Vec::new()));
     let ear = told.clone();
-    let directory = directory(&store, Declared::default()).await.announcing(Box::new(move |terms| {
-        *ear.lock().unwrap() = terms;
-        Box::pin(async {})
-    }));
+    let directory =
+        directory(&store, DeclaredTenants::default()).await.with_listener(Box::new(move |terms| {
+            *ear.lock().unwrap() = terms;
+            Box::pin(async {})
+        }));
     let heard = || {
         let told = told.lock().unwrap();
         told.iter().map(|terms| (terms.account.to_string(), terms.limits.len())).collect::<Vec<_>>()
@@ -234,30 +241,30 @@ async fn whoever_counts_is_told_of_changed_terms() {
     directory.drop_terms(&account("acme")).await.unwrap();
     assert_eq!(heard(), [("acme/alice".to_owned(), 0)]);
     let unknown = directory.drop_terms(&account("nobody")).await.unwrap_err();
-    assert!(matches!(unknown, KeyRefused::UnknownAccount(_)), "{unknown}");
+    assert!(matches!(unknown, KeyChangeError::UnknownAccount(_)), "{unknown}");
 }
 
 #[tokio::test]
 async fn an_import_is_idempotent_all_or_nothing_and_brings_no_secret_back() {
     let store = Arc::new(MemoryKeyStore::default());
-    let directory = directory(&store, Declared::default()).await;
+    let directory = directory(&store, DeclaredTenants::default()).await;
     let text = |names: &[&str]| {
-        let Declared { tenants, .. } = declared(names);
-        let terms = tenants.iter().map(|tenant| Terms::unlimited(tenant.account.clone())).collect();
-        Declared { tenants, terms }
+        let DeclaredTenants { tenants, .. } = declared(names);
+        let terms = tenants.iter().map(|tenant| AccountTerms::unlimited(tenant.account.clone())).collect();
+        DeclaredTenants { tenants, terms }
     };
-    let count = |created, changed, unchanged| Imported { created, changed, unchanged };
+    let count = |created, changed, unchanged| ImportSummary { created, changed, unchanged };
     assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(2, 0, 0));
     let version = store.version().await.unwrap();
     assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(0, 0, 2));
     assert_eq!(store.version().await.unwrap(), version, "nothing was written");
     let mut other = text(&["a", "c"]);
-    other.tenants[0].access = Access { models: vec!["m".into()], ..Access::default() };
+    other.tenants[0].access = KeyAccess { models: vec!["m".into()], ..KeyAccess::default() };
     other.terms[0].limits = money(5);
     assert_eq!(directory.import(&other).await.unwrap(), count(1, 1, 0));
     assert_eq!(whose(&directory.keys(), "sk-a").as_deref(), Some("a"));
     let id = |name: &str| {
-        let keys = directory.book().keys();
+        let keys = directory.snapshot().keys();
         keys.iter().find(|key| key.terms.account.as_str() == name).unwrap().id
     };
     directory.rotate(id("a"), Duration::ZERO).await.unwrap();
@@ -284,7 +291,7 @@ async fn an_export_has_what_is_in_force_and_hashes_only() {
     let (key, secret) = directory.create(&account("acme/alice"), &wanted).await.unwrap();
     let (gone, _) = directory.create(&account("gone"), &KeyPatch::default()).await.unwrap();
     directory.revoke(gone.id).await.unwrap();
-    let text = to_toml(&directory.book());
+    let text = to_toml(&directory.snapshot());
     assert!(!text.contains(&secret.reveal()) && !text.contains("gone"), "{text}");
     let limits = "limits = [\n  { money = \"20\", per = \"month\" },\n]\n";
     let alice = format!(

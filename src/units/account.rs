@@ -66,7 +66,7 @@ impl AccountId {
     }
 
     /// True for the account itself and everything below it.
-    pub fn holds(&self, other: &AccountId) -> bool {
+    pub fn contains(&self, other: &AccountId) -> bool {
         let rest = other.0.strip_prefix(&*self.0);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn an_account_holds_what_is_below_it_and_no_namesakes() {
         let acme = AccountId::new("acme");
-        assert!(acme.holds(&acme) && acme.holds(&acme.child("alice")));
-        assert!(!acme.holds(&AccountId::new("acmes/alice")) && !acme.child("alice").holds(&acme));
+        assert!(acme.contains(&acme) && acme.contains(&acme.child("alice")));
+        assert!(!acme.contains(&AccountId::new("acmes/alice")) && !acme.child("alice").contains(&acme));
     }
 
     #[test]

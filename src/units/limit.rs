@@ -73,7 +73,7 @@ impl Unit {
         [Unit::Money, Unit::Thinking, Unit::Requests, Unit::ToolCalls, Unit::Concurrency];
 
     /// The word for it, in the name of a limit and in configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Unit::Money => "money",
             Unit::Thinking => "thinking",
@@ -118,9 +118,9 @@ impl Limit {
         match self.unit {
             // A run has no windows, and its requests are its turns.
             Unit::Requests if self.holder == Holder::Episode => "turns".to_owned(),
-            unit if self.holder == Holder::Episode => unit.word().to_owned(),
-            Unit::Concurrency => self.unit.word().to_owned(),
-            unit => format!("{} {}", unit.word(), self.window),
+            unit if self.holder == Holder::Episode => unit.as_str().to_owned(),
+            Unit::Concurrency => self.unit.as_str().to_owned(),
+            unit => format!("{} {}", unit.as_str(), self.window),
         }
     }
 }

@@ -12,7 +12,11 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
 }
 
 /// The known word from which `word` differs by so many letters at most; of several the nearest.
-pub fn near<'w>(word: &str, known: impl IntoIterator<Item = &'w str>, slips_max: usize) -> Option<&'w str> {
+pub fn nearest_within<'w>(
+    word: &str,
+    known: impl IntoIterator<Item = &'w str>,
+    slips_max: usize,
+) -> Option<&'w str> {
     let distances = known.into_iter().map(|candidate| (distance(word, candidate), candidate));
     distances.filter(|&(slips, _)| slips <= slips_max).min().map(|(_, candidate)| candidate)
 }

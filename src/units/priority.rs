@@ -12,7 +12,7 @@ pub enum Priority {
 
 impl Priority {
     /// The word in configuration and metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Priority::Interactive => "interactive",
             Priority::Batch => "batch",
@@ -24,7 +24,7 @@ impl Priority {
 
     /// The one with that word.
     pub fn named(word: &str) -> Option<Priority> {
-        Priority::ALL.into_iter().find(|known| known.word() == word)
+        Priority::ALL.into_iter().find(|known| known.as_str() == word)
     }
 
     /// The lower one of the two: a request may give way to others, never push ahead of its key.

@@ -37,16 +37,16 @@ impl Timestamp {
 #[error(
     "not a moment: write a day like 2026-11-20, which begins in UTC, or a time like 2026-11-20T08:00:00Z"
 )]
-pub struct NotAMoment;
+pub struct InvalidTimestamp;
 
 /// From RFC 3339, or from a date, for the beginning of that day in UTC.
 impl FromStr for Timestamp {
-    type Err = NotAMoment;
+    type Err = InvalidTimestamp;
 
-    fn from_str(text: &str) -> Result<Timestamp, NotAMoment> {
+    fn from_str(text: &str) -> Result<Timestamp, InvalidTimestamp> {
         let whole =
             if text.len() == "2026-11-20".len() { format!("{text}T00:00:00Z") } else { text.to_owned() };
-        let moment: jiff::Timestamp = whole.parse().map_err(|_| NotAMoment)?;
+        let moment: jiff::Timestamp = whole.parse().map_err(|_| InvalidTimestamp)?;
         Ok(Timestamp(moment.as_millisecond()))
     }
 }
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Result<i64, NotAMoment>) {
+    fn check(text: &str, expected: Result<i64, InvalidTimestamp>) {
         assert_eq!(text.parse::<Timestamp>(), expected.map(Timestamp), "{text}");
     }
 
@@ -92,8 +92,8 @@ mod tests {
         check("1970-01-02", Ok(86_400_000));
         check("1970-01-01T01:00:00.5Z", Ok(3_600_500));
         check("1970-01-01T01:00:00+01:00", Ok(0));
-        check("1970-13-01", Err(NotAMoment));
-        check("yesterday", Err(NotAMoment));
-        check("", Err(NotAMoment));
+        check("1970-13-01", Err(InvalidTimestamp));
+        check("yesterday", Err(InvalidTimestamp));
+        check("", Err(InvalidTimestamp));
     }
 }

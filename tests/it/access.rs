@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::Class;
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::EnforcementClass;
 use stint::http;
-use stint::tenant::{Access, hash_key};
+use stint::tenant::{KeyAccess, hash_key};
 
 use crate::harness::managed::TOKEN;
 use crate::harness::{Answer, Managed, Process, World, model, tenant};
@@ -279,18 +279,19 @@ async fn the_admin_api_is_called_by_its_own_names_only() {
 }
 
 /// Models `m` and `n` behind `auto`, for a key with this access.
-async fn scoped(access: Access) -> (World, [Arc<Scripted>; 2]) {
-    let scripts = [(); 2].map(|()| Arc::new(Scripted::always(Play::new().thinks(3).answers("3"))));
-    let models = ["m", "n"].map(|name| model(name, Class::Inline));
+async fn scoped(access: KeyAccess) -> (World, [Arc<ScriptedBackend>; 2]) {
+    let scripts =
+        [(); 2].map(|()| Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("3"))));
+    let models = ["m", "n"].map(|name| model(name, EnforcementClass::Inline));
     let mut caller = tenant("key", 1_000_000_000);
     caller.tenant.access = access;
     let world = World::new(models.into_iter().zip(scripts.clone()).collect(), vec![caller]).await;
     (world, scripts)
 }
 
-fn access(models: &[&str], routes: &[&str]) -> Access {
+fn access(models: &[&str], routes: &[&str]) -> KeyAccess {
     let names = |list: &[&str]| list.iter().map(|&name| name.into()).collect();
-    Access { models: names(models), routes: names(routes), admin: false }
+    KeyAccess { models: names(models), routes: names(routes), admin: false }
 }
 
 /// AU-03: the ways in by which a model can be asked for. Whoever adds a route to the API adds it here, or to those
@@ -329,7 +330,7 @@ const NAMELESS: &[(&str, &str)] = &[
 ];
 
 /// What of these names a key may use, by each way in.
-async fn check(access: Access, allowed: &[&str]) {
+async fn check(access: KeyAccess, allowed: &[&str]) {
     let (world, _) = scoped(access.clone()).await;
     let list = world.get("sk-key", "/v1/models").await.good();
     let listed: BTreeSet<_> =

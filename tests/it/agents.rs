@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::agent;
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::chat::{Request, Role, ToolCallDelta};
 use stint::ledger::MemoryJournal;
 use stint::units::{Count, Tokens};
@@ -30,7 +30,7 @@ pub(super) fn caller(name: &str) -> Model {
         capabilities: vec![Capability::Tools],
         context: Tokens(10_000_000),
         thinking_max: Tokens::ZERO,
-        ..model(name, Class::Native)
+        ..model(name, EnforcementClass::Native)
     }
 }
 
@@ -56,30 +56,31 @@ pub(super) fn search(request: &Request, index: u32, arguments: &Value) -> ToolCa
 }
 
 /// Searches so many times at once as long as it may, then answers.
-pub(super) fn play(request: &Request, calls: u32) -> Play {
+pub(super) fn play(request: &Request, calls: u32) -> ScriptedReply {
     if !may_call(request) {
-        return Play::new().answers("the answer");
+        return ScriptedReply::new().answers("the answer");
     }
-    let call =
-        |play: Play, index| play.calls(search(request, index, &json!({ "q": format!("what is {index}") })));
-    (0..calls).fold(Play::new(), call)
+    let call = |play: ScriptedReply, index| {
+        play.calls(search(request, index, &json!({ "q": format!("what is {index}") })))
+    };
+    (0..calls).fold(ScriptedReply::new(), call)
 }
 
-pub(super) fn searching(calls: u32) -> Arc<Scripted> {
-    Arc::new(Scripted::each(move |call, _| play(&call.request, calls)))
+pub(super) fn searching(calls: u32) -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(move |call, _| play(&call.request, calls)))
 }
 
 /// A gateway with one such model, for two keys with a dollar each.
-pub(super) async fn world(script: &Arc<Scripted>, settings: agent::Settings) -> World {
+pub(super) async fn world(script: &Arc<ScriptedBackend>, settings: agent::Settings) -> World {
     let stored = Stored { agents: settings, ..Stored::alone(Arc::new(MemoryJournal::default())) };
     world_on(script, stored).await
 }
 
-pub(super) async fn world_on(script: &Arc<Scripted>, stored: Stored) -> World {
+pub(super) async fn world_on(script: &Arc<ScriptedBackend>, stored: Stored) -> World {
     world_by(caller("m"), script, stored).await
 }
 
-pub(super) async fn world_by(model: Model, script: &Arc<Scripted>, stored: Stored) -> World {
+pub(super) async fn world_by(model: Model, script: &Arc<ScriptedBackend>, stored: Stored) -> World {
     let served = vec![Served::by(model, vec![script.clone()])];
     let callers = vec![tenant("acme", 1_000_000_000), tenant("other", 1_000_000_000)];
     World::agents(served, callers, vec![auto()], stored).await

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Class, Model, Prices, Tariff};
+use stint::catalog::{EnforcementClass, Model, Prices, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use crate::harness::{Process, World, model, tenant};
@@ -27,8 +27,12 @@ fn question(model: &str) -> Value {
 
 /// `acme/alice` asks the small model thrice, `acme` the large one once, and `other` as well.
 async fn asked() -> World {
-    let script = || Arc::new(Scripted::always(Play::new().thinks(3).answers("3")).reading(Tokens(75)));
-    let models = vec![(model("small", Class::Inline), script()), (model("large", Class::Inline), script())];
+    let script =
+        || Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("3")).reading(Tokens(75)));
+    let models = vec![
+        (model("small", EnforcementClass::Inline), script()),
+        (model("large", EnforcementClass::Inline), script()),
+    ];
     let callers = ["acme", "acme/alice", "other"].map(|name| tenant(name, 1_000_000));
     let world = World::new(models, callers.into()).await;
     for (key, model) in [
@@ -117,13 +121,16 @@ async fn counted(world: &World, body: &Value) -> [(u64, u64); 2] {
 
 #[tokio::test]
 async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs() {
-    let play = || Play::new().thinks(20).answers("3").answers_when_cut("2");
+    let play = || ScriptedReply::new().thinks(20).answers("3").answers_when_cut("2");
     let scripts = [
-        Scripted::always(play()),
-        Scripted::always(play()),
-        Scripted::in_turn(vec![Play::new().thinks(2000).hides_thoughts(), Play::new().answers("3")]),
+        ScriptedBackend::always(play()),
+        ScriptedBackend::always(play()),
+        ScriptedBackend::in_turn(vec![
+            ScriptedReply::new().thinks(2000).hides_thoughts(),
+            ScriptedReply::new().answers("3"),
+        ]),
     ];
-    let classes = [Class::Inline, Class::Continue, Class::Effort];
+    let classes = [EnforcementClass::Inline, EnforcementClass::Continue, EnforcementClass::Effort];
     let models = ["inline", "continue", "effort"].into_iter().zip(classes).zip(scripts);
     let models =
         models.map(|((name, class), script)| (model(name, class), Arc::new(script.reading(Tokens(75)))));
@@ -144,15 +151,16 @@ async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs
 
 #[tokio::test]
 async fn the_books_have_what_was_given_up_for_another_model() {
-    let gone = Play::new().thinks(20).breaks_after(0, Failure::new(Fault::Backend, "gone"));
-    let there = Play::new().thinks(20).answers("3");
+    let gone = ScriptedReply::new().thinks(20).breaks_after(0, Failure::new(Fault::Backend, "gone"));
+    let there = ScriptedReply::new().thinks(20).answers("3");
     let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
     let priced = |name: &str, nanos| {
         let prices = Some(Prices { input: price(nanos), output: price(nanos) });
-        Model { tariff: prices.map(Tariff::plain), ..model(name, Class::Inline) }
+        Model { tariff: prices.map(Tariff::plain), ..model(name, EnforcementClass::Inline) }
     };
     let models = [(priced("cheap", 1), gone), (priced("dear", 2), there)];
-    let models = models.map(|(model, play)| (model, Arc::new(Scripted::always(play).reading(Tokens(75)))));
+    let models =
+        models.map(|(model, play)| (model, Arc::new(ScriptedBackend::always(play).reading(Tokens(75)))));
     let world = World::new(models.into(), vec![tenant("key", 1_000_000_000)]).await;
     let body = json!({ "model": "auto", "messages": [{ "role": "user", "content": "What is 1+2?" }],
                        "budget": { "thinking_tokens": 30, "solution_tokens": 12 } });

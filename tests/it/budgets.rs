@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::Class;
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::EnforcementClass;
 
 use crate::harness::{World, model};
 
@@ -17,12 +17,14 @@ fn question(more: &Value) -> Value {
 }
 
 /// A model that thinks 20 tokens and answers with two.
-fn script() -> Arc<Scripted> {
-    Arc::new(Scripted::always(Play::new().thinks(20).answers("51 it-is").answers_when_cut("about 50")))
+fn script() -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::always(
+        ScriptedReply::new().thinks(20).answers("51 it-is").answers_when_cut("about 50"),
+    ))
 }
 
 /// What came of a question with these members: the answer and (thinking used, overhead, solution used).
-async fn spent(class: Class, more: &Value) -> (Value, [u64; 3]) {
+async fn spent(class: EnforcementClass, more: &Value) -> (Value, [u64; 3]) {
     let world = World::open(model("m", class), &script()).await;
     let answer = world.ask("", &question(more)).await.good();
     let budget = &answer["budget"];
@@ -40,7 +42,7 @@ async fn spent(class: Class, more: &Value) -> (Value, [u64; 3]) {
 
 #[tokio::test]
 async fn a_thought_within_its_budget_is_closed_by_the_model() {
-    for class in [Class::Inline, Class::Continue] {
+    for class in [EnforcementClass::Inline, EnforcementClass::Continue] {
         let (answer, counts) = spent(class, &json!({ "budget": { "thinking_tokens": 100 } })).await;
         assert_eq!(counts, [20, 2, 2], "{class:?}: the end tag and the end of text are overhead");
         assert_eq!(answer["budget"]["thinking"]["ended"], "closed");
@@ -50,7 +52,7 @@ async fn a_thought_within_its_budget_is_closed_by_the_model() {
 
 #[tokio::test]
 async fn a_thought_is_cut_at_exactly_its_budget_and_an_answer_follows() {
-    for class in [Class::Inline, Class::Continue] {
+    for class in [EnforcementClass::Inline, EnforcementClass::Continue] {
         for budget in [1, 8, 19] {
             let (answer, counts) = spent(class, &json!({ "budget": { "thinking_tokens": budget } })).await;
             assert_eq!(counts, [budget, 4, 2], "{class:?}: hand-off and end of text are overhead");
@@ -63,7 +65,7 @@ async fn a_thought_is_cut_at_exactly_its_budget_and_an_answer_follows() {
 
 #[tokio::test]
 async fn no_thinking_is_no_thinking() {
-    for class in [Class::Inline, Class::Continue] {
+    for class in [EnforcementClass::Inline, EnforcementClass::Continue] {
         let (answer, counts) = spent(class, &json!({ "reasoning": { "enabled": false } })).await;
         assert_eq!(counts, [0, 4, 2], "{class:?}");
         assert_eq!(answer["budget"]["thinking"]["ended"], "none");
@@ -74,7 +76,7 @@ async fn no_thinking_is_no_thinking() {
 #[tokio::test]
 async fn a_solution_that_runs_out_says_length() {
     let more = json!({ "budget": { "thinking_tokens": 30, "solution_tokens": 1 } });
-    for class in [Class::Inline, Class::Continue] {
+    for class in [EnforcementClass::Inline, EnforcementClass::Continue] {
         let (answer, counts) = spent(class, &more).await;
         assert_eq!(counts, [20, 1, 1], "{class:?}");
         assert_eq!(answer["choices"][0]["finish_reason"], "length");
@@ -84,7 +86,7 @@ async fn a_solution_that_runs_out_says_length() {
 
 #[tokio::test]
 async fn every_dialect_states_the_same_budget_and_the_least_wins() {
-    let world = World::open(model("m", Class::Inline), &script()).await;
+    let world = World::open(model("m", EnforcementClass::Inline), &script()).await;
     let table = [
         (json!({ "budget": { "thinking_tokens": 7 } }), 7),
         (json!({ "thinking_token_budget": 7 }), 7),
@@ -105,7 +107,7 @@ async fn every_dialect_states_the_same_budget_and_the_least_wins() {
 
 #[tokio::test]
 async fn a_cost_means_the_same_as_text_and_as_a_number() {
-    let world = World::open(model("m", Class::Inline), &script()).await;
+    let world = World::open(model("m", EnforcementClass::Inline), &script()).await;
     for (text, number) in [("0.000005", json!(0.000_005)), ("0.02", json!(0.02)), ("1", json!(1))] {
         let budgets = [json!(text), number].map(async |cost| {
             let answer = world.ask("", &question(&json!({ "budget": { "cost_usd": cost } }))).await.good();
@@ -118,7 +120,7 @@ async fn a_cost_means_the_same_as_text_and_as_a_number() {
 
 #[tokio::test]
 async fn headers_state_budgets_for_clients_without_an_extra_body() {
-    let world = World::open(model("m", Class::Inline), &script()).await;
+    let world = World::open(model("m", EnforcementClass::Inline), &script()).await;
     let request = world.client.post(format!("{}/v1/chat/completions", world.base));
     let request = request.header("content-type", "application/json").header("x-budget-thinking-tokens", "6");
     let answer = crate::harness::Answer::of(request.body(question(&json!({})).to_string())).await.good();
@@ -127,7 +129,7 @@ async fn headers_state_budgets_for_clients_without_an_extra_body() {
 
 #[tokio::test]
 async fn more_effort_never_thinks_less() {
-    let world = World::open(model("m", Class::Inline), &script()).await;
+    let world = World::open(model("m", EnforcementClass::Inline), &script()).await;
     let mut before = 0;
     for word in ["none", "minimal", "low", "medium", "high", "xhigh"] {
         let answer = world.ask("", &question(&json!({ "reasoning_effort": word }))).await.good();
@@ -140,15 +142,15 @@ async fn more_effort_never_thinks_less() {
 
 #[tokio::test]
 async fn hidden_thoughts_are_counted_by_the_upstream_and_an_empty_answer_is_rescued() {
-    let hidden = Play::new().thinks(20).answers("51").hides_thoughts();
-    let script = Arc::new(Scripted::always(hidden));
-    let world = World::open(model("m", Class::Effort), &script).await;
+    let hidden = ScriptedReply::new().thinks(20).answers("51").hides_thoughts();
+    let script = Arc::new(ScriptedBackend::always(hidden));
+    let world = World::open(model("m", EnforcementClass::Effort), &script).await;
     let answer = world.ask("", &question(&json!({ "budget": { "thinking_tokens": 60 } }))).await.good();
     assert_eq!(answer["budget"]["thinking"]["used"], 20);
     assert_eq!(answer["budget"]["estimated"], false);
-    let long = Play::new().thinks(2000).hides_thoughts();
-    let script = Arc::new(Scripted::in_turn(vec![long, Play::new().answers("51")]));
-    let world = World::open(model("m", Class::Effort), &script).await;
+    let long = ScriptedReply::new().thinks(2000).hides_thoughts();
+    let script = Arc::new(ScriptedBackend::in_turn(vec![long, ScriptedReply::new().answers("51")]));
+    let world = World::open(model("m", EnforcementClass::Effort), &script).await;
     let answer = world.ask("", &question(&json!({ "budget": { "thinking_tokens": 60 } }))).await.good();
     assert_eq!(answer["choices"][0]["message"]["content"], "51");
     assert_eq!(answer["budget"]["other"]["attempts"], 1);
@@ -157,7 +159,7 @@ async fn hidden_thoughts_are_counted_by_the_upstream_and_an_empty_answer_is_resc
 
 #[tokio::test]
 async fn every_choice_has_its_own_budget() {
-    let world = World::open(model("m", Class::Inline), &script()).await;
+    let world = World::open(model("m", EnforcementClass::Inline), &script()).await;
     let more = json!({ "n": 3, "budget": { "thinking_tokens": 8 } });
     let answer = world.ask("", &question(&more)).await.good();
     let choices = answer["budget"]["choices"].as_array().unwrap();
@@ -173,9 +175,10 @@ async fn every_choice_has_its_own_budget() {
 
 #[tokio::test]
 async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried() {
-    let gate = stint::backend::scripted::Gate::shut();
-    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("51").waits_at(&gate)));
-    let world = World::open(model("m", Class::Inline), &script).await;
+    let gate = stint::backend::scripted::PieceGate::shut();
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("51").waits_at(&gate)));
+    let world = World::open(model("m", EnforcementClass::Inline), &script).await;
     let answer = world.ask("", &question(&json!({ "budget": { "deadline_ms": 150 } }))).await;
     assert_eq!((answer.status, &answer.error()["code"]), (504, &json!("deadline_exceeded")));
     assert_eq!(answer.headers["x-should-retry"], "false");
@@ -184,9 +187,10 @@ async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried
 
 #[tokio::test]
 async fn a_deadline_before_the_answer_is_told_as_such_and_the_next_plan_knows_of_the_wait() {
-    for class in [Class::Effort, Class::Native] {
+    for class in [EnforcementClass::Effort, EnforcementClass::Native] {
         let pause = std::time::Duration::from_millis(10);
-        let script = Arc::new(Scripted::always(Play::new().thinks(500).answers("51").pauses(pause)));
+        let script =
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(500).answers("51").pauses(pause)));
         let world = World::open(model("m", class), &script).await;
         let answer = world.ask("", &question(&json!({ "budget": { "deadline_ms": 150 } }))).await;
         assert_eq!((answer.status, &answer.error()["code"]), (504, &json!("deadline_exceeded")), "{class:?}");
@@ -196,8 +200,9 @@ async fn a_deadline_before_the_answer_is_told_as_such_and_the_next_plan_knows_of
 
 #[tokio::test]
 async fn an_answer_that_a_thought_left_no_room_for_is_an_error_and_never_an_empty_text() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(5_000).hides_thoughts().answers("51")));
-    let world = World::open(model("m", Class::Effort), &script).await;
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(5_000).hides_thoughts().answers("51")));
+    let world = World::open(model("m", EnforcementClass::Effort), &script).await;
     for (stream, asked) in [(false, 2), (true, 3)] {
         let more = json!({ "stream": stream, "budget": { "thinking_tokens": 60, "solution_tokens": 20 } });
         let answer = world.ask("", &question(&more)).await;
@@ -211,28 +216,28 @@ async fn an_answer_that_a_thought_left_no_room_for_is_an_error_and_never_an_empt
 
 #[tokio::test]
 async fn a_model_that_answers_with_nothing_is_passed_on() {
-    let script = Arc::new(Scripted::always(Play::new().answers("")));
-    let world = World::open(model("m", Class::Effort), &script).await;
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("")));
+    let world = World::open(model("m", EnforcementClass::Effort), &script).await;
     let answer = world.ask("", &question(&json!({}))).await.good();
     assert_eq!(answer["choices"][0]["message"]["content"], "");
     assert_eq!(answer["choices"][0]["finish_reason"], "stop");
 }
 
 /// A call whose arguments a limit breaks off, behind one that is whole.
-fn broken_off() -> Arc<Scripted> {
+fn broken_off() -> Arc<ScriptedBackend> {
     let call = |index: u32, arguments: &str| stint::chat::ToolCallDelta {
         index,
         id: Some(format!("call_{index}")),
         name: Some("write".to_owned()),
         arguments: arguments.to_owned(),
     };
-    let play = Play::new().calls(call(0, "{\"a\": 1}")).calls(call(1, "{\"text\": \"half a"));
-    Arc::new(Scripted::always(play.ends(stint::backend::Ending::Limit)))
+    let play = ScriptedReply::new().calls(call(0, "{\"a\": 1}")).calls(call(1, "{\"text\": \"half a"));
+    Arc::new(ScriptedBackend::always(play.ends(stint::backend::GenerationEnd::Limit)))
 }
 
 #[tokio::test]
 async fn a_tool_call_that_a_limit_broke_off_is_never_passed_on_as_if_it_were_complete() {
-    let world = World::open(model("m", Class::Effort), &broken_off()).await;
+    let world = World::open(model("m", EnforcementClass::Effort), &broken_off()).await;
     let schema = json!({ "type": "object" });
     let function = json!({ "name": "write", "parameters": schema });
     let chat = |stream: bool| {
@@ -275,7 +280,7 @@ async fn a_model_that_turns_out_to_think_is_given_room_for_it() {
     let unknown = stint::catalog::Model {
         thinking_max: stint::units::Tokens::ZERO,
         efforts: Vec::new(),
-        ..model("m", Class::Effort)
+        ..model("m", EnforcementClass::Effort)
     };
     let world = World::open(unknown, &script()).await;
     let ask = question(&json!({ "budget": { "thinking_tokens": 24, "solution_tokens": 8 } }));

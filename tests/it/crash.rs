@@ -97,7 +97,7 @@ async fn charged(folder: &Folder) -> BTreeMap<String, (u64, Money)> {
     let journal = SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap()));
     assert_eq!(journal.unresolved().await.unwrap(), [], "nothing stays reserved");
     let balances = journal.balances().await.unwrap();
-    let one = |spent: &stint::ledger::Spent| {
+    let one = |spent: &stint::ledger::AccountSpend| {
         (spent.about.user.as_deref().unwrap().to_owned(), (spent.spent.requests.0, spent.spent.money))
     };
     balances.iter().map(one).collect()

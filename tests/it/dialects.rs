@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::openai::{Dialect, OpenAi, Settings, Switch};
-use stint::backend::remote::vllm::Vllm;
+use stint::backend::remote::openai::{Dialect, OpenAiBackend, Settings, ThinkingSwitch};
+use stint::backend::remote::vllm::VllmBackend;
 use stint::backend::remote::{self, Connections};
-use stint::catalog::{Capability, Class, HandOff, Model};
+use stint::catalog::{Capability, EnforcementClass, HandOff, Model};
 use stint::units::{Money, Tokens};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
@@ -19,17 +19,17 @@ const T: u64 = 20;
 const S: u64 = 8;
 
 /// What each provider has.
-const PROVIDERS: [(Kind, &[Class]); 10] = [
-    (Kind::DeepSeek, &[Class::Continue, Class::Turn]),
-    (Kind::DashScope, &[Class::Native, Class::Turn]),
-    (Kind::OpenRouter, &[Class::Native, Class::Turn]),
-    (Kind::Vllm, &[Class::Native, Class::Continue, Class::Turn]),
-    (Kind::Sglang, &[Class::Native, Class::Continue, Class::Turn]),
-    (Kind::LlamaCpp, &[Class::Native, Class::Continue, Class::Turn]),
-    (Kind::Mistral, &[Class::Continue, Class::Turn]),
-    (Kind::Xai, &[Class::Effort]),
-    (Kind::Ollama, &[Class::Turn]),
-    (Kind::OpenAi, &[Class::Effort]),
+const PROVIDERS: [(Kind, &[EnforcementClass]); 10] = [
+    (Kind::DeepSeek, &[EnforcementClass::Continue, EnforcementClass::Turn]),
+    (Kind::DashScope, &[EnforcementClass::Native, EnforcementClass::Turn]),
+    (Kind::OpenRouter, &[EnforcementClass::Native, EnforcementClass::Turn]),
+    (Kind::Vllm, &[EnforcementClass::Native, EnforcementClass::Continue, EnforcementClass::Turn]),
+    (Kind::Sglang, &[EnforcementClass::Native, EnforcementClass::Continue, EnforcementClass::Turn]),
+    (Kind::LlamaCpp, &[EnforcementClass::Native, EnforcementClass::Continue, EnforcementClass::Turn]),
+    (Kind::Mistral, &[EnforcementClass::Continue, EnforcementClass::Turn]),
+    (Kind::Xai, &[EnforcementClass::Effort]),
+    (Kind::Ollama, &[EnforcementClass::Turn]),
+    (Kind::OpenAi, &[EnforcementClass::Effort]),
 ];
 
 fn dialect(kind: Kind) -> Dialect {
@@ -54,11 +54,11 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(kind: Kind, classes: &[Class], script: Script) -> Scene {
+    async fn new(kind: Kind, classes: &[EnforcementClass], script: Script) -> Scene {
         Scene::of(kind, dialect(kind), classes, script).await
     }
 
-    async fn of(kind: Kind, dialect: Dialect, classes: &[Class], script: Script) -> Scene {
+    async fn of(kind: Kind, dialect: Dialect, classes: &[EnforcementClass], script: Script) -> Scene {
         let emulator = Emulator::start(kind, script);
         let base_url = match kind {
             Kind::DeepSeek | Kind::LlamaCpp => emulator.address.clone(),
@@ -67,16 +67,20 @@ impl Scene {
         let client = remote::Settings { base_url, ..remote::Settings::default() };
         let settings =
             Settings { client, name: "m".into(), model: "m".to_owned(), dialect, ..Settings::default() };
-        let raw = kind == Kind::Vllm && classes[0] == Class::Continue;
+        let raw = kind == Kind::Vllm && classes[0] == EnforcementClass::Continue;
         let backend: Arc<dyn Backend> = if raw {
-            Arc::new(Vllm::new(&Connections::default(), settings).unwrap())
+            Arc::new(VllmBackend::new(&Connections::default(), settings).unwrap())
         } else {
-            Arc::new(OpenAi::new(&Connections::default(), settings).unwrap())
+            Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap())
         };
         let usual = model("m", classes[0]);
         let model = Model {
             classes: classes.to_vec(),
-            hand_off: HandOff { text: String::new(), overhead: Tokens(200), unthought: Tokens(200) },
+            hand_off: HandOff {
+                text: String::new(),
+                overhead: Tokens(200),
+                overhead_without_thought: Tokens(200),
+            },
             capabilities: vec![Capability::Tools, Capability::Schema, Capability::Penalties],
             ..usual
         };
@@ -110,7 +114,7 @@ fn question(more: &Value) -> Value {
 }
 
 /// Each provider in each way that it has.
-fn all() -> impl Iterator<Item = (Kind, Class)> {
+fn all() -> impl Iterator<Item = (Kind, EnforcementClass)> {
     PROVIDERS.into_iter().flat_map(|(kind, classes)| classes.iter().map(move |class| (kind, *class)))
 }
 
@@ -126,9 +130,9 @@ async fn a_thought_within_its_budget_is_followed_by_its_answer_and_billed_to_the
         let budget = &answer["budget"];
         assert_eq!(said(&answer).trim(), "so so so so so", "{kind:?} {class:?}");
         assert_eq!(budget["thinking"]["used"], 6, "{kind:?} {class:?}: {budget}");
-        assert_eq!(budget["enforced"], class.word());
+        assert_eq!(budget["enforced"], class.as_str());
         // A raw thought stops at its tag.
-        let calls = if (kind, class) == (Kind::Vllm, Class::Continue) { 2 } else { 1 };
+        let calls = if (kind, class) == (Kind::Vllm, EnforcementClass::Continue) { 2 } else { 1 };
         assert_eq!(scene.emulator.calls().len(), calls, "{kind:?} {class:?}");
         assert_eq!(scene.charged().await, scene.emulator.bill(), "{kind:?} {class:?}");
         assert!(scene.emulator.refusals().is_empty());
@@ -137,28 +141,30 @@ async fn a_thought_within_its_budget_is_followed_by_its_answer_and_billed_to_the
 
 #[tokio::test]
 async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
-    for (kind, class) in all().filter(|(_, class)| *class != Class::Effort) {
+    for (kind, class) in all().filter(|(_, class)| *class != EnforcementClass::Effort) {
         let scene = Scene::new(kind, &[class], Script::new(300, 5)).await;
         let answer = scene.ask(&json!({})).await.good();
         let calls = scene.emulator.calls();
         let what = format!("{kind:?} {class:?}: {}", answer["budget"]);
         let last = calls.last().unwrap();
-        let beside = kind == Kind::DeepSeek && class == Class::Continue;
+        let beside = kind == Kind::DeepSeek && class == EnforcementClass::Continue;
         assert_eq!(last.path.contains("beta"), beside, "{what}");
         assert_eq!(said(&answer).trim(), "so so so so so", "{what}");
         assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{what}");
         // Where only the provider's own count tells, it comes behind the token that went beyond.
-        let most = if class == Class::Turn { T + 1 } else { T };
+        let most = if class == EnforcementClass::Turn { T + 1 } else { T };
         assert!(answer["budget"]["thinking"]["used"].as_u64().unwrap() <= most, "{what}");
         let thought = calls[0].thought();
         match class {
-            Class::Turn => assert!((1..=T + 3).contains(&thought), "{what}, the provider thought {thought}"),
+            EnforcementClass::Turn => {
+                assert!((1..=T + 3).contains(&thought), "{what}, the provider thought {thought}");
+            }
             _ => assert_eq!(thought, T, "{what}"),
         }
         assert_eq!(calls[1..].iter().map(Record::thought).sum::<u64>(), 0, "{what}");
         assert!(scene.emulator.refusals().is_empty(), "{what}: {:?}", scene.emulator.refusals());
         let (charged, billed) = (scene.charged().await, scene.emulator.bill());
-        if class == Class::Turn {
+        if class == EnforcementClass::Turn {
             // It was left in the middle, before it said what it read: never less than it bills.
             assert!(charged + 3 * 4 >= billed, "{what}: {charged} for {billed}");
         } else {
@@ -169,7 +175,7 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
 
 #[tokio::test]
 async fn of_a_thought_that_nobody_counted_no_more_is_sent_again_than_is_paid_for() {
-    let scene = Scene::new(Kind::Ollama, &[Class::Turn], Script::new(300, 5)).await;
+    let scene = Scene::new(Kind::Ollama, &[EnforcementClass::Turn], Script::new(300, 5)).await;
     let answer = scene.ask(&json!({})).await.good();
     let thought = answer["choices"][0]["message"]["reasoning_content"].as_str().unwrap();
     assert!(thought.len() as u64 > 2 * T, "{thought}");
@@ -181,7 +187,7 @@ async fn of_a_thought_that_nobody_counted_no_more_is_sent_again_than_is_paid_for
 
 #[tokio::test]
 async fn no_thinking_is_no_thinking() {
-    for (kind, class) in all().filter(|(_, class)| *class != Class::Effort) {
+    for (kind, class) in all().filter(|(_, class)| *class != EnforcementClass::Effort) {
         let scene = Scene::new(kind, &[class], Script::new(300, 5)).await;
         let answer =
             scene.ask(&json!({ "budget": { "thinking_tokens": 0, "solution_tokens": S } })).await.good();
@@ -211,7 +217,7 @@ async fn an_answer_that_has_no_end_is_ended_by_its_budget() {
 
 #[tokio::test]
 async fn a_stop_text_that_a_provider_is_not_told_ends_the_answer_and_the_bill_is_right() {
-    let scene = Scene::new(Kind::Xai, &[Class::Effort], Script::new(6, 40)).await;
+    let scene = Scene::new(Kind::Xai, &[EnforcementClass::Effort], Script::new(6, 40)).await;
     let budget = json!({ "thinking_tokens": 200, "solution_tokens": 100 });
     let answer = scene.ask(&json!({ "stop": ["o so so so"], "budget": budget })).await.good();
     assert_eq!((said(&answer), &answer["choices"][0]["finish_reason"]), ("s", &json!("stop")), "{answer}");
@@ -262,12 +268,12 @@ async fn a_budget_that_is_taken_and_not_held_is_cut_from_outside_and_not_trusted
             let answer = scene.ask(&budget).await.good();
             let what = format!("{kind:?}: {}", answer["budget"]);
             assert_eq!(said(&answer).trim(), "so so so so so", "{what}");
-            assert_eq!(answer["budget"]["enforced"], enforced.word(), "{what}");
+            assert_eq!(answer["budget"]["enforced"], enforced.as_str(), "{what}");
             let thinking = answer["budget"]["thinking"]["used"].as_u64().unwrap();
-            assert!(thinking < 2 * Class::native_most(Tokens(T)).0, "{what}");
+            assert!(thinking < 2 * EnforcementClass::native_max(Tokens(T)).0, "{what}");
         }
         let thought: Vec<u64> = scene.emulator.calls().iter().map(Record::thought).collect();
-        assert!(thought[0] < 2 * Class::native_most(Tokens(T)).0, "{kind:?}: {thought:?}");
+        assert!(thought[0] < 2 * EnforcementClass::native_max(Tokens(T)).0, "{kind:?}: {thought:?}");
         assert!(thought[2] <= T + 3, "{kind:?}: {thought:?}");
     }
 }
@@ -276,7 +282,7 @@ async fn a_budget_that_is_taken_and_not_held_is_cut_from_outside_and_not_trusted
 async fn a_server_without_what_holds_a_budget_refuses_it_and_bills_nothing() {
     for kind in [Kind::Vllm, Kind::Sglang] {
         let script = Script { holds: false, ..Script::new(6, 5) };
-        let scene = Scene::new(kind, &[Class::Native], script).await;
+        let scene = Scene::new(kind, &[EnforcementClass::Native], script).await;
         let answer = scene.ask(&json!({})).await;
         assert!(answer.status >= 400, "{}", answer.text);
         assert_eq!((scene.charged().await, scene.emulator.calls().len()), (0, 0), "{kind:?}");
@@ -285,8 +291,8 @@ async fn a_server_without_what_holds_a_budget_refuses_it_and_bills_nothing() {
 
 #[tokio::test]
 async fn a_resumed_answer_that_a_server_takes_for_a_thought_is_an_answer() {
-    let dialect = Dialect { switch: Switch::Never, ..Dialect::sglang() };
-    let scene = Scene::of(Kind::Sglang, dialect, &[Class::Continue], Script::new(300, 5)).await;
+    let dialect = Dialect { switch: ThinkingSwitch::Never, ..Dialect::sglang() };
+    let scene = Scene::of(Kind::Sglang, dialect, &[EnforcementClass::Continue], Script::new(300, 5)).await;
     let answer = scene.ask(&json!({})).await.good();
     assert_eq!(said(&answer).trim(), "so so so so so");
     assert_eq!(answer["budget"]["thinking"]["used"], T);
@@ -303,7 +309,7 @@ async fn a_tool_loop_whose_caller_lost_the_thought_goes_on() {
         ],
         "tools": [{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } }],
     });
-    let scene = Scene::new(Kind::DeepSeek, &[Class::Turn], Script::new(6, 5)).await;
+    let scene = Scene::new(Kind::DeepSeek, &[EnforcementClass::Turn], Script::new(6, 5)).await;
     let answer = scene.ask(&more).await.good();
     assert_eq!(said(&answer).trim(), "so so so so so");
     assert!(scene.emulator.refusals().is_empty(), "{:?}", scene.emulator.refusals());
@@ -311,7 +317,9 @@ async fn a_tool_loop_whose_caller_lost_the_thought_goes_on() {
 
 #[tokio::test]
 async fn a_thought_is_resumed_by_the_very_tokens_that_it_was() {
-    let scene = Scene::new(Kind::Vllm, &[Class::Continue, Class::Native], Script::new(300, 5)).await;
+    let scene =
+        Scene::new(Kind::Vllm, &[EnforcementClass::Continue, EnforcementClass::Native], Script::new(300, 5))
+            .await;
     let answer = scene.ask(&json!({})).await.good();
     let calls = scene.emulator.calls();
     let paths: Vec<&str> = calls.iter().map(|call| &*call.path).collect();
@@ -336,7 +344,9 @@ async fn with_tools_a_vllm_server_holds_the_budget_itself() {
     let tools = json!({
         "tools": [{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } }],
     });
-    let scene = Scene::new(Kind::Vllm, &[Class::Continue, Class::Native], Script::new(300, 5)).await;
+    let scene =
+        Scene::new(Kind::Vllm, &[EnforcementClass::Continue, EnforcementClass::Native], Script::new(300, 5))
+            .await;
     let answer = scene.ask(&tools).await.good();
     assert_eq!(answer["budget"]["enforced"], "native");
     // One more stands in the prompt, behind the tag that begins the thought: the server counts it.

@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use stint::backend::remote::Connections;
-use stint::backend::remote::openai::{self, OpenAi};
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::remote::openai::{self, OpenAiBackend};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::backend::{Backend, remote};
-use stint::catalog::{Class, Model, Prices, Service, Tariff};
+use stint::catalog::{EnforcementClass, Model, Prices, Service, Tariff};
 use stint::http::{self, Server};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
@@ -57,7 +57,7 @@ impl Upstream {
         let client = remote::Settings { base_url: self.base.clone(), ..remote::Settings::default() };
         let settings =
             openai::Settings { client, model: format!("upstream-{name}"), ..openai::Settings::default() };
-        Arc::new(OpenAi::new(&Connections::default(), settings).unwrap())
+        Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap())
     }
 }
 
@@ -105,13 +105,13 @@ pub(crate) fn priced(name: &str, service: Service) -> Model {
         tariff: Some(Tariff::plain(Prices { input: price(1), output: price(2) })),
         services: vec![service],
         thinking_max: Tokens(100),
-        ..model(name, Class::Effort)
+        ..model(name, EnforcementClass::Effort)
     }
 }
 
 /// `vectors` and `text` at the upstream, `chat` that is scripted; `rich` has plenty, `poor` 40 nano-dollars.
 async fn world(upstream: &Upstream) -> World {
-    let chat = Arc::new(Scripted::always(Play::new().answers("hello")));
+    let chat = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("hello")));
     let models: Vec<(Model, Arc<dyn Backend>)> = vec![
         (priced("chat", Service::Chat), chat),
         (priced("text", Service::Completions), upstream.backend("text")),
@@ -256,9 +256,11 @@ async fn the_embedded_model_goes_on_with_a_text_of_its_own_kind() {
 async fn choices_that_were_all_refused_before_a_model_saw_them_cost_nothing() {
     let client =
         remote::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..remote::Settings::default() };
-    let nobody =
-        OpenAi::new(&Connections::default(), openai::Settings { client, ..openai::Settings::default() })
-            .unwrap();
+    let nobody = OpenAiBackend::new(
+        &Connections::default(),
+        openai::Settings { client, ..openai::Settings::default() },
+    )
+    .unwrap();
     let models: Vec<(Model, Arc<dyn Backend>)> = vec![(priced("m", Service::Chat), Arc::new(nobody))];
     let world = World::with(models, vec![tenant("rich", 1_000_000)], |_| ()).await;
     let ask = json!({ "model": "m", "n": 4, "messages": [{ "role": "user", "content": "hi" }] });

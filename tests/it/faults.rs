@@ -7,11 +7,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted};
-use stint::backend::{Backend, Call, Failure, Generation};
-use stint::catalog::{Class, Conditions};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint::backend::{Backend, BackendCall, Failure, Generation};
+use stint::catalog::{EnforcementClass, ModelConditions};
 use stint::chat::Request;
-use stint::ledger::{AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, MemoryJournal, Spent};
+use stint::ledger::{
+    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
+};
 use stint::units::{EpisodeId, Timestamp, Tokens};
 
 use crate::harness::{Folder, World, model, tenant};
@@ -24,30 +26,30 @@ struct Disk {
 }
 
 impl Journal for Disk {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         match self.is_full.load(Ordering::SeqCst) {
             true => async { Err(JournalError::new("database or disk is full")) }.boxed(),
             false => self.journal.append(entries),
         }
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.journal.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.journal.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.journal.spend_since(since)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.journal.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.journal.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.journal.balances()
     }
 }
@@ -63,10 +65,10 @@ fn question(stream: bool) -> Value {
 
 #[tokio::test]
 async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused() {
-    let (gate, disk) = (Gate::shut(), Arc::new(Disk::default()));
-    let play = Play::new().thinks(3).answers("3").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
-    let models = vec![(model("m", Class::Inline), script.clone() as _)];
+    let (gate, disk) = (PieceGate::shut(), Arc::new(Disk::default()));
+    let play = ScriptedReply::new().thinks(3).answers("3").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", EnforcementClass::Inline), script.clone() as _)];
     let world = World::on(disk.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
     let world = Arc::new(world);
     let running = tokio::spawn({
@@ -107,8 +109,8 @@ struct Clumsy {
 }
 
 impl Journal for Clumsy {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
-        let settles = entries.iter().any(|entry| matches!(entry, Entry::Resolved(_)));
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        let settles = entries.iter().any(|entry| matches!(entry, JournalEntry::Resolved(_)));
         let left = |left: u64| left.checked_sub(1);
         if settles && self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
             return async { panic!("a mistake") }.boxed();
@@ -116,33 +118,33 @@ impl Journal for Clumsy {
         self.journal.append(entries)
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.journal.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.journal.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.journal.spend_since(since)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.journal.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.journal.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.journal.balances()
     }
 }
 
 /// A model that a certain question makes panic in whoever looks at it.
 #[derive(Debug)]
-struct Touchy(Arc<Scripted>);
+struct Touchy(Arc<ScriptedBackend>);
 
 impl Backend for Touchy {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         self.0.generate(call)
     }
 
@@ -151,7 +153,7 @@ impl Backend for Touchy {
         self.0.prompt_tokens(request)
     }
 
-    fn conditions(&self) -> Conditions {
+    fn conditions(&self) -> ModelConditions {
         self.0.conditions()
     }
 }
@@ -160,10 +162,10 @@ impl Backend for Touchy {
 /// settled all the same.
 #[tokio::test]
 async fn a_panic_fails_one_request_at_most() {
-    let (gate, journal) = (Gate::shut(), Arc::new(Clumsy::default()));
-    let play = Play::new().thinks(3).answers("3").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
-    let models = vec![(model("m", Class::Inline), Arc::new(Touchy(script.clone())) as _)];
+    let (gate, journal) = (PieceGate::shut(), Arc::new(Clumsy::default()));
+    let play = ScriptedReply::new().thinks(3).answers("3").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", EnforcementClass::Inline), Arc::new(Touchy(script.clone())) as _)];
     let world = World::on(journal.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
     let world = Arc::new(world);
     let running = tokio::spawn({

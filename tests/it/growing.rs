@@ -10,9 +10,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted};
-use stint::catalog::{Capability, Class, Model, Prices, Tariff};
-use stint::ledger::{AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, MemoryJournal, Spent};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
+use stint::ledger::{
+    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
+};
 use stint::units::{EpisodeId, Money, Price, Timestamp, Tokens};
 use tokio::sync::watch;
 
@@ -44,9 +46,9 @@ impl Counting {
 }
 
 impl Journal for Counting {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
-            let more = entries.iter().filter(|entry| matches!(entry, Entry::Extended(_))).count();
+            let more = entries.iter().filter(|entry| matches!(entry, JournalEntry::Extended(_))).count();
             if more > 0 {
                 self.arrived.send_modify(|count| *count += more);
                 self.open.subscribe().wait_for(|open| *open).await.unwrap();
@@ -57,23 +59,23 @@ impl Journal for Counting {
         .boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.rows.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.rows.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.rows.spend_since(since)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.rows.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.rows.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.rows.balances()
     }
 }
@@ -85,7 +87,7 @@ fn unlimited(name: &str) -> Model {
         tariff: Some(Tariff::plain(Prices { input: price, output: price })),
         context: Tokens(100_000),
         solution_max: None,
-        ..model(name, Class::Inline)
+        ..model(name, EnforcementClass::Inline)
     }
 }
 
@@ -94,8 +96,10 @@ fn words(count: usize) -> String {
     (1..=count).map(|number| format!("w{number} ")).collect()
 }
 
-fn script(count: usize) -> Arc<Scripted> {
-    Arc::new(Scripted::always(Play::new().thinks(3).answers(&words(count))).reading(Tokens(75)))
+fn script(count: usize) -> Arc<ScriptedBackend> {
+    Arc::new(
+        ScriptedBackend::always(ScriptedReply::new().thinks(3).answers(&words(count))).reading(Tokens(75)),
+    )
 }
 
 fn question(stream: bool) -> Value {
@@ -114,7 +118,7 @@ fn budget(answer: &Answer) -> Value {
     objects.map(|object| object["budget"].clone()).find(Value::is_object).expect("a budget")
 }
 
-async fn world(journal: &Arc<Counting>, script: &Arc<Scripted>, callers: Vec<Caller>) -> World {
+async fn world(journal: &Arc<Counting>, script: &Arc<ScriptedBackend>, callers: Vec<Caller>) -> World {
     let mut stored = Stored::alone(journal.clone());
     stored.pace.dispatch_max = Duration::from_millis(200);
     let served = Served::by(unlimited("m"), vec![script.clone()]);
@@ -266,15 +270,15 @@ fn dear() -> Model {
         output_max: Some(Tokens(64_000)),
         stops_billing: false,
         capabilities: vec![Capability::Tools],
-        ..model("m", Class::Inline)
+        ..model("m", EnforcementClass::Inline)
     }
 }
 
 #[tokio::test]
 async fn of_eight_agents_at_once_on_one_key_none_fails_because_others_hold_money() {
-    let gate = Gate::shut();
-    let play = Play::new().thinks(30).answers(&words(300)).waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(20_000)));
+    let gate = PieceGate::shut();
+    let play = ScriptedReply::new().thinks(30).answers(&words(300)).waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(20_000)));
     let world = World::new(vec![(dear(), script.clone())], vec![tenant("team", 5_000_000_000)]).await;
     let tool =
         json!({ "type": "function", "function": { "name": "search", "parameters": { "type": "object" } } });
@@ -313,9 +317,9 @@ async fn of_eight_agents_at_once_on_one_key_none_fails_because_others_hold_money
 
 #[tokio::test]
 async fn money_that_others_hold_for_too_long_is_no_spent_quota() {
-    let gate = Gate::shut();
-    let play = Play::new().thinks(3).answers("3").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let gate = PieceGate::shut();
+    let play = ScriptedReply::new().thinks(3).answers("3").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
     let stored =
         Stored { wait_max: Duration::from_millis(100), ..Stored::alone(Arc::new(MemoryJournal::default())) };
     let served = Served::by(unlimited("m"), vec![script.clone()]);

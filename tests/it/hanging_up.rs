@@ -13,8 +13,8 @@ use hyper::Request;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use stint::backend::scripted::{Gate, Play, Scripted, State};
-use stint::catalog::Class;
+use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
+use stint::catalog::EnforcementClass;
 use stint::ledger::Journal;
 use stint::storage::{
     DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, Sqlite, SqliteJournal, SqliteSettings,
@@ -49,14 +49,15 @@ async fn send(world: &World, stream: bool) -> TcpStream {
 #[tokio::test]
 async fn hanging_up_before_the_first_token_stops_the_backend_within_a_second() {
     for stream in [true, false] {
-        let gate = Gate::shut();
-        let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("3").waits_at(&gate)));
-        let world = World::open(model("m", Class::Inline), &script).await;
+        let gate = PieceGate::shut();
+        let script =
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("3").waits_at(&gate)));
+        let world = World::open(model("m", EnforcementClass::Inline), &script).await;
         let connection = send(&world, stream).await;
         script.until(|records| records.len() == 1).await;
         let left = Instant::now();
         drop(connection);
-        script.until(|records| records[0].state == State::Cancelled).await;
+        script.until(|records| records[0].state == CallState::Cancelled).await;
         assert!(left.elapsed() < Duration::from_secs(1), "{:?}", left.elapsed());
         world.settled().await;
         assert!(world.account("anonymous").spent.money > Money::ZERO, "the prompt may have been billed");
@@ -65,9 +66,10 @@ async fn hanging_up_before_the_first_token_stops_the_backend_within_a_second() {
 
 #[tokio::test]
 async fn hanging_up_in_the_middle_settles_what_was_used() {
-    let gate = Gate::shut();
-    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("3").waits_at(&gate)));
-    let world = World::open(model("m", Class::Inline), &script).await;
+    let gate = PieceGate::shut();
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("3").waits_at(&gate)));
+    let world = World::open(model("m", EnforcementClass::Inline), &script).await;
     let mut connection = send(&world, true).await;
     gate.let_through(6);
     let mut seen = String::new();
@@ -77,7 +79,7 @@ async fn hanging_up_in_the_middle_settles_what_was_used() {
         seen += &String::from_utf8_lossy(&buffer[..read]);
     }
     drop(connection);
-    script.until(|records| records[0].state == State::Cancelled).await;
+    script.until(|records| records[0].state == CallState::Cancelled).await;
     world.settled().await;
     let spent = world.account("anonymous").spent.thinking.0;
     assert!((3..=6).contains(&spent), "{spent} thinking tokens");
@@ -85,9 +87,10 @@ async fn hanging_up_in_the_middle_settles_what_was_used() {
 
 #[tokio::test]
 async fn stopping_lets_an_answer_that_runs_come_to_its_end() {
-    let gate = Gate::shut();
-    let script = Arc::new(Scripted::always(Play::new().thinks(2).answers("3").waits_at(&gate)));
-    let world = World::open(model("m", Class::Inline), &script).await;
+    let gate = PieceGate::shut();
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(2).answers("3").waits_at(&gate)));
+    let world = World::open(model("m", EnforcementClass::Inline), &script).await;
     let mut connection = send(&world, true).await;
     script.until(|records| records.len() == 1).await;
     let stopped = async {
@@ -131,9 +134,9 @@ async fn polled(api: &Router, stream: bool, polls_max: usize) -> bool {
 
 /// Leaves at every poll of a request, streamed or not, and holds the books against what the model was asked.
 async fn check_leaving(journal: Arc<dyn Journal>) {
-    let play = Play::new().thinks(6).answers("3 and 4").pauses(Duration::from_millis(1));
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
-    let models = vec![(model("m", Class::Inline), script.clone() as _)];
+    let play = ScriptedReply::new().thinks(6).answers("3 and 4").pauses(Duration::from_millis(1));
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", EnforcementClass::Inline), script.clone() as _)];
     let world = World::on(journal.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
     for stream in [false, true, false, true] {
         let mut polls_max = 0;

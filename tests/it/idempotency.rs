@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted, State};
+use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint::backend::{Backend, Failure, Fault};
-use stint::catalog::{Class, Model};
-use stint::idempotency::{Answers, Change, Fingerprint, Record, Scope, Settings};
+use stint::catalog::{EnforcementClass, Model};
+use stint::idempotency::{
+    Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Settings,
+};
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::units::{Money, RequestId, Timestamp};
 
@@ -32,19 +34,19 @@ fn streamed(text: &str) -> Value {
     body
 }
 
-fn thinker() -> Play {
-    Play::new().thinks(3).answers("it is 3")
+fn thinker() -> ScriptedReply {
+    ScriptedReply::new().thinks(3).answers("it is 3")
 }
 
-async fn world(play: Play) -> (World, Arc<Scripted>) {
-    let script = Arc::new(Scripted::always(play));
+async fn world(play: ScriptedReply) -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(ScriptedBackend::always(play));
     let callers = vec![tenant("a", PLENTY), tenant("b", PLENTY)];
-    (World::new(vec![(model("m", Class::Inline), script.clone())], callers).await, script)
+    (World::new(vec![(model("m", EnforcementClass::Inline), script.clone())], callers).await, script)
 }
 
-async fn remembering(settings: Settings) -> (World, Arc<Scripted>) {
-    let script = Arc::new(Scripted::always(thinker()));
-    let models: Vec<(Model, Arc<dyn Backend>)> = vec![(model("m", Class::Inline), script.clone())];
+async fn remembering(settings: Settings) -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(ScriptedBackend::always(thinker()));
+    let models: Vec<(Model, Arc<dyn Backend>)> = vec![(model("m", EnforcementClass::Inline), script.clone())];
     let journal = Arc::new(MemoryJournal::default());
     (World::remembering(journal, models, vec![tenant("a", PLENTY)], settings, |_| ()).await, script)
 }
@@ -70,7 +72,7 @@ fn refused(answer: &Answer, status: u16, code: &str) {
 }
 
 fn outcomes(world: &World, outcome: &str) -> u64 {
-    world.metrics.kept.idempotency.with_label_values(&[outcome]).get()
+    world.metrics.storage.idempotency.with_label_values(&[outcome]).get()
 }
 
 #[tokio::test]
@@ -96,7 +98,7 @@ async fn a_repeat_is_answered_byte_for_byte_and_charged_once() {
 
 #[tokio::test]
 async fn of_64_at_once_one_runs_and_the_others_wait_or_repeat_it() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let (world, script) = world(thinker().waits_at(&gate)).await;
     let world = Arc::new(world);
     let asking: Vec<_> = (0..64)
@@ -149,7 +151,7 @@ async fn a_key_stands_for_one_request_of_one_tenant() {
 
 #[tokio::test]
 async fn while_it_runs_another_request_under_its_key_is_refused_as_such() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let (world, script) = world(thinker().waits_at(&gate)).await;
     let body = question("1+2?");
     let first = ask(&world, "k", &body);
@@ -182,10 +184,11 @@ async fn malformed_keys_are_named() {
 
 #[tokio::test]
 async fn what_was_refused_before_it_cost_anything_may_be_asked_again() {
-    let overload = Failure::new(Fault::Overload, "full").unsent().elsewhere();
-    let script = Arc::new(Scripted::in_turn(vec![Play::new().refuses(overload), thinker()]));
+    let overload = Failure::new(Fault::Overload, "full").unsent().retry_elsewhere();
+    let script = Arc::new(ScriptedBackend::in_turn(vec![ScriptedReply::new().refuses(overload), thinker()]));
     let world =
-        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
+        World::new(vec![(model("m", EnforcementClass::Inline), script.clone())], vec![tenant("a", PLENTY)])
+            .await;
     let mut unknown = question("1+2?");
     unknown["model"] = "nobody".into();
     assert_eq!(ask(&world, "k", &unknown).await.status, 404);
@@ -252,7 +255,7 @@ async fn an_answer_too_large_to_keep_is_not_run_again() {
 #[tokio::test]
 async fn a_caller_who_hung_up_is_told_so_and_not_charged_again() {
     for body in [question("1+2?"), streamed("1+2?")] {
-        let gate = Gate::shut();
+        let gate = PieceGate::shut();
         let (world, script) = world(thinker().waits_at(&gate)).await;
         let world = Arc::new(world);
         let asking = {
@@ -269,7 +272,7 @@ async fn a_caller_who_hung_up_is_told_so_and_not_charged_again() {
         .await
         .unwrap();
         asking.abort();
-        script.until(|records| records[0].state == State::Cancelled).await;
+        script.until(|records| records[0].state == CallState::Cancelled).await;
         let again = ask_until(&world, "k", &body).await;
         refused(&again, 409, "idempotency_interrupted");
         assert_eq!(again.headers["x-should-retry"], "false");
@@ -287,15 +290,15 @@ async fn a_caller_who_hung_up_is_told_so_and_not_charged_again() {
 async fn after_its_time_a_key_is_free_again() {
     let (world, script) = world(thinker()).await;
     let begun = Timestamp(Timestamp::now().0 - 25 * 3_600_000);
-    let record = Record {
+    let record = IdempotencyRecord {
         fingerprint: Fingerprint([0; 32]),
         request: RequestId::new(),
         begun,
-        until: begun,
+        deadline: begun,
         end: None,
     };
-    let scope = Scope { account: AccountId::new("a"), key: "k".into() };
-    let change = Change::Begin { scope, record, dead_before: Timestamp(0) };
+    let key = IdempotencyKey { account: AccountId::new("a"), key: "k".into() };
+    let change = IdempotencyChange::Begin { key, record, expired_before: Timestamp(0) };
     assert_eq!(world.answers.write(&[change]).await.unwrap(), [true]);
     ask(&world, "k", &question("1+2?")).await.good();
     ask(&world, "k", &question("1+2?")).await.good();

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::anthropic::{Anthropic, Settings, Thinking};
+use stint::backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
 use stint::backend::remote::{self, Connections};
-use stint::catalog::{Capability, Class, Model};
+use stint::catalog::{Capability, EnforcementClass, Model};
 
 use crate::harness::{World, model};
 
 /// A model behind Anthropic's API that nobody can reach: what is refused here was never sent.
 async fn world() -> World {
     let client = remote::Settings { base_url: "http://127.0.0.1:9/v1".into(), ..remote::Settings::default() };
-    let settings = Settings { client, thinking: Thinking::Budget, ..Settings::default() };
-    let backend: Arc<dyn Backend> = Arc::new(Anthropic::new(&Connections::default(), settings).unwrap());
+    let settings = Settings { client, thinking: AnthropicThinking::Budget, ..Settings::default() };
+    let backend: Arc<dyn Backend> =
+        Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap());
     let capabilities = vec![Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Images];
-    let model = Model { capabilities, ..model("m", Class::Native) };
+    let model = Model { capabilities, ..model("m", EnforcementClass::Native) };
     World::with(vec![(model, backend)], Vec::new(), |_| ()).await
 }
 

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Model, Prices, Route, Tariff, Verdict};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{EnforcementClass, Model, Prices, Route, Tariff, Verdict};
 use stint::chat::ToolCallDelta;
 use stint::gateway::LearnSettings;
-use stint::history::{Line, LogSettings, MemoryStories, ReplicaId, Saved, Stories, StoriesError, Story};
+use stint::history::{
+    DecisionLogLine, DecisionLogSettings, HistoryStore, HistoryStoreError, MemoryHistoryStore, ReplicaId,
+    ReplicaState, RequestRecord,
+};
 use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 use stint::units::{Chance, Money, Price, RequestId, Timestamp};
 
@@ -23,19 +26,20 @@ fn dear(name: &str) -> Model {
     let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
     Model {
         tariff: Some(Tariff::plain(Prices { input: price(2), output: price(8) })),
-        ..model(name, Class::Inline)
+        ..model(name, EnforcementClass::Inline)
     }
 }
 
 /// A cheap model `m` that is always wrong, and a dear one, `n`, that is right.
-async fn pair(stories: Arc<dyn Stories>, settings: LearnSettings) -> World {
+async fn pair(stories: Arc<dyn HistoryStore>, settings: LearnSettings) -> World {
     pair_on(auto(), stories, settings).await
 }
 
 /// The same, chosen among by another route called `auto`.
-async fn pair_on(route: Route, stories: Arc<dyn Stories>, settings: LearnSettings) -> World {
-    let script = |answer: &str| Arc::new(Scripted::always(Play::new().thinks(3).answers(answer)));
-    let models = vec![(model("m", Class::Inline), script("4")), (dear("n"), script("3"))];
+async fn pair_on(route: Route, stories: Arc<dyn HistoryStore>, settings: LearnSettings) -> World {
+    let script =
+        |answer: &str| Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers(answer)));
+    let models = vec![(model("m", EnforcementClass::Inline), script("4")), (dear("n"), script("3"))];
     let callers = ["acme/alice", "acme/bob", "acme"].map(|name| tenant(name, 1_000_000_000));
     World::learning(route, models, callers.into(), stories, settings).await
 }
@@ -91,7 +95,7 @@ async fn told(world: &World, id: &Value, source: &str) -> Value {
 
 #[tokio::test]
 async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
-    let stories = Arc::new(MemoryStories::default());
+    let stories = Arc::new(MemoryHistoryStore::default());
     let world = pair(stories.clone(), LearnSettings::default()).await;
     let wrong = until_right(&world).await;
     assert!((1..=10).contains(&wrong), "the cheap one first, and not for long: {wrong}");
@@ -106,7 +110,7 @@ async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
 /// The process was killed: what it saved last is there, and is taken over.
 #[tokio::test]
 async fn what_was_learned_survives_an_end_without_last_words() {
-    let stories = Arc::new(MemoryStories::default());
+    let stories = Arc::new(MemoryHistoryStore::default());
     let settings = LearnSettings { save_every: Duration::from_millis(20), ..LearnSettings::default() };
     let world = pair(stories.clone(), settings.clone()).await;
     until_right(&world).await;
@@ -118,16 +122,16 @@ async fn what_was_learned_survives_an_end_without_last_words() {
 
 #[tokio::test]
 async fn damaged_knowledge_is_left_out_and_begun_anew() {
-    let stories = Arc::new(MemoryStories::default());
+    let stories = Arc::new(MemoryHistoryStore::default());
     for (name, state) in
         [("a", "{not json"), ("b", "{}"), ("c", r#"{"version":99,"features":1,"forget":0.5,"models":{}}"#)]
     {
         let replica = ReplicaId::named(name);
-        let saved = Saved { replica, at: Timestamp(0), has_left: true, state: state.into() };
-        stories.save(&saved, &[]).await.unwrap();
+        let saved = ReplicaState { replica, at: Timestamp(0), is_final: true, state: state.into() };
+        stories.save_state(&saved, &[]).await.unwrap();
     }
     let world = pair(stories.clone(), LearnSettings::default()).await;
-    assert_eq!(stories.learned().await.unwrap().len(), 1, "only its own is left");
+    assert_eq!(stories.replica_states().await.unwrap().len(), 1, "only its own is left");
     assert_eq!(world.ask(ALICE, &question(1)).await.good()["model"], "m");
     until_right(&world).await;
 }
@@ -135,21 +139,21 @@ async fn damaged_knowledge_is_left_out_and_begun_anew() {
 /// After an upgrade the way back is open: to the old version, or to the old rate of forgetting.
 #[tokio::test]
 async fn what_another_version_learned_is_left_alone_for_a_month() {
-    let stories = Arc::new(MemoryStories::default());
+    let stories = Arc::new(MemoryHistoryStore::default());
     let now = Timestamp::now();
     let states = [
         ("old", now, r#"{"version":1,"features":14,"forget":0.9998,"models":{"m":{"prior_weight":200.0}}}"#),
         ("slow", now, r#"{"version":2,"features":14,"forget":0.99999,"models":{}}"#),
         ("ancient", now.before(Duration::from_secs(31 * 24 * 3600)), r#"{"version":1,"models":{}}"#),
     ];
-    let states = states.map(|(name, at, state)| Saved {
+    let states = states.map(|(name, at, state)| ReplicaState {
         replica: ReplicaId::named(name),
         at,
-        has_left: true,
+        is_final: true,
         state: state.into(),
     });
     for saved in &states {
-        stories.save(saved, &[]).await.unwrap();
+        stories.save_state(saved, &[]).await.unwrap();
     }
     let settings = LearnSettings { save_every: Duration::from_millis(10), ..LearnSettings::default() };
     let world = pair(stories.clone(), settings.clone()).await;
@@ -158,7 +162,7 @@ async fn what_another_version_learned_is_left_alone_for_a_month() {
     assert!(world.stop().await);
     let again = pair(stories.clone(), settings).await;
     assert_eq!(again.ask(ALICE, &question(51)).await.good()["model"], "n", "its own is saved beside theirs");
-    let learned = stories.learned().await.unwrap();
+    let learned = stories.replica_states().await.unwrap();
     assert_eq!(learned.len(), 3, "its own and theirs: {learned:?}");
     assert!(states[..2].iter().all(|saved| learned.contains(saved)), "{learned:?}");
 }
@@ -200,7 +204,7 @@ async fn replicas_on_postgres_learn_from_one_another_and_take_feedback_on_one_an
 
 /// A store that stands still from some moment on.
 struct Hung {
-    stories: MemoryStories,
+    stories: MemoryHistoryStore,
     hangs: AtomicBool,
 }
 
@@ -212,41 +216,55 @@ impl Hung {
     }
 }
 
-impl Stories for Hung {
-    fn keep<'a>(&'a self, stories: &'a [Arc<Story>]) -> BoxFuture<'a, Result<(), StoriesError>> {
-        self.pass().then(|()| self.stories.keep(stories)).boxed()
+impl HistoryStore for Hung {
+    fn insert<'a>(
+        &'a self,
+        stories: &'a [Arc<RequestRecord>],
+    ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
+        self.pass().then(|()| self.stories.insert(stories)).boxed()
     }
-    fn find(&self, id: RequestId, since: Timestamp) -> BoxFuture<'_, Result<Option<Story>, StoriesError>> {
+    fn find(
+        &self,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>> {
         self.pass().then(move |()| self.stories.find(id, since)).boxed()
     }
-    fn judge<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, Result<Option<Verdict>, StoriesError>> {
-        self.pass().then(|()| self.stories.judge(verdict)).boxed()
+    fn set_verdict<'a>(
+        &'a self,
+        verdict: &'a Verdict,
+    ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>> {
+        self.pass().then(|()| self.stories.set_verdict(verdict)).boxed()
     }
-    fn beyond(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, StoriesError>> {
-        self.pass().then(move |()| self.stories.beyond(most)).boxed()
+    fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>> {
+        self.pass().then(move |()| self.stories.retention_cutoff(most)).boxed()
     }
-    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, StoriesError>> {
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>> {
         self.pass().then(move |()| self.stories.purge(before, most)).boxed()
     }
-    fn learned(&self) -> BoxFuture<'_, Result<Vec<Saved>, StoriesError>> {
-        self.pass().then(|()| self.stories.learned()).boxed()
+    fn replica_states(&self) -> BoxFuture<'_, Result<Vec<ReplicaState>, HistoryStoreError>> {
+        self.pass().then(|()| self.stories.replica_states()).boxed()
     }
-    fn save<'a>(&'a self, own: &'a Saved, gone: &'a [Saved]) -> BoxFuture<'a, Result<bool, StoriesError>> {
-        self.pass().then(|()| self.stories.save(own, gone)).boxed()
+    fn save_state<'a>(
+        &'a self,
+        own: &'a ReplicaState,
+        gone: &'a [ReplicaState],
+    ) -> BoxFuture<'a, Result<bool, HistoryStoreError>> {
+        self.pass().then(|()| self.stories.save_state(own, gone)).boxed()
     }
-    fn unlearn<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), StoriesError>> {
-        self.pass().then(|()| self.stories.unlearn(replica)).boxed()
+    fn delete_state<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
+        self.pass().then(|()| self.stories.delete_state(replica)).boxed()
     }
 }
 
 /// Invariant 10.
 #[tokio::test]
 async fn a_store_that_stands_still_delays_no_answer() {
-    let store = Arc::new(Hung { stories: MemoryStories::default(), hangs: AtomicBool::new(false) });
+    let store = Arc::new(Hung { stories: MemoryHistoryStore::default(), hangs: AtomicBool::new(false) });
     let folder = tempfile::tempdir().unwrap();
     // A disk that takes nothing, besides: the log's file is a folder.
     std::fs::create_dir(folder.path().join("log.jsonl")).unwrap();
-    let log = LogSettings { path: folder.path().join("log.jsonl"), size_max: 1 << 20, files_max: 1 };
+    let log = DecisionLogSettings { path: folder.path().join("log.jsonl"), size_max: 1 << 20, files_max: 1 };
     let settings = LearnSettings {
         save_every: Duration::from_millis(20),
         log: Some(log),
@@ -273,7 +291,7 @@ async fn a_store_that_stands_still_delays_no_answer() {
 
 #[tokio::test]
 async fn a_request_is_known_to_its_own_key_and_the_account_above_and_to_nobody_else() {
-    let world = pair(Arc::new(MemoryStories::default()), LearnSettings::default()).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), LearnSettings::default()).await;
     let answer = world.ask(ALICE, &question(1)).await.good();
     let id = answer["budget"]["id"].clone();
     let unknown = json!(format!("{}", RequestId::new()));
@@ -304,7 +322,7 @@ async fn a_request_is_known_to_its_own_key_and_the_account_above_and_to_nobody_e
 
 #[tokio::test]
 async fn the_story_of_a_request_tells_what_was_planned_used_and_said() {
-    let world = pair(Arc::new(MemoryStories::default()), LearnSettings::default()).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), LearnSettings::default()).await;
     let answer = world.ask(ALICE, &question(1)).await.good();
     judge(&world, &answer, true).await;
     judge(&world, &answer, false).await;
@@ -328,7 +346,7 @@ async fn the_story_of_a_request_tells_what_was_planned_used_and_said() {
 
 #[tokio::test]
 async fn a_preference_says_something_of_both_answers() {
-    let world = pair(Arc::new(MemoryStories::default()), LearnSettings::default()).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), LearnSettings::default()).await;
     let (one, two) =
         (world.ask(ALICE, &question(1)).await.good(), world.ask(ALICE, &question(2)).await.good());
     let said = say(&world, ALICE, &json!({ "preferred": two["id"], "over": one["id"] })).await;
@@ -340,7 +358,7 @@ async fn a_preference_says_something_of_both_answers() {
 #[tokio::test]
 async fn what_is_older_than_is_kept_takes_no_feedback_and_has_no_story() {
     let settings = LearnSettings { keep: Duration::from_millis(400), ..LearnSettings::default() };
-    let world = pair(Arc::new(MemoryStories::default()), settings).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), settings).await;
     let answer = world.ask(ALICE, &question(1)).await.good();
     judge(&world, &answer, true).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -350,15 +368,21 @@ async fn what_is_older_than_is_kept_takes_no_feedback_and_has_no_story() {
 }
 
 /// A model that takes tools and schemas, which does so.
-async fn formed(class: Class, play: Play) -> World {
-    let models = vec![(model("m", class), Arc::new(Scripted::always(play)))];
+async fn formed(class: EnforcementClass, play: ScriptedReply) -> World {
+    let models = vec![(model("m", class), Arc::new(ScriptedBackend::always(play)))];
     let callers = vec![tenant("acme/alice", 1_000_000_000)];
-    World::learning(auto(), models, callers, Arc::new(MemoryStories::default()), LearnSettings::default())
-        .await
+    World::learning(
+        auto(),
+        models,
+        callers,
+        Arc::new(MemoryHistoryStore::default()),
+        LearnSettings::default(),
+    )
+    .await
 }
 
-async fn check_form(play: Play, more: &Value, source: &str, success: f64) {
-    let world = formed(Class::Effort, play).await;
+async fn check_form(play: ScriptedReply, more: &Value, source: &str, success: f64) {
+    let world = formed(EnforcementClass::Effort, play).await;
     let mut body = question(1);
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let answer = world.ask(ALICE, &body).await.good();
@@ -374,7 +398,7 @@ async fn the_form_of_an_answer_says_something_of_it() {
     } } }] });
     let calls = |name: &str, arguments: &str| {
         let (id, name) = (Some("call_1".into()), Some(name.into()));
-        Play::new().calls(ToolCallDelta { index: 0, id, name, arguments: arguments.into() })
+        ScriptedReply::new().calls(ToolCallDelta { index: 0, id, name, arguments: arguments.into() })
     };
     check_form(calls("weather", r#"{"city":"Rome"}"#), &tools, "tool_arguments", 1.0).await;
     check_form(calls("weather", r#"{"town":"Rome"}"#), &tools, "tool_arguments", 0.0).await;
@@ -383,19 +407,23 @@ async fn the_form_of_an_answer_says_something_of_it() {
     let schema = json!({ "response_format": { "type": "json_schema", "json_schema": {
         "name": "a", "schema": { "type": "object", "required": ["sum"] },
     } } });
-    check_form(Play::new().answers(r#"{"sum":3}"#), &schema, "form", 1.0).await;
-    check_form(Play::new().answers(r#"{"total":3}"#), &schema, "form", 0.0).await;
+    check_form(ScriptedReply::new().answers(r#"{"sum":3}"#), &schema, "form", 1.0).await;
+    check_form(ScriptedReply::new().answers(r#"{"total":3}"#), &schema, "form", 0.0).await;
     let any = json!({ "response_format": { "type": "json_object" } });
-    check_form(Play::new().answers("three"), &any, "form", 0.0).await;
+    check_form(ScriptedReply::new().answers("three"), &any, "form", 0.0).await;
 }
 
 /// What three answers count of which none has the form that its caller asked for, and how much is learned with two words on
 /// them, one of which is changed; where these have keys, and an account may move as much as one plain word does.
 async fn check_sway(callers: &[&str], weights: [f64; 3], learned: i64) {
-    let models = vec![(model("m", Class::Effort), Arc::new(Scripted::always(Play::new().answers("three"))))];
+    let models = vec![(
+        model("m", EnforcementClass::Effort),
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("three"))),
+    )];
     let callers = callers.iter().map(|name| tenant(name, 1_000_000_000)).collect();
     let settings = LearnSettings { feedback_max: 1, ..LearnSettings::default() };
-    let world = World::learning(auto(), models, callers, Arc::new(MemoryStories::default()), settings).await;
+    let world =
+        World::learning(auto(), models, callers, Arc::new(MemoryHistoryStore::default()), settings).await;
     let mut answers = Vec::new();
     for (number, weight) in (0..).zip(weights) {
         let mut body = question(number);
@@ -423,7 +451,7 @@ async fn a_form_that_nothing_fits_moves_no_more_than_its_caller_may() {
 #[tokio::test]
 async fn an_answer_without_room_says_something_of_its_budget_unless_the_caller_set_it() {
     let long = "word ".repeat(200);
-    let world = formed(Class::Inline, Play::new().answers(long.trim())).await;
+    let world = formed(EnforcementClass::Inline, ScriptedReply::new().answers(long.trim())).await;
     let answer = world.ask(ALICE, &question(1)).await.good();
     assert_eq!(answer["choices"][0]["finish_reason"], "length");
     let said = told(&world, &answer["id"], "ending").await;
@@ -438,7 +466,7 @@ async fn an_answer_without_room_says_something_of_its_budget_unless_the_caller_s
 
 #[tokio::test]
 async fn a_preference_that_turns_over_too_much_is_not_half_taken() {
-    let world = pair(Arc::new(MemoryStories::default()), LearnSettings::default()).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), LearnSettings::default()).await;
     let one = world.ask(ALICE, &question(1)).await.good();
     let other = world.ask(ALICE, &question(2)).await.good();
     let prefer = |better: &Value, over: &Value| json!({ "preferred": better["id"], "over": over["id"] });
@@ -456,7 +484,7 @@ async fn a_preference_that_turns_over_too_much_is_not_half_taken() {
 
 #[tokio::test]
 async fn asking_the_same_again_says_something_of_the_first_answer() {
-    let world = pair(Arc::new(MemoryStories::default()), LearnSettings::default()).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), LearnSettings::default()).await;
     let first = world.ask(ALICE, &question(1)).await.good();
     world.ask(BOB, &question(1)).await.good();
     let second = world.ask(ALICE, &question(1)).await.good();
@@ -468,9 +496,9 @@ async fn asking_the_same_again_says_something_of_the_first_answer() {
 async fn the_decision_log_has_all_that_judging_needs_and_no_word_of_anybody() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("decisions.jsonl");
-    let log = LogSettings { path: path.clone(), size_max: 1 << 20, files_max: 1 };
+    let log = DecisionLogSettings { path: path.clone(), size_max: 1 << 20, files_max: 1 };
     let settings = LearnSettings { log: Some(log), ..LearnSettings::default() };
-    let world = pair(Arc::new(MemoryStories::default()), settings).await;
+    let world = pair(Arc::new(MemoryHistoryStore::default()), settings).await;
     let mut body = question(1);
     body["messages"][0]["content"] = json!("a-secret-question about 1+2");
     body["user"] = json!("a-secret-name");
@@ -481,9 +509,11 @@ async fn the_decision_log_has_all_that_judging_needs_and_no_word_of_anybody() {
     for secret in ["secret", "sk-acme", "acme"] {
         assert!(!text.contains(secret), "{text}");
     }
-    let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [Line::Decision { version: 1, decision, outcome }, Line::Verdict { version: 1, verdict }] =
-        &lines[..]
+    let lines: Vec<DecisionLogLine> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [
+        DecisionLogLine::Decision { version: 1, decision, outcome },
+        DecisionLogLine::Verdict { version: 1, verdict },
+    ] = &lines[..]
     else {
         panic!("{text}")
     };
@@ -526,11 +556,14 @@ async fn a_gateway_that_was_restarted_knows_its_requests_and_takes_feedback_on_t
 async fn a_route_that_explores_tries_other_models_and_logs_their_chances() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("decisions.jsonl");
-    let log = LogSettings { path: path.clone(), size_max: 16 << 20, files_max: 1 };
+    let log = DecisionLogSettings { path: path.clone(), size_max: 16 << 20, files_max: 1 };
     let settings = LearnSettings { log: Some(log), asked_again: Duration::ZERO, ..LearnSettings::default() };
-    let world =
-        pair_on(Route { explore: Chance::new(0.5), ..auto() }, Arc::new(MemoryStories::default()), settings)
-            .await;
+    let world = pair_on(
+        Route { explore: Chance::new(0.5), ..auto() },
+        Arc::new(MemoryHistoryStore::default()),
+        settings,
+    )
+    .await;
     let mut served = std::collections::BTreeMap::<String, u32>::new();
     for number in 0..60 {
         let answer = world.ask(ALICE, &question(number)).await.good();
@@ -541,7 +574,9 @@ async fn a_route_that_explores_tries_other_models_and_logs_their_chances() {
     let text = std::fs::read_to_string(path).unwrap();
     let mut explored = 0;
     for line in text.lines() {
-        let Line::Decision { decision, .. } = serde_json::from_str(line).unwrap() else { continue };
+        let DecisionLogLine::Decision { decision, .. } = serde_json::from_str(line).unwrap() else {
+            continue;
+        };
         let all: f64 = decision.candidates.iter().map(|candidate| candidate.propensity).sum();
         assert!((all - 1.0).abs() < 1e-9 && decision.candidates.len() == 2, "{line}");
         assert!(

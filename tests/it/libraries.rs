@@ -6,9 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Call;
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::BackendCall;
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::chat::{Message, Role, ToolCallDelta};
 
 use crate::harness::tools::{printed, tool};
@@ -17,12 +17,12 @@ use crate::harness::{World, model, tenant};
 const CITY: &str = r#"{"name":"Paris","population":7}"#;
 
 /// A model that looks at two cities at once, then at a third, and tells of all.
-fn plays(call: &Call, _: usize) -> Play {
+fn plays(call: &BackendCall, _: usize) -> ScriptedReply {
     let messages = &call.request.messages;
-    let asked = |message: &Message| message.role == Role::User && message.plain().contains("weather");
+    let asked = |message: &Message| message.role == Role::User && message.plain_text().contains("weather");
     let found: Vec<String> =
-        messages.iter().filter(|message| message.role == Role::Tool).map(Message::plain).collect();
-    let thinks = Play::new().thinks(3);
+        messages.iter().filter(|message| message.role == Role::Tool).map(Message::plain_text).collect();
+    let thinks = ScriptedReply::new().thinks(3);
     // Where a library wants a form and knows of no other way, it has a tool for it.
     let form = call.request.tools.iter().find(|tool| tool.name != "weather");
     match (found.len(), form) {
@@ -35,20 +35,22 @@ fn plays(call: &Call, _: usize) -> Play {
     }
 }
 
-fn looks(play: Play, at: u32, city: &str) -> Play {
+fn looks(play: ScriptedReply, at: u32, city: &str) -> ScriptedReply {
     calls(play, at, "weather", json!({ "city": city }).to_string())
 }
 
-fn calls(play: Play, index: u32, name: &str, arguments: String) -> Play {
+fn calls(play: ScriptedReply, index: u32, name: &str, arguments: String) -> ScriptedReply {
     let id = arguments.chars().filter(char::is_ascii_alphabetic).collect::<String>();
     let id = Some(format!("call_{id}"));
     play.calls(ToolCallDelta { index, id, name: Some(name.to_owned()), arguments })
 }
 
 async fn world() -> World {
-    let able =
-        Model { capabilities: vec![Capability::Tools, Capability::Schema], ..model("m", Class::Inline) };
-    let script = Arc::new(Scripted::each(plays));
+    let able = Model {
+        capabilities: vec![Capability::Tools, Capability::Schema],
+        ..model("m", EnforcementClass::Inline)
+    };
+    let script = Arc::new(ScriptedBackend::each(plays));
     World::new(vec![(able, script)], vec![tenant("acme", 1_000_000_000), tenant("poor", 1)]).await
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCpp};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCppBackend};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::units::Tokens;
 use tokio::time::timeout;
 
@@ -131,14 +131,18 @@ async fn said(process: &Process, model: &str, problem: &Value, thinking: u64, st
 
 /// The same server behind the gateway in this process, with its budget held by itself and by us.
 async fn both(server: &LlamaServer) -> World {
-    let one = |class: Class| {
+    let one = |class: EnforcementClass| {
         let client = remote::Settings { base_url: server.base.clone(), ..remote::Settings::default() };
         let settings = llamacpp::Settings { client, ..llamacpp::Settings::default() };
         let capabilities = vec![Capability::Tools];
-        let model = Model { context: Tokens(512), capabilities, ..model(class.word(), class) };
-        (model, Arc::new(LlamaCpp::new(&Connections::default(), settings).unwrap()) as Arc<dyn Backend>)
+        let model = Model { context: Tokens(512), capabilities, ..model(class.as_str(), class) };
+        (
+            model,
+            Arc::new(LlamaCppBackend::new(&Connections::default(), settings).unwrap()) as Arc<dyn Backend>,
+        )
     };
-    World::with(vec![one(Class::Native), one(Class::Continue)], Vec::new(), |_| ()).await
+    World::with(vec![one(EnforcementClass::Native), one(EnforcementClass::Continue)], Vec::new(), |_| ())
+        .await
 }
 
 #[tokio::test]
@@ -147,20 +151,21 @@ async fn a_budget_that_the_server_holds_itself_is_the_same_to_the_token() {
     let world = both(&server).await;
     for problem in ["12+30*4?", "7+8?"] {
         for thinking in [0, 1, 2, 7, 8, 20, 26, 256] {
-            let said = async |class: Class| {
+            let said = async |class: EnforcementClass| {
                 let body = json!({
-                    "model": class.word(),
+                    "model": class.as_str(),
                     "messages": [{ "role": "user", "content": problem }],
                     "temperature": 0,
                     "budget": { "thinking_tokens": thinking },
                 });
                 let answer = world.ask("", &body).await.good();
-                assert_eq!(answer["budget"]["enforced"], class.word());
+                assert_eq!(answer["budget"]["enforced"], class.as_str());
                 assert!(!answer["choices"][0]["message"]["content"].as_str().unwrap().is_empty());
                 let thought = answer["choices"][0]["message"]["reasoning_content"].clone();
                 (thought, answer["budget"]["thinking"]["used"].clone())
             };
-            let (native, resumed) = (said(Class::Native).await, said(Class::Continue).await);
+            let (native, resumed) =
+                (said(EnforcementClass::Native).await, said(EnforcementClass::Continue).await);
             assert_eq!(native, resumed, "{problem} at {thinking}");
         }
     }

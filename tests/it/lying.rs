@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::anthropic::{self, Anthropic};
-use stint::backend::remote::gemini::{self, Gemini};
-use stint::backend::remote::llamacpp::{self, LlamaCpp};
-use stint::backend::remote::openai::{self, Dialect, OpenAi};
-use stint::backend::remote::responses::{self, Responses};
-use stint::backend::remote::vllm::Vllm;
+use stint::backend::remote::anthropic::{self, AnthropicBackend};
+use stint::backend::remote::gemini::{self, GeminiBackend};
+use stint::backend::remote::llamacpp::{self, LlamaCppBackend};
+use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
+use stint::backend::remote::responses::{self, OpenAiResponsesBackend};
+use stint::backend::remote::vllm::VllmBackend;
 use stint::backend::remote::{self, Connections};
-use stint::catalog::{Class, HandOff, Model};
+use stint::catalog::{EnforcementClass, HandOff, Model};
 use stint::units::Tokens;
 
 use crate::harness::{Answer, World, model, tenant};
@@ -30,36 +30,36 @@ const PURSE: u64 = 20_000;
 /// A dialect, and how it holds a thought.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Chat(fn() -> Dialect, Class),
+    Chat(fn() -> Dialect, EnforcementClass),
     Raw,
     LlamaCpp,
-    Anthropic(Class),
+    Anthropic(EnforcementClass),
     Gemini,
     Responses,
 }
 
 const WAYS: [Way; 23] = [
-    Way::Chat(Dialect::openai, Class::Effort),
-    Way::Chat(Dialect::xai, Class::Effort),
-    Way::Chat(Dialect::deepseek, Class::Continue),
-    Way::Chat(Dialect::deepseek, Class::Turn),
-    Way::Chat(Dialect::mistral, Class::Continue),
-    Way::Chat(Dialect::mistral, Class::Turn),
-    Way::Chat(Dialect::dashscope, Class::Native),
-    Way::Chat(Dialect::dashscope, Class::Turn),
-    Way::Chat(Dialect::openrouter, Class::Native),
-    Way::Chat(Dialect::openrouter, Class::Turn),
-    Way::Chat(Dialect::vllm, Class::Native),
-    Way::Chat(Dialect::vllm, Class::Turn),
-    Way::Chat(Dialect::sglang, Class::Native),
-    Way::Chat(Dialect::sglang, Class::Continue),
-    Way::Chat(Dialect::sglang, Class::Turn),
-    Way::Chat(Dialect::llamacpp, Class::Native),
-    Way::Chat(Dialect::ollama, Class::Turn),
+    Way::Chat(Dialect::openai, EnforcementClass::Effort),
+    Way::Chat(Dialect::xai, EnforcementClass::Effort),
+    Way::Chat(Dialect::deepseek, EnforcementClass::Continue),
+    Way::Chat(Dialect::deepseek, EnforcementClass::Turn),
+    Way::Chat(Dialect::mistral, EnforcementClass::Continue),
+    Way::Chat(Dialect::mistral, EnforcementClass::Turn),
+    Way::Chat(Dialect::dashscope, EnforcementClass::Native),
+    Way::Chat(Dialect::dashscope, EnforcementClass::Turn),
+    Way::Chat(Dialect::openrouter, EnforcementClass::Native),
+    Way::Chat(Dialect::openrouter, EnforcementClass::Turn),
+    Way::Chat(Dialect::vllm, EnforcementClass::Native),
+    Way::Chat(Dialect::vllm, EnforcementClass::Turn),
+    Way::Chat(Dialect::sglang, EnforcementClass::Native),
+    Way::Chat(Dialect::sglang, EnforcementClass::Continue),
+    Way::Chat(Dialect::sglang, EnforcementClass::Turn),
+    Way::Chat(Dialect::llamacpp, EnforcementClass::Native),
+    Way::Chat(Dialect::ollama, EnforcementClass::Turn),
     Way::Raw,
     Way::LlamaCpp,
-    Way::Anthropic(Class::Native),
-    Way::Anthropic(Class::Turn),
+    Way::Anthropic(EnforcementClass::Native),
+    Way::Anthropic(EnforcementClass::Turn),
     Way::Gemini,
     Way::Responses,
 ];
@@ -76,12 +76,12 @@ impl Way {
         }
     }
 
-    fn class(self) -> Class {
+    fn class(self) -> EnforcementClass {
         match self {
             Way::Chat(_, class) | Way::Anthropic(class) => class,
-            Way::Raw | Way::LlamaCpp => Class::Continue,
-            Way::Gemini => Class::Native,
-            Way::Responses => Class::Effort,
+            Way::Raw | Way::LlamaCpp => EnforcementClass::Continue,
+            Way::Gemini => EnforcementClass::Native,
+            Way::Responses => EnforcementClass::Effort,
         }
     }
 
@@ -101,23 +101,23 @@ impl Way {
             ..openai::Settings::default()
         };
         match self {
-            Way::Chat(dialect, _) => Arc::new(OpenAi::new(&connections, chat(dialect())).unwrap()),
-            Way::Raw => Arc::new(Vllm::new(&connections, chat(Dialect::vllm())).unwrap()),
+            Way::Chat(dialect, _) => Arc::new(OpenAiBackend::new(&connections, chat(dialect())).unwrap()),
+            Way::Raw => Arc::new(VllmBackend::new(&connections, chat(Dialect::vllm())).unwrap()),
             Way::LlamaCpp => {
                 let settings = llamacpp::Settings { client, ..llamacpp::Settings::default() };
-                Arc::new(LlamaCpp::new(&connections, settings).unwrap())
+                Arc::new(LlamaCppBackend::new(&connections, settings).unwrap())
             }
             Way::Anthropic(_) => {
                 let settings = anthropic::Settings { client, name, model, ..anthropic::Settings::default() };
-                Arc::new(Anthropic::new(&connections, settings).unwrap())
+                Arc::new(AnthropicBackend::new(&connections, settings).unwrap())
             }
             Way::Gemini => {
                 let settings = gemini::Settings { client, name, model, ..gemini::Settings::default() };
-                Arc::new(Gemini::new(&connections, settings).unwrap())
+                Arc::new(GeminiBackend::new(&connections, settings).unwrap())
             }
             Way::Responses => {
                 let settings = responses::Settings { client, name, model, ..responses::Settings::default() };
-                Arc::new(Responses::new(&connections, settings).unwrap())
+                Arc::new(OpenAiResponsesBackend::new(&connections, settings).unwrap())
             }
         }
     }
@@ -133,9 +133,12 @@ struct Scene {
 impl Scene {
     async fn new(way: Way, lie: Lie, thinks: bool) -> Scene {
         let liar = Liar::start(way.speech(), lie, thinks);
-        let nothing = HandOff { text: String::new(), overhead: Tokens(0), unthought: Tokens(0) };
+        let nothing =
+            HandOff { text: String::new(), overhead: Tokens(0), overhead_without_thought: Tokens(0) };
         let classes = match way {
-            Way::Anthropic(Class::Native) => vec![Class::Native, Class::Turn],
+            Way::Anthropic(EnforcementClass::Native) => {
+                vec![EnforcementClass::Native, EnforcementClass::Turn]
+            }
             _ => vec![way.class()],
         };
         let model = Model { classes, hand_off: nothing, ..model("m", way.class()) };
@@ -241,9 +244,15 @@ async fn no_answer_goes_beyond_its_limit_whatever_the_provider_does_and_says() {
 
 #[tokio::test]
 async fn what_is_held_of_an_answer_without_end_is_bounded() {
-    for way in
-        [WAYS[0], WAYS[2], Way::Raw, Way::LlamaCpp, Way::Anthropic(Class::Turn), Way::Gemini, Way::Responses]
-    {
+    for way in [
+        WAYS[0],
+        WAYS[2],
+        Way::Raw,
+        Way::LlamaCpp,
+        Way::Anthropic(EnforcementClass::Turn),
+        Way::Gemini,
+        Way::Responses,
+    ] {
         for lie in [Lie::NeverEnds, Lie::HugeEvents] {
             let scene = Scene::new(way, lie, false).await;
             scene.ask(false, false).await;
@@ -272,7 +281,7 @@ async fn no_thought_goes_beyond_its_budget_whatever_the_provider_does_and_says()
             if answer.status == 200 {
                 let (text, _, _) = read(&answer, false);
                 let may = lie == Lie::TooMuch
-                    || matches!(way, Way::Chat(_, Class::Continue) | Way::Raw | Way::LlamaCpp);
+                    || matches!(way, Way::Chat(_, EnforcementClass::Continue) | Way::Raw | Way::LlamaCpp);
                 assert!(text.len() as u64 <= 8 * LIMIT && may, "{what}");
             } else {
                 assert_eq!(answer.status, 502, "{what}");

@@ -5,10 +5,10 @@ mod programs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::remote::anthropic::{Anthropic, Settings};
+use stint::backend::remote::anthropic::{AnthropicBackend, Settings};
 use stint::backend::remote::{self, Connections, Secret};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::units::Tokens;
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
@@ -72,9 +72,9 @@ pub(crate) async fn signing(emulator: &Emulator) -> World {
         thinking_max: Tokens(8_000),
         context: Tokens(100_000),
         capabilities: vec![Capability::Tools],
-        ..model("m", Class::Native)
+        ..model("m", EnforcementClass::Native)
     };
-    let target = Arc::new(Anthropic::new(&Connections::default(), settings).unwrap());
+    let target = Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap());
     World::fleets(vec![Served::by(served, vec![target])], vec![tenant("acme", 1_000_000_000)]).await
 }
 
@@ -109,8 +109,8 @@ async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropic
 
 #[tokio::test]
 async fn every_error_of_these_paths_is_worded_as_anthropic_words_it() {
-    let script = Arc::new(Scripted::always(Play::new().answers("80")));
-    let served = Served::by(model("m", Class::Inline), vec![script]);
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("80")));
+    let served = Served::by(model("m", EnforcementClass::Inline), vec![script]);
     let world = World::fleets(vec![served], vec![tenant("acme", 1_000_000_000)]).await;
     let check = |answer: &crate::harness::Answer, status: u16, kind: &str| {
         assert_eq!(
@@ -176,8 +176,14 @@ async fn ended(world: &World, asked: &Value) -> (Value, Value) {
 
 #[tokio::test]
 async fn the_stop_text_that_ended_an_answer_is_named() {
-    for class in [Class::Inline, Class::Continue, Class::Native, Class::Turn, Class::Effort] {
-        let script = Arc::new(Scripted::always(Play::new().answers("one two STOP three")));
+    for class in [
+        EnforcementClass::Inline,
+        EnforcementClass::Continue,
+        EnforcementClass::Native,
+        EnforcementClass::Turn,
+        EnforcementClass::Effort,
+    ] {
+        let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("one two STOP three")));
         let served = Served::by(model("m", class), vec![script]);
         let world = World::fleets(vec![served], vec![tenant("acme", 1_000_000_000)]).await;
         let asked = |stops: Value| {
@@ -189,7 +195,7 @@ async fn the_stop_text_that_ended_an_answer_is_named() {
         let none = ended(&world, &asked(json!(["never"]))).await;
         assert_eq!(none, (json!("end_turn"), Value::Null), "{class:?}");
         // Where thought and answer have one limit between them, this one has room for all of it.
-        if class != Class::Effort {
+        if class != EnforcementClass::Effort {
             let mut short = asked(json!(["STOP"]));
             short["budget"] = json!({ "solution_tokens": 1 });
             assert_eq!(ended(&world, &short).await, (json!("max_tokens"), Value::Null), "{class:?}");
@@ -198,8 +204,8 @@ async fn the_stop_text_that_ended_an_answer_is_named() {
 }
 
 /// What `message_start` and `message_delta` say was read, and what was counted for the same before.
-async fn told_as_read(script: Scripted) -> [u64; 3] {
-    let served = Served::by(model("m", Class::Inline), vec![Arc::new(script)]);
+async fn told_as_read(script: ScriptedBackend) -> [u64; 3] {
+    let served = Served::by(model("m", EnforcementClass::Inline), vec![Arc::new(script)]);
     let world = World::fleets(vec![served], vec![tenant("acme", 1_000_000_000)]).await;
     let mut asked = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 6+7?" }] });
     let counted = world.post("/v1/messages/count_tokens", "sk-acme", &asked).await.good();
@@ -213,7 +219,7 @@ async fn told_as_read(script: Scripted) -> [u64; 3] {
 
 #[tokio::test]
 async fn a_stream_begins_with_what_is_to_be_read_where_that_is_known_and_ends_with_what_was() {
-    let script = || Scripted::always(Play::new().answers("80"));
+    let script = || ScriptedBackend::always(ScriptedReply::new().answers("80"));
     assert_eq!(told_as_read(script().reading(Tokens(7))).await, [7; 3]);
     // Without the tokenizer it is known at the end alone: a bound would be several times too much.
     let [start, end, counted] = told_as_read(script().of_bytes(4)).await;
@@ -222,9 +228,9 @@ async fn a_stream_begins_with_what_is_to_be_read_where_that_is_known_and_ends_wi
 
 #[tokio::test]
 async fn what_newer_sdks_know_and_is_not_offered_is_refused_by_its_name() {
-    let script = Arc::new(Scripted::always(Play::new().answers("80")));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("80")));
     let world = World::fleets(
-        vec![Served::by(model("m", Class::Inline), vec![script])],
+        vec![Served::by(model("m", EnforcementClass::Inline), vec![script])],
         vec![tenant("acme", 1_000_000_000)],
     )
     .await;

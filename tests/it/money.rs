@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Class, Model, Prices, Tariff};
+use stint::catalog::{EnforcementClass, Model, Prices, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use crate::harness::{World, model, tenant};
@@ -15,7 +15,7 @@ fn plain(name: &str) -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
     Model {
         tariff: Some(Tariff::plain(Prices { input: price, output: price })),
-        ..model(name, Class::Inline)
+        ..model(name, EnforcementClass::Inline)
     }
 }
 
@@ -30,9 +30,9 @@ fn pinned() -> Value {
 
 #[tokio::test]
 async fn of_64_requests_at_once_10_are_served_and_one_more_when_those_have_given_back_what_they_held() {
-    let gate = Gate::shut();
-    let play = Play::new().thinks(20).answers("3").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let gate = PieceGate::shut();
+    let play = ScriptedReply::new().thinks(20).answers("3").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
     let world = World::new(vec![(plain("m"), script.clone())], vec![tenant("ten", 10 * 100)]).await;
     let world = Arc::new(world);
     let asking: Vec<_> = (0..64)
@@ -68,7 +68,8 @@ async fn of_64_requests_at_once_10_are_served_and_one_more_when_those_have_given
 /// LB-04, as callers see it.
 #[tokio::test]
 async fn what_was_not_used_is_there_for_the_next_request() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3")).reading(Tokens(75)));
     let world = World::new(vec![(plain("m"), script)], vec![tenant("two", 185)]).await;
     let first = world.ask("sk-two", &pinned()).await.good();
     assert_eq!(
@@ -83,7 +84,7 @@ async fn what_was_not_used_is_there_for_the_next_request() {
 #[tokio::test]
 async fn a_model_that_was_never_reached_costs_nothing() {
     let failure = Failure::new(Fault::Backend, "no connection to sk-secret@host").unsent();
-    let script = Arc::new(Scripted::always(Play::new().refuses(failure)));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().refuses(failure)));
     let world = World::new(vec![(plain("m"), script)], vec![tenant("key", 1000)]).await;
     let answer = world.ask("sk-key", &pinned()).await;
     assert_eq!((answer.status, &answer.error()["code"]), (502, &json!("upstream_failed")));
@@ -96,14 +97,15 @@ async fn a_model_that_was_never_reached_costs_nothing() {
 async fn another_model_takes_over_before_anything_was_delivered_and_only_if_it_fits() {
     let down = || {
         let failure = Failure::new(Fault::Overload, "full").unsent();
-        Arc::new(Scripted::always(Play::new().refuses(failure)).reading(Tokens(75)))
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().refuses(failure)).reading(Tokens(75)))
     };
-    let up = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let up =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3")).reading(Tokens(75)));
     let dearer = |name: &str| {
         let price = Price { per_million_tokens: Money(2_000_000) };
         Model {
             tariff: Some(Tariff::plain(Prices { input: price, output: price })),
-            ..model(name, Class::Inline)
+            ..model(name, EnforcementClass::Inline)
         }
     };
     let mut body = pinned();
@@ -121,7 +123,8 @@ async fn another_model_takes_over_before_anything_was_delivered_and_only_if_it_f
 
 #[tokio::test]
 async fn an_allowance_says_what_is_left() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3")).reading(Tokens(75)));
     let world = World::new(vec![(plain("m"), script)], vec![tenant("key", 1000)]).await;
     world.ask("sk-key", &pinned()).await.good();
     let page = world.get("sk-key", "/v1/allowance").await.good();
@@ -136,7 +139,8 @@ async fn an_allowance_says_what_is_left() {
 
 #[tokio::test]
 async fn a_request_may_limit_its_own_cost() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("3")).reading(Tokens(75)));
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("3")).reading(Tokens(75)));
     let world = World::new(vec![(plain("m"), script)], Vec::new()).await;
     let mut body = pinned();
     body["budget"]["cost_usd"] = "0.000000095".into();

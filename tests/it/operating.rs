@@ -249,7 +249,7 @@ async fn spent(folder: &Folder) -> u64 {
     let path = folder.path().join("ledger.db");
     let settings = SqliteSettings { path, synchronous: Synchronous::Full };
     let journal = SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap()));
-    let totals = journal.spent(Timestamp(i64::MIN)).await.unwrap();
+    let totals = journal.spend_since(Timestamp(i64::MIN)).await.unwrap();
     totals.iter().map(|total| total.spent.money.0).sum()
 }
 

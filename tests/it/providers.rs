@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stint::backend::Backend;
 use stint::backend::remote::{Secret, Settings};
-use stint::catalog::{Capability, Class, Model};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::units::Tokens;
 
 use crate::harness::emulators::{Bill, Emulator, KEY};
@@ -22,7 +22,7 @@ use crate::harness::{Answer, World, model, tenant};
 const PURSE: u64 = 10_000_000;
 
 /// A model of a provider, with room to think.
-fn large(name: &str, classes: &[Class]) -> Model {
+fn large(name: &str, classes: &[EnforcementClass]) -> Model {
     Model {
         context: Tokens(100_000),
         classes: classes.to_vec(),

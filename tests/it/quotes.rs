@@ -4,8 +4,8 @@ use std::process::Output;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Prices, Tariff};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{EnforcementClass, Prices, Tariff};
 use stint::units::{Money, Price};
 
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
@@ -20,12 +20,14 @@ fn chosen(quote: &Value) -> &Value {
 }
 
 /// Two models of one script, the second ten times as dear, and a caller with 0.02 dollars.
-async fn world() -> (World, Arc<Scripted>) {
-    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("51").answers_when_cut("50")));
-    let mut dear = model("dear", Class::Continue);
+async fn world() -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(ScriptedBackend::always(
+        ScriptedReply::new().thinks(20).answers("51").answers_when_cut("50"),
+    ));
+    let mut dear = model("dear", EnforcementClass::Continue);
     let price = |per_million: u64| Price { per_million_tokens: Money(per_million) };
     dear.tariff = Some(Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) }));
-    let models = vec![(model("cheap", Class::Inline), script.clone()), (dear, script.clone())];
+    let models = vec![(model("cheap", EnforcementClass::Inline), script.clone()), (dear, script.clone())];
     (World::new(models, vec![tenant("user", 20_000_000)]).await, script)
 }
 

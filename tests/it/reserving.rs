@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Class, Model, Prices, Tariff};
-use stint::tenant::{TenantLimit, Terms};
+use stint::catalog::{EnforcementClass, Model, Prices, Tariff};
+use stint::tenant::{AccountTerms, TenantLimit};
 use stint::units::{Amount, Count, Money, Price, Tokens, Window};
 
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use crate::operating::silent_upstream;
 
 /// One nano-dollar a token, read or written.
-fn plain(class: Class) -> Model {
+fn plain(class: EnforcementClass) -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
     Model { tariff: Some(Tariff::plain(Prices { input: price, output: price })), ..model("m", class) }
 }
@@ -29,8 +29,8 @@ fn question(more: &Value) -> Value {
     body
 }
 
-async fn world(class: Class, play: Play, nanos: u64) -> (World, Arc<Scripted>) {
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+async fn world(class: EnforcementClass, play: ScriptedReply, nanos: u64) -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
     let models = vec![(plain(class), script.clone())];
     (World::new(models, vec![tenant("key", nanos)]).await, script)
 }
@@ -42,7 +42,8 @@ fn nanos(value: &Value) -> u64 {
 /// LB-15: what is no cap is refused by name, and nothing is reserved for it.
 #[tokio::test]
 async fn caps_that_are_none_are_refused_by_name() {
-    let (world, script) = world(Class::Inline, Play::new().thinks(3).answers("3"), 1_000_000).await;
+    let (world, script) =
+        world(EnforcementClass::Inline, ScriptedReply::new().thinks(3).answers("3"), 1_000_000).await;
     for member in ["max_tokens", "max_completion_tokens"] {
         for cap in [
             "0",
@@ -81,7 +82,8 @@ async fn caps_that_are_none_are_refused_by_name() {
 /// LB-15: what is reserved is the enforced cap, for each choice: the lesser of two, and none beyond what the model has.
 #[tokio::test]
 async fn what_is_reserved_is_the_cap_that_is_enforced() {
-    let (world, _) = world(Class::Inline, Play::new().thinks(3).answers("3"), 10_000_000).await;
+    let (world, _) =
+        world(EnforcementClass::Inline, ScriptedReply::new().thinks(3).answers("3"), 10_000_000).await;
     let reserved = async |more: Value| {
         let answer = world.ask("sk-key", &question(&more)).await.good();
         let (reserved, cost) = (&answer["budget"]["reserved_usd"], &answer["budget"]["cost_usd"]);
@@ -109,7 +111,7 @@ async fn what_is_reserved_is_the_cap_that_is_enforced() {
         assert_eq!(reserved(more).await, n * each);
     }
     let huge = json!({ "max_completion_tokens": i64::MAX as u64 + 1 });
-    let context = plain(Class::Inline).context.0;
+    let context = plain(EnforcementClass::Inline).context.0;
     assert!(reserved(huge).await <= context, "a cap beyond the context is the context");
     assert!(reserved(json!({})).await <= context, "so is none");
 }
@@ -124,15 +126,20 @@ async fn whatever_a_model_does_it_costs_what_was_reserved_at_most() {
     for case in 0..200_usize {
         let (thinks, words, budget, solution, n, ending, stream) =
             corpus.new_tree(&mut runner).unwrap().current();
-        let class = [Class::Inline, Class::Continue, Class::Effort, Class::Native][case % 4];
-        let play = Play::new()
+        let class = [
+            EnforcementClass::Inline,
+            EnforcementClass::Continue,
+            EnforcementClass::Effort,
+            EnforcementClass::Native,
+        ][case % 4];
+        let play = ScriptedReply::new()
             .thinks(thinks)
             .answers(&"word ".repeat(words))
             .answers_when_cut(&"cut ".repeat(words));
         let play = match ending {
             0 => play.stops_thinking(),
             1 => play.breaks_after(thinks / 2 + 1, Failure::new(Fault::Backend, "gone")),
-            2 if class == Class::Effort => play.hides_thoughts(),
+            2 if class == EnforcementClass::Effort => play.hides_thoughts(),
             _ => play,
         };
         let (world, _) = world(class, play, u64::MAX / 1_000_000).await;
@@ -164,10 +171,11 @@ async fn whatever_a_model_does_it_costs_what_was_reserved_at_most() {
 /// LB-10: SDKs try again under no idempotency key; each try is a request of its own, and costs what it took.
 #[tokio::test]
 async fn each_try_of_a_client_is_counted_for_itself() {
-    let broken = || Play::new().thinks(9).breaks_after(4, Failure::new(Fault::Backend, "gone"));
-    let plays = vec![broken(), broken(), Play::new().thinks(3).answers("3")];
-    let script = Arc::new(Scripted::in_turn(plays).reading(Tokens(75)));
-    let world = World::new(vec![(plain(Class::Inline), script.clone())], vec![tenant("key", 1_000)]).await;
+    let broken = || ScriptedReply::new().thinks(9).breaks_after(4, Failure::new(Fault::Backend, "gone"));
+    let plays = vec![broken(), broken(), ScriptedReply::new().thinks(3).answers("3")];
+    let script = Arc::new(ScriptedBackend::in_turn(plays).reading(Tokens(75)));
+    let world =
+        World::new(vec![(plain(EnforcementClass::Inline), script.clone())], vec![tenant("key", 1_000)]).await;
     let body = question(&json!({ "budget": { "thinking_tokens": 10, "solution_tokens": 10 } }));
     let (mut spent, mut ids) = (0, std::collections::BTreeSet::new());
     for (count, status) in [("0", 502), ("1", 502), ("2", 200)] {
@@ -187,8 +195,8 @@ async fn each_try_of_a_client_is_counted_for_itself() {
 /// which no SDK tries again; nothing more reaches the model.
 #[tokio::test]
 async fn an_agent_that_does_not_end_is_ended_by_its_limit() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("again")));
-    let models = vec![(plain(Class::Inline), script.clone())];
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("again")));
+    let models = vec![(plain(EnforcementClass::Inline), script.clone())];
     let world = World::new(models, vec![tenant("key", 20_000)]).await;
     let mut messages = vec![json!({ "role": "user", "content": "Go on." })];
     let mut served = 0;
@@ -228,11 +236,13 @@ fn refused_for_good(answer: &Answer) {
 /// LB-21: a window that ends within a minute is one.
 #[tokio::test]
 async fn a_rate_says_when_to_come_again() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("3")));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("3")));
     let mut caller = tenant("key", 1_000_000);
-    caller.terms =
-        Terms { limits: vec![TenantLimit::new(Window::Minute, Amount::Requests(Count(0)))], ..caller.terms };
-    let world = World::new(vec![(plain(Class::Inline), script)], vec![caller]).await;
+    caller.terms = AccountTerms {
+        limits: vec![TenantLimit::new(Window::Minute, Amount::Requests(Count(0)))],
+        ..caller.terms
+    };
+    let world = World::new(vec![(plain(EnforcementClass::Inline), script)], vec![caller]).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await;
     assert_eq!((answer.status, answer.headers.get("x-should-retry")), (429, None));
     let wait: u64 = answer.headers["retry-after"].to_str().unwrap().parse().unwrap();
@@ -242,13 +252,15 @@ async fn a_rate_says_when_to_come_again() {
 /// Three streams at once under one limit of 40 thinking tokens: how many were served, and what they thought. So
 /// many fit under it at once; the others wait until these are done.
 async fn thought_at_once(more: Value, at_once: u64) -> (usize, u64) {
-    let gate = Gate::shut();
-    let play = Play::new().thinks(900).answers("3").answers_when_cut("2").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play));
+    let gate = PieceGate::shut();
+    let play = ScriptedReply::new().thinks(900).answers("3").answers_when_cut("2").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play));
     let mut caller = tenant("key", 0);
-    caller.terms =
-        Terms { limits: vec![TenantLimit::new(Window::Total, Amount::Thinking(Tokens(40)))], ..caller.terms };
-    let world = World::new(vec![(plain(Class::Inline), script.clone())], vec![caller]).await;
+    caller.terms = AccountTerms {
+        limits: vec![TenantLimit::new(Window::Total, Amount::Thinking(Tokens(40)))],
+        ..caller.terms
+    };
+    let world = World::new(vec![(plain(EnforcementClass::Inline), script.clone())], vec![caller]).await;
     let body = question(&more);
     let ask = || world.ask("sk-key", &body);
     let opened = async {

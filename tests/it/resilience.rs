@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, BreakerSettings, RetrySettings};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Model};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{EnforcementClass, Model};
 use stint::http::{self, Server};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
@@ -33,7 +33,7 @@ fn question(number: usize) -> Value {
 
 /// A model without thoughts behind OpenAI's API.
 fn plain() -> Model {
-    Model { thinking_max: Tokens::ZERO, efforts: Vec::new(), ..model("m", Class::Effort) }
+    Model { thinking_max: Tokens::ZERO, efforts: Vec::new(), ..model("m", EnforcementClass::Effort) }
 }
 
 /// `m` on these deployments.
@@ -94,10 +94,11 @@ async fn an_episode_stays_on_the_target_where_its_beginning_is_cached_and_episod
 
 #[tokio::test]
 async fn both_phases_of_a_choice_are_on_one_target() {
-    let script = || Arc::new(Scripted::always(Play::new().thinks(20).answers("3")));
+    let script = || Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("3")));
     let scripts = [script(), script(), script()];
     let targets = scripts.iter().map(|script| script.clone() as Arc<dyn Backend>).collect();
-    let world = World::fleets(vec![Served::by(model("m", Class::Continue), targets)], Vec::new()).await;
+    let world =
+        World::fleets(vec![Served::by(model("m", EnforcementClass::Continue), targets)], Vec::new()).await;
     for number in 0..9 {
         let mut body = question(number);
         body["max_completion_tokens"] = Value::Null;

@@ -8,9 +8,9 @@ mod sdks;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Record, Scripted};
-use stint::backend::{Call, Failure, Fault};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
+use stint::backend::{BackendCall, Failure, Fault};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
@@ -22,13 +22,13 @@ use crate::messages::signing;
 const RICH: u64 = 1_000_000_000;
 
 /// A model that calls whatever tool it is given, once, and answers from what that gave back.
-fn plays(call: &Call, _: usize) -> Play {
+fn plays(call: &BackendCall, _: usize) -> ScriptedReply {
     let request = &call.request;
     let last = request.messages.last().unwrap();
-    let thinks = Play::new().thinks(3);
+    let thinks = ScriptedReply::new().thinks(3);
     match (last.role, request.tools.first()) {
-        (Role::Tool, _) => thinks.answers(&format!("it is {}", last.plain())),
-        (_, Some(tool)) if last.plain() == "Find it." => {
+        (Role::Tool, _) => thinks.answers(&format!("it is {}", last.plain_text())),
+        (_, Some(tool)) if last.plain_text() == "Find it." => {
             let arguments = match tool.name.as_str() {
                 "apply_patch" => r#"{"input":"*** \"Begin\"\n"}"#,
                 _ => r#"{"q":"a pet"}"#,
@@ -41,7 +41,7 @@ fn plays(call: &Call, _: usize) -> Play {
             };
             thinks.calls(piece(Some("call_1"), &arguments[..4])).calls(piece(None, &arguments[4..]))
         }
-        _ => match last.plain().as_str() {
+        _ => match last.plain_text().as_str() {
             "Break." => thinks.breaks_after(2, Failure::new(Fault::Backend, "gone")),
             "Sum it." => thinks.answers(r#"{"sum":3}"#),
             "Long." => thinks.answers(&"word ".repeat(400)),
@@ -54,11 +54,14 @@ fn plays(call: &Call, _: usize) -> Play {
 }
 
 fn able(name: &str) -> Model {
-    Model { capabilities: vec![Capability::Tools, Capability::Schema], ..model(name, Class::Inline) }
+    Model {
+        capabilities: vec![Capability::Tools, Capability::Schema],
+        ..model(name, EnforcementClass::Inline)
+    }
 }
 
-async fn world() -> (World, Arc<Scripted>) {
-    let script = Arc::new(Scripted::each(plays));
+async fn world() -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(ScriptedBackend::each(plays));
     let callers = vec![tenant("acme", RICH), tenant("other", RICH)];
     (World::new(vec![(able("m"), script.clone())], callers).await, script)
 }
@@ -102,8 +105,8 @@ async fn a_stream_whose_backend_dies_fails_and_has_no_clean_end() {
 }
 
 /// The run that a request is said to belong to.
-fn episodes(script: &Scripted) -> Vec<Option<String>> {
-    let named = |record: &Record| record.call.request.budget.episode.as_ref().map(ToString::to_string);
+fn episodes(script: &ScriptedBackend) -> Vec<Option<String>> {
+    let named = |record: &CallRecord| record.call.request.budget.episode.as_ref().map(ToString::to_string);
     script.records().iter().map(named).collect()
 }
 

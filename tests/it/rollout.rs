@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Enforce, Route, Share};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{EnforcementClass, RolloutMode, Route, TrafficSplit};
 use stint::units::{Chance, Money};
 
 use crate::harness::{World, model, tenant};
@@ -13,8 +13,14 @@ use crate::harness::{World, model, tenant};
 /// Two models: `a`, which is listed first and thinks for long, and `b`.
 async fn world(routes: Vec<Route>) -> World {
     let models = vec![
-        (model("a", Class::Inline), Arc::new(Scripted::always(Play::new().thinks(40).answers("of a")))),
-        (model("b", Class::Inline), Arc::new(Scripted::always(Play::new().thinks(40).answers("of b")))),
+        (
+            model("a", EnforcementClass::Inline),
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("of a"))),
+        ),
+        (
+            model("b", EnforcementClass::Inline),
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("of b"))),
+        ),
     ];
     World::routed(models, vec![tenant("acme", 10_000_000_000)], routes).await
 }
@@ -25,13 +31,13 @@ fn asked(question: &str) -> Value {
 
 /// Nothing is worth a token to it.
 fn stingy(name: &str) -> Route {
-    Route { worth: Money(1), second: Money::ZERO, ..Route::usual(name) }
+    Route { worth: Money(1), cost_per_second: Money::ZERO, ..Route::with_defaults(name) }
 }
 
 #[tokio::test]
 async fn what_is_only_watched_changes_nothing_and_tells_what_it_would_have_saved() {
     let observed =
-        Route { enforce: Enforce::Observe, models: vec!["a".into(), "b".into()], ..stingy("auto") };
+        Route { enforce: RolloutMode::Observe, models: vec!["a".into(), "b".into()], ..stingy("auto") };
     let world = world(vec![observed]).await;
     let answer = world.ask("sk-acme", &asked("What is 6*7?")).await.good();
     assert_eq!(answer["model"], "a", "the first that is listed");
@@ -50,7 +56,7 @@ async fn what_is_only_watched_changes_nothing_and_tells_what_it_would_have_saved
 
 #[tokio::test]
 async fn what_is_switched_off_is_not_decided() {
-    let off = Route { enforce: Enforce::Off, models: vec!["b".into(), "a".into()], ..stingy("auto") };
+    let off = Route { enforce: RolloutMode::Off, models: vec!["b".into(), "a".into()], ..stingy("auto") };
     let world = world(vec![off]).await;
     let answer = world.ask("sk-acme", &asked("What is 6*7?")).await.good();
     assert_eq!(
@@ -65,9 +71,9 @@ async fn what_is_switched_off_is_not_decided() {
 
 #[tokio::test]
 async fn a_share_of_the_conversations_goes_by_another_routes_rules_and_stays_there() {
-    let share = Share { route: "bold".into(), share: Chance::new(0.3) };
-    let auto = Route { shares: vec![share], models: vec!["a".into()], ..stingy("auto") };
-    let bold = Route { enforce: Enforce::Off, ..Route::usual("bold") };
+    let share = TrafficSplit { route: "bold".into(), fraction: Chance::new(0.3) };
+    let auto = Route { traffic_splits: vec![share], models: vec!["a".into()], ..stingy("auto") };
+    let bold = Route { enforce: RolloutMode::Off, ..Route::with_defaults("bold") };
     let world = world(vec![auto, bold]).await;
     let mut thought = BTreeSet::new();
     for number in 0..60 {
@@ -91,9 +97,16 @@ async fn a_share_of_the_conversations_goes_by_another_routes_rules_and_stays_the
 #[tokio::test]
 async fn a_dollar_counts_more_for_who_spends_faster_than_the_budget_lasts() {
     let world = World::routed(
-        vec![(model("a", Class::Inline), Arc::new(Scripted::always(Play::new().thinks(40).answers("of a"))))],
+        vec![(
+            model("a", EnforcementClass::Inline),
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("of a"))),
+        )],
         vec![tenant("acme", 10_000_000_000).per_day(3_000)],
-        vec![Route { worth: Money::from_dollars_up(1.0), second: Money::ZERO, ..Route::usual("auto") }],
+        vec![Route {
+            worth: Money::from_dollars_up(1.0),
+            cost_per_second: Money::ZERO,
+            ..Route::with_defaults("auto")
+        }],
     )
     .await;
     for number in 0..8 {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use socket2::SockRef;
 use stint::backend::remote::openai::Dialect;
-use stint::catalog::Class;
+use stint::catalog::EnforcementClass;
 use stint::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -119,7 +119,7 @@ async fn a_thought_that_reaches_its_budget_stops_within_an_event_and_is_answered
     let endless = (0..400).fold(chunked(), |script, _| script.chunk(&thinks(EVENT)).pause(2));
     for streamed in [true, false] {
         let rig = Rig::with(vec![endless.clone(), answers()], |knobs| {
-            knobs.model.classes = vec![Class::Turn];
+            knobs.model.classes = vec![EnforcementClass::Turn];
             knobs.model.efforts = Vec::new();
             knobs.model.hand_off.overhead = Tokens(300);
             *knobs.dialect = Dialect::ollama();

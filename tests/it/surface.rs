@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
-use stint::backend::{Backend, Call, Failure, Fault, Generation};
-use stint::catalog::{Capability, Class, Conditions, Model};
-use stint::chat::{Part, Request, ToolCallDelta};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::backend::{Backend, BackendCall, Failure, Fault, Generation};
+use stint::catalog::{Capability, EnforcementClass, Model, ModelConditions};
+use stint::chat::{ContentPart, Request, ToolCallDelta};
 use stint::http;
 use stint::units::Tokens;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,8 +26,8 @@ fn question() -> Value {
 }
 
 async fn world() -> World {
-    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("it is 3")));
-    World::open(model("m", Class::Inline), &script).await
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("it is 3")));
+    World::open(model("m", EnforcementClass::Inline), &script).await
 }
 
 #[tokio::test]
@@ -80,8 +80,8 @@ async fn thoughts_are_left_out_where_they_are_not_wanted() {
 #[tokio::test]
 async fn a_stream_whose_backend_dies_carries_an_error_and_no_end_mark() {
     let failure = Failure::new(Fault::Backend, "gone");
-    let script = Arc::new(Scripted::always(Play::new().thinks(9).breaks_after(3, failure)));
-    let world = World::open(model("m", Class::Inline), &script).await;
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(9).breaks_after(3, failure)));
+    let world = World::open(model("m", EnforcementClass::Inline), &script).await;
     let mut body = question();
     body["stream"] = true.into();
     let chunks = world.ask("", &body).await.chunks();
@@ -183,9 +183,9 @@ fn part(part: &Value) -> Value {
 async fn images_and_sound_go_to_models_that_understand_them() {
     let image = || json!({ "type": "image_url", "image_url": { "url": "data:,x", "detail": "low" } });
     let sound = || json!({ "type": "input_audio", "input_audio": { "data": "AA==", "format": "wav" } });
-    let script = Arc::new(Scripted::always(Play::new().answers("seen")));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("seen")));
     let capabilities = vec![Capability::Images];
-    let seeing = Model { capabilities, context: Tokens(100_000), ..model("m", Class::Effort) };
+    let seeing = Model { capabilities, context: Tokens(100_000), ..model("m", EnforcementClass::Effort) };
     let world = World::open(seeing, &script).await;
     for content in [image(), sound()] {
         let mut body = question();
@@ -193,7 +193,11 @@ async fn images_and_sound_go_to_models_that_understand_them() {
         world.ask("", &body).await.good();
     }
     let sent = script.records().into_iter().map(|record| record.call.request.messages[0].content.clone());
-    assert_eq!(sent.collect::<Vec<_>>(), [[Part::Other(image())], [Part::Other(sound())]], "nothing is lost");
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        [[ContentPart::Other(image())], [ContentPart::Other(sound())]],
+        "nothing is lost"
+    );
 }
 
 #[tokio::test]
@@ -238,8 +242,10 @@ async fn a_body_that_is_not_plain_json_is_refused() {
 
 #[tokio::test]
 async fn only_a_known_key_is_served_and_all_wrong_ones_are_answered_alike() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("3")));
-    let world = World::new(vec![(model("m", Class::Inline), script)], vec![tenant("key", 1_000_000)]).await;
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("3")));
+    let world =
+        World::new(vec![(model("m", EnforcementClass::Inline), script)], vec![tenant("key", 1_000_000)])
+            .await;
     world.ask("sk-key", &question()).await.good();
     let mut messages = Vec::new();
     for key in ["sk-other", "sk-key2", &"x".repeat(600)] {
@@ -271,8 +277,8 @@ async fn models_and_routes_are_listed() {
 
 #[tokio::test]
 async fn the_metrics_need_a_key_where_strangers_reach_them() {
-    let script = Arc::new(Scripted::always(Play::new().answers("3")));
-    let models = || vec![(model("m", Class::Inline), script.clone() as Arc<dyn Backend>)];
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
+    let models = || vec![(model("m", EnforcementClass::Inline), script.clone() as Arc<dyn Backend>)];
     let strangers = |http: &mut http::Settings| http.listen = ([0, 0, 0, 0], 0).into();
     let public = World::with(models(), vec![tenant("key", 1)], strangers).await;
     assert_eq!(public.get("", "/metrics").await.status, 401);
@@ -287,7 +293,7 @@ async fn the_metrics_need_a_key_where_strangers_reach_them() {
 struct Broken;
 
 impl Backend for Broken {
-    fn generate(&self, _: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+    fn generate(&self, _: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             panic!("a mistake")
@@ -298,8 +304,8 @@ impl Backend for Broken {
         Tokens(10)
     }
 
-    fn conditions(&self) -> Conditions {
-        Conditions::default()
+    fn conditions(&self) -> ModelConditions {
+        ModelConditions::default()
     }
 }
 
@@ -307,7 +313,7 @@ impl Backend for Broken {
 #[tokio::test]
 async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {
     let broken = async |heartbeat: Duration| {
-        let models = vec![(model("m", Class::Inline), Arc::new(Broken) as Arc<dyn Backend>)];
+        let models = vec![(model("m", EnforcementClass::Inline), Arc::new(Broken) as Arc<dyn Backend>)];
         World::with(models, Vec::new(), |http| http.heartbeat = heartbeat).await
     };
     let mut body = question();
@@ -332,10 +338,13 @@ async fn tool_calls_pass_through_to_capable_models() {
         name: name.map(Into::into),
         arguments: arguments.into(),
     };
-    let play =
-        Play::new().calls(piece(Some("call_1"), Some("add"), "")).calls(piece(None, None, "{\"a\":1}"));
-    let script = Arc::new(Scripted::always(play));
-    let world = World::open(model("m", Class::Effort), &script).await;
+    let play = ScriptedReply::new().calls(piece(Some("call_1"), Some("add"), "")).calls(piece(
+        None,
+        None,
+        "{\"a\":1}",
+    ));
+    let script = Arc::new(ScriptedBackend::always(play));
+    let world = World::open(model("m", EnforcementClass::Effort), &script).await;
     let mut body = question();
     body["tools"] = json!([{ "type": "function", "function": { "name": "add", "parameters": {} } }]);
     let answer = world.ask("", &body).await.good();
@@ -371,12 +380,12 @@ async fn a_request_head_has_limits_and_exactly_one_host() {
 
 /// A server that is impatient with heads and bodies.
 async fn impatient() -> World {
-    let script = Arc::new(Scripted::always(Play::new().answers("3")));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
     let impatient = |http: &mut http::Settings| {
         http.head_timeout = Duration::from_millis(200);
         http.body_total = Duration::from_millis(300);
     };
-    World::with(vec![(model("m", Class::Inline), script)], Vec::new(), impatient).await
+    World::with(vec![(model("m", EnforcementClass::Inline), script)], Vec::new(), impatient).await
 }
 
 #[tokio::test]

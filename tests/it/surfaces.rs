@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Model};
-use stint::tenant::{Access, TenantLimit};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{EnforcementClass, Model};
+use stint::tenant::{KeyAccess, TenantLimit};
 use stint::units::{Amount, Count, Money, Tokens, Window};
 
 use crate::endpoints::Upstream;
@@ -152,11 +152,12 @@ impl Surface {
 /// `m` that thinks 40 tokens, `v` that makes vectors, `n` that is not for everybody; and callers of every kind.
 async fn world() -> World {
     let upstream = Upstream::start();
-    let script = || Arc::new(Scripted::always(Play::new().thinks(40).answers("3")));
-    let vectors = Model { services: vec![stint::catalog::Service::Embeddings], ..model("v", Class::Effort) };
+    let script = || Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("3")));
+    let vectors =
+        Model { services: vec![stint::catalog::Service::Embeddings], ..model("v", EnforcementClass::Effort) };
     let models: Vec<(Model, Arc<dyn Backend>)> = vec![
-        (model("m", Class::Inline), script()),
-        (model("n", Class::Inline), script()),
+        (model("m", EnforcementClass::Inline), script()),
+        (model("n", EnforcementClass::Inline), script()),
         (vectors, upstream.backend("vectors")),
     ];
     let limited = |name: &str, amount: Amount, window: Window| {
@@ -165,7 +166,7 @@ async fn world() -> World {
         caller
     };
     let mut kept = tenant("kept", 1_000_000_000);
-    kept.tenant.access = Access { models: vec!["m".into(), "v".into()], ..Access::default() };
+    kept.tenant.access = KeyAccess { models: vec!["m".into(), "v".into()], ..KeyAccess::default() };
     // One for each way in: what it thinks is measured.
     let thoughtful = surfaces()
         .into_iter()

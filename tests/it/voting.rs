@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Gate, Play, Scripted, State};
+use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint::backend::{Failure, Fault};
 use stint::catalog::{
-    Checker, Class, Compare, Model, Poll, Prices, Probe, Route, Scatter, Tariff, Verifier, Vote,
+    AnswerComparison, Checker, DifficultyProbe, EnforcementClass, Model, Prices, Route, Tariff,
+    VerifierSettings, Vote, VoteAssumptions, VotePolicy,
 };
 use stint::units::{Chance, Money, Price, Tokens};
 
@@ -17,7 +18,7 @@ use crate::harness::{Folder, World, model, tenant};
 const PROMPT: u64 = 75;
 
 /// One nano-dollar a token, read or written, so that money counts tokens.
-fn plain(name: &str, class: Class) -> Model {
+fn plain(name: &str, class: EnforcementClass) -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
     Model { tariff: Some(Tariff::plain(Prices { input: price, output: price })), ..model(name, class) }
 }
@@ -28,30 +29,30 @@ const DEAR: u64 = 100;
 fn dear(name: &str) -> Model {
     let price = Price { per_million_tokens: Money(DEAR * 1_000_000) };
     let tariff = Tariff::plain(Prices { input: price, output: price });
-    Model { tariff: Some(tariff), ..model(name, Class::Inline) }
+    Model { tariff: Some(tariff), ..model(name, EnforcementClass::Inline) }
 }
 
 /// A route on which answers are worth so much that as many are made as it takes.
-fn route(compare: Compare) -> Route {
-    let scatter = Scatter { alike: Chance::new(0.0), ..compare.usual() };
-    let poll = Poll { doubt: Chance::new(0.0), ..Poll::default() };
-    let vote = Vote::new(5, compare, scatter).held(poll);
+fn route(compare: AnswerComparison) -> Route {
+    let scatter = VoteAssumptions { correlation: Chance::new(0.0), ..compare.default_assumptions() };
+    let poll = VotePolicy { stop_probability: Chance::new(0.0), ..VotePolicy::default() };
+    let vote = Vote::new(5, compare, scatter).with_policy(poll);
     Route {
         models: vec!["m".into()],
         worth: Money(1_000_000_000),
-        second: Money(0),
+        cost_per_second: Money(0),
         vote: Some(vote),
-        ..Route::usual("v")
+        ..Route::with_defaults("v")
     }
 }
 
 /// Answers by turn; the last for ever.
-fn says(answers: &'static [&'static str]) -> Arc<Scripted> {
-    let play = |turn: usize| Play::new().thinks(3).answers(answers[turn.min(answers.len() - 1)]);
-    Arc::new(Scripted::each(move |_, turn| play(turn)).reading(Tokens(PROMPT)))
+fn says(answers: &'static [&'static str]) -> Arc<ScriptedBackend> {
+    let play = |turn: usize| ScriptedReply::new().thinks(3).answers(answers[turn.min(answers.len() - 1)]);
+    Arc::new(ScriptedBackend::each(move |_, turn| play(turn)).reading(Tokens(PROMPT)))
 }
 
-async fn world(class: Class, script: &Arc<Scripted>, route: Route) -> World {
+async fn world(class: EnforcementClass, script: &Arc<ScriptedBackend>, route: Route) -> World {
     World::routed(vec![(plain("m", class), script.clone())], vec![tenant("key", 1_000_000_000)], vec![route])
         .await
 }
@@ -76,7 +77,7 @@ fn whole(words: u64) -> u64 {
 #[tokio::test]
 async fn the_answer_that_most_gave_is_delivered_and_all_are_billed() {
     let script = says(&["41", "it is 42", "42"]);
-    let world = world(Class::Inline, &script, route(Compare::Number)).await;
+    let world = world(EnforcementClass::Inline, &script, route(AnswerComparison::Number)).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await.good();
     assert_eq!(content(&answer), "it is 42", "the first of those that agree");
     let (budget, usage) = (&answer["budget"], &answer["usage"]);
@@ -95,9 +96,15 @@ async fn the_answer_that_most_gave_is_delivered_and_all_are_billed() {
 
 #[tokio::test]
 async fn every_class_votes_and_its_books_are_exact() {
-    for class in [Class::Inline, Class::Continue, Class::Turn, Class::Native, Class::Effort] {
+    for class in [
+        EnforcementClass::Inline,
+        EnforcementClass::Continue,
+        EnforcementClass::Turn,
+        EnforcementClass::Native,
+        EnforcementClass::Effort,
+    ] {
         let script = says(&["41", "42"]);
-        let world = world(class, &script, route(Compare::Number)).await;
+        let world = world(class, &script, route(AnswerComparison::Number)).await;
         let answer = world.ask("sk-key", &question(&json!({}))).await.good();
         assert_eq!(
             (content(&answer), &answer["budget"]["samples"]["agreed"]),
@@ -116,9 +123,9 @@ async fn every_class_votes_and_its_books_are_exact() {
 #[tokio::test]
 async fn what_more_samples_would_hardly_change_is_not_asked_again() {
     let script = says(&["42"]);
-    let mut sure = route(Compare::Number);
-    sure.vote.as_mut().unwrap().poll.doubt = Chance::new(0.1);
-    let world = world(Class::Inline, &script, sure).await;
+    let mut sure = route(AnswerComparison::Number);
+    sure.vote.as_mut().unwrap().policy.stop_probability = Chance::new(0.1);
+    let world = world(EnforcementClass::Inline, &script, sure).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await.good();
     assert_eq!(answer["budget"]["samples"]["ended"], "not_worth");
     assert_eq!(script.records().len(), 2);
@@ -127,7 +134,7 @@ async fn what_more_samples_would_hardly_change_is_not_asked_again() {
 #[tokio::test]
 async fn samples_at_temperature_0_are_one_sample() {
     let script = says(&["41", "42"]);
-    let world = world(Class::Inline, &script, route(Compare::Number)).await;
+    let world = world(EnforcementClass::Inline, &script, route(AnswerComparison::Number)).await;
     let answer = world.ask("sk-key", &question(&json!({ "temperature": 0 }))).await.good();
     assert_eq!((content(&answer), script.records().len()), ("41", 1));
     assert!(answer["budget"]["why"].as_str().unwrap().contains("no vote"), "{answer}");
@@ -137,9 +144,9 @@ async fn samples_at_temperature_0_are_one_sample() {
 #[tokio::test]
 async fn votes_are_drawn_at_their_temperature_unless_the_caller_says_another() {
     let script = says(&["42"]);
-    let mut warm = route(Compare::Number);
-    warm.vote.as_mut().unwrap().poll.temperature = Some(1.5);
-    let world = world(Class::Inline, &script, warm).await;
+    let mut warm = route(AnswerComparison::Number);
+    warm.vote.as_mut().unwrap().policy.temperature = Some(1.5);
+    let world = world(EnforcementClass::Inline, &script, warm).await;
     world.ask("sk-key", &question(&json!({}))).await.good();
     world.ask("sk-key", &question(&json!({ "temperature": 0.7 }))).await.good();
     let drawn: Vec<_> =
@@ -151,8 +158,8 @@ async fn votes_are_drawn_at_their_temperature_unless_the_caller_says_another() {
 async fn a_stream_votes_only_where_its_route_holds_it_and_shows_only_the_answer_chosen() {
     for (holds, asked, shown) in [(false, 1, "41"), (true, 4, "42")] {
         let script = says(&["41", "42"]);
-        let held = Route { holds_streams: holds, ..route(Compare::Number) };
-        let world = world(Class::Inline, &script, held).await;
+        let held = Route { buffers_streams: holds, ..route(AnswerComparison::Number) };
+        let world = world(EnforcementClass::Inline, &script, held).await;
         let chunks = world.ask("sk-key", &question(&json!({ "stream": true }))).await.chunks();
         assert!(chunks.done);
         assert_eq!((script.records().len(), &*chunks.joined(0, "content")), (asked, shown));
@@ -163,7 +170,7 @@ async fn a_stream_votes_only_where_its_route_holds_it_and_shows_only_the_answer_
 #[tokio::test]
 async fn a_caller_of_several_choices_gets_each_and_no_vote() {
     let script = says(&["41", "42"]);
-    let world = world(Class::Inline, &script, route(Compare::Number)).await;
+    let world = world(EnforcementClass::Inline, &script, route(AnswerComparison::Number)).await;
     let answer = world.ask("sk-key", &question(&json!({ "n": 2 }))).await.good();
     assert_eq!(answer["choices"].as_array().unwrap().len(), 2);
     assert!(answer["budget"]["choices"][0].get("samples").is_none(), "{answer}");
@@ -172,10 +179,10 @@ async fn a_caller_of_several_choices_gets_each_and_no_vote() {
 
 #[tokio::test]
 async fn hanging_up_stops_every_sample_and_what_they_took_is_settled() {
-    let gate = Gate::shut();
-    let play = Play::new().thinks(3).answers("42").waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(PROMPT)));
-    let world = world(Class::Inline, &script, route(Compare::Number)).await;
+    let gate = PieceGate::shut();
+    let play = ScriptedReply::new().thinks(3).answers("42").waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(PROMPT)));
+    let world = world(EnforcementClass::Inline, &script, route(AnswerComparison::Number)).await;
     gate.let_through(3);
     let body = question(&json!({}));
     let asking = world.ask("sk-key", &body);
@@ -186,7 +193,8 @@ async fn hanging_up_stops_every_sample_and_what_they_took_is_settled() {
         _ = asking => panic!("it cannot end"),
         () = left => {}
     }
-    let records = script.until(|records| records.iter().all(|record| record.state == State::Cancelled)).await;
+    let records =
+        script.until(|records| records.iter().all(|record| record.state == CallState::Cancelled)).await;
     assert_eq!(records.len(), 3);
     world.settled().await;
     assert_eq!(world.account("key").spent.money, Money(3 * PROMPT + 3));
@@ -196,13 +204,13 @@ async fn hanging_up_stops_every_sample_and_what_they_took_is_settled() {
 async fn a_vote_whose_samples_all_fail_is_tried_again_like_any_other() {
     let broken = Failure::new(Fault::Overload, "full").unsent();
     let script = Arc::new(
-        Scripted::each(move |_, turn| match turn {
-            0..3 => Play::new().refuses(broken.clone()),
-            _ => Play::new().thinks(3).answers("42"),
+        ScriptedBackend::each(move |_, turn| match turn {
+            0..3 => ScriptedReply::new().refuses(broken.clone()),
+            _ => ScriptedReply::new().thinks(3).answers("42"),
         })
         .reading(Tokens(PROMPT)),
     );
-    let world = world(Class::Inline, &script, route(Compare::Number)).await;
+    let world = world(EnforcementClass::Inline, &script, route(AnswerComparison::Number)).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await.good();
     assert_eq!((content(&answer), &answer["budget"]["samples"]["asked"]), ("42", &json!(3)));
     world.settled().await;
@@ -210,17 +218,18 @@ async fn a_vote_whose_samples_all_fail_is_tried_again_like_any_other() {
 }
 
 /// A cheap model that hardly thinks and a dear one, and a route that goes from one to the other.
-async fn steps(small: &Arc<Scripted>, big: &Arc<Scripted>) -> World {
+async fn steps(small: &Arc<ScriptedBackend>, big: &Arc<ScriptedBackend>) -> World {
     let dear = Price { per_million_tokens: Money(100_000_000) };
     let tariff = Some(Tariff::plain(Prices { input: dear, output: dear }));
-    let cheap = Model { thinking_max: Tokens(16), ..plain("m", Class::Inline) };
-    let better = Model { tariff, ..model("n", Class::Inline) };
-    let scatter = Scatter { alike: Chance::new(0.0), ..Compare::Number.usual() };
+    let cheap = Model { thinking_max: Tokens(16), ..plain("m", EnforcementClass::Inline) };
+    let better = Model { tariff, ..model("n", EnforcementClass::Inline) };
+    let scatter =
+        VoteAssumptions { correlation: Chance::new(0.0), ..AnswerComparison::Number.default_assumptions() };
     let route = Route {
         models: vec!["m".into(), "n".into()],
         cascade: true,
-        vote: Some(Vote::new(2, Compare::Number, scatter)),
-        ..route(Compare::Number)
+        vote: Some(Vote::new(2, AnswerComparison::Number, scatter)),
+        ..route(AnswerComparison::Number)
     };
     let models = vec![(cheap, small.clone()), (better, big.clone())];
     World::routed(models, vec![tenant("key", 1_000_000_000)], vec![route]).await
@@ -252,8 +261,8 @@ async fn a_cascade_goes_on_where_the_answers_do_not_agree_and_only_there() {
 async fn a_cascade_whose_second_step_fails_delivers_the_first() {
     let small = says(&["41", "40"]);
     let broken = Failure::new(Fault::Backend, "gone");
-    let big = Play::new().thinks(3).answers("42").breaks_after(2, broken);
-    let big = Arc::new(Scripted::always(big).reading(Tokens(PROMPT)));
+    let big = ScriptedReply::new().thinks(3).answers("42").breaks_after(2, broken);
+    let big = Arc::new(ScriptedBackend::always(big).reading(Tokens(PROMPT)));
     let world = steps(&small, &big).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await.good();
     assert_eq!((content(&answer), &answer["model"]), ("41", &json!("m")), "{answer}");
@@ -270,15 +279,18 @@ async fn a_cascade_whose_second_step_fails_delivers_the_first() {
 async fn a_judge_chooses_where_no_two_answers_are_alike_and_is_paid() {
     for (reply, chosen, by) in [("2", "green", "judge"), ("I like them all", "red", "vote")] {
         let script = says(&["red", "green", "blue", "grey", "pink"]);
-        let judge = Arc::new(Scripted::always(Play::new().answers(reply)).reading(Tokens(200)));
-        let models =
-            vec![(plain("m", Class::Inline), script.clone()), (plain("j", Class::Inline), judge.clone())];
-        let route = Route { judge: Some("j".into()), ..route(Compare::Exact) };
+        let judge =
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().answers(reply)).reading(Tokens(200)));
+        let models = vec![
+            (plain("m", EnforcementClass::Inline), script.clone()),
+            (plain("j", EnforcementClass::Inline), judge.clone()),
+        ];
+        let route = Route { judge: Some("j".into()), ..route(AnswerComparison::Exact) };
         let world = World::routed(models, vec![tenant("key", 1_000_000_000)], vec![route]).await;
         let answer = world.ask("sk-key", &question(&json!({}))).await.good();
         assert_eq!((content(&answer), &answer["budget"]["samples"]["chosen_by"]), (chosen, &json!(by)));
         let asked = &judge.records()[0].call.request;
-        let data: Value = serde_json::from_str(&asked.messages[1].plain()).unwrap();
+        let data: Value = serde_json::from_str(&asked.messages[1].plain_text()).unwrap();
         assert_eq!((&data["answers"]["2"], &data["question"]), (&json!("green"), &json!("What is 6*7?")));
         world.settled().await;
         let words = reply.split(' ').count() as u64;
@@ -289,7 +301,7 @@ async fn a_judge_chooses_where_no_two_answers_are_alike_and_is_paid() {
 
 #[tokio::test]
 async fn a_verifier_chooses_and_no_verdict_is_no_bad_one() {
-    let verifier = |script: &str| Verifier {
+    let verifier = |script: &str| VerifierSettings {
         by: Checker::Command(vec!["sh".into(), "-c".into(), script.into()]),
         floor: Chance::new(0.9),
         timeout: Duration::from_secs(20),
@@ -298,8 +310,8 @@ async fn a_verifier_chooses_and_no_verdict_is_no_bad_one() {
     let knows = r#"grep -q '"answer":"42"' && echo '{"score":1}' || echo '{"score":0}'"#;
     for (script, chosen, by) in [(knows, "42", "verifier"), ("exit 1", "7", "vote")] {
         let said = says(&["7", "7", "42", "7", "7"]);
-        let route = Route { verifier: Some(verifier(script)), ..route(Compare::Number) };
-        let world = world(Class::Inline, &said, route).await;
+        let route = Route { verifier: Some(verifier(script)), ..route(AnswerComparison::Number) };
+        let world = world(EnforcementClass::Inline, &said, route).await;
         let answer = world.ask("sk-key", &question(&json!({}))).await.good();
         assert_eq!(
             (content(&answer), &answer["budget"]["samples"]["chosen_by"]),
@@ -314,13 +326,14 @@ async fn a_verifier_chooses_and_no_verdict_is_no_bad_one() {
 async fn a_probe_is_bought_where_it_may_change_the_plan_and_is_paid() {
     for (more, asked) in [(json!({}), 3), (json!({ "budget": { "thinking_tokens": 9 } }), 0)] {
         let script = says(&["42"]);
-        let small = Arc::new(Scripted::always(Play::new().answers("42")).reading(Tokens(PROMPT)));
-        let models = vec![(dear("m"), script.clone()), (plain("p", Class::Inline), small.clone())];
+        let small =
+            Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("42")).reading(Tokens(PROMPT)));
+        let models = vec![(dear("m"), script.clone()), (plain("p", EnforcementClass::Inline), small.clone())];
         let (drafts, tokens) = (3, Tokens(16));
-        let probe = Some(Probe { model: "p".into(), drafts, thinking: Tokens::ZERO, tokens });
+        let probe = Some(DifficultyProbe { model: "p".into(), drafts, thinking: Tokens::ZERO, tokens });
         // So much is a right answer worth that whether to think at all is open.
         let worth = Money(130_000);
-        let route = Route { probe, worth, vote: None, ..route(Compare::Number) };
+        let route = Route { probe, worth, vote: None, ..route(AnswerComparison::Number) };
         let world = World::routed(models, vec![tenant("key", 1_000_000_000)], vec![route]).await;
         let answer = world.ask("sk-key", &question(&more)).await.good();
         assert_eq!((content(&answer), small.records().len()), ("42", asked), "{answer}");

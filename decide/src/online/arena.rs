@@ -1,6 +1,6 @@
 //! Five models with prices, questions in a random order, and what a prior that saw the first of them predicts.
 
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 use crate::data::Row;
 use crate::ridge::Ridge;
@@ -131,7 +131,7 @@ impl Arena {
     pub fn draw(rows: &[Row], texts: &Texts, arms: [Arm; ARMS], seed: u64) -> Arena {
         let asked = |row: &usize| arms.iter().all(|arm| rows[*row].correct.contains_key(arm.name));
         let mut order: Vec<usize> = (0..rows.len()).filter(asked).collect();
-        Dice::new(seed).shuffle(&mut order);
+        SeededRng::new(seed).shuffle(&mut order);
         let offline: Vec<usize> = order.iter().take(OFFLINE).copied().collect();
         let wide = texts.corpus.weighted(&offline);
         let dense = surface::scaled(&texts.surface, &offline);

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint::catalog::{Demand, Ended, LogNormal, Measured, ModelDemand, SolutionEnded, TaskClass};
-use stint::learn::{Book, Context, Lesson, Settings};
-use stint::units::{Chance, Dice, Difficulty, Tokens};
+use stint::catalog::{
+    Demand, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason,
+};
+use stint::learn::{BeliefStore, DemandSummary, OutcomeSample, Settings};
+use stint::units::{Chance, Difficulty, SeededRng, Tokens};
 
 use super::arena::{ARMS, Arena, Question};
 use super::policy::{Outcome, Policy, Utility, best};
@@ -30,7 +32,7 @@ pub struct Way {
 
 /// The book as a policy.
 pub struct Learned {
-    book: Book,
+    book: BeliefStore,
     names: [Arc<str>; ARMS],
     prices: [f64; ARMS],
     utility: Utility,
@@ -41,7 +43,7 @@ impl Learned {
     /// Before the first online question.
     pub fn new(arena: &Arena, utility: Utility, way: Way) -> Learned {
         let mut learned = Learned {
-            book: Book::new(way.settings),
+            book: BeliefStore::new(way.settings),
             names: arena.arms.map(|arm| arm.name.into()),
             prices: arena.arms.map(|arm| arm.price * 1e-6),
             utility,
@@ -69,7 +71,7 @@ impl Learned {
                 bend: 1.0,
                 spread,
                 prompt_least: Tokens::ZERO,
-                measured: Measured::default(),
+                measured: MeasuredLengths::default(),
             };
             (self.names[arm].clone(), demand)
         };
@@ -95,16 +97,16 @@ impl Learned {
     /// Shows it an outcome.
     pub fn teach(&mut self, question: &Question, arm: usize, right: f64, weight: f64) {
         let demand = self.prior(question);
-        self.book.observe(&Lesson {
+        self.book.observe(&OutcomeSample {
             model: self.names[arm].clone(),
             class: demand.class,
             predicted: demand.models[&self.names[arm]].clone(),
-            context: Context::of(&demand),
+            context: DemandSummary::of(&demand),
             budget: Tokens::ZERO,
             thinking: Tokens::ZERO,
-            ended: Ended::Closed,
+            ended: ThinkingStopReason::Closed,
             solution: Tokens::round(question.output[arm]),
-            solution_ended: SolutionEnded::Stop,
+            solution_ended: SolutionStopReason::Stop,
             success: Some(Chance::new(right)),
             weight,
             alarm: weight,
@@ -113,8 +115,8 @@ impl Learned {
 }
 
 impl Policy for Learned {
-    fn choose(&mut self, question: &Question, dice: &mut Dice) -> usize {
-        let explores = dice.share() < self.way.floor;
+    fn choose(&mut self, question: &Question, dice: &mut SeededRng) -> usize {
+        let explores = dice.next_f64() < self.way.floor;
         let anywhere = dice.below(ARMS);
         if explores {
             return anywhere;
@@ -122,7 +124,7 @@ impl Policy for Learned {
         let believed = self.believed(question);
         best(std::array::from_fn(|arm| {
             let (success, spread, cost) = believed[arm];
-            self.utility.of(success + spread * dice.normal(), cost)
+            self.utility.of(success + spread * dice.standard_normal(), cost)
         }))
     }
     fn learn(&mut self, question: &Question, arm: usize, outcome: &Outcome) {

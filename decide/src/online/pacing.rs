@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use stint::learn::{Course, Pace, PaceSettings};
-use stint::units::{Dice, Money, Timestamp};
+use stint::learn::{BudgetPacer, PaceSettings, RemainingBudget};
+use stint::units::{Money, SeededRng, Timestamp};
 
 use crate::bootstrap::{Draws, draws};
 use crate::plot;
@@ -68,7 +68,7 @@ fn even() -> PaceSettings {
 }
 
 fn run(arena: &Arena, budget: f64, seed: u64) -> Paced {
-    let (settings, mut pace, mut dice) = (even(), Pace::default(), Dice::new(3_000 + seed));
+    let (settings, mut pace, mut dice) = (even(), BudgetPacer::default(), SeededRng::new(3_000 + seed));
     let mut book = Learned::new(arena, Utility { lambda: 0.0, scale: 1.0 }, warm());
     let mut left = Money::from_dollars_up(budget / 1e3 * STEPS as f64);
     let mut now = Timestamp(0);
@@ -80,11 +80,11 @@ fn run(arena: &Arena, budget: f64, seed: u64) -> Paced {
         let price = pace.price();
         let arm = best(std::array::from_fn(|arm| {
             let (success, spread, cost) = believed[arm];
-            WORTH * (success + spread * dice.normal()) - price * cost
+            WORTH * (success + spread * dice.standard_normal()) - price * cost
         }));
         let (expected, spent) =
             (Money::from_dollars_up(believed[arm].2), Money::from_dollars_up(question.cost[arm]));
-        pace.expect(now, expected, &Course { start: Timestamp(0), end, left }, &settings);
+        pace.record_expected(now, expected, &RemainingBudget { start: Timestamp(0), end, left }, &settings);
         pace.settle(expected, spent, &settings);
         left = left.saturating_sub(spent);
         let utility = question.right[arm];

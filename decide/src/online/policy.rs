@@ -1,13 +1,13 @@
 //! The simple policies that the book is measured against.
 
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 use super::arena::{ARMS, Arena, Question};
 
 /// One way of choosing, which may learn from what it chose.
 pub trait Policy {
     /// Which model answers.
-    fn choose(&mut self, question: &Question, dice: &mut Dice) -> usize;
+    fn choose(&mut self, question: &Question, dice: &mut SeededRng) -> usize;
     /// What came of it.
     fn learn(&mut self, question: &Question, arm: usize, result: &Outcome);
 }
@@ -41,7 +41,7 @@ impl Utility {
 pub struct Fixed(pub usize);
 
 impl Policy for Fixed {
-    fn choose(&mut self, _: &Question, _: &mut Dice) -> usize {
+    fn choose(&mut self, _: &Question, _: &mut SeededRng) -> usize {
         self.0
     }
     fn learn(&mut self, _: &Question, _: usize, _: &Outcome) {}
@@ -51,7 +51,7 @@ impl Policy for Fixed {
 pub struct Oracle(pub Utility);
 
 impl Policy for Oracle {
-    fn choose(&mut self, question: &Question, _: &mut Dice) -> usize {
+    fn choose(&mut self, question: &Question, _: &mut SeededRng) -> usize {
         best(std::array::from_fn(|arm| self.0.of(question.right[arm], question.cost[arm])))
     }
     fn learn(&mut self, _: &Question, _: usize, _: &Outcome) {}
@@ -73,7 +73,7 @@ impl Bounds {
 }
 
 impl Policy for Bounds {
-    fn choose(&mut self, _: &Question, _: &mut Dice) -> usize {
+    fn choose(&mut self, _: &Question, _: &mut SeededRng) -> usize {
         let all: f64 = self.counts.iter().sum();
         best(std::array::from_fn(|arm| match self.counts[arm] {
             count if count < 1.0 => f64::INFINITY,
@@ -136,7 +136,7 @@ impl Linear {
 }
 
 impl Policy for Linear {
-    fn choose(&mut self, question: &Question, _: &mut Dice) -> usize {
+    fn choose(&mut self, question: &Question, _: &mut SeededRng) -> usize {
         let context = (self.context)(question);
         best(std::array::from_fn(|arm| {
             let image = times(&self.inverse[arm], &context);
@@ -210,7 +210,7 @@ impl Frozen {
 }
 
 impl Policy for Frozen {
-    fn choose(&mut self, question: &Question, _: &mut Dice) -> usize {
+    fn choose(&mut self, question: &Question, _: &mut SeededRng) -> usize {
         let fallen = self.told.filter(|told| self.asked >= told.from);
         self.asked += 1;
         best(std::array::from_fn(|arm| {

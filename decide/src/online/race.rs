@@ -1,7 +1,7 @@
 //! Runs every policy over the same questions.
 
 use stint::learn::Settings;
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 use super::STEPS;
 use super::arena::{ARMS, Arena};
@@ -126,10 +126,10 @@ fn replay(
     seed: u64,
     regressed: Option<usize>,
 ) -> Vec<f64> {
-    let (mut dice, mut coin) = (Dice::new(1_000 + seed), Dice::new(2_000 + seed));
+    let (mut dice, mut coin) = (SeededRng::new(1_000 + seed), SeededRng::new(2_000 + seed));
     let mut step = |(at, question): (usize, &super::arena::Question)| {
         let mut question = question.clone();
-        let keeps = coin.share() < KEPT;
+        let keeps = coin.next_f64() < KEPT;
         if let Some(arm) = regressed.filter(|_| at >= HALF && !keeps) {
             question.right[arm] = 0.0;
         }

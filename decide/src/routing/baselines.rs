@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stint::units::Dice;
+use stint::units::SeededRng;
 
 use crate::folds::Fold;
 use crate::measure::mean;
@@ -73,8 +73,8 @@ impl Baseline {
         let pool = view.pool;
         match self {
             Baseline::Random => {
-                let mut dice = Dice::new(seed);
-                view.fold.test.iter().map(|_| dice.share()).collect()
+                let mut dice = SeededRng::new(seed);
+                view.fold.test.iter().map(|_| dice.next_f64()).collect()
             }
             Baseline::Length => view.measured(|row| (pool.texts[row].len() as f64).ln_1p()),
             Baseline::Category => view.means(goal, |row| &pool.rows[row].category),

@@ -31,8 +31,8 @@ impl Router for Own {
         let choices = fold.train.iter().filter(|&&row| pool.rows[row].options.len() >= 3).count();
         let strange = choices * 2 > fold.train.len();
         let question = |&row: &usize| Question {
-            traits: prior::views(&prior, &pool.sights[row]).mixed(&prior).values,
-            easier: if strange { prior::easier(pool.rows[row].options.len()) } else { 0.0 },
+            traits: prior::trait_readings(&prior, &pool.sights[row]).blend(&prior).values,
+            easier: if strange { prior::free_question_bonus(pool.rows[row].options.len()) } else { 0.0 },
         };
         let questions: Vec<Question> = fold.test.iter().map(question).collect();
         goals

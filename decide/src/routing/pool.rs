@@ -1,7 +1,7 @@
 //! Questions with all that routers look at, and what is to be foretold of them.
 
-use stint::catalog::SURFACE;
-use stint::estimate::prior::{self, Sight};
+use stint::catalog::SURFACE_FEATURES;
+use stint::estimate::prior::{self, PriorInput};
 
 use crate::data::Row;
 use crate::surface;
@@ -20,9 +20,9 @@ pub struct Pool {
     /// Their surface features, of the baseline.
     pub surface: Vec<Vec<f64>>,
     /// What Stint sees of them.
-    pub sights: Vec<Sight>,
+    pub sights: Vec<PriorInput>,
     /// What it counts in them without their options.
-    pub bare: Vec<Option<[f64; SURFACE]>>,
+    pub bare: Vec<Option<[f64; SURFACE_FEATURES]>>,
 }
 
 /// What is foretold.
@@ -59,7 +59,7 @@ impl Pool {
         Pool {
             corpus: Corpus::of(texts.iter().map(String::as_str)),
             surface: rows.iter().map(surface::of).collect(),
-            sights: texts.iter().map(|text| prior::sight(text)).collect(),
+            sights: texts.iter().map(|text| prior::prior_input(text)).collect(),
             bare: rows.iter().map(train::bare).collect(),
             texts,
             rows,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint::catalog::{Curve, Loadings, TRAITS};
-use stint::estimate::prior::Traits;
+use stint::catalog::{AbilityCurve, Loadings, TRAITS};
+use stint::estimate::prior::QuestionTraits;
 
 use crate::data::Row;
 use crate::ridge::solved;
@@ -17,7 +17,7 @@ const NEWTON_STEPS: usize = 8;
 const INPUTS: usize = TRAITS + 1;
 
 /// The loadings of every model that most rows were asked of.
-pub(super) fn of(rows: &[Row], foretold: &[(usize, Traits)]) -> BTreeMap<Arc<str>, Loadings> {
+pub(super) fn of(rows: &[Row], foretold: &[(usize, QuestionTraits)]) -> BTreeMap<Arc<str>, Loadings> {
     let train: Vec<usize> = foretold.iter().map(|&(row, _)| row).collect();
     models(rows, &train)
         .into_iter()
@@ -25,7 +25,7 @@ pub(super) fn of(rows: &[Row], foretold: &[(usize, Traits)]) -> BTreeMap<Arc<str
         .collect()
 }
 
-fn one(rows: &[Row], foretold: &[(usize, Traits)], model: &str) -> Loadings {
+fn one(rows: &[Row], foretold: &[(usize, QuestionTraits)], model: &str) -> Loadings {
     let answered: Vec<([f64; INPUTS], f64)> = foretold
         .iter()
         .filter_map(|(row, traits)| Some((inputs(traits), f64::from(*rows[*row].correct.get(model)?))))
@@ -44,7 +44,7 @@ fn one(rows: &[Row], foretold: &[(usize, Traits)], model: &str) -> Loadings {
 }
 
 /// The line through all models by the logit of their accuracy.
-pub(super) fn curve(rows: &[Row], train: &[usize], models: &BTreeMap<Arc<str>, Loadings>) -> Curve {
+pub(super) fn curve(rows: &[Row], train: &[usize], models: &BTreeMap<Arc<str>, Loadings>) -> AbilityCurve {
     let mut points: Vec<(f64, [f64; 2 * INPUTS + 1])> = Vec::new();
     for (name, loadings) in models {
         let right: Vec<f64> =
@@ -61,7 +61,7 @@ pub(super) fn curve(rows: &[Row], train: &[usize], models: &BTreeMap<Arc<str>, L
         *slope = points.iter().map(|point| (point.0 - centre) * point.1[at]).sum::<f64>() / width;
         *base = mean - *slope * centre;
     }
-    Curve { at_half: shaped(line.map(|point| point.0)), slope: shaped(line.map(|point| point.1)) }
+    AbilityCurve { at_half: shaped(line.map(|point| point.0)), slope: shaped(line.map(|point| point.1)) }
 }
 
 fn flat(loadings: &Loadings) -> [f64; 2 * INPUTS + 1] {
@@ -84,7 +84,7 @@ fn shaped(all: [f64; 2 * INPUTS + 1]) -> Loadings {
     }
 }
 
-fn inputs(traits: &Traits) -> [f64; INPUTS] {
+fn inputs(traits: &QuestionTraits) -> [f64; INPUTS] {
     std::array::from_fn(|i| if i == 0 { 1.0 } else { traits.values[i - 1] })
 }
 

@@ -22,8 +22,8 @@ mod principal;
 mod views;
 mod wide;
 
-use stint::catalog::{Blend, Prior, SURFACE, TRAITS};
-use stint::estimate::prior::{self, Sight, Traits, Views};
+use stint::catalog::{Blend, Prior, SURFACE_FEATURES, TRAITS};
+use stint::estimate::prior::{self, PriorInput, QuestionTraits, TraitReadings};
 
 use crate::data::Row;
 use crate::folds;
@@ -45,14 +45,14 @@ pub struct Lessons<'a> {
     /// The questions, with the models' answers.
     pub rows: &'a [Row],
     /// What is seen of each.
-    pub sights: &'a [Sight],
+    pub sights: &'a [PriorInput],
     /// What is counted in each without its options; none where it has none.
-    pub bare: &'a [Option<[f64; SURFACE]>],
+    pub bare: &'a [Option<[f64; SURFACE_FEATURES]>],
 }
 
 /// What is counted in a question without its options.
-pub fn bare(row: &Row) -> Option<[f64; SURFACE]> {
-    (!row.options.is_empty()).then(|| prior::sight(&row.question).surface)
+pub fn bare(row: &Row) -> Option<[f64; SURFACE_FEATURES]> {
+    (!row.options.is_empty()).then(|| prior::prior_input(&row.question).surface)
 }
 
 /// A fitted prior, with what was found on the way.
@@ -69,7 +69,7 @@ pub struct Fitted {
 /// Rows that were not fitted on, with both views of them.
 struct Held {
     row: usize,
-    views: Views,
+    views: TraitReadings,
     by_category: bool,
 }
 
@@ -89,7 +89,8 @@ pub fn fit(lessons: Lessons<'_>, train: &[usize]) -> Fitted {
     let mut prior = Core::fit(lessons, train, &targets, penalty).prior;
     prior.blends = blends(&held, &targets);
     let beside = held.iter().filter(|held| !held.by_category);
-    let foretold: Vec<(usize, Traits)> = beside.map(|held| (held.row, held.views.mixed(&prior))).collect();
+    let foretold: Vec<(usize, QuestionTraits)> =
+        beside.map(|held| (held.row, held.views.blend(&prior))).collect();
     prior.models = loadings::of(lessons.rows, &foretold);
     prior.curve = loadings::curve(lessons.rows, train, &prior.models);
     let explained = std::array::from_fn(|trait_| {
@@ -159,7 +160,7 @@ fn blends(held: &[Held], targets: &Targets) -> [Blend; TRAITS] {
 
 /// How far surface and words are to be believed on one trait.
 fn blend(held: &[Held], targets: &Targets, trait_: usize) -> Blend {
-    let inputs = |views: &Views| {
+    let inputs = |views: &TraitReadings| {
         let (surface, grams, known) = (views.surface[trait_], views.grams[trait_], views.familiarity);
         [1.0, known, surface, surface * known, grams, grams * known]
     };
@@ -183,7 +184,7 @@ fn blend(held: &[Held], targets: &Targets, trait_: usize) -> Blend {
 fn missed(held: &[Held], targets: &Targets, blends: &[Blend; TRAITS]) -> f64 {
     let prior = Prior { blends: *blends, ..Prior::default() };
     let one = |held: &Held| -> f64 {
-        let foretold = held.views.mixed(&prior).values;
+        let foretold = held.views.blend(&prior).values;
         foretold
             .iter()
             .zip(targets.of_row(held.row))
@@ -196,7 +197,7 @@ fn missed(held: &[Held], targets: &Targets, blends: &[Blend; TRAITS]) -> f64 {
 fn explained(held: &[Held], targets: &Targets, prior: &Prior, trait_: usize, by_category: bool) -> f64 {
     let pairs = held.iter().filter(|held| held.by_category == by_category).map(|held| {
         let truth = targets.of_row(held.row)[trait_];
-        ((held.views.mixed(prior).values[trait_] - truth).powi(2), truth * truth)
+        ((held.views.blend(prior).values[trait_] - truth).powi(2), truth * truth)
     });
     let (missed, whole) = pairs.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     if whole > 0.0 { 1.0 - missed / whole } else { 0.0 }

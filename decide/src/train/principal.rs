@@ -138,13 +138,13 @@ pub(super) fn log_tokens(row: &Row, model: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint::units::Dice;
+    use stint::units::SeededRng;
 
     #[test]
     fn the_first_axis_is_where_the_data_spreads_most() {
-        let mut dice = Dice::new(3);
+        let mut dice = SeededRng::new(3);
         let rows = (0..500).map(|_| {
-            let (far, near) = (3.0 * dice.normal(), 0.1 * dice.normal());
+            let (far, near) = (3.0 * dice.standard_normal(), 0.1 * dice.standard_normal());
             vec![0.6 * far - 0.8 * near, 0.8 * far + 0.6 * near]
         });
         let axes = axes(&centred(rows.collect()));

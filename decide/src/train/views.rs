@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use stint::catalog::{Gram, Prior, SURFACE, TRAITS};
-use stint::estimate::prior::{self, RARITY_UNIT, Sight, Views};
+use stint::catalog::{Gram, Prior, SURFACE_FEATURES, TRAITS};
+use stint::estimate::prior::{self, PriorInput, RARITY_UNIT, TraitReadings};
 
 use super::principal::Targets;
 use super::wide::{Lane, Wide};
@@ -31,13 +31,13 @@ impl Core {
         Core { prior }
     }
 
-    pub(super) fn views(&self, sight: &Sight) -> Views {
-        prior::views(&self.prior, sight)
+    pub(super) fn views(&self, sight: &PriorInput) -> TraitReadings {
+        prior::trait_readings(&self.prior, sight)
     }
 }
 
 /// Which grams there are, and how rare each is.
-fn table(sights: &[Sight], train: &[usize]) -> Vec<Gram> {
+fn table(sights: &[PriorInput], train: &[usize]) -> Vec<Gram> {
     let mut texts: HashMap<u64, u32> = HashMap::new();
     for &row in train {
         let mut grams: Vec<u64> = sights[row].grams().collect();
@@ -57,7 +57,7 @@ fn table(sights: &[Sight], train: &[usize]) -> Vec<Gram> {
         let (place, mark) = prior::place(gram, PLACES);
         if places[place].rarity == 0 {
             let rarity = prior::rarity(((1.0 + all) / (1.0 + f64::from(count))).ln() + 1.0);
-            places[place] = Gram { mark, rarity, ..Gram::default() };
+            places[place] = Gram { fingerprint: mark, rarity, ..Gram::default() };
         }
     }
     places
@@ -66,7 +66,7 @@ fn table(sights: &[Sight], train: &[usize]) -> Vec<Gram> {
 fn surface(prior: &mut Prior, lessons: Lessons<'_>, train: &[usize], targets: &Targets) {
     let count = train.len().max(1) as f64;
     let seen = |row: usize| &lessons.sights[row].surface;
-    prior.usual = (0..SURFACE)
+    prior.usual = (0..SURFACE_FEATURES)
         .map(|feature| {
             let mean = train.iter().map(|&row| seen(row)[feature]).sum::<f64>() / count;
             let square = train.iter().map(|&row| (seen(row)[feature] - mean).powi(2)).sum::<f64>();
@@ -83,14 +83,14 @@ fn surface(prior: &mut Prior, lessons: Lessons<'_>, train: &[usize], targets: &T
 }
 
 /// The deviations of features from what is usual, then their squares.
-fn powers(surface: &[f64; SURFACE], usual: &[(f64, f64)]) -> Vec<f64> {
+fn powers(surface: &[f64; SURFACE_FEATURES], usual: &[(f64, f64)]) -> Vec<f64> {
     let plain = surface.iter().zip(usual).map(|(&value, &usual)| prior::deviation(value, usual));
     let plain: Vec<f64> = plain.collect();
     let squares: Vec<f64> = plain.iter().map(|value| value * value).collect();
     [plain, squares].concat()
 }
 
-fn words(prior: &mut Prior, sights: &[Sight], train: &[usize], wanted: &[[f64; TRAITS]], penalty: f32) {
+fn words(prior: &mut Prior, sights: &[PriorInput], train: &[usize], wanted: &[[f64; TRAITS]], penalty: f32) {
     let rows = train.iter().map(|&row| scaled(&prior.grams, &sights[row])).collect();
     #[expect(clippy::cast_possible_truncation, reason = "targets need no more digits")]
     let targets: Vec<Lane> = wanted.iter().map(|lane| lane.map(|value| value as f32)).collect();
@@ -112,12 +112,13 @@ fn words(prior: &mut Prior, sights: &[Sight], train: &[usize], wanted: &[[f64; T
 }
 
 /// A text's known grams as a row of length 1.
-fn scaled(grams: &[Gram], sight: &Sight) -> Vec<(u32, f32)> {
+fn scaled(grams: &[Gram], sight: &PriorInput) -> Vec<(u32, f32)> {
     let known = sight.grams().filter_map(|gram| {
         let (place, mark) = prior::place(gram, grams.len());
         let kept = grams[place];
         let column = u32::try_from(place).unwrap_or(0);
-        (kept.rarity > 0 && kept.mark == mark).then(|| (column, f32::from(kept.rarity) / rarity_unit()))
+        (kept.rarity > 0 && kept.fingerprint == mark)
+            .then(|| (column, f32::from(kept.rarity) / rarity_unit()))
     });
     let mut row: Vec<(u32, f32)> = known.collect();
     row.sort_unstable_by_key(|&(column, _)| column);

@@ -8,19 +8,20 @@ use futures_util::FutureExt;
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
-    Answer, Bounds, Change, Claimed, Conversations, Lengthening, Page, Placed, StoredConversation, StoredItem,
+    ClaimResult, ConversationAppend, ConversationFuture, ConversationLimits, ConversationStore,
+    ConversationWriteResult, ItemPage, PositionedItem, StoredConversation, StoredItem,
 };
 
 /// Conversations in memory.
 #[derive(Debug, Default)]
 pub struct MemoryConversations {
-    records: Mutex<Records>,
+    records: Mutex<ConversationTable>,
 }
 
-type Records = BTreeMap<(AccountId, ConversationId), Record>;
+type ConversationTable = BTreeMap<(AccountId, ConversationId), ConversationRecord>;
 
 #[derive(Debug)]
-struct Record {
+struct ConversationRecord {
     conversation: StoredConversation,
     items: BTreeMap<u64, StoredItem>,
     touched: Timestamp,
@@ -30,10 +31,16 @@ struct Record {
     next: u64,
 }
 
-impl Record {
-    fn new(conversation: &StoredConversation) -> Record {
+impl ConversationRecord {
+    fn new(conversation: &StoredConversation) -> ConversationRecord {
         let touched = conversation.at;
-        Record { conversation: conversation.clone(), items: BTreeMap::new(), touched, claim: None, next: 1 }
+        ConversationRecord {
+            conversation: conversation.clone(),
+            items: BTreeMap::new(),
+            touched,
+            claim: None,
+            next: 1,
+        }
     }
 
     fn size(&self) -> u64 {
@@ -54,21 +61,21 @@ impl Record {
     }
 
     /// Whether it may be lengthened: by whoever has its claim, or by anybody else while nobody has.
-    fn may_grow(&self, claimant: Option<RequestId>, now: Timestamp) -> bool {
+    fn may_append(&self, claimant: Option<RequestId>, now: Timestamp) -> bool {
         match claimant {
             Some(claimant) => self.claim.is_some_and(|(holder, _)| holder == claimant),
             None => !self.is_busy(None, now),
         }
     }
 
-    fn find(&self, item: &str) -> Option<Placed> {
+    fn find(&self, item: &str) -> Option<PositionedItem> {
         let found = self.items.iter().find(|(_, there)| *there.id == *item);
-        found.map(|(&at, item)| Placed { at, item: item.clone() })
+        found.map(|(&at, item)| PositionedItem { position: at, item: item.clone() })
     }
 
-    fn page(&self, page: Page) -> Vec<Placed> {
+    fn page(&self, page: ItemPage) -> Vec<PositionedItem> {
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-        let placed = |(&at, item): (&u64, &StoredItem)| Placed { at, item: item.clone() };
+        let placed = |(&at, item): (&u64, &StoredItem)| PositionedItem { position: at, item: item.clone() };
         match page.newest_first {
             true => {
                 let end = page.after.unwrap_or(u64::MAX);
@@ -83,7 +90,7 @@ impl Record {
 }
 
 impl MemoryConversations {
-    fn records(&self) -> MutexGuard<'_, Records> {
+    fn records(&self) -> MutexGuard<'_, ConversationTable> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,7 +100,7 @@ impl MemoryConversations {
         account: &AccountId,
         id: ConversationId,
         since: Timestamp,
-        work: impl FnOnce(&mut Record) -> T,
+        work: impl FnOnce(&mut ConversationRecord) -> T,
     ) -> Option<T> {
         let mut records = self.records();
         records.get_mut(&(account.clone(), id)).filter(|record| record.touched >= since).map(work)
@@ -101,7 +108,7 @@ impl MemoryConversations {
 }
 
 /// Those of the account that were not touched for longest go until it keeps to its bound.
-fn make_room(records: &mut Records, account: &AccountId, kept: ConversationId, most: u64) {
+fn make_room(records: &mut ConversationTable, account: &AccountId, kept: ConversationId, most: u64) {
     let own = records.iter().filter(|((owner, _), _)| owner == account);
     let mut own: Vec<_> = own.map(|((_, id), record)| (record.touched, *id, record.size())).collect();
     own.sort_unstable();
@@ -115,23 +122,23 @@ fn make_room(records: &mut Records, account: &AccountId, kept: ConversationId, m
     }
 }
 
-impl Conversations for MemoryConversations {
+impl ConversationStore for MemoryConversations {
     fn create<'a>(
         &'a self,
         conversation: &'a StoredConversation,
         items: &'a [StoredItem],
-        bounds: Bounds,
-    ) -> Answer<'a, Change> {
+        bounds: ConversationLimits,
+    ) -> ConversationFuture<'a, ConversationWriteResult> {
         async move {
-            let mut record = Record::new(conversation);
+            let mut record = ConversationRecord::new(conversation);
             record.extend(items);
             if record.size() > bounds.conversation {
-                return Ok(Change::Full);
+                return Ok(ConversationWriteResult::Full);
             }
             let mut records = self.records();
             records.entry((conversation.account.clone(), conversation.id)).or_insert(record);
             make_room(&mut records, &conversation.account, conversation.id, bounds.account);
-            Ok(Change::Done)
+            Ok(ConversationWriteResult::Done)
         }
         .boxed()
     }
@@ -141,18 +148,18 @@ impl Conversations for MemoryConversations {
         account: &'a AccountId,
         id: ConversationId,
         since: Timestamp,
-    ) -> Answer<'a, Option<StoredConversation>> {
+    ) -> ConversationFuture<'a, Option<StoredConversation>> {
         async move { Ok(self.with(account, id, since, |record| record.conversation.clone())) }.boxed()
     }
 
-    fn describe<'a>(
+    fn set_metadata<'a>(
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
         metadata: &'a str,
         since: Timestamp,
         now: Timestamp,
-    ) -> Answer<'a, Option<StoredConversation>> {
+    ) -> ConversationFuture<'a, Option<StoredConversation>> {
         async move {
             Ok(self.with(account, id, since, |record| {
                 record.touched = record.touched.max(now);
@@ -163,7 +170,7 @@ impl Conversations for MemoryConversations {
         .boxed()
     }
 
-    fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool> {
         async move { Ok(self.records().remove(&(account.clone(), id)).is_some()) }.boxed()
     }
 
@@ -171,9 +178,9 @@ impl Conversations for MemoryConversations {
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
-        page: Page,
+        page: ItemPage,
         since: Timestamp,
-    ) -> Answer<'a, Vec<Placed>> {
+    ) -> ConversationFuture<'a, Vec<PositionedItem>> {
         async move { Ok(self.with(account, id, since, |record| record.page(page)).unwrap_or_default()) }
             .boxed()
     }
@@ -184,7 +191,7 @@ impl Conversations for MemoryConversations {
         id: ConversationId,
         item: &'a str,
         since: Timestamp,
-    ) -> Answer<'a, Option<Placed>> {
+    ) -> ConversationFuture<'a, Option<PositionedItem>> {
         async move { Ok(self.with(account, id, since, |record| record.find(item)).flatten()) }.boxed()
     }
 
@@ -195,18 +202,18 @@ impl Conversations for MemoryConversations {
         item: &'a str,
         since: Timestamp,
         now: Timestamp,
-    ) -> Answer<'a, Change> {
+    ) -> ConversationFuture<'a, ConversationWriteResult> {
         async move {
             let removed = self.with(account, id, since, |record| {
-                let Some(found) = record.find(item) else { return Change::Unknown };
+                let Some(found) = record.find(item) else { return ConversationWriteResult::Unknown };
                 if record.is_busy(None, now) {
-                    return Change::Busy;
+                    return ConversationWriteResult::Busy;
                 }
                 record.touched = record.touched.max(now);
-                record.items.remove(&found.at);
-                Change::Done
+                record.items.remove(&found.position);
+                ConversationWriteResult::Done
             });
-            Ok(removed.unwrap_or(Change::Unknown))
+            Ok(removed.unwrap_or(ConversationWriteResult::Unknown))
         }
         .boxed()
     }
@@ -219,28 +226,28 @@ impl Conversations for MemoryConversations {
         since: Timestamp,
         now: Timestamp,
         until: Timestamp,
-    ) -> Answer<'a, Claimed> {
+    ) -> ConversationFuture<'a, ClaimResult> {
         async move {
             let claimed = self.with(account, id, since, |record| {
                 if record.is_busy(Some(claimant), now) {
-                    return Claimed::Busy;
+                    return ClaimResult::Busy;
                 }
                 record.claim = Some((claimant, until));
                 record.touched = record.touched.max(now);
-                Claimed::Claimed(record.conversation.clone())
+                ClaimResult::Granted(record.conversation.clone())
             });
-            Ok(claimed.unwrap_or(Claimed::Unknown))
+            Ok(claimed.unwrap_or(ClaimResult::Unknown))
         }
         .boxed()
     }
 
-    fn prolong<'a>(
+    fn renew<'a>(
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
         claimant: RequestId,
         until: Timestamp,
-    ) -> Answer<'a, bool> {
+    ) -> ConversationFuture<'a, bool> {
         async move {
             let prolonged = self.with(account, id, Timestamp(i64::MIN), |record| {
                 let own = record.claim.as_mut().filter(|(holder, _)| *holder == claimant);
@@ -256,7 +263,7 @@ impl Conversations for MemoryConversations {
         account: &'a AccountId,
         id: ConversationId,
         claimant: RequestId,
-    ) -> Answer<'a, ()> {
+    ) -> ConversationFuture<'a, ()> {
         async move {
             self.with(account, id, Timestamp(i64::MIN), |record| {
                 record.claim.take_if(|(holder, _)| *holder == claimant);
@@ -266,21 +273,21 @@ impl Conversations for MemoryConversations {
         .boxed()
     }
 
-    fn lengthen<'a>(
+    fn append<'a>(
         &'a self,
-        lengthening: &'a Lengthening,
+        lengthening: &'a ConversationAppend,
         since: Timestamp,
-        bounds: Bounds,
-    ) -> Answer<'a, Change> {
+        bounds: ConversationLimits,
+    ) -> ConversationFuture<'a, ConversationWriteResult> {
         async move {
-            let Lengthening { account, id, claimant, items, episode, at } = lengthening;
+            let ConversationAppend { account, id, claimant, items, episode, at } = lengthening;
             let more = u64::try_from(lengthening.size()).unwrap_or(u64::MAX);
             let change = self.with(account, *id, since, |record| {
-                if !record.may_grow(*claimant, *at) {
-                    return Change::Busy;
+                if !record.may_append(*claimant, *at) {
+                    return ConversationWriteResult::Busy;
                 }
                 if record.size().saturating_add(more) > bounds.conversation {
-                    return Change::Full;
+                    return ConversationWriteResult::Full;
                 }
                 record.extend(items);
                 record.claim = None;
@@ -288,17 +295,17 @@ impl Conversations for MemoryConversations {
                 if episode.is_some() {
                     record.conversation.episode.clone_from(episode);
                 }
-                Change::Done
+                ConversationWriteResult::Done
             });
-            if change == Some(Change::Done) {
+            if change == Some(ConversationWriteResult::Done) {
                 make_room(&mut self.records(), account, *id, bounds.account);
             }
-            Ok(change.unwrap_or(Change::Unknown))
+            Ok(change.unwrap_or(ConversationWriteResult::Unknown))
         }
         .boxed()
     }
 
-    fn purge(&self, before: Timestamp, most: u32) -> Answer<'_, u64> {
+    fn purge(&self, before: Timestamp, most: u32) -> ConversationFuture<'_, u64> {
         async move {
             let mut records = self.records();
             let old = records.iter().filter(|(_, record)| record.touched < before);

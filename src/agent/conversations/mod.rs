@@ -7,13 +7,17 @@
 mod claim;
 #[cfg(test)]
 pub(crate) mod conformance;
-mod keeper;
 mod memory;
 mod record;
+mod service;
 mod store;
 
-pub use claim::Claim;
-pub use keeper::ConversationKeeper;
+pub use claim::ConversationClaim;
 pub use memory::MemoryConversations;
-pub use record::{Bounds, Lengthening, Page, Placed, StoredConversation, StoredItem};
-pub use store::{Answer, Change, Claimed, Conversations, ConversationsError};
+pub use record::{
+    ConversationAppend, ConversationLimits, ItemPage, PositionedItem, StoredConversation, StoredItem,
+};
+pub use service::ConversationService;
+pub use store::{
+    ClaimResult, ConversationFuture, ConversationStore, ConversationWriteResult, ConversationsError,
+};

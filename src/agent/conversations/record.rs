@@ -3,9 +3,9 @@
 use crate::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
 
 /// What counts for an item beside its texts, so that many small ones are bounded too.
-const ITEM: usize = 128;
+const ITEM_OVERHEAD: usize = 128;
 /// The same for a conversation. It is more than it takes, so that few have to go at once where one of them grows.
-const CONVERSATION: usize = 4096;
+const CONVERSATION_OVERHEAD: usize = 4096;
 
 /// A conversation as it is kept, without its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct StoredConversation {
 impl StoredConversation {
     /// The bytes that it takes without its items.
     pub fn size(&self) -> usize {
-        CONVERSATION + self.metadata.len()
+        CONVERSATION_OVERHEAD + self.metadata.len()
     }
 }
 
@@ -41,22 +41,22 @@ pub struct StoredItem {
 impl StoredItem {
     /// The bytes that it takes.
     pub fn size(&self) -> usize {
-        ITEM + self.id.len() + self.value.len()
+        ITEM_OVERHEAD + self.id.len() + self.value.len()
     }
 }
 
 /// An item and where it stands: later ones have greater numbers, with gaps where items were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PositionedItem {
     /// Its place.
-    pub at: u64,
+    pub position: u64,
     /// What stands there.
     pub item: StoredItem,
 }
 
 /// Which items are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct ItemPage {
     /// Those behind this place, in the order in which they are wanted.
     pub after: Option<u64>,
     /// The latest first.
@@ -65,14 +65,14 @@ pub struct Page {
     pub limit: u32,
 }
 
-impl Page {
+impl ItemPage {
     /// All of them, from the first on.
-    pub const ALL: Page = Page { after: None, newest_first: false, limit: u32::MAX };
+    pub const ALL: ItemPage = ItemPage { after: None, newest_first: false, limit: u32::MAX };
 }
 
 /// Items that go to the end of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lengthening {
+pub struct ConversationAppend {
     /// Whose conversation it is.
     pub account: AccountId,
     /// Which one.
@@ -87,7 +87,7 @@ pub struct Lengthening {
     pub at: Timestamp,
 }
 
-impl Lengthening {
+impl ConversationAppend {
     /// The bytes by which the conversation grows.
     pub fn size(&self) -> usize {
         self.items.iter().map(StoredItem::size).sum()
@@ -96,7 +96,7 @@ impl Lengthening {
 
 /// The most that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ConversationLimits {
     /// Of one conversation, in bytes: it takes no more.
     pub conversation: u64,
     /// Of one account, in bytes: beyond it those go that were not touched for longest.

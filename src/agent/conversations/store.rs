@@ -6,22 +6,24 @@ use futures_util::future::BoxFuture;
 
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
-use super::{Bounds, Lengthening, Page, Placed, StoredConversation, StoredItem};
+use super::{
+    ConversationAppend, ConversationLimits, ItemPage, PositionedItem, StoredConversation, StoredItem,
+};
 
 /// What a store answers.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, ConversationsError>>;
+pub type ConversationFuture<'a, T> = BoxFuture<'a, Result<T, ConversationsError>>;
 
 /// Durable conversations. `conformance` says in tests what one must do. A conversation that was last touched before `since`
 /// is not there any more; making it, claiming it, lengthening it, removing items, and describing it touch it.
-pub trait Conversations: Send + Sync {
+pub trait ConversationStore: Send + Sync {
     /// Makes a conversation. Beyond the account's bound others of it go, those first that were not touched for longest.
     /// `Change::Unknown` does not come; one that is there already stays, and it is `Change::Done`.
     fn create<'a>(
         &'a self,
         conversation: &'a StoredConversation,
         items: &'a [StoredItem],
-        bounds: Bounds,
-    ) -> Answer<'a, Change>;
+        bounds: ConversationLimits,
+    ) -> ConversationFuture<'a, ConversationWriteResult>;
 
     /// A conversation of that account.
     fn find<'a>(
@@ -29,29 +31,29 @@ pub trait Conversations: Send + Sync {
         account: &'a AccountId,
         id: ConversationId,
         since: Timestamp,
-    ) -> Answer<'a, Option<StoredConversation>>;
+    ) -> ConversationFuture<'a, Option<StoredConversation>>;
 
     /// Puts other metadata in the place of what is there; says how it stands then.
-    fn describe<'a>(
+    fn set_metadata<'a>(
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
         metadata: &'a str,
         since: Timestamp,
         now: Timestamp,
-    ) -> Answer<'a, Option<StoredConversation>>;
+    ) -> ConversationFuture<'a, Option<StoredConversation>>;
 
     /// Deletes a conversation with all of its items, claimed or not; false where there is none.
-    fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> Answer<'a, bool>;
+    fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool>;
 
     /// The items of a page. An unknown conversation has none.
     fn items<'a>(
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
-        page: Page,
+        page: ItemPage,
         since: Timestamp,
-    ) -> Answer<'a, Vec<Placed>>;
+    ) -> ConversationFuture<'a, Vec<PositionedItem>>;
 
     /// One item.
     fn item<'a>(
@@ -60,7 +62,7 @@ pub trait Conversations: Send + Sync {
         id: ConversationId,
         item: &'a str,
         since: Timestamp,
-    ) -> Answer<'a, Option<Placed>>;
+    ) -> ConversationFuture<'a, Option<PositionedItem>>;
 
     /// Takes an item out; `Change::Unknown` where there is no such item or conversation.
     fn remove<'a>(
@@ -70,7 +72,7 @@ pub trait Conversations: Send + Sync {
         item: &'a str,
         since: Timestamp,
         now: Timestamp,
-    ) -> Answer<'a, Change>;
+    ) -> ConversationFuture<'a, ConversationWriteResult>;
 
     /// Claims a conversation for a request until then, unless another's claim still runs. Its own it may claim again.
     fn claim<'a>(
@@ -81,17 +83,17 @@ pub trait Conversations: Send + Sync {
         since: Timestamp,
         now: Timestamp,
         until: Timestamp,
-    ) -> Answer<'a, Claimed>;
+    ) -> ConversationFuture<'a, ClaimResult>;
 
     /// Prolongs a claim until then; false where the request has none any more, because another came after it had run out,
     /// or because it is over.
-    fn prolong<'a>(
+    fn renew<'a>(
         &'a self,
         account: &'a AccountId,
         id: ConversationId,
         claimant: RequestId,
         until: Timestamp,
-    ) -> Answer<'a, bool>;
+    ) -> ConversationFuture<'a, bool>;
 
     /// Gives a claim back. Another's stays.
     fn release<'a>(
@@ -99,25 +101,25 @@ pub trait Conversations: Send + Sync {
         account: &'a AccountId,
         id: ConversationId,
         claimant: RequestId,
-    ) -> Answer<'a, ()>;
+    ) -> ConversationFuture<'a, ()>;
 
     /// Puts items at the end, all or none, and ends the claim of their request. `Change::Busy` where that request's claim
     /// is not there any more, even if no other's is, and where items come without a claim while somebody has one. Beyond the
     /// account's bound others of it go, as with `create`.
-    fn lengthen<'a>(
+    fn append<'a>(
         &'a self,
-        lengthening: &'a Lengthening,
+        lengthening: &'a ConversationAppend,
         since: Timestamp,
-        bounds: Bounds,
-    ) -> Answer<'a, Change>;
+        bounds: ConversationLimits,
+    ) -> ConversationFuture<'a, ConversationWriteResult>;
 
     /// Deletes conversations that were last touched before, the oldest first, so many at most; says how many.
-    fn purge(&self, before: Timestamp, most: u32) -> Answer<'_, u64>;
+    fn purge(&self, before: Timestamp, most: u32) -> ConversationFuture<'_, u64>;
 }
 
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ConversationWriteResult {
     /// It is made.
     Done,
     /// Another request has a claim on the conversation.
@@ -128,23 +130,23 @@ pub enum Change {
     Unknown,
 }
 
-impl Change {
+impl ConversationWriteResult {
     /// The word for it in metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Change::Done => "done",
-            Change::Busy => "busy",
-            Change::Full => "full",
-            Change::Unknown => "unknown",
+            ConversationWriteResult::Done => "done",
+            ConversationWriteResult::Busy => "busy",
+            ConversationWriteResult::Full => "full",
+            ConversationWriteResult::Unknown => "unknown",
         }
     }
 }
 
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claimed {
+pub enum ClaimResult {
     /// The request has it; so the conversation stands.
-    Claimed(StoredConversation),
+    Granted(StoredConversation),
     /// Another request has it.
     Busy,
     /// There is no such conversation.

@@ -2,13 +2,13 @@
 
 use crate::units::{AccountId, RequestId, Timestamp};
 
-use super::{Responses, StoredResponse};
+use super::{ResponseStore, StoredResponse};
 
 const EVER: Timestamp = Timestamp(i64::MIN);
 const ROOM: u64 = 1 << 30;
 
 /// Runs the whole suite on an empty store.
-pub(crate) async fn conforms(store: &dyn Responses) {
+pub(crate) async fn conforms(store: &dyn ResponseStore) {
     what_is_kept_comes_back_to_its_own_account_alone(store).await;
     what_is_deleted_is_gone_and_breaks_the_chain(store).await;
     a_chain_is_read_from_its_end_as_far_as_it_goes(store).await;
@@ -25,19 +25,19 @@ fn response(account: &str, at: i64) -> StoredResponse {
         episode: Some("task-42".parse().unwrap()),
         input: r#"[{"type":"message","content":"\u00e9 '; --"}]"#.into(),
         output: "[]".into(),
-        told: "{}".into(),
+        body: "{}".into(),
     }
 }
 
-async fn keep(store: &dyn Responses, response: &StoredResponse) {
+async fn keep(store: &dyn ResponseStore, response: &StoredResponse) {
     store.keep(response, ROOM).await.unwrap();
 }
 
-async fn is_there(store: &dyn Responses, response: &StoredResponse) -> bool {
+async fn is_there(store: &dyn ResponseStore, response: &StoredResponse) -> bool {
     store.find(&response.account, response.id, EVER).await.unwrap().is_some()
 }
 
-async fn what_is_kept_comes_back_to_its_own_account_alone(store: &dyn Responses) {
+async fn what_is_kept_comes_back_to_its_own_account_alone(store: &dyn ResponseStore) {
     let (first, other) = (response("a", 1), AccountId::new("b"));
     let bare = StoredResponse { episode: None, previous: Some(first.id), ..response("a", 2) };
     for one in [&first, &bare, &first] {
@@ -50,7 +50,7 @@ async fn what_is_kept_comes_back_to_its_own_account_alone(store: &dyn Responses)
     assert!(is_there(store, &first).await);
 }
 
-async fn what_is_deleted_is_gone_and_breaks_the_chain(store: &dyn Responses) {
+async fn what_is_deleted_is_gone_and_breaks_the_chain(store: &dyn ResponseStore) {
     let first = response("deleting", 1);
     let second = StoredResponse { previous: Some(first.id), ..response("deleting", 2) };
     keep(store, &first).await;
@@ -63,7 +63,7 @@ async fn what_is_deleted_is_gone_and_breaks_the_chain(store: &dyn Responses) {
     assert_eq!(chain.last(), Some(&second));
 }
 
-async fn a_chain_is_read_from_its_end_as_far_as_it_goes(store: &dyn Responses) {
+async fn a_chain_is_read_from_its_end_as_far_as_it_goes(store: &dyn ResponseStore) {
     let mut links = vec![response("chain", 1)];
     for at in 2..12 {
         let previous = links.last().map(|last| last.id);
@@ -78,15 +78,15 @@ async fn a_chain_is_read_from_its_end_as_far_as_it_goes(store: &dyn Responses) {
     assert_eq!(chain.first(), links.first());
     let size = u64::try_from(links[0].size()).unwrap();
     links.reverse();
-    assert_eq!(chain.links, links);
+    assert_eq!(chain.responses, links);
     let some = store.chain(&links[0].account, links[0].id, EVER, 3 * size).await.unwrap().unwrap();
-    assert_eq!(some.links, links[..4], "one more than there is room for, so that it shows");
+    assert_eq!(some.responses, links[..4], "one more than there is room for, so that it shows");
     assert_eq!(some.first(), None);
     let young = store.chain(&links[0].account, links[0].id, Timestamp(9), ROOM).await.unwrap().unwrap();
-    assert_eq!(young.links, links[..10], "the first is too old");
+    assert_eq!(young.responses, links[..10], "the first is too old");
 }
 
-async fn what_is_too_old_counts_no_more_and_goes_oldest_first(store: &dyn Responses) {
+async fn what_is_too_old_counts_no_more_and_goes_oldest_first(store: &dyn ResponseStore) {
     while store.purge(Timestamp(1_000), 100).await.unwrap() > 0 {}
     let kept: Vec<_> = [5, 7, 6, 9].map(|at| response("old", at)).into();
     for one in &kept {
@@ -103,7 +103,7 @@ async fn what_is_too_old_counts_no_more_and_goes_oldest_first(store: &dyn Respon
     assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 0);
 }
 
-async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn Responses) {
+async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn ResponseStore) {
     let other = response("bystander", 1);
     keep(store, &other).await;
     let kept: Vec<_> = [12, 11, 13, 14].map(|at| response("bounded", at)).into();

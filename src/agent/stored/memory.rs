@@ -8,29 +8,34 @@ use futures_util::future::BoxFuture;
 
 use crate::units::{AccountId, RequestId, Timestamp};
 
-use super::{Chain, Responses, ResponsesError, StoredResponse};
+use super::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
 
-type Records = BTreeMap<(AccountId, RequestId), StoredResponse>;
+type ResponseTable = BTreeMap<(AccountId, RequestId), StoredResponse>;
 
 /// Responses in memory.
 #[derive(Debug, Default)]
 pub struct MemoryResponses {
-    records: Mutex<Records>,
+    records: Mutex<ResponseTable>,
 }
 
 impl MemoryResponses {
-    fn records(&self) -> MutexGuard<'_, Records> {
+    fn records(&self) -> MutexGuard<'_, ResponseTable> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn find(records: &Records, account: &AccountId, id: RequestId, since: Timestamp) -> Option<StoredResponse> {
+fn find(
+    records: &ResponseTable,
+    account: &AccountId,
+    id: RequestId,
+    since: Timestamp,
+) -> Option<StoredResponse> {
     records.get(&(account.clone(), id)).filter(|record| record.at >= since).cloned()
 }
 
 /// The account's oldest go until it keeps to its bound.
-fn make_room(records: &mut Records, kept: &StoredResponse, most: u64) {
-    let of_account = |records: &Records| -> Vec<(Timestamp, RequestId, usize)> {
+fn make_room(records: &mut ResponseTable, kept: &StoredResponse, most: u64) {
+    let of_account = |records: &ResponseTable| -> Vec<(Timestamp, RequestId, usize)> {
         let own = records.values().filter(|record| record.account == kept.account);
         own.map(|record| (record.at, record.id, record.size())).collect()
     };
@@ -46,7 +51,7 @@ fn make_room(records: &mut Records, kept: &StoredResponse, most: u64) {
     }
 }
 
-impl Responses for MemoryResponses {
+impl ResponseStore for MemoryResponses {
     fn keep<'a>(
         &'a self,
         response: &'a StoredResponse,
@@ -76,7 +81,7 @@ impl Responses for MemoryResponses {
         id: RequestId,
         since: Timestamp,
         bytes_max: u64,
-    ) -> BoxFuture<'a, Result<Option<Chain>, ResponsesError>> {
+    ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
         async move {
             let records = self.records();
             let (mut links, mut next, mut bytes) = (Vec::new(), Some(id), 0);
@@ -87,7 +92,7 @@ impl Responses for MemoryResponses {
                     break;
                 }
             }
-            Ok((!links.is_empty()).then_some(Chain { links }))
+            Ok((!links.is_empty()).then_some(ResponseChain { responses: links }))
         }
         .boxed()
     }

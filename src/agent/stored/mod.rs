@@ -5,14 +5,14 @@
 
 #[cfg(test)]
 pub(crate) mod conformance;
-mod keeper;
 mod memory;
 mod record;
+mod service;
 mod settings;
 mod store;
 
-pub use keeper::{Kept, ResponseKeeper};
 pub use memory::MemoryResponses;
-pub use record::{Chain, StoredResponse};
+pub use record::{ResponseChain, StoredResponse};
+pub use service::{ResponseService, ResponseStoreResult};
 pub use settings::Settings;
-pub use store::{Responses, ResponsesError};
+pub use store::{ResponseStore, ResponsesError};

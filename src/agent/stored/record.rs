@@ -20,36 +20,36 @@ pub struct StoredResponse {
     /// What came out, a JSON list of items, the hidden ones among them.
     pub output: Box<str>,
     /// The response as it was told, a JSON object without its output where that is the same.
-    pub told: Box<str>,
+    pub body: Box<str>,
 }
 
 impl StoredResponse {
     /// The bytes that it takes.
     pub fn size(&self) -> usize {
-        self.input.len() + self.output.len() + self.told.len()
+        self.input.len() + self.output.len() + self.body.len()
     }
 }
 
 /// A response and those that it continued, the last first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub struct ResponseChain {
     /// At least one, the last first.
-    pub links: Vec<StoredResponse>,
+    pub responses: Vec<StoredResponse>,
 }
 
-impl Chain {
+impl ResponseChain {
     /// The first response of the chain, if all of it is there.
     pub fn first(&self) -> Option<&StoredResponse> {
-        self.links.last().filter(|first| first.previous.is_none())
+        self.responses.last().filter(|first| first.previous.is_none())
     }
 
     /// The last response of the chain.
     pub fn last(&self) -> Option<&StoredResponse> {
-        self.links.first()
+        self.responses.first()
     }
 
     /// The bytes that all of it takes.
     pub fn size(&self) -> usize {
-        self.links.iter().map(StoredResponse::size).sum()
+        self.responses.iter().map(StoredResponse::size).sum()
     }
 }

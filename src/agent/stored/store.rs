@@ -6,10 +6,10 @@ use futures_util::future::BoxFuture;
 
 use crate::units::{AccountId, RequestId, Timestamp};
 
-use super::{Chain, StoredResponse};
+use super::{ResponseChain, StoredResponse};
 
 /// Durable responses. `conformance` says in tests what one must do.
-pub trait Responses: Send + Sync {
+pub trait ResponseStore: Send + Sync {
     /// Makes a response durable; what is there under its id stays. Beyond `account_max` bytes the account's oldest
     /// are deleted, the new one never.
     fn keep<'a>(
@@ -33,7 +33,7 @@ pub trait Responses: Send + Sync {
         id: RequestId,
         since: Timestamp,
         bytes_max: u64,
-    ) -> BoxFuture<'a, Result<Option<Chain>, ResponsesError>>;
+    ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>>;
 
     /// Deletes a response of that account; false where there is none.
     fn delete<'a>(

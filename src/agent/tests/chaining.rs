@@ -1,12 +1,12 @@
 //! How a conversation is found again.
 
 use super::*;
-use crate::chat::{Keep, Part};
+use crate::chat::{CacheTtl, ContentPart};
 
 /// A run, and our reply to it.
 fn run() -> (Vec<Message>, Message) {
     let mut reply = calls("call_9", &[("search", r#"{"q":"x","n":1.0}"#)]);
-    reply.content = vec![Part::Text("Let me see. ".to_owned())];
+    reply.content = vec![ContentPart::Text("Let me see. ".to_owned())];
     reply.thought = Some("Hm.".to_owned());
     (vec![Message::text(Role::System, "It is 12:00."), user("Who?")], reply)
 }
@@ -14,7 +14,7 @@ fn run() -> (Vec<Message>, Message) {
 /// Whether what a client sends next is found by the link after our reply.
 fn is_found(sent: &[Message]) -> bool {
     let (messages, reply) = run();
-    Chain::read(sent).replies.contains(&Chain::read(&messages).after(&reply))
+    HashChain::read(sent).replies.contains(&HashChain::read(&messages).hash_after(&reply))
 }
 
 /// The run as the client goes on with it, after a change.
@@ -33,9 +33,9 @@ fn a_run_is_found_however_its_client_writes_it() {
     assert!(is_found(&gone_on(
         |sent| sent[2].tool_calls[0].arguments = "{\"n\": 1,\n \"q\": \"x\"}".to_owned()
     )));
-    assert!(is_found(&gone_on(|sent| sent[2].content = vec![Part::Text("Let me see.".to_owned())])));
+    assert!(is_found(&gone_on(|sent| sent[2].content = vec![ContentPart::Text("Let me see.".to_owned())])));
     assert!(
-        is_found(&gone_on(|sent| sent[1].content.push(Part::Mark(Keep::Minutes)))),
+        is_found(&gone_on(|sent| sent[1].content.push(ContentPart::CacheBreakpoint(CacheTtl::Minutes)))),
         "marks move from turn to turn"
     );
     let split = gone_on(|sent| {
@@ -52,10 +52,10 @@ fn a_run_is_found_however_its_client_writes_it() {
 fn a_reply_without_text_is_the_same_with_none_and_with_an_empty_one() {
     let messages = vec![user("Who?")];
     let reply = calls("a", &[("search", "{}")]);
-    let link = Chain::read(&messages).after(&reply);
-    for content in [Vec::new(), vec![Part::Text(String::new())]] {
+    let link = HashChain::read(&messages).hash_after(&reply);
+    for content in [Vec::new(), vec![ContentPart::Text(String::new())]] {
         let sent = [user("Who?"), Message { content, ..reply.clone() }, result("a0", "?")];
-        assert_eq!(Chain::read(&sent).replies, [link]);
+        assert_eq!(HashChain::read(&sent).replies, [link]);
     }
 }
 
@@ -68,11 +68,11 @@ fn another_run_is_another() {
     assert!(!is_found(&gone_on(|sent| drop(sent.remove(2)))));
     let (texts, cut) = (vec![user("ab"), user("c")], vec![user("a"), Message::text(Role::Assistant, "bc")]);
     let reply = Message::text(Role::Assistant, "!");
-    assert_ne!(Chain::read(&texts).after(&reply), Chain::read(&cut).after(&reply));
+    assert_ne!(HashChain::read(&texts).hash_after(&reply), HashChain::read(&cut).hash_after(&reply));
 }
 
 #[test]
 fn a_link_is_the_same_on_every_machine() {
-    let link = Chain::read(&[user("Who?")]).after(&Message::text(Role::Assistant, "Nobody."));
+    let link = HashChain::read(&[user("Who?")]).hash_after(&Message::text(Role::Assistant, "Nobody."));
     assert_eq!(link.to_string(), "03270447216702f040ca7e4aa6255f9d");
 }

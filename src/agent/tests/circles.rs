@@ -34,7 +34,7 @@ fn results_that_are_all_errors_or_all_the_same_are_one_too() {
     let call = |arguments: &'static str, said: &'static str| ("search", arguments, said);
     let failing = [call("1", "Error: no"), call("2", "ERROR 404"), call("3", r#"{"error": {"code": 1}}"#)];
     assert_eq!(found(&failing), Some(DeadEnd::Failing(3)));
-    assert_eq!(found(&[call("1", "[]"), call("2", "[]"), call("3", "[]")]), Some(DeadEnd::Alike(3)));
+    assert_eq!(found(&[call("1", "[]"), call("2", "[]"), call("3", "[]")]), Some(DeadEnd::Unchanging(3)));
     assert_eq!(
         found(&[call("1", "Errors: 0"), call("2", r#"{"error": null}"#), call("3", r#"{"error": ""}"#)]),
         None
@@ -94,7 +94,7 @@ fn ten_thousand_results_are_read_at_once_and_more_than_may_be_are_refused() {
     let request = request(&[], messages);
     let began = Instant::now();
     let history = History::read(&request, true, &settings).unwrap();
-    let chain = Chain::read(&request.messages);
+    let chain = HashChain::read(&request.messages);
     assert_eq!((history.tools.all, chain.replies.len()), (Count(20_000), 8));
     // 9 ms and 42 ms without optimisation, where nothing else runs.
     assert!(began.elapsed().as_secs() < 20);

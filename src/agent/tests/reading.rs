@@ -1,15 +1,15 @@
 //! What is known of a prompt that goes on from one that was counted.
 
 use super::*;
-use crate::chat::Part;
-use crate::prompt::bound::prompt_tokens;
+use crate::chat::ContentPart;
+use crate::prompt::token_bound::prompt_tokens;
 use crate::units::Tokens;
 
 /// What a request was counted as, long enough that its bytes would be many more.
 const COUNTED: Tokens = Tokens(100);
 
-fn counted(sent: &Request) -> Reading {
-    Reading::of(sent, "a", COUNTED, None).unwrap()
+fn counted(sent: &Request) -> CountedPrompt {
+    CountedPrompt::of(sent, "a", COUNTED, None).unwrap()
 }
 
 fn asked() -> Request {
@@ -25,8 +25,8 @@ fn goes_on(request: &Request) -> Request {
 }
 
 /// So much more than what was counted a request has at most, where it is known to go on from it.
-fn check(asked: &Request, counted: &Reading, most: Option<std::ops::Range<u64>>) {
-    let bound = counted.bound(asked, asked, "a").map(|bound| bound.0 - COUNTED.0);
+fn check(asked: &Request, counted: &CountedPrompt, most: Option<std::ops::Range<u64>>) {
+    let bound = counted.upper_bound(asked, asked, "a").map(|bound| bound.0 - COUNTED.0);
     match most {
         Some(most) => assert!(bound.is_some_and(|bound| most.contains(&bound)), "{bound:?} {asked:?}"),
         None => assert_eq!(bound, None, "{asked:?}"),
@@ -43,12 +43,12 @@ fn only_what_is_new_counts_by_its_bytes() {
 
 #[test]
 fn what_the_gateway_adds_is_new_each_time() {
-    let block = [Part::Seam, Part::Text("\n\n<budget>\nlast\n</budget>".repeat(10))];
+    let block = [ContentPart::StableEnd, ContentPart::Text("\n\n<budget>\nlast\n</budget>".repeat(10))];
     let mut sent = asked();
     sent.messages.last_mut().unwrap().content.extend(block.clone());
     let before = counted(&sent);
     check(&goes_on(&asked()), &before, Some(150..300));
-    let again = before.bound(&asked(), &sent, "a").unwrap();
+    let again = before.upper_bound(&asked(), &sent, "a").unwrap();
     assert!(again.0 > COUNTED.0 + 300, "{again}");
 }
 
@@ -56,7 +56,7 @@ fn what_the_gateway_adds_is_new_each_time() {
 fn what_stands_beside_the_messages_counts_anew_where_it_changed() {
     let before = counted(&asked());
     let fewer = Request { tools: asked().tools[..1].to_vec(), ..asked() };
-    let bound = before.bound(&asked(), &fewer, "a").unwrap();
+    let bound = before.upper_bound(&asked(), &fewer, "a").unwrap();
     assert!(bound.0 < COUNTED.0 + 150, "a tool that is withheld now was read then: {bound}");
     check(&request(&["search", "browse", "other"], asked().messages), &before, Some(2_000..4_000));
     let mut other = goes_on(&asked());
@@ -76,14 +76,14 @@ fn another_conversation_or_model_is_not_known() {
     let mut edited = goes_on(&asked());
     edited.messages[1] = user("Who else?");
     check(&edited, &before, None);
-    assert_eq!(before.bound(&goes_on(&asked()), &goes_on(&asked()), "b"), None);
+    assert_eq!(before.upper_bound(&goes_on(&asked()), &goes_on(&asked()), "b"), None);
 }
 
 #[test]
 fn what_is_stored_is_what_is_read() {
     let before = counted(&asked());
-    assert_eq!(Reading::from_bytes(&before.to_bytes()), Some(before));
-    assert_eq!((Reading::from_bytes(&[0; 47]), Reading::from_bytes(&[0; 49])), (None, None));
+    assert_eq!(CountedPrompt::from_bytes(&before.to_bytes()), Some(before));
+    assert_eq!((CountedPrompt::from_bytes(&[0; 47]), CountedPrompt::from_bytes(&[0; 49])), (None, None));
 }
 
 /// What of a counted message a step may read otherwise, with so many bytes of it in the message.
@@ -103,7 +103,7 @@ fn a_thought_that_was_left_out_where_none_was_wanted_counts_by_its_bytes() {
 fn behind_an_address_there_may_be_another_image() {
     let image = |url: &str| {
         let image = json!({"type": "image_url", "image_url": {"url": url}});
-        Message { content: vec![Part::Other(image)], ..user("") }
+        Message { content: vec![ContentPart::Other(image)], ..user("") }
     };
     check_unsure(image("https://example.com/now.png"), 16_384);
     check_unsure(image("data:image/png;base64,AAAA"), 0);
@@ -112,7 +112,7 @@ fn behind_an_address_there_may_be_another_image() {
 #[test]
 fn a_count_that_is_too_small_is_not_believed() {
     let (first, next) = (asked(), goes_on(&asked()));
-    let told = |sent: &Request, tokens, before| Reading::of(sent, "a", Tokens(tokens), before);
+    let told = |sent: &Request, tokens, before| CountedPrompt::of(sent, "a", Tokens(tokens), before);
     assert_eq!(told(&first, 30, None), None, "fewer tokens than a text of a thousand letters can have");
     let before = counted(&first);
     // Some leave out what they had cached.

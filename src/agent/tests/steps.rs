@@ -6,8 +6,8 @@ use super::*;
 struct Scene {
     request: Request,
     limits: EpisodeLimits,
-    standing: Standing,
-    account: Option<Room>,
+    standing: BudgetState,
+    account: Option<Headroom>,
     turns: Option<TurnCap>,
     is_named: bool,
     settings: Settings,
@@ -19,7 +19,7 @@ impl Scene {
         Scene {
             request: request(&["search", "browse"], searched()),
             limits,
-            standing: Standing::default(),
+            standing: BudgetState::default(),
             account: None,
             turns: None,
             is_named: true,
@@ -43,26 +43,26 @@ impl Scene {
         self
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> StepDecision {
         let history = History::read(&self.request, self.is_named, &self.settings).unwrap();
-        let asked = Asked {
+        let asked = StepInput {
             request: &self.request,
             limits: &self.limits,
-            standing: &self.standing,
-            account: self.account,
+            budget_state: &self.standing,
+            account_headroom: self.account,
             history: &history,
             is_named: self.is_named,
-            turns: self.turns,
-            is_held: true,
+            turn_cap: self.turns,
+            is_enforced: true,
             tracker: true,
             calls_max: self.calls_max.unwrap_or(self.settings.calls_per_answer),
         };
-        next(&asked, &self.settings)
+        decide_step(&asked, &self.settings)
     }
 
-    fn go(&self) -> Step {
+    fn go(&self) -> StepPlan {
         match self.next() {
-            Next::Go(step) => *step,
+            StepDecision::Proceed(step) => *step,
             other => panic!("{other:?}"),
         }
     }
@@ -78,7 +78,7 @@ fn asked_anew() -> [Message; 2] {
 }
 
 /// What is set aside, as `all; tool count …`.
-fn aside(step: &Step) -> String {
+fn aside(step: &StepPlan) -> String {
     let each = step.tools.each.iter().map(|(tool, count)| format!(" {tool} {count}"));
     format!("{};{}", step.tools.all, each.collect::<String>())
 }
@@ -88,14 +88,16 @@ fn names(request: &Request) -> Vec<&str> {
 }
 
 fn tail(request: &Request) -> String {
-    request.messages.last().unwrap().plain()
+    request.messages.last().unwrap().plain_text()
 }
 
 #[test]
 fn where_nothing_is_limited_nothing_is_changed() {
     let scene = Scene::new(limits(""));
     let step = scene.go();
-    assert!(step.pass.is_free() && step.tools.is_zero() && !step.is_final() && step.why.is_none());
+    assert!(
+        step.call_limits.is_unlimited() && step.tools.is_zero() && !step.is_final() && step.why.is_none()
+    );
     assert_eq!(scene.sent(), scene.request);
 }
 
@@ -117,7 +119,7 @@ fn a_spent_tool_is_withheld_and_the_others_stay() {
     let step = scene.go();
     assert_eq!((step.withheld.len(), step.is_final()), (1, false));
     assert_eq!(names(&scene.sent()), ["browse"]);
-    assert_eq!(step.pass.tools.each["search"], Count::ZERO, "nor may it be called from memory");
+    assert_eq!(step.call_limits.tools.each["search"], Count::ZERO, "nor may it be called from memory");
     assert!(tail(&scene.sent()).contains("search: 3 used, 0 left") || !tail(&scene.sent()).is_empty());
     assert_eq!(step.why.as_deref(), Some("search withheld, being used up"));
 }
@@ -129,15 +131,15 @@ fn when_all_tools_are_spent_they_stay_declared_and_the_answer_is_asked_for() {
         let (step, sent) = (scene.go(), scene.sent());
         assert!(step.is_final() && step.tools.is_zero(), "{said}");
         assert_eq!((names(&sent), sent.tool_choice.clone()), (vec!["search", "browse"], Some("none".into())));
-        assert!(tail(&sent).contains(&scene.settings.words.last));
-        assert_eq!(step.pass, Pass::none());
+        assert!(tail(&sent).contains(&scene.settings.tracker_messages.last));
+        assert_eq!(step.call_limits, AnswerCallLimits::none());
     }
 }
 
 #[test]
 fn a_tool_that_is_only_set_aside_is_waited_for() {
     let wait = |scene: Scene| match scene.next() {
-        Next::Wait(wait) => wait,
+        StepDecision::Wait(wait) => wait,
         other => panic!("{other:?}"),
     };
     let own = Scene::new(limits("search 10")).spent(&[("search", 4)]).reserved(&[("search", 6)]);
@@ -168,7 +170,7 @@ fn a_tool_that_the_caller_forces_and_that_is_spent_is_none_and_no_error() {
     // The other one is only taken, and not asked for.
     let scene = Scene::new(limits("search 3, browse 1")).reserved(&[("browse", 1)]);
     let scene = scene.with(|scene| scene.request.tool_choice = Some(force));
-    assert!(matches!(scene.next(), Next::Go(_)));
+    assert!(matches!(scene.next(), StepDecision::Proceed(_)));
 }
 
 #[test]
@@ -191,9 +193,9 @@ fn the_last_turn_is_the_answer_and_after_it_there_is_none() {
     let scene = |spent| Scene::new(limits("turns 3")).with(|scene| scene.standing.spent.turns = Count(spent));
     assert!(!scene(1).go().is_final());
     assert!(scene(2).go().is_final());
-    assert_eq!(scene(3).next(), Next::Spent(Spent::Turns(Count(3))));
+    assert_eq!(scene(3).next(), StepDecision::Exhausted(ExhaustedBudget::Turns(Count(3))));
     let broke = Scene::new(limits("nanos 50")).with(|scene| scene.standing.spent.cost = Money(50));
-    assert_eq!(broke.next(), Next::Spent(Spent::Money(Money(50))));
+    assert_eq!(broke.next(), StepDecision::Exhausted(ExhaustedBudget::Money(Money(50))));
 }
 
 #[test]
@@ -216,14 +218,15 @@ fn one_call_at_a_time_is_one_unless_its_elements_are_counted() {
         scene.with(|scene| drop(scene.request.extra.insert("parallel_tool_calls".into(), false.into()))).go()
     };
     let plain = one(Settings::default());
-    assert_eq!((aside(&plain).as_str(), plain.pass.calls), ("1; browse 1 search 1", Some(Count::ONE)));
+    assert_eq!((aside(&plain).as_str(), plain.call_limits.calls), ("1; browse 1 search 1", Some(Count::ONE)));
     assert_eq!(aside(&one(settings())), "8; browse 1 search 8");
 }
 
 #[test]
 fn what_the_caller_allows_one_answer_caps_it() {
-    let some = |calls| Scene::new(limits("")).with(|scene| scene.request.budget.calls = Some(Count(calls)));
-    assert_eq!(some(2).go().pass.tools.all, Some(Count(2)));
+    let some =
+        |calls| Scene::new(limits("")).with(|scene| scene.request.budget.tool_calls_max = Some(Count(calls)));
+    assert_eq!(some(2).go().call_limits.tools.all, Some(Count(2)));
     let none = some(0);
     assert_eq!((none.sent().tool_choice, none.go().is_final()), (Some("none".into()), false));
 }
@@ -235,7 +238,7 @@ fn each_choice_gets_its_part() {
         scene.with(|scene| scene.request.choices = choices)
     };
     let step = scene(3).go();
-    assert_eq!((aside(&step).as_str(), step.pass.tools.each["search"]), ("6; search 6", Count(2)));
+    assert_eq!((aside(&step).as_str(), step.call_limits.tools.each["search"]), ("6; search 6", Count(2)));
     assert_eq!(names(&scene(8).sent()), ["browse"], "there is not one for each");
 }
 
@@ -260,19 +263,19 @@ fn calls_are_set_aside_at_their_price_and_only_as_many_as_can_be_paid() {
 fn where_the_money_does_not_pay_for_so_many_calls_fewer_are_set_aside_and_in_the_end_none() {
     let at_most = |most| Scene::new(limits("search 9")).with(|scene| scene.calls_max = Some(Count(most)));
     let priced = |most| at_most(most).with(|scene| scene.settings = settings()).go();
-    assert_eq!((aside(&priced(8)).as_str(), priced(8).fewer(Count(8))), ("8; search 8", Count(4)));
-    assert_eq!((aside(&priced(1)).as_str(), priced(1).fewer(Count(1))), ("1; search 1", Count(0)));
+    assert_eq!((aside(&priced(8)).as_str(), priced(8).fewer_calls(Count(8))), ("8; search 8", Count(4)));
+    assert_eq!((aside(&priced(1)).as_str(), priced(1).fewer_calls(Count(1))), ("1; search 1", Count(0)));
     assert!(priced(0).is_final());
-    assert_eq!(at_most(8).go().fewer(Count(8)), Count(0), "what costs nothing saves nothing");
+    assert_eq!(at_most(8).go().fewer_calls(Count(8)), Count(0), "what costs nothing saves nothing");
 }
 
 #[test]
 fn what_the_accounts_own_limits_leave_holds_too() {
-    let room = |unspent, free| Some(Room { unspent: Count(unspent), free: Count(free) });
+    let room = |unspent, free| Some(Headroom { unspent: Count(unspent), free: Count(free) });
     let scene = |room| Scene::new(limits("")).with(|scene| scene.account = room);
-    assert_eq!(scene(room(3, 3)).go().pass.tools.all, Some(Count(3)));
+    assert_eq!(scene(room(3, 3)).go().call_limits.tools.all, Some(Count(3)));
     assert!(scene(room(0, 0)).go().is_final());
-    assert!(matches!(scene(room(3, 0)).next(), Next::Wait(_)));
+    assert!(matches!(scene(room(3, 0)).next(), StepDecision::Wait(_)));
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn a_learned_cap_is_extended_once_when_the_agent_calls_on() {
         })
     };
     assert!(!turn(2).go().is_final() && tail(&turn(2).sent()).contains("turns: 2 used, 2 left"));
-    let extended = &Settings::default().words.extended;
+    let extended = &Settings::default().tracker_messages.extended;
     assert!(!turn(3).go().is_final() && tail(&turn(3).sent()).contains(extended));
     assert!(tail(&turn(3).sent()).contains("turns: 3 used, 3 left"));
     assert!(!turn(4).go().is_final() && !tail(&turn(4).sent()).contains(extended));
@@ -328,7 +331,7 @@ fn whoever_insists_on_a_tool_that_is_used_up_gets_an_answer_and_is_told_why() {
     let scene = Scene::new(limits("search 2, browse 9")).spent(&[("search", 2)]);
     let insisting = json!({"type": "function", "function": {"name": "search"}});
     let scene = scene.with(|scene| scene.request.tool_choice = Some(insisting));
-    let (step, words) = (scene.go(), Words::default());
+    let (step, words) = (scene.go(), TrackerMessages::default());
     assert_eq!((scene.sent().tool_choice, step.is_final()), (Some("none".into()), false));
     assert_eq!(step.why.as_deref(), Some("search withheld, being used up; so no call is insisted on"));
     let told = tail(&scene.sent());

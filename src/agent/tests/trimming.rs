@@ -5,40 +5,40 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::chat::{Event, Finish, ToolCallDelta, ToolLimits};
+use crate::chat::{ChoiceEvent, FinishReason, ToolCallDelta, ToolLimits};
 
 /// An answer's calls: tool and arguments.
-type Made = Vec<(String, String)>;
+type TestCalls = Vec<(String, String)>;
 
 /// A step that lets so much pass.
-fn step(limits: ToolLimits, calls: Option<u64>) -> Step {
-    let pass = Pass { tools: limits, calls: calls.map(Count) };
+fn step(limits: ToolLimits, calls: Option<u64>) -> StepPlan {
+    let pass = AnswerCallLimits { tools: limits, calls: calls.map(Count) };
     let request = request(&["search", "browse"], vec![user("?")]);
-    let (limits, history, standing) = (EpisodeLimits::default(), History::default(), Standing::default());
-    let asked = Asked {
+    let (limits, history, standing) = (EpisodeLimits::default(), History::default(), BudgetState::default());
+    let asked = StepInput {
         request: &request,
         limits: &limits,
-        standing: &standing,
-        account: None,
+        budget_state: &standing,
+        account_headroom: None,
         history: &history,
         is_named: false,
-        turns: None,
-        is_held: true,
+        turn_cap: None,
+        is_enforced: true,
         tracker: true,
         calls_max: Settings::default().calls_per_answer,
     };
-    let Next::Go(step) = next(&asked, &settings()) else { panic!("nothing is limited") };
-    Step { pass, ..*step }
+    let StepDecision::Proceed(step) = decide_step(&asked, &settings()) else { panic!("nothing is limited") };
+    StepPlan { call_limits: pass, ..*step }
 }
 
 /// The events of an answer, its arguments cut at these places.
-fn events(made: &Made, cuts: &[usize]) -> Vec<Event> {
-    let mut events = vec![Event::Answer("So: ".to_owned())];
+fn events(made: &TestCalls, cuts: &[usize]) -> Vec<ChoiceEvent> {
+    let mut events = vec![ChoiceEvent::Answer("So: ".to_owned())];
     let mut cuts = cuts.iter().cycle();
     for (at, (name, arguments)) in made.iter().enumerate() {
         let index = u32::try_from(at).unwrap() * 2;
         let (id, name) = (Some(format!("id{at}")), Some(name.clone()));
-        events.push(Event::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
+        events.push(ChoiceEvent::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
         let mut rest = arguments.as_str();
         while !rest.is_empty() {
             let mut cut = cuts.next().map_or(rest.len(), |cut| (*cut).clamp(1, rest.len()));
@@ -47,7 +47,7 @@ fn events(made: &Made, cuts: &[usize]) -> Vec<Event> {
             }
             let (piece, after) = rest.split_at(cut);
             let arguments = piece.to_owned();
-            events.push(Event::ToolCall(ToolCallDelta { index, id: None, name: None, arguments }));
+            events.push(ChoiceEvent::ToolCall(ToolCallDelta { index, id: None, name: None, arguments }));
             rest = after;
         }
     }
@@ -55,14 +55,14 @@ fn events(made: &Made, cuts: &[usize]) -> Vec<Event> {
 }
 
 /// What reaches the reader: the calls put together, and what is said of them.
-fn trimmed(step: &Step, events: Vec<Event>) -> (Vec<ToolCall>, Trimmed) {
-    let mut trim = Trim::new(step, Arc::new(settings().tools));
-    let mut seen: Vec<Event> = events.into_iter().flat_map(|event| trim.push(event)).collect();
-    let (rest, trimmed) = trim.finish(Finish::ToolCalls);
+fn trimmed(step: &StepPlan, events: Vec<ChoiceEvent>) -> (Vec<ToolCall>, TrimResult) {
+    let mut trim = ToolCallTrimmer::new(step, Arc::new(settings().tools));
+    let mut seen: Vec<ChoiceEvent> = events.into_iter().flat_map(|event| trim.push(event)).collect();
+    let (rest, trimmed) = trim.finish(FinishReason::ToolCalls);
     seen.extend(rest);
     let mut calls: Vec<ToolCall> = Vec::new();
     for event in seen {
-        let Event::ToolCall(delta) = event else { continue };
+        let ChoiceEvent::ToolCall(delta) = event else { continue };
         let index = usize::try_from(delta.index).unwrap();
         if let (Some(id), Some(name)) = (delta.id, delta.name) {
             assert_eq!(index, calls.len(), "indices follow one another");
@@ -80,7 +80,7 @@ fn check(
     expected: &[(&str, &str)],
     dropped: u64,
 ) {
-    let made: Made =
+    let made: TestCalls =
         made.iter().map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned())).collect();
     let (seen, trimmed) = trimmed(&step(limits.tools.clone(), calls), events(&made, &[3]));
     let seen: Vec<(&str, &str)> = seen.iter().map(|call| (&*call.name, &*call.arguments)).collect();
@@ -132,18 +132,19 @@ fn a_call_that_cannot_be_read_counts_one_and_an_unknown_tool_counts_among_all() 
 #[test]
 fn an_answer_whose_calls_were_all_taken_out_has_stopped() {
     let finish = |limits: EpisodeLimits, made: &[(&str, &str)]| {
-        let made: Made = made.iter().map(|(name, arguments)| ((*name).into(), (*arguments).into())).collect();
+        let made: TestCalls =
+            made.iter().map(|(name, arguments)| ((*name).into(), (*arguments).into())).collect();
         trimmed(&step(limits.tools, None), events(&made, &[4])).1.finish
     };
-    assert_eq!(finish(limits("* 0"), &[ONE, PAGE]), Finish::Stop);
-    assert_eq!(finish(limits("search 0"), &[ONE, PAGE]), Finish::ToolCalls);
-    assert_eq!(finish(limits(""), &[ONE]), Finish::ToolCalls);
+    assert_eq!(finish(limits("* 0"), &[ONE, PAGE]), FinishReason::Stop);
+    assert_eq!(finish(limits("search 0"), &[ONE, PAGE]), FinishReason::ToolCalls);
+    assert_eq!(finish(limits(""), &[ONE]), FinishReason::ToolCalls);
 }
 
 #[test]
 fn only_calls_whose_elements_are_counted_are_held_back() {
-    let made: Made = vec![(PAGE.0.into(), PAGE.1.into()), (TWO.0.into(), TWO.1.into())];
-    let mut trim = Trim::new(&step(limits("search 9").tools, None), Arc::new(settings().tools));
+    let made: TestCalls = vec![(PAGE.0.into(), PAGE.1.into()), (TWO.0.into(), TWO.1.into())];
+    let mut trim = ToolCallTrimmer::new(&step(limits("search 9").tools, None), Arc::new(settings().tools));
     let events = events(&made, &[2]);
     let whole = events.len();
     let at_once: Vec<usize> = events.into_iter().map(|event| trim.push(event).len()).collect();
@@ -156,7 +157,7 @@ fn only_calls_whose_elements_are_counted_are_held_back() {
 #[test]
 fn a_list_without_end_does_not_pass() {
     let long = format!("{{\"queries\":[\"{}\"]}}", "x".repeat(2 << 20));
-    let made: Made = vec![("search".into(), long), (PAGE.0.into(), PAGE.1.into())];
+    let made: TestCalls = vec![("search".into(), long), (PAGE.0.into(), PAGE.1.into())];
     for cut in [1 << 16, 4 << 20] {
         let (seen, trimmed) = trimmed(&step(limits("search 9").tools, None), events(&made, &[cut]));
         assert_eq!((seen.len(), trimmed.dropped, &*seen[0].name), (1, Count(1), "browse"));

@@ -5,42 +5,45 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use crate::backend::remote::reach::{Listing, Reach};
+use crate::backend::remote::model_lister::{ModelListApi, ModelLister};
 use crate::backend::remote::{Connections, Settings as Upstream};
 use crate::backend::{Failure, Fault};
-use crate::config::{Backend, Settings, Source};
+use crate::config::{BackendConfig, ModelSource, Settings};
 
-use super::super::command::say;
+use super::super::command::print_line;
 
 /// How long each may take to connect, and to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One place where models of a backend are served.
-struct Place {
+struct UpstreamEndpoint {
     name: String,
     upstream: Upstream,
-    listing: Listing,
+    listing: ModelListApi,
     /// What the models are called there.
     models: Vec<String>,
 }
 
 /// Asks all at once, and says what each answered; true where all can be used.
-pub(super) fn all(settings: &Settings) -> bool {
-    let places: Vec<Place> = settings.backends.iter().flat_map(places).collect();
+pub(super) fn check_all(settings: &Settings) -> bool {
+    let places: Vec<UpstreamEndpoint> = settings.backends.iter().flat_map(endpoints).collect();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say(&format!("  upstreams cannot be asked: {error}"));
+            print_line(&format!("  upstreams cannot be asked: {error}"));
             return false;
         }
     };
     let connections = Connections::default();
-    runtime.block_on(join_all(places.iter().map(|place| ask(place, &connections)))).iter().all(|it| *it)
+    runtime
+        .block_on(join_all(places.iter().map(|place| check_endpoint(place, &connections))))
+        .iter()
+        .all(|it| *it)
 }
 
 /// The places of a backend, each once, with all models that are served there.
-fn places(backend: &Backend) -> Vec<Place> {
-    let mut places: BTreeMap<String, Place> = BTreeMap::new();
+fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
+    let mut places: BTreeMap<String, UpstreamEndpoint> = BTreeMap::new();
     for model in &backend.models {
         let Some(listing) = listing(&model.source) else { continue };
         for deployment in &model.deployments {
@@ -49,47 +52,57 @@ fn places(backend: &Backend) -> Vec<Place> {
                 false => format!("{} {}", backend.name, deployment.name),
             };
             let upstream = deployment.client.clone();
-            let place =
-                places.entry(name.clone()).or_insert(Place { name, upstream, listing, models: Vec::new() });
+            let place = places.entry(name.clone()).or_insert(UpstreamEndpoint {
+                name,
+                upstream,
+                listing,
+                models: Vec::new(),
+            });
             place.models.push(deployment.upstream.clone().unwrap_or_else(|| model.upstream.clone()));
         }
     }
     places.into_values().collect()
 }
 
-fn listing(source: &Source) -> Option<Listing> {
+fn listing(source: &ModelSource) -> Option<ModelListApi> {
     match source {
-        Source::Embedded(_) | Source::File(..) => None,
-        Source::OpenAi(_) | Source::Vllm(_) | Source::Responses(_) => Some(Listing::OpenAi),
-        Source::LlamaCpp(_) => Some(Listing::LlamaCpp),
-        Source::Anthropic(_) => Some(Listing::Anthropic),
-        Source::Gemini(_) => Some(Listing::Gemini),
+        ModelSource::Embedded(_) | ModelSource::File(..) => None,
+        ModelSource::OpenAi(_) | ModelSource::Vllm(_) | ModelSource::Responses(_) => {
+            Some(ModelListApi::OpenAi)
+        }
+        ModelSource::LlamaCpp(_) => Some(ModelListApi::LlamaCpp),
+        ModelSource::Anthropic(_) => Some(ModelListApi::Anthropic),
+        ModelSource::Gemini(_) => Some(ModelListApi::Gemini),
     }
 }
 
 /// Asks one, and says what came of it; true where it can be used.
-async fn ask(place: &Place, connections: &Connections) -> bool {
+async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> bool {
     let began = Instant::now();
-    let answered = match Reach::new(connections, &place.upstream, place.listing, PATIENCE) {
+    let answered = match ModelLister::new(connections, &place.upstream, place.listing, TIMEOUT) {
         Ok(reach) => reach.models().await,
         Err(error) => {
-            say(&format!("  {}: {error}", place.name));
+            print_line(&format!("  {}: {error}", place.name));
             return false;
         }
     };
-    let (told, is_usable) = told(place, answered, began.elapsed());
-    say(&format!("  {} at {}: {told}", place.name, place.upstream.base_url));
+    let (told, is_usable) = describe_result(place, answered, began.elapsed());
+    print_line(&format!("  {} at {}: {told}", place.name, place.upstream.base_url));
     is_usable
 }
 
-fn told(place: &Place, answered: Result<Vec<String>, Failure>, took: Duration) -> (String, bool) {
+fn describe_result(
+    place: &UpstreamEndpoint,
+    answered: Result<Vec<String>, Failure>,
+    took: Duration,
+) -> (String, bool) {
     let took = took.as_millis();
     match answered {
         Ok(listed) => {
             let is_missing = |model: &&String| !listed.is_empty() && !listed.contains(model);
             // A llama.cpp server has one model, whatever it is called.
             let missing: Vec<&str> = match place.listing {
-                Listing::LlamaCpp => Vec::new(),
+                ModelListApi::LlamaCpp => Vec::new(),
                 _ => place.models.iter().filter(is_missing).map(String::as_str).collect(),
             };
             match missing[..] {

@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::config::{self, Settings, Source};
+use crate::config::{self, ModelSource, Settings};
 
-use super::command::{fail, say};
+use super::command::{fail, print_line};
 use super::engines;
 use super::models::ModelError;
 
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
-pub(super) struct Options {
+pub(super) struct CheckOptions {
     /// Ask every upstream once for its models, which costs nothing: whether it is reached, takes the key, and has them.
     #[arg(long)]
     connect: bool,
 }
 
-pub(super) fn check(file: Option<&Path>, options: &Options) -> ExitCode {
+pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> ExitCode {
     let settings = match config::load(file, &config::environment) {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
@@ -31,13 +31,13 @@ pub(super) fn check(file: Option<&Path>, options: &Options) -> ExitCode {
     let is_right = unusable.is_empty() || settings.skips_unusable;
     if is_right {
         let models = settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
-        say(&format!("the configuration is right; it serves {models} on {}", settings.http.listen));
+        print_line(&format!("the configuration is right; it serves {models} on {}", settings.http.listen));
     }
     for (model, error) in &unusable {
-        say(&format!("  but {model} cannot be served: {}", in_full(error)));
+        print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
     }
-    settings.warnings.iter().for_each(|warning| say(&format!("  but {warning}")));
-    let is_reached = !options.connect || connect::all(&settings);
+    settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
+    let is_reached = !options.connect || connect::check_all(&settings);
     if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -45,14 +45,14 @@ pub(super) fn check(file: Option<&Path>, options: &Options) -> ExitCode {
 fn unusable(settings: &Settings) -> Vec<(Arc<str>, ModelError)> {
     let models = settings.backends.iter().flat_map(|backend| &backend.models);
     let examined = models.filter_map(|model| match &model.source {
-        Source::File(path, manner) => Some((model.name.clone(), engines::examine(path, manner).err()?)),
+        ModelSource::File(path, manner) => Some((model.name.clone(), engines::examine(path, manner).err()?)),
         _ => None,
     });
     examined.collect()
 }
 
 /// An error with all its causes, in one line.
-pub(super) fn in_full(error: &dyn std::error::Error) -> String {
+pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let (mut told, mut cause) = (error.to_string(), error.source());
     while let Some(source) = cause {
         told = format!("{told}: {source}");

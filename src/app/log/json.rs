@@ -28,7 +28,7 @@ where
     ) -> fmt::Result {
         let mut at = String::new();
         SystemTime.format_time(&mut Writer::new(&mut at))?;
-        let mut line = Line(Map::new());
+        let mut line = FieldCollector(Map::new());
         let metadata = event.metadata();
         line.put("timestamp", at);
         line.put("level", metadata.level().as_str());
@@ -38,16 +38,16 @@ where
     }
 }
 
-struct Line(Map<String, Value>);
+struct FieldCollector(Map<String, Value>);
 
-impl Line {
+impl FieldCollector {
     /// The first of a name stays.
     fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.0.entry(name).or_insert_with(|| value.into());
     }
 }
 
-impl Visit for Line {
+impl Visit for FieldCollector {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field.name(), value);
     }

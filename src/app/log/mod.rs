@@ -10,32 +10,32 @@ use tracing::Level;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Targets;
 
-use crate::config::{Log, LogFormat};
+use crate::config::{LogFormat, LoggingSettings};
 use crate::http;
 
 use json::JsonLines;
 
 /// Those who compile shaders tell of every step, a few times a token: only who names them hears less than warnings of them.
-const SHADER_COMPILER: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
+const SHADER_TARGETS: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
 
 /// Says what is logged from now on.
-pub(super) struct Dial(Box<dyn Fn(EnvFilter) + Send + Sync>);
+pub(super) struct LogFilterHandle(Box<dyn Fn(EnvFilter) + Send + Sync>);
 
-impl Dial {
+impl LogFilterHandle {
     /// Logs what this says. How a line looks is settled at the start.
-    pub(super) fn turn(&self, log: &Log) {
+    pub(super) fn apply(&self, log: &LoggingSettings) {
         (self.0)(filter(log));
     }
 }
 
 /// Starts logging.
-pub(super) fn start(log: &Log) -> Dial {
+pub(super) fn start(log: &LoggingSettings) -> LogFilterHandle {
     let terminal = std::io::stderr().is_terminal();
     // A log that nobody takes any more is no reason to fail, which complaining about it there would be.
     let builder = tracing_subscriber::fmt().log_internal_errors(false);
     let builder = builder.with_writer(std::io::stderr).with_ansi(terminal);
     // Each fails only where a subscriber is set already, which then does the work, or is not the one that logs.
-    Dial(match log.format {
+    LogFilterHandle(match log.format {
         LogFormat::Text => {
             let builder = builder.with_env_filter(filter(log)).with_filter_reloading();
             let handle = builder.reload_handle();
@@ -52,16 +52,16 @@ pub(super) fn start(log: &Log) -> Dial {
     })
 }
 
-fn filter(log: &Log) -> EnvFilter {
+fn filter(log: &LoggingSettings) -> EnvFilter {
     EnvFilter::try_new(directives(log)).unwrap_or_else(|_| EnvFilter::new("info"))
 }
 
 /// What the operator wrote, and what goes without saying.
-fn directives(log: &Log) -> String {
+fn directives(log: &LoggingSettings) -> String {
     let said = log.filter.parse::<Targets>().unwrap_or_default();
     let is_named = |target: &str| log.filter.contains(target);
     let loud = |target: &&&str| said.would_enable(target, &Level::INFO) && !is_named(target);
-    let quiet = SHADER_COMPILER.iter().filter(loud).map(|target| format!("{target}=warn"));
+    let quiet = SHADER_TARGETS.iter().filter(loud).map(|target| format!("{target}=warn"));
     let silent = (!log.requests).then(|| format!("{}=off", http::ACCESS_LOG));
     let own = Some(log.filter.clone()).filter(|own| !own.is_empty());
     own.into_iter().chain(quiet).chain(silent).collect::<Vec<_>>().join(",")

@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::*;
 
 fn check(filter: &str, requests: bool, expected: &str) {
-    let log = Log { filter: filter.to_owned(), format: LogFormat::Text, requests };
+    let log = LoggingSettings { filter: filter.to_owned(), format: LogFormat::Text, requests };
     assert_eq!(directives(&log), expected);
     assert!(EnvFilter::try_new(expected).is_ok());
 }
@@ -25,9 +25,9 @@ fn the_shader_compiler_is_heard_only_where_it_is_named_and_requests_can_be_left_
 }
 
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -37,17 +37,17 @@ impl Write for Kept {
     }
 }
 
-impl<'a> MakeWriter<'a> for Kept {
-    type Writer = Kept;
+impl<'a> MakeWriter<'a> for CapturedLog {
+    type Writer = CapturedLog;
 
-    fn make_writer(&'a self) -> Kept {
+    fn make_writer(&'a self) -> CapturedLog {
         self.clone()
     }
 }
 
 #[test]
 fn a_json_line_has_every_name_once_and_numbers_as_numbers() {
-    let kept = Kept::default();
+    let kept = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt().with_writer(kept.clone()).event_format(JsonLines).finish();
     tracing::subscriber::with_default(subscriber, || {
         let nothing: Option<u64> = None;

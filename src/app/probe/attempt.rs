@@ -7,21 +7,21 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::{Backend, Failure};
-use crate::catalog::{Class, LimitedBy, Model, Spent};
-use crate::chat::{Event, Finish, Form, Keep, Message, Request, Role};
-use crate::execute::{Halt, Indexed, Job, Progress, Terms, run};
+use crate::catalog::{ChoiceUsage, EnforcementClass, LimitedBy, Model};
+use crate::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason, Message, Request, Role};
+use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, IndexedEvent, generate_choice};
 use crate::units::Tokens;
 
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// More events than any answer here has.
-const EVENTS: usize = 65_536;
+const EVENTS_MAX: usize = 65_536;
 
 /// What is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Attempt {
-    pub(super) class: Class,
+pub(super) struct ProbeAttempt {
+    pub(super) class: EnforcementClass,
     pub(super) thinking: Tokens,
     pub(super) solution: Tokens,
     /// The effort word, for the class `effort`.
@@ -30,12 +30,12 @@ pub(super) struct Attempt {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub(super) struct Outcome {
-    pub(super) spent: Spent,
+pub(super) struct ProbeOutcome {
+    pub(super) spent: ChoiceUsage,
     pub(super) answered: bool,
     /// True where a thought was shown.
-    pub(super) shown: bool,
-    pub(super) finish: Finish,
+    pub(super) shows_thought: bool,
+    pub(super) finish: FinishReason,
 }
 
 /// What is sent to ask a question.
@@ -44,14 +44,14 @@ pub(super) fn request(model: &Model, question: &str) -> Request {
 }
 
 /// Asks one question as the attempt says, exactly as a caller's request would be run. Says what it took, whatever came of it.
-pub(super) async fn ask(
+pub(super) async fn run_attempt(
     backend: &Arc<dyn Backend>,
     model: &Model,
-    attempt: &Attempt,
+    attempt: &ProbeAttempt,
     question: &str,
-) -> (Result<Outcome, Failure>, Spent) {
+) -> (Result<ProbeOutcome, Failure>, ChoiceUsage) {
     let request = request(model, question);
-    let terms = Terms {
+    let terms = ChoiceTerms {
         class: attempt.class,
         // Only what the class itself does is to be seen, not what another would do in its place.
         resume: attempt.class.is_resumed().then_some(attempt.class),
@@ -63,43 +63,45 @@ pub(super) async fn ask(
         overhead: model.hand_off.overhead,
         effort: attempt.effort.clone(),
         visible_max: None,
-        further: None,
+        continuation: None,
         rescue: false,
         effort_least: None,
         prompt: backend.prompt_tokens(&request),
-        reads_free: true,
-        keep: Keep::Minutes,
+        has_free_input: true,
+        cache_ttl: CacheTtl::Minutes,
         stop: Vec::new(),
-        form: Form::Chat,
+        kind: CompletionKind::Chat,
     };
-    let job = Job {
+    let job = ChoiceJob {
         backend: backend.clone(),
         request: Arc::new(request),
         index: 0,
         seed: 1,
-        deadline: Instant::now() + PATIENCE,
+        deadline: Instant::now() + TIMEOUT,
         cut_before: None,
     };
-    let mut progress = Progress::new(terms);
-    let outcome = made(&job, &mut progress).await;
+    let mut progress = ChoiceProgress::new(terms);
+    let outcome = collect_outcome(&job, &mut progress).await;
     (outcome, progress.spent())
 }
 
-async fn made(job: &Job, progress: &mut Progress) -> Result<Outcome, Failure> {
-    let (events, mut said) = mpsc::channel::<Indexed>(EVENTS);
-    let finish = match run(job, progress, &events).await {
+async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Result<ProbeOutcome, Failure> {
+    let (events, mut said) = mpsc::channel::<IndexedEvent>(EVENTS_MAX);
+    let finish = match generate_choice(job, progress, &events).await {
         Ok(finish) => finish,
-        Err(Halt::Failed(failure)) => return Err(failure),
-        Err(Halt::HungUp) => return Err(Failure::new(crate::backend::Fault::Backend, "it said too much")),
+        Err(ChoiceError::Failed(failure)) => return Err(failure),
+        Err(ChoiceError::Disconnected) => {
+            return Err(Failure::new(crate::backend::Fault::Backend, "it said too much"));
+        }
     };
     drop(events);
     let (mut answered, mut shown) = (false, false);
     while let Some((_, event)) = said.recv().await {
         match event {
-            Event::Thought(text) => shown |= !text.trim().is_empty(),
-            Event::Answer(text) => answered |= !text.trim().is_empty(),
-            Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => {}
+            ChoiceEvent::Thought(text) => shown |= !text.trim().is_empty(),
+            ChoiceEvent::Answer(text) => answered |= !text.trim().is_empty(),
+            ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::ToolCall(_) => {}
         }
     }
-    Ok(Outcome { spent: progress.spent(), answered, shown, finish })
+    Ok(ProbeOutcome { spent: progress.spent(), answered, shows_thought: shown, finish })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::config::{Served, Settings};
+use crate::config::{ModelConfig, Settings};
 
 /// In words, each like `model "m" is new`; nothing where all is as it was.
 pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
@@ -28,7 +28,7 @@ pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
 }
 
 /// What serves each model.
-fn served(settings: &Settings) -> BTreeMap<&str, &Served> {
+fn served(settings: &Settings) -> BTreeMap<&str, &ModelConfig> {
     let models = settings.backends.iter().flat_map(|backend| &backend.models);
     models.map(|model| (&*model.name, model)).collect()
 }

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::app::build::{Running, build};
+use crate::app::build::{RunningServer, build};
 use crate::backend::fleet::Fleet;
 use crate::config;
 
 /// A running server and its configuration.
 struct Site {
     folder: TempDir,
-    running: Running,
+    running: RunningServer,
     base: String,
     client: Client,
 }
@@ -43,12 +43,12 @@ impl Site {
         std::fs::write(folder.path().join("own.toml"), CATALOG).unwrap();
         let load = Arc::new(move || config::load(Some(&file), &environment));
         let settings = load().unwrap();
-        let app = build(settings, Origin { load, taken }).await.unwrap();
+        let app = build(settings, ConfigSource { load, on_applied: taken }).await.unwrap();
         let base = format!("http://{}", app.addresses()[0]);
         Site { folder, running: app.start(), base, client: Client::builder().no_proxy().build().unwrap() }
     }
 
-    async fn reload(&self, toml: &str) -> Reloaded {
+    async fn reload(&self, toml: &str) -> ReloadOutcome {
         std::fs::write(self.folder.path().join("stint.toml"), toml).unwrap();
         self.running.reloads.reload().await.unwrap()
     }
@@ -56,17 +56,17 @@ impl Site {
     /// The same, where it must be taken.
     async fn becomes(&self, toml: &str) -> Vec<String> {
         match self.reload(toml).await {
-            Reloaded::InForce(changes) => changes,
-            Reloaded::Refused(mistakes) => panic!("{mistakes:?} in {toml}"),
+            ReloadOutcome::Applied(changes) => changes,
+            ReloadOutcome::Refused(mistakes) => panic!("{mistakes:?} in {toml}"),
         }
     }
 
-    fn now(&self) -> Arc<Generation> {
-        self.running.now.load_full()
+    fn now(&self) -> Arc<ConfigSnapshot> {
+        self.running.current.load_full()
     }
 
     fn fleet(&self, model: &str) -> Arc<Fleet> {
-        self.now().served.fleets()[model].clone()
+        self.now().registry.fleets()[model].clone()
     }
 
     /// What a caller sees at a path.
@@ -85,9 +85,9 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        self.running.work.stop();
-        self.running.work.cut_off();
-        self.running.ledger_work.stop();
+        self.running.request_tasks.stop();
+        self.running.request_tasks.force_stop();
+        self.running.ledger_tasks.stop();
     }
 }
 
@@ -178,23 +178,23 @@ fn restless(number: usize) -> String {
 #[tokio::test]
 async fn a_hundred_reloads_leave_nothing_behind() {
     let site = Site::new(&restless(0)).await;
-    let began = site.running.work.running();
-    let mut generations: Vec<(Weak<Generation>, Weak<Fleet>)> = Vec::new();
+    let began = site.running.request_tasks.running();
+    let mut generations: Vec<(Weak<ConfigSnapshot>, Weak<Fleet>)> = Vec::new();
     for number in 1..=100 {
         generations.push((Arc::downgrade(&site.now()), Arc::downgrade(&site.fleet("m"))));
         let changes = site.becomes(&restless(number)).await;
         assert_eq!(changes, ["model \"m\" is other", "[alerts] is other"]);
     }
     let gone = async {
-        let lives = |(generation, fleet): &(Weak<Generation>, Weak<Fleet>)| {
+        let lives = |(generation, fleet): &(Weak<ConfigSnapshot>, Weak<Fleet>)| {
             generation.strong_count() + fleet.strong_count() > 0
         };
-        while generations.iter().any(lives) || site.running.work.running() > began {
+        while generations.iter().any(lives) || site.running.request_tasks.running() > began {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(20), gone).await;
-    assert!(waited.is_ok(), "{} tasks of {began}", site.running.work.running());
+    assert!(waited.is_ok(), "{} tasks of {began}", site.running.request_tasks.running());
 }
 
 /// CF-13.
@@ -203,7 +203,7 @@ async fn a_thousand_models_of_an_upstream_have_their_connections_in_common() {
     let all: String = (0..1000).map(|number| model(&format!("m{number}"), 1)).collect();
     let with = |more: &str| remote(&all, "").replace("/v1\"\n", &format!("/v1\"\n{more}"));
     let site = Site::new(&with("")).await;
-    let connections = || site.now().served.connections();
+    let connections = || site.now().registry.connections();
     assert_eq!(connections(), 1);
     let gone = Arc::downgrade(&site.fleet("m7"));
     let changes = site.becomes(&with("total_timeout = \"1m\"\n")).await;
@@ -237,7 +237,7 @@ async fn what_is_described_as_before_keeps_its_connections_and_what_is_known_of_
 #[tokio::test]
 async fn weights_are_loaded_once_and_let_go_of_with_their_last_request() {
     let site = Site::new("").await;
-    let engine = |site: &Site| Arc::downgrade(&site.now().served.engine_of("reasoner").unwrap());
+    let engine = |site: &Site| Arc::downgrade(&site.now().registry.engine_of("reasoner").unwrap());
     let first = engine(&site);
     site.becomes("[resilience]\nqueue_max = 2\n[thinking.efforts]\nlow = 0.2\n").await;
     assert!(first.ptr_eq(&engine(&site)), "another queue is no reason to load them again");
@@ -270,7 +270,7 @@ async fn whatever_is_wrong_the_configuration_before_stays_in_force() {
         &["backend.file", "none.gguf cannot be read"],
     ];
     for (toml, named) in broken.iter().zip(named) {
-        let Reloaded::Refused(mistakes) = site.reload(toml).await else { panic!("{toml}") };
+        let ReloadOutcome::Refused(mistakes) = site.reload(toml).await else { panic!("{toml}") };
         for name in named {
             assert!(mistakes.iter().any(|mistake| mistake.contains(name)), "{name} in {mistakes:?}");
         }
@@ -292,7 +292,7 @@ async fn a_first_key_whose_file_is_gone_is_not_replaced() {
     site.becomes(&generated).await;
     let key = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let Reloaded::Refused(told) = site.reload(&generated).await else { panic!("another key was made") };
+    let ReloadOutcome::Refused(told) = site.reload(&generated).await else { panic!("another key was made") };
     assert!(told[0].contains("first-key") && !file.exists(), "{told:?}");
     assert_eq!(site.sees(&key, "/v1/models", None).await.0, 200);
     std::fs::write(&file, &key).unwrap();
@@ -309,30 +309,34 @@ async fn targets_that_are_treated_otherwise_rest_on_and_go_by_the_new_numbers() 
     let (status, text) = site.sees("", "/v1/chat/completions", Some(&body)).await;
     assert!(status >= 500, "{text}");
     let fleet = site.fleet("m");
-    assert!(fleet.rest().is_some(), "nobody listens there");
+    assert!(fleet.unavailable_for().is_some(), "nobody listens there");
     assert_eq!(
         site.becomes(&with("queue_max = 7\nconcurrency_max = 300\n")).await,
         ["[resilience] is other"]
     );
     assert!(Arc::ptr_eq(&site.fleet("m"), &fleet));
-    assert!(fleet.rest().is_some_and(|rest| rest > Duration::from_secs(1800)), "{:?}", fleet.rest());
+    assert!(
+        fleet.unavailable_for().is_some_and(|rest| rest > Duration::from_secs(1800)),
+        "{:?}",
+        fleet.unavailable_for()
+    );
     let settings = fleet.settings();
     assert_eq!((settings.queue_max, settings.concurrency.unwrap().max), (7, 300));
-    let Reloaded::Refused(_) = site.reload(&with("queue_max = 8\nwrong = 1\n")).await else { panic!() };
+    let ReloadOutcome::Refused(_) = site.reload(&with("queue_max = 8\nwrong = 1\n")).await else { panic!() };
     assert_eq!(fleet.settings().queue_max, 7, "what is refused changes nothing");
 }
 
 #[tokio::test]
 async fn the_end_stops_engines_of_earlier_configurations_and_those_that_come_too_late() {
     let site = Site::new("").await;
-    let first = site.now().served.engine_of("reasoner").unwrap();
+    let first = site.now().registry.engine_of("reasoner").unwrap();
     site.becomes("[engine]\nsequences = 2\n").await;
-    let second = site.now().served.engine_of("reasoner").unwrap();
+    let second = site.now().registry.engine_of("reasoner").unwrap();
     assert!(first.is_alive() && second.is_alive() && !Arc::ptr_eq(&first, &second));
     site.running.stop_engines();
     assert!(!first.is_alive() && !second.is_alive());
     site.becomes("[engine]\nsequences = 3\n").await;
-    assert!(!site.now().served.engine_of("reasoner").unwrap().is_alive());
+    assert!(!site.now().registry.engine_of("reasoner").unwrap().is_alive());
 }
 
 #[tokio::test]
@@ -343,7 +347,7 @@ async fn a_panic_while_it_is_put_in_force_is_told_and_the_next_is_taken() {
     };
     let site = Site::telling(&remote(&model("m", 1), ""), Box::new(taken)).await;
     let other = remote(&model("m", 2), "");
-    let Reloaded::Refused(told) = site.reload(&other).await else { panic!("it panicked") };
+    let ReloadOutcome::Refused(told) = site.reload(&other).await else { panic!("it panicked") };
     assert!(told[0].contains("ended in a panic"), "{told:?}");
     let (_, metrics) = site.sees("", "/metrics", None).await;
     assert!(metrics.contains("stint_config_state 0"), "{metrics}");

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::config;
-use crate::learn::replay::{Policy, Report, judge};
+use crate::learn::replay::{ReplayPolicy, ReplayReport, evaluate};
 
-use super::command::{fail, say};
+use super::command::{fail, print_line};
 
 /// Which log, and which policies.
 #[derive(Debug, Args)]
-pub(super) struct Options {
+pub(super) struct ReplayOptions {
     /// The decision log; several, where they were written by several gateways or are full.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
@@ -43,18 +43,18 @@ enum ReplayError {
 }
 
 /// Runs the verb.
-pub(super) fn replay(config: Option<&Path>, options: &Options) -> ExitCode {
-    match judged(config, options) {
+pub(super) fn replay(config: Option<&Path>, options: &ReplayOptions) -> ExitCode {
+    match replay_log(config, options) {
         Ok(text) => {
-            say(&text);
+            print_line(&text);
             ExitCode::SUCCESS
         }
         Err(error) => fail(&*error),
     }
 }
 
-fn judged(config: Option<&Path>, options: &Options) -> Result<String, Box<dyn std::error::Error>> {
-    let settings = config::load_locally(config, &config::environment)?;
+fn replay_log(config: Option<&Path>, options: &ReplayOptions) -> Result<String, Box<dyn std::error::Error>> {
+    let settings = config::load_offline(config, &config::environment)?;
     let policies = policies(&settings.catalog.routes, &options.policies)?;
     let log = read::read(&options.logs)?;
     let of_route = |name: &str| options.route.as_deref().is_none_or(|wanted| wanted == name);
@@ -63,14 +63,18 @@ fn judged(config: Option<&Path>, options: &Options) -> Result<String, Box<dyn st
         let of = options.route.as_ref().map_or(String::new(), |name| format!(" to {name:?}"));
         return Err(ReplayError::Empty(of).into());
     }
-    let reports: Vec<(String, Report)> =
-        policies.into_iter().map(|(name, policy)| (name, judge(&logged, &policy))).collect();
-    Ok(if options.json { table::json(&reports, log.unread) } else { table::text(&reports, log.unread) })
+    let reports: Vec<(String, ReplayReport)> =
+        policies.into_iter().map(|(name, policy)| (name, evaluate(&logged, &policy))).collect();
+    Ok(if options.json {
+        table::json(&reports, log.unread_lines)
+    } else {
+        table::text(&reports, log.unread_lines)
+    })
 }
 
-type Routes = std::collections::BTreeMap<std::sync::Arc<str>, crate::catalog::Route>;
+type RouteMap = std::collections::BTreeMap<std::sync::Arc<str>, crate::catalog::Route>;
 
-fn policies(routes: &Routes, named: &[String]) -> Result<Vec<(String, Policy)>, ReplayError> {
+fn policies(routes: &RouteMap, named: &[String]) -> Result<Vec<(String, ReplayPolicy)>, ReplayError> {
     if named.is_empty() {
         let of_route = |name: &std::sync::Arc<str>| name.to_string();
         let names = routes.keys().map(of_route).chain(["cheapest", "best", "even"].map(str::to_owned));
@@ -79,15 +83,15 @@ fn policies(routes: &Routes, named: &[String]) -> Result<Vec<(String, Policy)>, 
     named.iter().map(|name| Ok((name.clone(), policy(routes, name)?))).collect()
 }
 
-fn policy(routes: &Routes, name: &str) -> Result<Policy, ReplayError> {
+fn policy(routes: &RouteMap, name: &str) -> Result<ReplayPolicy, ReplayError> {
     if let Some(route) = routes.get(name) {
-        return Ok(Policy::Route(Box::new(route.clone())));
+        return Ok(ReplayPolicy::Route(Box::new(route.clone())));
     }
     match (name, name.strip_prefix("model=")) {
-        (_, Some(model)) => Ok(Policy::Model(model.into())),
-        ("cheapest", _) => Ok(Policy::Cheapest),
-        ("best", _) => Ok(Policy::Best),
-        ("even", _) => Ok(Policy::Even),
+        (_, Some(model)) => Ok(ReplayPolicy::Model(model.into())),
+        ("cheapest", _) => Ok(ReplayPolicy::Cheapest),
+        ("best", _) => Ok(ReplayPolicy::Best),
+        ("even", _) => Ok(ReplayPolicy::Even),
         _ => Err(ReplayError::NoPolicy(name.to_owned())),
     }
 }

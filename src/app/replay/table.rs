@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::learn::replay::{Interval, Report};
+use crate::learn::replay::{Interval, ReplayReport};
 
 /// One line for each policy under the numbers of the logged one.
-pub(super) fn text(reports: &[(String, Report)], unread: usize) -> String {
+pub(super) fn text(reports: &[(String, ReplayReport)], unread: usize) -> String {
     let mut lines = Vec::new();
     if let Some((_, first)) = reports.first() {
         lines.push(format!(
@@ -34,10 +34,10 @@ pub(super) fn text(reports: &[(String, Report)], unread: usize) -> String {
     lines.join("\n")
 }
 
-fn row((name, report): &(String, Report)) -> [String; 7] {
-    let words = report.conclusion.words().to_owned();
+fn row((name, report): &(String, ReplayReport)) -> [String; 7] {
+    let words = report.conclusion.description().to_owned();
     let agrees = format!("{:.0}", report.value.effective);
-    if !report.conclusion.is_one() {
+    if !report.conclusion.is_conclusive() {
         let dash = || "-".to_owned();
         return [name.clone(), dash(), dash(), dash(), dash(), agrees, words];
     }
@@ -57,7 +57,7 @@ fn row((name, report): &(String, Report)) -> [String; 7] {
 }
 
 /// The same as one JSON object.
-pub(super) fn json(reports: &[(String, Report)], unread: usize) -> String {
+pub(super) fn json(reports: &[(String, ReplayReport)], unread: usize) -> String {
     let reports: Vec<_> =
         reports.iter().map(|(name, report)| json!({ "policy": name, "report": report })).collect();
     json!({ "unread_lines": unread, "policies": reports }).to_string()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::window::Window;
+use super::window::SuccessWindow;
 
 /// When a target is left alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for BreakerSettings {
 
 /// Why a target is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum TripCause {
     /// Too many failures in a row.
     Failures,
     /// Too few successes lately; it still answers now and then.
@@ -51,20 +51,20 @@ pub enum Cause {
     Credential,
 }
 
-impl Cause {
+impl TripCause {
     /// The word in logs and metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Cause::Failures => "failures",
-            Cause::Rate => "rate",
-            Cause::Credential => "credential",
+            TripCause::Failures => "failures",
+            TripCause::Rate => "rate",
+            TripCause::Credential => "credential",
         }
     }
 }
 
 /// Whether a target may be asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admits {
+pub(super) enum BreakerAdmission {
     /// Yes.
     All,
     /// One call, to find out.
@@ -72,12 +72,12 @@ pub(super) enum Admits {
     /// Only where nothing else is left: it answers now and then.
     LastResort,
     /// Not for so long.
-    Nothing(Duration),
+    Blocked(Duration),
 }
 
 /// What a failed call says of its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Harm {
+pub(super) enum CallFailureKind {
     /// It did not answer, or not well.
     Failed,
     /// It refuses our credential.
@@ -86,11 +86,11 @@ pub(super) enum Harm {
 
 /// A call that ended, as the breaker sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
+pub(super) struct CompletedCall {
     /// When.
     pub(super) now: Instant,
     /// Whether it was the probe.
-    pub(super) probe: bool,
+    pub(super) is_probe: bool,
     /// How long the target wants to be left alone.
     pub(super) retry_after: Option<Duration>,
     /// A number from 0 to 1 that nobody foresees, so that replicas do not come back at once.
@@ -101,136 +101,140 @@ pub(super) struct Ended {
 #[derive(Debug, Clone)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
-    state: State,
-    window: Window,
+    state: BreakerState,
+    window: SuccessWindow,
     failures: u32,
     trips: u32,
-    parked: Option<Instant>,
+    parked_until: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum BreakerState {
     Closed,
-    Open { until: Instant, cause: Cause },
-    Probing { cause: Cause },
+    Open { until: Instant, cause: TripCause },
+    Probing { cause: TripCause },
 }
 
 impl Breaker {
     pub(super) fn new(settings: BreakerSettings, now: Instant) -> Breaker {
-        let window = Window::new(now);
-        Breaker { settings, state: State::Closed, window, failures: 0, trips: 0, parked: None }
+        let window = SuccessWindow::new(now);
+        Breaker { settings, state: BreakerState::Closed, window, failures: 0, trips: 0, parked_until: None }
     }
 
     /// From now on it goes by these. A rest that has begun ends when it would have.
-    pub(super) fn treat(&mut self, settings: BreakerSettings) {
+    pub(super) fn reconfigure(&mut self, settings: BreakerSettings) {
         self.settings = settings;
     }
 
     /// Whether the target may be asked.
-    pub(super) fn admits(&self, now: Instant) -> Admits {
-        if let Some(until) = self.parked.filter(|until| *until > now) {
-            return Admits::Nothing(until - now);
+    pub(super) fn admission(&self, now: Instant) -> BreakerAdmission {
+        if let Some(until) = self.parked_until.filter(|until| *until > now) {
+            return BreakerAdmission::Blocked(until - now);
         }
         match self.state {
-            State::Closed => Admits::All,
-            State::Open { until, .. } if until <= now => Admits::Probe,
-            State::Open { cause: Cause::Rate, .. } | State::Probing { cause: Cause::Rate } => {
-                Admits::LastResort
-            }
-            State::Open { until, .. } => Admits::Nothing(until - now),
-            State::Probing { .. } => Admits::Nothing(self.settings.rest_min),
+            BreakerState::Closed => BreakerAdmission::All,
+            BreakerState::Open { until, .. } if until <= now => BreakerAdmission::Probe,
+            BreakerState::Open { cause: TripCause::Rate, .. }
+            | BreakerState::Probing { cause: TripCause::Rate } => BreakerAdmission::LastResort,
+            BreakerState::Open { until, .. } => BreakerAdmission::Blocked(until - now),
+            BreakerState::Probing { .. } => BreakerAdmission::Blocked(self.settings.rest_min),
         }
     }
 
     /// When the target may be asked as it said itself; nothing where it is open: nobody knows if it will work then.
-    pub(super) fn comes_back(&self, now: Instant) -> Option<Duration> {
-        match (self.admits(now), self.state) {
-            (Admits::Nothing(wait), State::Closed) => Some(wait),
-            (Admits::Nothing(_), _) => None,
+    pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
+        match (self.admission(now), self.state) {
+            (BreakerAdmission::Blocked(wait), BreakerState::Closed) => Some(wait),
+            (BreakerAdmission::Blocked(_), _) => None,
             _ => Some(Duration::ZERO),
         }
     }
 
     /// Why it is open, if it is.
-    pub(super) fn cause(&self) -> Option<Cause> {
+    pub(super) fn cause(&self) -> Option<TripCause> {
         match self.state {
-            State::Closed => None,
-            State::Open { cause, .. } | State::Probing { cause } => Some(cause),
+            BreakerState::Closed => None,
+            BreakerState::Open { cause, .. } | BreakerState::Probing { cause } => Some(cause),
         }
     }
 
     /// The probe sets out; until it is back nobody else does.
-    pub(super) fn probe(&mut self) {
-        if let State::Open { cause, .. } = self.state {
-            self.state = State::Probing { cause };
+    pub(super) fn start_probe(&mut self) {
+        if let BreakerState::Open { cause, .. } = self.state {
+            self.state = BreakerState::Probing { cause };
         }
     }
 
     /// The probe found out nothing: its caller left. The next one may go.
-    pub(super) fn probe_lost(&mut self, now: Instant) {
-        if let State::Probing { cause } = self.state {
-            self.state = State::Open { until: now, cause };
+    pub(super) fn abandon_probe(&mut self, now: Instant) {
+        if let BreakerState::Probing { cause } = self.state {
+            self.state = BreakerState::Open { until: now, cause };
         }
     }
 
     /// A call came to a good end.
-    pub(super) fn succeeded(&mut self, ended: Ended) {
+    pub(super) fn record_success(&mut self, ended: CompletedCall) {
         self.failures = 0;
         match self.state {
-            State::Closed => self.window.add(ended.now, true),
-            State::Probing { .. } if ended.probe => self.close(ended.now),
-            State::Open { .. } | State::Probing { .. } => {}
+            BreakerState::Closed => self.window.add(ended.now, true),
+            BreakerState::Probing { .. } if ended.is_probe => self.close(ended.now),
+            BreakerState::Open { .. } | BreakerState::Probing { .. } => {}
         }
     }
 
     /// A call failed through no fault of its caller. Says why, where that opens the breaker.
-    pub(super) fn failed(&mut self, harm: Harm, ended: Ended) -> Option<Cause> {
+    pub(super) fn record_failure(
+        &mut self,
+        harm: CallFailureKind,
+        ended: CompletedCall,
+    ) -> Option<TripCause> {
         if let Some(wait) = ended.retry_after {
-            self.parked = self.parked.max(Some(ended.now + wait));
+            self.parked_until = self.parked_until.max(Some(ended.now + wait));
         }
         self.failures = self.failures.saturating_add(1);
-        if harm == Harm::Credential {
+        if harm == CallFailureKind::Credential {
             let until = ended.now + self.settings.credential_rest;
-            let news = self.cause() != Some(Cause::Credential) || ended.probe;
-            self.state = State::Open { until, cause: Cause::Credential };
-            return news.then_some(Cause::Credential);
+            let news = self.cause() != Some(TripCause::Credential) || ended.is_probe;
+            self.state = BreakerState::Open { until, cause: TripCause::Credential };
+            return news.then_some(TripCause::Credential);
         }
         match self.state {
-            State::Closed => {
+            BreakerState::Closed => {
                 self.window.add(ended.now, false);
-                let cause = self.verdict(ended.now)?;
+                let cause = self.trip_cause(ended.now)?;
                 Some(self.open(cause, ended))
             }
-            State::Probing { cause } if ended.probe => Some(self.open(cause, ended)),
-            State::Open { cause: Cause::Rate, .. } | State::Probing { cause: Cause::Rate }
+            BreakerState::Probing { cause } if ended.is_probe => Some(self.open(cause, ended)),
+            BreakerState::Open { cause: TripCause::Rate, .. }
+            | BreakerState::Probing { cause: TripCause::Rate }
                 if self.failures >= self.settings.failures_max =>
             {
-                Some(self.open(Cause::Failures, ended))
+                Some(self.open(TripCause::Failures, ended))
             }
-            State::Open { .. } | State::Probing { .. } => None,
+            BreakerState::Open { .. } | BreakerState::Probing { .. } => None,
         }
     }
 
-    fn verdict(&self, now: Instant) -> Option<Cause> {
+    fn trip_cause(&self, now: Instant) -> Option<TripCause> {
         if self.failures >= self.settings.failures_max {
-            return Some(Cause::Failures);
+            return Some(TripCause::Failures);
         }
         let seen = self.window.counts(now);
-        let enough = seen.all() >= self.settings.requests_min;
-        (enough && seen.share_good() < self.settings.success_min).then_some(Cause::Rate)
+        let enough = seen.total() >= self.settings.requests_min;
+        (enough && seen.share_good() < self.settings.success_min).then_some(TripCause::Rate)
     }
 
-    fn open(&mut self, cause: Cause, ended: Ended) -> Cause {
+    fn open(&mut self, cause: TripCause, ended: CompletedCall) -> TripCause {
         let doubled = self.settings.rest_min.saturating_mul(2_u32.saturating_pow(self.trips));
         let rest = doubled.min(self.settings.rest_max).mul_f64(1.0 + ended.jitter / 5.0);
         self.trips = self.trips.saturating_add(1);
-        self.state = State::Open { until: ended.now + rest, cause };
+        self.state = BreakerState::Open { until: ended.now + rest, cause };
         cause
     }
 
     fn close(&mut self, now: Instant) {
-        self.state = State::Closed;
-        (self.trips, self.window) = (0, Window::new(now));
+        self.state = BreakerState::Closed;
+        (self.trips, self.window) = (0, SuccessWindow::new(now));
     }
 }
 

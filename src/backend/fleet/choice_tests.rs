@@ -1,25 +1,25 @@
 use super::*;
-use crate::chat::{Maker, Message, Signed};
+use crate::chat::{Message, SignedThought, ThoughtSigner};
 
-fn fleet(expected: &[f64]) -> Vec<Candidate> {
-    let named = |place: usize| numbered(&format!("target {place}"));
-    let one = |(place, &expected)| Candidate {
-        place,
-        name: named(place),
-        origin: Some(Origin(u32::try_from(place).unwrap())),
-        expected,
+fn fleet(expected: &[f64]) -> Vec<TargetCandidate> {
+    let named = |place: usize| name_hash(&format!("target {place}"));
+    let one = |(place, &expected)| TargetCandidate {
+        index: place,
+        name_hash: named(place),
+        origin: Some(SigningDomain(u32::try_from(place).unwrap())),
+        expected_wait: expected,
     };
     expected.iter().enumerate().map(one).collect()
 }
 
-fn conversation(number: usize) -> Beginning {
+fn conversation(number: usize) -> AffinityKey {
     let message = |role, text: &str| Message::text(role, text);
     let turns = vec![message(Role::System, "Be brief."), message(Role::User, &format!("question {number}"))];
-    Beginning::of(&Request::new("m", turns))
+    AffinityKey::of(&Request::new("m", turns))
 }
 
-fn home(fleet: &[Candidate], number: usize) -> usize {
-    choose(fleet, conversation(number), &mut Dice::new(7)).unwrap()
+fn home(fleet: &[TargetCandidate], number: usize) -> usize {
+    choose_target(fleet, conversation(number), &mut SeededRng::new(7)).unwrap()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn the_next_turn_of_a_conversation_begins_as_the_first() {
     let next = [first.clone(), vec![turn(Role::Assistant, "Hi"), turn(Role::User, "Go on")]].concat();
     let other = vec![turn(Role::System, "Be long."), turn(Role::User, "Hello")];
     let split = vec![turn(Role::System, "Be brief.H"), turn(Role::User, "ello")];
-    let of = |messages: &[Message]| Beginning::of(&Request::new("m", messages.to_vec()));
+    let of = |messages: &[Message]| AffinityKey::of(&Request::new("m", messages.to_vec()));
     assert_eq!(of(&first), of(&next));
     assert_ne!(of(&first), of(&other));
     assert_ne!(of(&first), of(&split));
@@ -54,7 +54,8 @@ fn conversations_have_a_home_each_and_spread_evenly() {
 #[test]
 fn a_target_that_leaves_moves_its_own_conversations_alone() {
     let whole = fleet(&[0.1; 4]);
-    let without: Vec<Candidate> = whole.iter().filter(|candidate| candidate.place != 2).copied().collect();
+    let without: Vec<TargetCandidate> =
+        whole.iter().filter(|candidate| candidate.index != 2).copied().collect();
     for number in 0..500 {
         let before = home(&whole, number);
         if before != 2 {
@@ -89,7 +90,7 @@ fn of_two_that_are_drawn_the_quicker_is_taken() {
         let at = home(&fleet(&times), number);
         times[at] = 100.0;
         let fleet = fleet(&times);
-        let place = choose(&fleet, conversation(number), &mut Dice::new(seed)).unwrap();
+        let place = choose_target(&fleet, conversation(number), &mut SeededRng::new(seed)).unwrap();
         let worst =
             (0..4).filter(|other| *other != at).max_by(|a, b| times[*a].total_cmp(&times[*b])).unwrap();
         slowest += u32::from(place == worst);
@@ -99,22 +100,23 @@ fn of_two_that_are_drawn_the_quicker_is_taken() {
 
 #[test]
 fn a_fleet_of_one_and_of_none() {
-    assert_eq!(choose(&fleet(&[9.0]), conversation(1), &mut Dice::new(1)), Some(0));
-    assert_eq!(choose(&[], conversation(1), &mut Dice::new(1)), None);
+    assert_eq!(choose_target(&fleet(&[9.0]), conversation(1), &mut SeededRng::new(1)), Some(0));
+    assert_eq!(choose_target(&[], conversation(1), &mut SeededRng::new(1)), None);
 }
 
 #[test]
 fn a_thought_goes_back_to_where_it_was_signed_while_that_can_be_asked() {
     let all = fleet(&[0.1, 9.0, 0.1]);
-    let without: Vec<Candidate> = all.iter().filter(|candidate| candidate.place != 1).copied().collect();
+    let without: Vec<TargetCandidate> =
+        all.iter().filter(|candidate| candidate.index != 1).copied().collect();
     for number in 0..50 {
         let turn = |role, text: &str| Message::text(role, text);
         let mut last = turn(Role::Assistant, "");
-        let maker = Maker { model: "m".into(), origin: Origin(1) };
-        last.signed.push(Signed { maker, block: "{}".into() });
+        let maker = ThoughtSigner { model: "m".into(), domain: SigningDomain(1) };
+        last.signed.push(SignedThought { signer: maker, block: "{}".into() });
         let turns = vec![turn(Role::User, &format!("question {number}")), last];
-        let beginning = Beginning::of(&Request::new("m", turns));
-        let go = |fleet: &[Candidate]| choose(fleet, beginning, &mut Dice::new(number));
+        let beginning = AffinityKey::of(&Request::new("m", turns));
+        let go = |fleet: &[TargetCandidate]| choose_target(fleet, beginning, &mut SeededRng::new(number));
         assert_eq!(go(&all), Some(1), "however slow it is");
         assert!(go(&without).is_some(), "elsewhere it goes without");
     }

@@ -10,17 +10,19 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::*;
-use crate::backend::{Backend, Call, Ending, Failure, Fault, Generation, Part, Piece};
-use crate::catalog::{Class, Conditions};
+use crate::backend::{
+    Backend, BackendCall, Failure, Fault, Generation, GenerationEnd, GenerationPart, Piece,
+};
+use crate::catalog::{EnforcementClass, ModelConditions};
 use crate::chat::{Message, Request, Role};
 use crate::metrics::Metrics;
 use crate::prompt;
-use crate::tasks::{Lag, Tasks};
-use crate::units::{Dice, Priority, Tokens};
+use crate::tasks::{EventLoopLag, Tasks};
+use crate::units::{Priority, SeededRng, Tokens};
 
 /// How an upstream with too many calls behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Room {
+enum SimulatedCapacity {
     /// It has room for all.
     Endless,
     /// So many are served at once, the others line up, as at vLLM and at a llama.cpp server.
@@ -31,8 +33,8 @@ enum Room {
 
 /// A simulated upstream.
 #[derive(Debug)]
-struct Upstream {
-    room: Room,
+struct SimulatedUpstream {
+    room: SimulatedCapacity,
     slots: Semaphore,
     running: AtomicU32,
     served: AtomicU64,
@@ -46,10 +48,10 @@ struct Upstream {
     events: (Duration, u32),
 }
 
-impl Upstream {
-    fn new(room: Room) -> Upstream {
-        let slots = if let Room::Slots(slots) = room { slots } else { 100_000 };
-        Upstream {
+impl SimulatedUpstream {
+    fn new(room: SimulatedCapacity) -> SimulatedUpstream {
+        let slots = if let SimulatedCapacity::Slots(slots) = room { slots } else { 100_000 };
+        SimulatedUpstream {
             room,
             slots: Semaphore::new(slots as usize),
             running: AtomicU32::new(0),
@@ -64,10 +66,10 @@ impl Upstream {
     /// How long something takes now.
     fn takes(&self, millis: f64) -> Duration {
         let share = match self.room {
-            Room::Shared(room) => {
+            SimulatedCapacity::Shared(room) => {
                 (f64::from(self.running.load(Ordering::Relaxed)) / f64::from(room)).max(1.0)
             }
-            Room::Endless | Room::Slots(_) => 1.0,
+            SimulatedCapacity::Endless | SimulatedCapacity::Slots(_) => 1.0,
         };
         Duration::from_secs_f64(millis * share * f64::from(self.slower.load(Ordering::Relaxed)) / 1e3)
     }
@@ -78,9 +80,9 @@ impl Upstream {
 }
 
 /// Counts as running until it is dropped.
-struct Running(Arc<Upstream>);
+struct SimulatedCall(Arc<SimulatedUpstream>);
 
-impl Drop for Running {
+impl Drop for SimulatedCall {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
         self.0.slots.add_permits(1);
@@ -90,10 +92,10 @@ impl Drop for Running {
 
 /// What a fleet asks.
 #[derive(Debug, Clone)]
-struct Asked(Arc<Upstream>);
+struct SimulatedBackend(Arc<SimulatedUpstream>);
 
-impl Backend for Asked {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+impl Backend for SimulatedBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         let upstream = self.0.clone();
         let tokens = self.prompt_tokens(&call.request);
         async move {
@@ -103,7 +105,7 @@ impl Backend for Asked {
                     None => {
                         upstream.slots.acquire().await.ok()?.forget();
                         upstream.running.fetch_add(1, Ordering::Relaxed);
-                        Running(upstream.clone())
+                        SimulatedCall(upstream.clone())
                     }
                 };
                 let (pause, events) = upstream.events;
@@ -118,7 +120,7 @@ impl Backend for Asked {
                 let piece = if turn < events {
                     Piece::Answer { text: "x".to_owned(), tokens: Tokens(1) }
                 } else {
-                    Piece::End(Ending::Limit)
+                    Piece::End(GenerationEnd::Limit)
                 };
                 Some((Ok(piece), (upstream, Some(running), turn + 1)))
             });
@@ -128,18 +130,18 @@ impl Backend for Asked {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request)
     }
 
-    fn conditions(&self) -> Conditions {
-        Conditions::default()
+    fn conditions(&self) -> ModelConditions {
+        ModelConditions::default()
     }
 }
 
 /// A fleet of one upstream, and who asks it.
 #[derive(Clone)]
 struct Crowd {
-    upstream: Arc<Upstream>,
+    upstream: Arc<SimulatedUpstream>,
     fleet: Arc<Fleet>,
     tasks: Tasks,
     refused: Arc<AtomicU64>,
@@ -150,9 +152,13 @@ struct Crowd {
 const LENGTHS: [u64; 7] = [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000];
 
 impl Crowd {
-    fn before(upstream: Upstream, concurrency: ConcurrencySettings) -> Crowd {
+    fn before(upstream: SimulatedUpstream, concurrency: ConcurrencySettings) -> Crowd {
         let upstream = Arc::new(upstream);
-        let target = Target { name: "t".into(), backend: Arc::new(Asked(upstream.clone())), reader: None };
+        let target = Target {
+            name: "t".into(),
+            backend: Arc::new(SimulatedBackend(upstream.clone())),
+            tokenizer_id: None,
+        };
         let settings = Settings { concurrency: Some(concurrency), ..Settings::default() };
         let fleet = Fleet::new("m".into(), vec![target], Arc::new(Metrics::new().unwrap()), settings, 7);
         let (refused, asked) = (Arc::default(), Arc::default());
@@ -162,14 +168,14 @@ impl Crowd {
     /// One request with a prompt about as long as that.
     async fn ask(&self, length: u64) {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        let want = Want {
-            beginning: Beginning::anywhere(number),
-            party: Party(number % 10),
+        let want = PermitRequest {
+            affinity: AffinityKey::without_affinity(number),
+            flow: FlowId(number % 10),
             calls: 1,
             priority: Priority::Interactive,
             deadline: Instant::now() + Duration::from_secs(600),
         };
-        let seat = match self.fleet.board(want).await {
+        let seat = match self.fleet.acquire(want).await {
             Ok(seat) => seat,
             Err(failure) => {
                 assert_eq!(failure.fault, Fault::Overload);
@@ -180,10 +186,10 @@ impl Crowd {
             }
         };
         let text = "x".repeat(usize::try_from(length).unwrap());
-        let call = Call {
+        let call = BackendCall {
             request: Arc::new(Request::new("m", vec![Message::text(Role::User, text)])),
-            class: Class::Effort,
-            part: Part::Total { effort: None, tokens: Tokens(9) },
+            class: EnforcementClass::Effort,
+            part: GenerationPart::Total { effort: None, tokens: Tokens(9) },
             seed: 1,
             hidden: false,
             tells_limit: true,
@@ -201,7 +207,7 @@ impl Crowd {
         for number in 0..count {
             let crowd = self.clone();
             self.tasks.spawn(async move {
-                let mut dice = Dice::new(number);
+                let mut dice = SeededRng::new(number);
                 while !crowd.tasks.is_stopping() {
                     crowd.ask(lengths[dice.below(lengths.len())]).await;
                 }
@@ -213,9 +219,9 @@ impl Crowd {
     fn arrivals(&self, per_second: f64, lengths: &'static [u64]) {
         let crowd = self.clone();
         self.tasks.spawn(async move {
-            let mut dice = Dice::new(99);
+            let mut dice = SeededRng::new(99);
             while !crowd.tasks.is_stopping() {
-                let pause = -(1.0 - dice.share()).ln() / per_second;
+                let pause = -(1.0 - dice.next_f64()).ln() / per_second;
                 tokio::time::sleep(Duration::from_secs_f64(pause)).await;
                 let (one, length) = (crowd.clone(), lengths[dice.below(lengths.len())]);
                 crowd.tasks.spawn(async move { one.ask(length).await });
@@ -224,11 +230,11 @@ impl Crowd {
     }
 
     fn places(&self) -> u32 {
-        self.fleet.standing().0[0].places.unwrap()
+        self.fleet.status().0[0].limit.unwrap()
     }
 
     fn falls(&self) -> u64 {
-        self.fleet.show();
+        self.fleet.update_gauges();
         let falls = &self.fleet.metrics.backends.limit_falls;
         falls.with_label_values(&["m", "t", "waits"]).get()
     }
@@ -241,7 +247,7 @@ impl Crowd {
     async fn ends(self) {
         self.tasks.stop();
         assert!(self.tasks.drain(Duration::from_secs(3_600)).await);
-        assert_eq!(self.fleet.standing().0[0].calls, 0);
+        assert_eq!(self.fleet.status().0[0].in_flight, 0);
     }
 }
 
@@ -255,7 +261,7 @@ fn narrow(start: u32, max: u32) -> ConcurrencySettings {
 
 #[tokio::test(start_paused = true)]
 async fn prompts_of_a_hundred_to_a_hundred_thousand_tokens_and_waves_of_long_ones_lower_nothing() {
-    let crowd = Crowd::before(Upstream::new(Room::Endless), narrow(64, 128));
+    let crowd = Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Endless), narrow(64, 128));
     crowd.callers(40, &LENGTHS);
     minutes(3).await;
     crowd.is_unharmed("mixed");
@@ -268,7 +274,7 @@ async fn prompts_of_a_hundred_to_a_hundred_thousand_tokens_and_waves_of_long_one
 
 #[tokio::test(start_paused = true)]
 async fn long_prompts_after_none_but_short_ones_lower_nothing() {
-    let crowd = Crowd::before(Upstream::new(Room::Endless), narrow(64, 128));
+    let crowd = Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Endless), narrow(64, 128));
     crowd.callers(10, &[100]);
     minutes(2).await;
     crowd.callers(50, &[50_000, 100_000]);
@@ -280,7 +286,7 @@ async fn long_prompts_after_none_but_short_ones_lower_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_slows_by_five_for_ten_minutes_keeps_all_its_calls() {
     for per_second in [None, Some(40.0)] {
-        let crowd = Crowd::before(Upstream::new(Room::Endless), narrow(256, 512));
+        let crowd = Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Endless), narrow(256, 512));
         match per_second {
             None => crowd.callers(120, &LENGTHS),
             // Slower answers make for more calls at once.
@@ -299,10 +305,10 @@ async fn a_provider_that_slows_by_five_for_ten_minutes_keeps_all_its_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stall_of_our_own_processor_lowers_nothing() {
-    let crowd = Crowd::before(Upstream::new(Room::Endless), narrow(64, 128));
-    let lag = Lag::default();
+    let crowd = Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Endless), narrow(64, 128));
+    let lag = EventLoopLag::default();
     lag.measure(&crowd.tasks, |_| ());
-    crowd.fleet.allow_for(&lag);
+    crowd.fleet.set_lag(&lag);
     crowd.callers(60, &LENGTHS[..4]);
     minutes(1).await;
     for _ in 0..60 {
@@ -316,7 +322,8 @@ async fn a_stall_of_our_own_processor_lowers_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_streams_and_then_a_thousand_are_all_served() {
-    let crowd = Crowd::before(Upstream::new(Room::Endless), ConcurrencySettings::default());
+    let crowd =
+        Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Endless), ConcurrencySettings::default());
     for streams in [200, 1_000, 1_000, 200] {
         for _ in 0..streams {
             let one = crowd.clone();
@@ -330,8 +337,8 @@ async fn two_hundred_streams_and_then_a_thousand_are_all_served() {
 }
 
 /// The limit is found of an engine with room for sixteen, within so many minutes, and all of its room is used.
-async fn is_found(room: Room, mins: u64) {
-    let crowd = Crowd::before(Upstream::new(room), narrow(64, 128));
+async fn is_found(room: SimulatedCapacity, mins: u64) {
+    let crowd = Crowd::before(SimulatedUpstream::new(room), narrow(64, 128));
     crowd.callers(1, &[300]);
     minutes(1).await;
     crowd.callers(80, &[300]);
@@ -357,13 +364,13 @@ async fn is_found(room: Room, mins: u64) {
 // OV-02
 #[tokio::test(start_paused = true)]
 async fn the_limit_is_found_of_an_engine_that_is_full() {
-    is_found(Room::Slots(16), 2).await;
-    is_found(Room::Shared(16), 2).await;
+    is_found(SimulatedCapacity::Slots(16), 2).await;
+    is_found(SimulatedCapacity::Shared(16), 2).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_an_engine_that_is_full_refuses_and_it_goes_on_serving_what_it_can() {
-    let crowd = Crowd::before(Upstream::new(Room::Slots(16)), narrow(64, 128));
+    let crowd = Crowd::before(SimulatedUpstream::new(SimulatedCapacity::Slots(16)), narrow(64, 128));
     crowd.arrivals(8.0, &[300]);
     minutes(2).await;
     crowd.is_unharmed("half of what it can do");

@@ -32,12 +32,12 @@ pub(super) struct Latency {
 
 impl Latency {
     /// Takes a measurement. A longer one counts whole; a shorter one by the time since the last.
-    pub(super) fn measured(&mut self, waited: Duration, now: Instant) {
+    pub(super) fn record(&mut self, waited: Duration, now: Instant) {
         let newest = waited.as_secs_f64();
         self.usual = Some(self.usual.map_or(newest, |usual| usual + WEIGHT * (newest - usual)));
         self.seconds = match self.at {
             Some(at) if newest < self.seconds => {
-                let kept = kept(at, now);
+                let kept = decay(at, now);
                 self.seconds * kept + newest * (1.0 - kept)
             }
             _ => newest,
@@ -47,7 +47,7 @@ impl Latency {
 
     /// Takes the silence of a call that nobody waits for any more: a token would have taken so long at least. It counts
     /// where that is longer than was expected.
-    pub(super) fn silent(&mut self, waited: Duration, now: Instant) {
+    pub(super) fn record_silence(&mut self, waited: Duration, now: Instant) {
         if waited.as_secs_f64() > self.expected(0, now) {
             (self.seconds, self.at) = (waited.as_secs_f64(), Some(now));
         }
@@ -64,12 +64,12 @@ impl Latency {
     /// How long one more call waits for its first token behind so many others, in seconds. One that was not measured
     /// for long is thought of better and better, so that it is tried again.
     pub(super) fn expected(&self, others: u32, now: Instant) -> f64 {
-        let alone = self.at.map_or(0.0, |at| self.seconds * kept(at, now));
+        let alone = self.at.map_or(0.0, |at| self.seconds * decay(at, now));
         alone + f64::from(others) * alone.max(CALL_MIN)
     }
 }
 
-fn kept(at: Instant, now: Instant) -> f64 {
+fn decay(at: Instant, now: Instant) -> f64 {
     (-now.saturating_duration_since(at).as_secs_f64() / MEMORY).exp()
 }
 
@@ -84,11 +84,11 @@ mod tests {
         let mut latency = Latency::default();
         assert!(latency.expected(0, now) < 1e-9, "not measured yet: it is tried");
         assert!((latency.expected(9, now) - 0.09).abs() < 1e-9, "but not by everybody at once");
-        latency.measured(Duration::from_millis(100), now);
-        latency.measured(Duration::from_millis(900), now);
+        latency.record(Duration::from_millis(100), now);
+        latency.record(Duration::from_millis(900), now);
         assert!((latency.expected(0, now) - 0.9).abs() < 1e-9);
         assert!((latency.expected(2, now) - 2.7).abs() < 1e-9);
-        latency.measured(Duration::from_millis(100), after(10));
+        latency.record(Duration::from_millis(100), after(10));
         let part = (-1.0_f64).exp();
         assert!((latency.expected(0, after(10)) - (0.9 * part + 0.1 * (1.0 - part))).abs() < 1e-9);
         assert!(latency.expected(0, after(100)) < 0.001);
@@ -100,10 +100,10 @@ mod tests {
         let mut latency = Latency::default();
         let is_unusual = |latency: &Latency, seconds| latency.is_unusual(Duration::from_secs(seconds), 1.0);
         assert!(!is_unusual(&latency, 30) && is_unusual(&latency, 31));
-        latency.measured(Duration::from_secs(2), now);
-        latency.silent(Duration::from_secs(1), now);
+        latency.record(Duration::from_secs(2), now);
+        latency.record_silence(Duration::from_secs(1), now);
         assert!((latency.expected(0, now) - 2.0).abs() < 1e-9);
-        latency.silent(Duration::from_secs(60), now);
+        latency.record_silence(Duration::from_secs(60), now);
         assert!((latency.expected(0, now) - 60.0).abs() < 1e-9);
         assert!(!is_unusual(&latency, 8) && is_unusual(&latency, 9));
         assert!(
@@ -111,7 +111,7 @@ mod tests {
             "a prompt that is ten times as long to read"
         );
         let mut quick = Latency::default();
-        quick.measured(Duration::from_millis(100), now);
+        quick.record(Duration::from_millis(100), now);
         assert!(!is_unusual(&quick, 5), "nobody is blamed for five seconds");
     }
 }

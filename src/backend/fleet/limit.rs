@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::served::Served;
-use super::trial::{Trial, Verdict, WAITS_MIN};
-use super::waits::{Judged, Wait, Waits, load, typical};
+use super::peak_served::PeakServed;
+use super::trial::{CapacityTrial, CapacityVerdict, WAITS_MIN};
+use super::waits::{FirstTokenWait, JudgedWait, WaitModel, median_in_flight, median_ratio};
 
 /// How many calls a target takes at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,31 +25,31 @@ pub struct ConcurrencySettings {
     /// So many times the expected wait for the first token is still good.
     pub tolerance: f64,
     /// What lowers it.
-    pub signal: Signal,
+    pub signal: OverloadSignal,
 }
 
 /// What tells that a target has too many calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum OverloadSignal {
     /// Its refusals, and waits that grow with the calls under way.
     Waits,
     /// Only its refusals: 429, 503 and a rate limit with nothing left.
     Refusals,
 }
 
-impl Signal {
+impl OverloadSignal {
     /// The word in metrics and in configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Signal::Waits => "waits",
-            Signal::Refusals => "refusals",
+            OverloadSignal::Waits => "waits",
+            OverloadSignal::Refusals => "refusals",
         }
     }
 }
 
 impl Default for ConcurrencySettings {
     fn default() -> ConcurrencySettings {
-        ConcurrencySettings { min: 4, start: 1024, max: 4096, tolerance: 2.0, signal: Signal::Waits }
+        ConcurrencySettings { min: 4, start: 1024, max: 4096, tolerance: 2.0, signal: OverloadSignal::Waits }
     }
 }
 
@@ -61,67 +61,67 @@ const JUDGED_ANYWAY: Duration = Duration::from_secs(2);
 /// More are not kept.
 const SAMPLES_MAX: usize = 256;
 /// What is left where the target says itself that it has no room.
-const REFUSED: f64 = 0.8;
+const REFUSAL_FACTOR: f64 = 0.8;
 /// With so many of the calls the first trial is made.
-const TRIED: f64 = 0.75;
+const TRIAL_SHARE: f64 = 0.75;
 /// One after a target was found full may leave fewer.
-const TRIED_MIN: f64 = 0.5;
+const TRIAL_SHARE_MIN: f64 = 0.5;
 /// A trial that leaves more shows nothing.
-const TRIED_MAX: f64 = 0.9;
+const TRIAL_SHARE_MAX: f64 = 0.9;
 /// Places of which such a share is taken count as all taken.
-const TAKEN: f64 = 0.95;
+const SATURATED_SHARE: f64 = 0.95;
 /// How long there is no other trial after one that did not find a target full: doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// One target's limit.
 #[derive(Debug, Clone)]
-pub(super) struct Limit {
+pub(super) struct ConcurrencyLimit {
     settings: ConcurrencySettings,
-    places: f64,
-    waits: Waits,
-    window: Vec<Judged>,
+    permits: f64,
+    waits: WaitModel,
+    window: Vec<JudgedWait>,
     began: Option<Instant>,
-    busiest: u32,
-    refused: Option<Instant>,
-    served: Served,
-    trial: Option<Trial>,
+    peak_in_flight: u32,
+    last_refusal: Option<Instant>,
+    peak_served: PeakServed,
+    trial: Option<CapacityTrial>,
     /// With what share of the calls the next trial is made, and from when on.
-    next: (f64, Option<Instant>),
-    pause: Duration,
-    falls: Falls,
+    next_trial: (f64, Option<Instant>),
+    trial_backoff: Duration,
+    drops: LimitDrops,
 }
 
 /// How often a limit fell, by why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Falls {
+pub(super) struct LimitDrops {
     pub(super) waits: u64,
     pub(super) refusals: u64,
 }
 
-impl Limit {
-    pub(super) fn new(settings: ConcurrencySettings) -> Limit {
+impl ConcurrencyLimit {
+    pub(super) fn new(settings: ConcurrencySettings) -> ConcurrencyLimit {
         let places = f64::from(settings.start.clamp(settings.min, settings.max));
-        Limit {
+        ConcurrencyLimit {
             settings,
-            places,
-            waits: Waits::default(),
+            permits: places,
+            waits: WaitModel::default(),
             window: Vec::new(),
             began: None,
-            busiest: 0,
-            refused: None,
-            served: Served::default(),
+            peak_in_flight: 0,
+            last_refusal: None,
+            peak_served: PeakServed::default(),
             trial: None,
-            next: (TRIED, None),
-            pause: PAUSE_MIN,
-            falls: Falls::default(),
+            next_trial: (TRIAL_SHARE, None),
+            trial_backoff: PAUSE_MIN,
+            drops: LimitDrops::default(),
         }
     }
 
     /// From now on it stays within these bounds. What was found out stays.
-    pub(super) fn treat(&mut self, settings: ConcurrencySettings) {
+    pub(super) fn reconfigure(&mut self, settings: ConcurrencySettings) {
         self.settings = settings;
-        self.places = self.places.clamp(f64::from(settings.min), f64::from(settings.max));
+        self.permits = self.permits.clamp(f64::from(settings.min), f64::from(settings.max));
     }
 
     /// How many calls there may be at once.
@@ -130,124 +130,126 @@ impl Limit {
         clippy::cast_sign_loss,
         reason = "between the settings' bounds"
     )]
-    pub(super) fn places(&self) -> u32 {
-        self.trial.as_ref().map_or(self.places, |trial| trial.places().min(self.places)) as u32
+    pub(super) fn permits(&self) -> u32 {
+        self.trial.as_ref().map_or(self.permits, |trial| trial.permits().min(self.permits)) as u32
     }
 
     /// What is expected of its waits.
-    pub(super) fn waits(&self) -> &Waits {
+    pub(super) fn waits(&self) -> &WaitModel {
         &self.waits
     }
 
     /// How often it fell since this was last asked.
-    pub(super) fn falls(&mut self) -> Falls {
-        std::mem::take(&mut self.falls)
+    pub(super) fn take_drops(&mut self) -> LimitDrops {
+        std::mem::take(&mut self.drops)
     }
 
     /// A call got its first token, while so many were under way.
-    pub(super) fn measured(&mut self, wait: Wait, in_flight: u32, now: Instant) {
+    pub(super) fn record_wait(&mut self, wait: FirstTokenWait, in_flight: u32, now: Instant) {
         let judged = self.waits.judge(wait, self.settings.tolerance);
-        self.note(judged, in_flight, now);
+        self.record(judged, in_flight, now);
     }
 
     /// A call was let go that had waited so long in vain. That says something where it is too long already.
-    pub(super) fn in_vain(&mut self, wait: Wait, in_flight: u32, now: Instant) {
+    pub(super) fn record_abandoned_wait(&mut self, wait: FirstTokenWait, in_flight: u32, now: Instant) {
         let judged = self.waits.judge(wait, self.settings.tolerance);
         if judged.ratio.is_some_and(|ratio| ratio > self.settings.tolerance) {
-            self.note(judged, in_flight, now);
+            self.record(judged, in_flight, now);
         }
     }
 
-    fn note(&mut self, judged: Judged, in_flight: u32, now: Instant) {
-        self.expire(now);
+    fn record(&mut self, judged: JudgedWait, in_flight: u32, now: Instant) {
+        self.expire_trial(now);
         if let Some(trial) = &mut self.trial {
-            if let Some(verdict) = trial.note(judged, self.settings.tolerance) {
-                self.conclude(verdict, now);
+            if let Some(verdict) = trial.record(judged, self.settings.tolerance) {
+                self.conclude_trial(verdict, now);
             }
             return;
         }
         let began = *self.began.get_or_insert(now);
-        self.busiest = self.busiest.max(in_flight);
+        self.peak_in_flight = self.peak_in_flight.max(in_flight);
         if self.window.len() < SAMPLES_MAX {
             self.window.push(judged);
         }
         let age = now.saturating_duration_since(began);
         if (age >= JUDGED_EVERY && self.window.len() >= SAMPLES_MIN) || age >= JUDGED_ANYWAY {
-            self.judge(now);
+            self.evaluate_window(now);
         }
     }
 
     /// The target said that it has no room. Believed once in a while: many say it at once.
-    pub(super) fn refused(&mut self, now: Instant) {
+    pub(super) fn record_refusal(&mut self, now: Instant) {
         self.trial = None;
-        if self.refused.is_some_and(|at| now.saturating_duration_since(at) < JUDGED_EVERY) {
+        if self.last_refusal.is_some_and(|at| now.saturating_duration_since(at) < JUDGED_EVERY) {
             return;
         }
-        self.refused = Some(now);
-        let before = self.places;
-        self.places = (self.places * REFUSED).max(f64::from(self.settings.min));
-        self.falls.refusals += u64::from(self.places < before);
+        self.last_refusal = Some(now);
+        let before = self.permits;
+        self.permits = (self.permits * REFUSAL_FACTOR).max(f64::from(self.settings.min));
+        self.drops.refusals += u64::from(self.permits < before);
     }
 
     /// Ends a trial whose time is over.
-    pub(super) fn expire(&mut self, now: Instant) {
+    pub(super) fn expire_trial(&mut self, now: Instant) {
         if self.trial.as_ref().is_some_and(|trial| trial.is_over(now)) {
-            self.give_up(now);
+            self.abandon_trial(now);
         }
     }
 
     /// Ends a trial for whose sake alone a request finds no place. True where there was one.
-    pub(super) fn make_way(&mut self, now: Instant) -> bool {
-        let stands_in_the_way = self.trial.as_ref().is_some_and(Trial::takes_places_away);
+    pub(super) fn cancel_blocking_trial(&mut self, now: Instant) -> bool {
+        let stands_in_the_way = self.trial.as_ref().is_some_and(CapacityTrial::withholds_permits);
         if stands_in_the_way {
-            self.give_up(now);
+            self.abandon_trial(now);
         }
         stands_in_the_way
     }
 
-    fn give_up(&mut self, now: Instant) {
+    fn abandon_trial(&mut self, now: Instant) {
         self.trial = None;
-        self.wait_longer(now);
+        self.back_off_trials(now);
     }
 
-    fn wait_longer(&mut self, now: Instant) {
-        self.next = (TRIED, Some(now + self.pause));
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    fn back_off_trials(&mut self, now: Instant) {
+        self.next_trial = (TRIAL_SHARE, Some(now + self.trial_backoff));
+        self.trial_backoff = (self.trial_backoff * 2).min(PAUSE_MAX);
     }
 
-    fn judge(&mut self, now: Instant) {
+    fn evaluate_window(&mut self, now: Instant) {
         let window = std::mem::take(&mut self.window);
-        let busiest = std::mem::take(&mut self.busiest);
+        let busiest = std::mem::take(&mut self.peak_in_flight);
         self.began = None;
         let too_long = |typical: &f64| *typical > self.settings.tolerance;
-        match (self.settings.signal, typical(&window)) {
-            (Signal::Refusals, _) => self.waits.take(&window),
-            (Signal::Waits, Some(typical)) if too_long(&typical) => return self.doubt(window, busiest, now),
-            (Signal::Waits, typical) => self.does_well(&window, typical, now),
+        match (self.settings.signal, median_ratio(&window)) {
+            (OverloadSignal::Refusals, _) => self.waits.add(&window),
+            (OverloadSignal::Waits, Some(typical)) if too_long(&typical) => {
+                return self.start_trial(window, busiest, now);
+            }
+            (OverloadSignal::Waits, typical) => self.record_good_window(&window, typical, now),
         }
-        if f64::from(busiest) >= self.places / 2.0 {
-            self.places = (self.places + self.places.sqrt()).min(f64::from(self.settings.max));
+        if f64::from(busiest) >= self.permits / 2.0 {
+            self.permits = (self.permits + self.permits.sqrt()).min(f64::from(self.settings.max));
         }
     }
 
-    fn does_well(&mut self, window: &[Judged], typical: Option<f64>, now: Instant) {
+    fn record_good_window(&mut self, window: &[JudgedWait], typical: Option<f64>, now: Instant) {
         self.waits.learn(window, typical, now);
-        if let Some(calls) = load(window) {
-            self.served.note(calls, now);
-            self.next.0 = TRIED;
+        if let Some(calls) = median_in_flight(window) {
+            self.peak_served.record(calls, now);
+            self.next_trial.0 = TRIAL_SHARE;
         }
     }
 
     /// Calls wait too long: fewer are tried, but no fewer than were served well.
-    fn doubt(&mut self, mut window: Vec<Judged>, busiest: u32, now: Instant) {
-        let (share, from) = self.next;
+    fn start_trial(&mut self, mut window: Vec<JudgedWait>, busiest: u32, now: Instant) {
+        let (share, from) = self.next_trial;
         if from.is_some_and(|from| now < from) {
             return;
         }
-        let calls = load(&window).unwrap_or_default();
-        let least = self.served.most(now).max(f64::from(self.settings.min));
+        let calls = median_in_flight(&window).unwrap_or_default();
+        let least = self.peak_served.peak(now).max(f64::from(self.settings.min));
         let places = (calls * share).floor().max(least);
-        if places > calls * TRIED_MAX {
+        if places > calls * TRIAL_SHARE_MAX {
             return;
         }
         window.retain(|judged| judged.ratio.is_some());
@@ -256,25 +258,25 @@ impl Limit {
             self.window = window;
             return;
         }
-        let was_full_up = f64::from(busiest) >= self.places * TAKEN;
-        self.trial = Some(Trial::begin(places, window, was_full_up, now));
+        let was_full_up = f64::from(busiest) >= self.permits * SATURATED_SHARE;
+        self.trial = Some(CapacityTrial::start(places, window, was_full_up, now));
     }
 
-    fn conclude(&mut self, verdict: Verdict, now: Instant) {
+    fn conclude_trial(&mut self, verdict: CapacityVerdict, now: Instant) {
         let Some(trial) = self.trial.take() else { return };
         match verdict {
-            Verdict::Full => {
-                self.places = self.places.min(trial.places());
-                self.falls.waits += 1;
-                let too_long = trial.typical().map_or(1.0, |typical| self.settings.tolerance / typical);
-                self.next = (too_long.clamp(TRIED_MIN, TRIED), None);
-                self.pause = PAUSE_MIN;
+            CapacityVerdict::Full => {
+                self.permits = self.permits.min(trial.permits());
+                self.drops.waits += 1;
+                let too_long = trial.median_ratio().map_or(1.0, |typical| self.settings.tolerance / typical);
+                self.next_trial = (too_long.clamp(TRIAL_SHARE_MIN, TRIAL_SHARE), None);
+                self.trial_backoff = PAUSE_MIN;
             }
-            Verdict::Slow => {
+            CapacityVerdict::Slow => {
                 self.waits.replace(&trial.into_waits());
-                self.wait_longer(now);
+                self.back_off_trials(now);
             }
-            Verdict::Unclear => self.wait_longer(now),
+            CapacityVerdict::Unclear => self.back_off_trials(now),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// How busy an engine is, by its own word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct ReportedLoad {
     /// Requests that wait.
     pub waiting: u32,
     /// Requests that are worked on.
@@ -16,12 +16,12 @@ const SERIES: [(&str, &str); 3] = [
     ("llamacpp:requests_deferred", "llamacpp:requests_processing"),
 ];
 
-impl Load {
+impl ReportedLoad {
     /// Reads an engine's page. Series of several models or ranks are summed; nothing where no known engine speaks.
-    pub fn read(page: &str) -> Option<Load> {
+    pub fn parse(page: &str) -> Option<ReportedLoad> {
         SERIES.iter().find_map(|(waiting, running)| {
             let (waiting, running) = (sum(page, waiting), sum(page, running));
-            (waiting.is_some() || running.is_some()).then(|| Load {
+            (waiting.is_some() || running.is_some()).then(|| ReportedLoad {
                 waiting: count(waiting.unwrap_or_default()),
                 running: count(running.unwrap_or_default()),
             })
@@ -74,7 +74,11 @@ mod tests {
     use super::*;
 
     fn check(page: &str, expected: Option<(u32, u32)>) {
-        assert_eq!(Load::read(page), expected.map(|(waiting, running)| Load { waiting, running }), "{page}");
+        assert_eq!(
+            ReportedLoad::parse(page),
+            expected.map(|(waiting, running)| ReportedLoad { waiting, running }),
+            "{page}"
+        );
     }
 
     #[test]

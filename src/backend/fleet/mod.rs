@@ -4,42 +4,42 @@
 //! lets requests wait for one in a bounded queue, and leaves a target alone that fails. It never tries again by
 //! itself: only the flight knows the money, so the flight asks for another [`Seat`].
 
+mod acquire;
+mod behavior;
 mod breaker;
-mod cached;
 mod choice;
-mod conduct;
 #[cfg(test)]
 mod crowds;
-mod ends;
+mod fair_queue;
+mod first_tokens;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
-mod lane;
 mod latency;
 mod limit;
-mod line;
 mod load;
-mod measure;
+mod monitor;
+mod outcomes;
+mod peak_served;
+mod permit;
 mod poll;
+mod prompt_cache;
 mod queue;
 mod retry;
-mod roster;
-mod seat;
-mod served;
 mod settings;
 mod target;
+mod target_set;
 mod trial;
 mod waits;
-mod watch;
 mod window;
 
-pub use breaker::{BreakerSettings, Cause};
-pub use choice::Beginning;
+pub use breaker::{BreakerSettings, TripCause};
+pub use choice::AffinityKey;
 pub use fleet::Fleet;
-pub use limit::{ConcurrencySettings, Signal};
-pub use load::Load;
-pub use poll::{Page, Poller};
+pub use limit::{ConcurrencySettings, OverloadSignal};
+pub use load::ReportedLoad;
+pub use permit::Permit;
+pub use poll::{LoadEndpoint, LoadPoller};
 pub use retry::RetrySettings;
-pub use roster::Standing;
-pub use seat::Seat;
 pub use settings::Settings;
-pub use target::{Party, Target, Want};
+pub use target::{FlowId, PermitRequest, Target};
+pub use target_set::TargetStatus;

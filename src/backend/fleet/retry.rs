@@ -48,54 +48,54 @@ impl RetrySettings {
 }
 
 /// How long a request's share of a retry lasts, in seconds.
-const LASTS: usize = 10;
+const CREDIT_SECONDS: usize = 10;
 /// What one retry takes. Shares are counted in thousandths, so that nothing is lost in rounding.
-const RETRY: u64 = 1_000;
+const RETRY_COST: u64 = 1_000;
 
 /// How many retries a target takes now.
 #[derive(Debug, Clone)]
-pub(super) struct Budget {
+pub(super) struct RetryBudget {
     share: u64,
     per_second: u64,
     began: Instant,
-    credits: [Credit; LASTS],
+    credits: [RetryCredit; CREDIT_SECONDS],
     /// What `per_second` has brought and was not taken, and until when that is reckoned.
     steady: u64,
     steady_at: Instant,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Credit {
+struct RetryCredit {
     second: u64,
     left: u64,
 }
 
-impl Budget {
-    pub(super) fn new(settings: &RetrySettings, now: Instant) -> Budget {
-        let per_second = u64::from(settings.per_second) * RETRY;
-        Budget {
+impl RetryBudget {
+    pub(super) fn new(settings: &RetrySettings, now: Instant) -> RetryBudget {
+        let per_second = u64::from(settings.per_second) * RETRY_COST;
+        RetryBudget {
             share: thousandths(settings.share),
             per_second,
             began: now,
-            credits: [Credit::default(); LASTS],
+            credits: [RetryCredit::default(); CREDIT_SECONDS],
             steady: per_second,
             steady_at: now,
         }
     }
 
     /// From now on it fills so quickly. What it holds is left, as far as there is room.
-    pub(super) fn treat(&mut self, settings: &RetrySettings) {
+    pub(super) fn reconfigure(&mut self, settings: &RetrySettings) {
         self.share = thousandths(settings.share);
-        self.per_second = u64::from(settings.per_second) * RETRY;
+        self.per_second = u64::from(settings.per_second) * RETRY_COST;
         self.steady = self.steady.min(self.per_second);
     }
 
     /// So many requests come, which are no retries.
     pub(super) fn deposit(&mut self, now: Instant, calls: u32) {
         let second = self.second(now);
-        let credit = &mut self.credits[usize::try_from(second).unwrap_or(0) % LASTS];
+        let credit = &mut self.credits[usize::try_from(second).unwrap_or(0) % CREDIT_SECONDS];
         if credit.second != second {
-            *credit = Credit { second, left: 0 };
+            *credit = RetryCredit { second, left: 0 };
         }
         credit.left = credit.left.saturating_add(self.share * u64::from(calls));
     }
@@ -103,13 +103,14 @@ impl Budget {
     /// Takes so many retries; false, and nothing is taken, where they are not there.
     pub(super) fn withdraw(&mut self, now: Instant, calls: u32) -> bool {
         self.refill(now);
-        let needed = RETRY * u64::from(calls);
+        let needed = RETRY_COST * u64::from(calls);
         if self.left(now) < needed {
             return false;
         }
         let mut needed = needed - self.take_steady(needed);
-        let oldest = (self.second(now) + 1).saturating_sub(LASTS as u64);
-        let mut live: Vec<&mut Credit> = self.credits.iter_mut().filter(|it| it.second >= oldest).collect();
+        let oldest = (self.second(now) + 1).saturating_sub(CREDIT_SECONDS as u64);
+        let mut live: Vec<&mut RetryCredit> =
+            self.credits.iter_mut().filter(|it| it.second >= oldest).collect();
         live.sort_by_key(|credit| credit.second);
         for credit in live {
             let taken = credit.left.min(needed);
@@ -132,7 +133,7 @@ impl Budget {
     }
 
     fn left(&self, now: Instant) -> u64 {
-        let oldest = (self.second(now) + 1).saturating_sub(LASTS as u64);
+        let oldest = (self.second(now) + 1).saturating_sub(CREDIT_SECONDS as u64);
         let credits = self.credits.iter().filter(|credit| credit.second >= oldest).map(|credit| credit.left);
         credits.fold(self.steady, u64::saturating_add)
     }
@@ -156,7 +157,7 @@ impl Budget {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 10, rounded")]
 fn thousandths(share: f64) -> u64 {
-    (share.clamp(0.0, 10.0) * RETRY as f64).round() as u64
+    (share.clamp(0.0, 10.0) * RETRY_COST as f64).round() as u64
 }
 
 #[cfg(test)]
@@ -165,11 +166,11 @@ mod tests {
 
     use super::*;
 
-    fn budget(now: Instant) -> Budget {
-        Budget::new(&RetrySettings::default(), now)
+    fn budget(now: Instant) -> RetryBudget {
+        RetryBudget::new(&RetrySettings::default(), now)
     }
 
-    fn taken(budget: &mut Budget, now: Instant) -> u32 {
+    fn taken(budget: &mut RetryBudget, now: Instant) -> u32 {
         (0..10_000).take_while(|_| budget.withdraw(now, 1)).count().try_into().unwrap()
     }
 

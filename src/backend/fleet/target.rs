@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use crate::backend::Backend;
 use crate::units::{AccountId, Priority};
 
-use super::Beginning;
-use super::choice::numbered;
+use super::AffinityKey;
+use super::choice::name_hash;
 
 /// A deployment of a model with one credential.
 #[derive(Debug, Clone)]
@@ -19,27 +19,27 @@ pub struct Target {
     pub backend: Arc<dyn Backend>,
     /// Who counts its prompts, in a word that only the same tokenizer and the same template share; nothing where that is not
     /// known for sure.
-    pub reader: Option<Arc<str>>,
+    pub tokenizer_id: Option<Arc<str>>,
 }
 
 /// Whose a request is, where places are shared evenly: a number made of the account's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Party(pub u64);
+pub struct FlowId(pub u64);
 
-impl Party {
+impl FlowId {
     /// That account.
-    pub fn of(account: &AccountId) -> Party {
-        Party(numbered(account.as_str()))
+    pub fn of(account: &AccountId) -> FlowId {
+        FlowId(name_hash(account.as_str()))
     }
 }
 
 /// What a request wants of a fleet.
 #[derive(Debug, Clone, Copy)]
-pub struct Want {
+pub struct PermitRequest {
     /// How its conversation begins: it goes where the same beginning went before.
-    pub beginning: Beginning,
+    pub affinity: AffinityKey,
     /// Whose it is.
-    pub party: Party,
+    pub flow: FlowId,
     /// How many calls it makes at once.
     pub calls: u32,
     /// Whether somebody waits for it.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::waits::{Judged, load, typical};
+use super::waits::{JudgedWait, median_in_flight, median_ratio};
 
 /// A gradient from which on a target counts as full.
 const FULL: f64 = 0.5;
@@ -27,25 +27,25 @@ const SLOW: f64 = 0.25;
 pub(super) const WAITS_MIN: usize = 8;
 const WAITS_MAX: usize = 32;
 /// How long a trial lasts at most: so long, or so many times the waits that led to it, but never longer.
-const LASTS: Duration = Duration::from_secs(5);
-const LASTS_WAITS: u32 = 3;
-const LASTS_MAX: Duration = Duration::from_secs(60);
+const DURATION_MIN: Duration = Duration::from_secs(5);
+const DURATION_WAITS: u32 = 3;
+const DURATION_MAX: Duration = Duration::from_secs(60);
 
 /// A trial with fewer calls.
 #[derive(Debug, Clone)]
-pub(super) struct Trial {
-    places: f64,
-    before: Vec<Judged>,
-    during: Vec<Judged>,
+pub(super) struct CapacityTrial {
+    permits: f64,
+    before: Vec<JudgedWait>,
+    during: Vec<JudgedWait>,
     began: Instant,
     until: Instant,
     /// True where all places were taken before: who waits for one would wait anyway.
-    was_full_up: bool,
+    was_saturated: bool,
 }
 
 /// What a trial found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CapacityVerdict {
     /// With fewer calls each waits less.
     Full,
     /// The waits are not due to the calls.
@@ -54,17 +54,29 @@ pub(super) enum Verdict {
     Unclear,
 }
 
-impl Trial {
+impl CapacityTrial {
     /// Begins one with so many places, after waits that were too long.
-    pub(super) fn begin(places: f64, before: Vec<Judged>, was_full_up: bool, now: Instant) -> Trial {
+    pub(super) fn start(
+        places: f64,
+        before: Vec<JudgedWait>,
+        was_full_up: bool,
+        now: Instant,
+    ) -> CapacityTrial {
         let longest = before.iter().map(|judged| judged.wait.waited).max().unwrap_or_default();
-        let lasts = (longest * LASTS_WAITS).clamp(LASTS, LASTS_MAX);
-        Trial { places, before, during: Vec::new(), began: now, until: now + lasts, was_full_up }
+        let lasts = (longest * DURATION_WAITS).clamp(DURATION_MIN, DURATION_MAX);
+        CapacityTrial {
+            permits: places,
+            before,
+            during: Vec::new(),
+            began: now,
+            until: now + lasts,
+            was_saturated: was_full_up,
+        }
     }
 
     /// How many calls there may be meanwhile.
-    pub(super) fn places(&self) -> f64 {
-        self.places
+    pub(super) fn permits(&self) -> f64 {
+        self.permits
     }
 
     /// True where it ends without a verdict.
@@ -73,43 +85,43 @@ impl Trial {
     }
 
     /// True where places are missing for its sake alone.
-    pub(super) fn takes_places_away(&self) -> bool {
-        !self.was_full_up
+    pub(super) fn withholds_permits(&self) -> bool {
+        !self.was_saturated
     }
 
     /// Notes a wait. Only calls tell something that began among fewer.
-    pub(super) fn note(&mut self, judged: Judged, tolerance: f64) -> Option<Verdict> {
-        let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.places;
+    pub(super) fn record(&mut self, judged: JudgedWait, tolerance: f64) -> Option<CapacityVerdict> {
+        let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.permits;
         if among_fewer && judged.ratio.is_some() {
             self.during.push(judged);
         }
         let (least, most) = (WAITS_MIN as f64, WAITS_MAX as f64);
-        if (self.during.len() as f64) < (self.places / 2.0).clamp(least, most) {
+        if (self.during.len() as f64) < (self.permits / 2.0).clamp(least, most) {
             return None;
         }
-        let does_well = self.typical().is_some_and(|typical| typical <= tolerance);
+        let does_well = self.median_ratio().is_some_and(|typical| typical <= tolerance);
         Some(match self.gradient() {
-            gradient if gradient >= FULL || does_well => Verdict::Full,
-            gradient if gradient < SLOW => Verdict::Slow,
-            _ => Verdict::Unclear,
+            gradient if gradient >= FULL || does_well => CapacityVerdict::Full,
+            gradient if gradient < SLOW => CapacityVerdict::Slow,
+            _ => CapacityVerdict::Unclear,
         })
     }
 
     fn gradient(&self) -> f64 {
-        let logarithm = |of: &dyn Fn(&[Judged]) -> Option<f64>| {
+        let logarithm = |of: &dyn Fn(&[JudgedWait]) -> Option<f64>| {
             let (before, during) = (of(&self.before).unwrap_or(1.0), of(&self.during).unwrap_or(1.0));
             (before.max(1e-6) / during.max(1e-6)).ln()
         };
-        logarithm(&typical) / logarithm(&load).max(1e-3)
+        logarithm(&median_ratio) / logarithm(&median_in_flight).max(1e-3)
     }
 
     /// How many times as long as expected calls waited in it.
-    pub(super) fn typical(&self) -> Option<f64> {
-        typical(&self.during)
+    pub(super) fn median_ratio(&self) -> Option<f64> {
+        median_ratio(&self.during)
     }
 
     /// All waits, before it and in it.
-    pub(super) fn into_waits(self) -> Vec<Judged> {
+    pub(super) fn into_waits(self) -> Vec<JudgedWait> {
         self.before.into_iter().chain(self.during).collect()
     }
 }

@@ -7,43 +7,43 @@ const SECONDS: usize = 10;
 
 /// Good and bad ends by the second.
 #[derive(Debug, Clone)]
-pub(super) struct Window {
+pub(super) struct SuccessWindow {
     began: Instant,
-    slots: [Slot; SECONDS],
+    slots: [WindowSlot; SECONDS],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct WindowSlot {
     second: u64,
-    counts: Counts,
+    counts: SuccessCounts,
 }
 
 /// How many ended well and how many did not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct SuccessCounts {
     good: u32,
     bad: u32,
 }
 
-impl Window {
-    pub(super) fn new(now: Instant) -> Window {
-        Window { began: now, slots: [Slot::default(); SECONDS] }
+impl SuccessWindow {
+    pub(super) fn new(now: Instant) -> SuccessWindow {
+        SuccessWindow { began: now, slots: [WindowSlot::default(); SECONDS] }
     }
 
     pub(super) fn add(&mut self, now: Instant, good: bool) {
         let second = self.second(now);
-        let slot = &mut self.slots[place(second)];
+        let slot = &mut self.slots[slot_index(second)];
         if slot.second != second {
-            *slot = Slot { second, counts: Counts::default() };
+            *slot = WindowSlot { second, counts: SuccessCounts::default() };
         }
         let count = if good { &mut slot.counts.good } else { &mut slot.counts.bad };
         *count = count.saturating_add(1);
     }
 
-    pub(super) fn counts(&self, now: Instant) -> Counts {
+    pub(super) fn counts(&self, now: Instant) -> SuccessCounts {
         let second = self.second(now);
         let recent = self.slots.iter().filter(|slot| slot.second + SECONDS as u64 > second);
-        recent.fold(Counts::default(), |sum, slot| Counts {
+        recent.fold(SuccessCounts::default(), |sum, slot| SuccessCounts {
             good: sum.good.saturating_add(slot.counts.good),
             bad: sum.bad.saturating_add(slot.counts.bad),
         })
@@ -54,18 +54,18 @@ impl Window {
     }
 }
 
-fn place(second: u64) -> usize {
+fn slot_index(second: u64) -> usize {
     usize::try_from(second % SECONDS as u64).unwrap_or(0)
 }
 
-impl Counts {
-    pub(super) fn all(self) -> u32 {
+impl SuccessCounts {
+    pub(super) fn total(self) -> u32 {
         self.good.saturating_add(self.bad)
     }
 
     /// 1 where nothing ended at all.
     pub(super) fn share_good(self) -> f64 {
-        if self.all() == 0 { 1.0 } else { f64::from(self.good) / f64::from(self.all()) }
+        if self.total() == 0 { 1.0 } else { f64::from(self.good) / f64::from(self.total()) }
     }
 }
 
@@ -79,12 +79,12 @@ mod tests {
     fn what_is_older_than_ten_seconds_is_forgotten_second_by_second() {
         let began = Instant::now();
         let at = |second: u64| began + Duration::from_secs(second);
-        let mut window = Window::new(began);
+        let mut window = SuccessWindow::new(began);
         for second in 0..10 {
             window.add(at(second), second % 2 == 0);
         }
-        let check = |window: &Window, second, good, bad| {
-            assert_eq!(window.counts(at(second)), Counts { good, bad }, "at {second}");
+        let check = |window: &SuccessWindow, second, good, bad| {
+            assert_eq!(window.counts(at(second)), SuccessCounts { good, bad }, "at {second}");
         };
         check(&window, 9, 5, 5);
         check(&window, 10, 4, 5);

@@ -5,31 +5,34 @@ use std::path::Path;
 use futures_util::StreamExt;
 
 use super::*;
-use crate::backend::{Edge, Ending, Usage};
-use crate::catalog::Class;
+use crate::backend::{GenerationEnd, TagEdge, TokenUsage};
+use crate::catalog::EnforcementClass;
 use crate::chat::{Message, Role};
 use crate::engine::Gguf;
 use crate::prompt::Vocabulary;
 
-fn local() -> Local {
+fn local() -> LocalBackend {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/reasoner.gguf");
     let file = Gguf::open(&path).unwrap();
     let vocabulary = Vocabulary::from_gguf(&file).unwrap();
-    let format = Format::new(&vocabulary, "<think>", "</think>").unwrap();
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
     let settings =
         engine::Settings { sequences: 2, kv_tokens: 512, allow_cpu: true, ..engine::Settings::default() };
     let engine = Engine::start(&file, &settings).unwrap();
-    Local::new(engine, Arc::new(format), Settings::default()).unwrap()
+    LocalBackend::new(engine, Arc::new(format), Settings::default()).unwrap()
 }
 
-fn call(text: &str, part: Part) -> Call {
+fn call(text: &str, part: GenerationPart) -> BackendCall {
     let request = Request {
-        sampling: crate::chat::Sampling { temperature: Some(0.0), ..crate::chat::Sampling::default() },
+        sampling: crate::chat::SamplingOptions {
+            temperature: Some(0.0),
+            ..crate::chat::SamplingOptions::default()
+        },
         ..Request::new("m", vec![Message::text(Role::User, text)])
     };
-    Call {
+    BackendCall {
         request: Arc::new(request),
-        class: Class::Inline,
+        class: EnforcementClass::Inline,
         part,
         seed: 1,
         hidden: false,
@@ -39,20 +42,21 @@ fn call(text: &str, part: Part) -> Call {
     }
 }
 
-async fn run(local: &Local, part: Part) -> Vec<Piece> {
+async fn run(local: &LocalBackend, part: GenerationPart) -> Vec<Piece> {
     let generation = local.generate(call("12+30*4?", part)).await.unwrap();
     generation.map(Result::unwrap).collect().await
 }
 
-fn whole(thinking: u64, solution: u64) -> Part {
-    Part::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
+fn whole(thinking: u64, solution: u64) -> GenerationPart {
+    GenerationPart::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
 }
 
 #[test]
 fn what_stands_beside_the_budgets_is_counted_in_the_model_s_own_tokens() {
     // The end of the text, and two tokens of the template that close an empty thought.
-    let expected = Measure { context: Tokens(512), overhead: Tokens(5), unthought: Tokens(3) };
-    assert_eq!(local().measure(), expected);
+    let expected =
+        LocalModelLimits { context: Tokens(512), overhead: Tokens(5), unthinking_overhead: Tokens(3) };
+    assert_eq!(local().limits(), expected);
 }
 
 /// The thought, what else came in short, and the answer without the blank before it.
@@ -66,10 +70,10 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
                 ids.extend(more);
             }
             Piece::Answer { text, .. } => answer.push_str(text),
-            Piece::Tag { edge: Edge::Start, .. } => rest.push_str("start "),
-            Piece::Tag { edge: Edge::End, .. } => rest.push_str("closed "),
+            Piece::Tag { edge: TagEdge::Start, .. } => rest.push_str("start "),
+            Piece::Tag { edge: TagEdge::End, .. } => rest.push_str("closed "),
             Piece::HandOff { .. } => rest.push_str("hand "),
-            Piece::End(Ending::Stop { tokens }) => rest.push_str(&format!("stop{tokens}")),
+            Piece::End(GenerationEnd::Stop { tokens }) => rest.push_str(&format!("stop{tokens}")),
             Piece::End(ending) => rest.push_str(&format!("{ending:?}")),
             Piece::Usage(_)
             | Piece::Summary(_)
@@ -106,12 +110,12 @@ async fn the_embedded_model_thinks_answers_and_is_cut_to_the_token() {
     let thinking = Tokens(ids.len() as u64);
     // The tag, a blank line, the answer's digits, the end of text.
     let completion = thinking + Tokens(1 + 1 + 3 + 1);
-    assert_eq!(*usage, Usage { prompt, completion, thinking: Some(thinking), ..Usage::default() });
+    assert_eq!(*usage, TokenUsage { prompt, completion, thinking: Some(thinking), ..TokenUsage::default() });
     assert!(local.conditions().token > 0.0 && local.conditions().healthy);
 
     // A thought that somebody else cut goes on from its ids: with the hand-off, or from its own end.
     let thought = |closed| Thought { ids: ids.clone(), text: String::new(), closed };
-    let part = |closed| Part::resumed(thought(closed), Tokens(20));
+    let part = |closed| GenerationPart::after_thought(thought(closed), Tokens(20));
     let (_, _, rest, answer) = read(&run(&local, part(true)).await);
     assert_eq!((rest.as_str(), answer.as_str()), ("stop1", "132"));
     let (_, _, rest, _) = read(&run(&local, part(false)).await);
@@ -125,7 +129,7 @@ async fn what_does_not_fit_the_context_has_its_own_code() {
     assert_eq!((failure.fault, failure.code), (Fault::Caller, Some("context_length_exceeded")));
     assert!(failure.unsent);
     let failure = local
-        .generate(call("1+1", Part::Thought { thinking: Tokens(1), solution: Tokens(8) }))
+        .generate(call("1+1", GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) }))
         .await
         .err()
         .unwrap();

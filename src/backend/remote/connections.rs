@@ -11,9 +11,9 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
 
 use super::client::{Auth, Settings, SettingsError};
-use super::roots::Roots;
 use super::secret::Secret;
-use super::stale::Connects;
+use super::stale_connections::ConnectTracker;
+use super::tls_roots::TlsRoots;
 
 /// How long a connection may wait for the next request. Common servers close after 5 s; a connection of that age may be gone
 /// just as we send.
@@ -26,26 +26,26 @@ const POOLS_MAX: usize = 16;
 /// HTTP clients, each for all models that an upstream serves under one credential. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Connections {
-    lines: Arc<Mutex<Vec<Weak<Line>>>>,
-    roots: Roots,
-    pool: usize,
+    pools: Arc<Mutex<Vec<Weak<ConnectionPool>>>>,
+    tls_roots: TlsRoots,
+    pool_index: usize,
 }
 
 /// Connections that lead one way.
 #[derive(Debug)]
-pub(super) struct Line {
-    way: Way,
-    pool: usize,
+pub(super) struct ConnectionPool {
+    key: ConnectionKey,
+    index: usize,
     pub(super) http: Client,
     /// Connects anew each time.
     pub(super) fresh: Client,
-    pub(super) connects: Connects,
+    pub(super) connect_tracker: ConnectTracker,
 }
 
 /// Where connections lead and how they are made. Another credential is another way: a connection that fails one target
 /// must not be the next one's.
 #[derive(Debug, Clone, PartialEq)]
-struct Way {
+struct ConnectionKey {
     origin: String,
     api_key: Option<Secret>,
     auth: Auth,
@@ -58,29 +58,29 @@ struct Way {
 impl Connections {
     /// The same, for one more target after so many others: the first few of an upstream get pools of their own.
     #[must_use]
-    pub fn apart(&self, targets: usize) -> Connections {
-        Connections { pool: (self.pool + targets) % POOLS_MAX, ..self.clone() }
+    pub fn for_target(&self, targets: usize) -> Connections {
+        Connections { pool_index: (self.pool_index + targets) % POOLS_MAX, ..self.clone() }
     }
 
     /// The same, where those that are made anew go by what the system trusts now.
     #[must_use]
-    pub fn renewed(&self) -> Connections {
-        Connections { roots: Roots::default(), ..self.clone() }
+    pub fn with_fresh_roots(&self) -> Connections {
+        Connections { tls_roots: TlsRoots::default(), ..self.clone() }
     }
 
     /// Those that these settings ask for, made where there are none.
-    pub(super) fn line(&self, base: &Url, settings: &Settings) -> Result<Arc<Line>, SettingsError> {
-        let way = Way::of(base, settings);
+    pub(super) fn pool(&self, base: &Url, settings: &Settings) -> Result<Arc<ConnectionPool>, SettingsError> {
+        let way = ConnectionKey::of(base, settings);
         // Without TLS there is no HTTP/2, and a connection is one request's.
-        let pool = if way.is_secure() { self.pool } else { 0 };
-        let mut lines = self.lines();
+        let pool = if way.is_secure() { self.pool_index } else { 0 };
+        let mut lines = self.lock_pools();
         lines.retain(|line| line.strong_count() > 0);
-        let same = || lines.iter().filter_map(Weak::upgrade).filter(|line| line.way == way);
-        if let Some(line) = same().find(|line| line.pool == pool) {
+        let same = || lines.iter().filter_map(Weak::upgrade).filter(|line| line.key == way);
+        if let Some(line) = same().find(|line| line.index == pool) {
             return Ok(line);
         }
         let fresh = same().next().map(|line| line.fresh.clone());
-        let line = Arc::new(Line::new(way, pool, fresh, &self.roots)?);
+        let line = Arc::new(ConnectionPool::new(way, pool, fresh, &self.tls_roots)?);
         lines.push(Arc::downgrade(&line));
         Ok(line)
     }
@@ -88,32 +88,45 @@ impl Connections {
     /// How many there are.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.lines().iter().filter(|line| line.strong_count() > 0).count()
+        self.lock_pools().iter().filter(|line| line.strong_count() > 0).count()
     }
 
     /// Held while clients are made: only a start and a reload do that.
-    fn lines(&self) -> MutexGuard<'_, Vec<Weak<Line>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_pools(&self) -> MutexGuard<'_, Vec<Weak<ConnectionPool>>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
-    fn new(way: Way, pool: usize, fresh: Option<Client>, roots: &Roots) -> Result<Line, SettingsError> {
-        let connects = Connects::new(way.is_secure());
-        let kept =
-            way.client(roots)?.pool_idle_timeout(IDLE_CONNECTION_MAX).connector_layer(connects.clone());
+impl ConnectionPool {
+    fn new(
+        way: ConnectionKey,
+        pool: usize,
+        fresh: Option<Client>,
+        roots: &TlsRoots,
+    ) -> Result<ConnectionPool, SettingsError> {
+        let connects = ConnectTracker::new(way.is_secure());
+        let kept = way
+            .client_builder(roots)?
+            .pool_idle_timeout(IDLE_CONNECTION_MAX)
+            .connector_layer(connects.clone());
         let kept = if way.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
         let fresh = match fresh {
             Some(fresh) => fresh,
-            None => built(way.client(roots)?.pool_max_idle_per_host(0))?,
+            None => build_client(way.client_builder(roots)?.pool_max_idle_per_host(0))?,
         };
-        Ok(Line { http: built(kept)?, fresh, connects, way, pool })
+        Ok(ConnectionPool {
+            http: build_client(kept)?,
+            fresh,
+            connect_tracker: connects,
+            key: way,
+            index: pool,
+        })
     }
 }
 
-impl Way {
-    fn of(base: &Url, settings: &Settings) -> Way {
-        Way {
+impl ConnectionKey {
+    fn of(base: &Url, settings: &Settings) -> ConnectionKey {
+        ConnectionKey {
             origin: base.origin().ascii_serialization(),
             api_key: settings.api_key.clone(),
             auth: settings.auth,
@@ -129,7 +142,7 @@ impl Way {
     }
 
     /// What both clients have in common.
-    fn client(&self, roots: &Roots) -> Result<ClientBuilder, SettingsError> {
+    fn client_builder(&self, roots: &TlsRoots) -> Result<ClientBuilder, SettingsError> {
         let http = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -145,7 +158,7 @@ impl Way {
             None if !self.is_secure() => return Ok(http.tls_certs_only([])),
             None => http,
         };
-        Ok(http.tls_backend_preconfigured(roots.client().map_err(SettingsError::Roots)?))
+        Ok(http.tls_backend_preconfigured(roots.client_config().map_err(SettingsError::Roots)?))
     }
 
     fn headers(&self) -> Result<HeaderMap, SettingsError> {
@@ -170,7 +183,7 @@ impl Way {
     }
 }
 
-fn built(http: ClientBuilder) -> Result<Client, SettingsError> {
+fn build_client(http: ClientBuilder) -> Result<Client, SettingsError> {
     http.build().map_err(|error| SettingsError::Client(error.without_url()))
 }
 
@@ -183,11 +196,11 @@ mod tests {
         let connections = Connections::default();
         let made = |number: usize| {
             let settings = settings(number);
-            connections.apart(number).line(&Url::parse(&settings.base_url).unwrap(), &settings).unwrap()
+            connections.for_target(number).pool(&Url::parse(&settings.base_url).unwrap(), &settings).unwrap()
         };
-        let held: Vec<Arc<Line>> = (0..1000).map(made).collect();
+        let held: Vec<Arc<ConnectionPool>> = (0..1000).map(made).collect();
         assert_eq!(connections.count(), lines);
-        let again: Vec<Arc<Line>> = (0..1000).map(made).collect();
+        let again: Vec<Arc<ConnectionPool>> = (0..1000).map(made).collect();
         assert!(held.iter().zip(&again).all(|(one, other)| Arc::ptr_eq(one, other)), "taken over");
         drop((held, again));
         assert_eq!(connections.count(), 0, "let go of with the last who used them");
@@ -212,7 +225,8 @@ mod tests {
         let connections = Connections::default();
         let settings = at("https://127.0.0.1:1/v1");
         let base = Url::parse(&settings.base_url).unwrap();
-        let [one, other] = [3, 4].map(|number| connections.apart(number).line(&base, &settings).unwrap());
+        let [one, other] =
+            [3, 4].map(|number| connections.for_target(number).pool(&base, &settings).unwrap());
         assert!(!Arc::ptr_eq(&one, &other));
     }
 

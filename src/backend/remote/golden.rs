@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Provider, Reader, client};
-use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
-use crate::catalog::Class;
+use super::{EventReader, Provider, client};
+use crate::backend::{
+    BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
+};
+use crate::catalog::EnforcementClass;
 use crate::chat::{
-    Keep, Maker, Message, Part as ContentPart, Request, Role, Sampling, Signed, Tool, ToolCall,
+    CacheTtl, ContentPart, Message, Request, Role, SamplingOptions, SignedThought, ThoughtSigner, Tool,
+    ToolCall,
 };
 use crate::units::Tokens;
 
@@ -35,15 +38,15 @@ pub(super) fn check(provider: &str, kind: &str, translate: impl Fn(&Value) -> Va
 }
 
 /// What is sent for a call, or why nothing is.
-pub(super) fn sent(provider: &impl Provider, call: &Call) -> Value {
-    match provider.write(call) {
+pub(super) fn sent(provider: &impl Provider, call: &BackendCall) -> Value {
+    match provider.write_request(call) {
         Ok(sent) => sent.body,
         Err(failure) => json!({"refused": failure.for_caller(), "code": failure.code}),
     }
 }
 
 /// What a reader makes of a list of events: objects, or texts such as `[DONE]`.
-pub(super) fn pieces(mut reader: impl Reader, events: &Value) -> Value {
+pub(super) fn pieces(mut reader: impl EventReader, events: &Value) -> Value {
     let mut pieces = VecDeque::new();
     let mut read = || -> Result<(), Failure> {
         for event in events.as_array().unwrap() {
@@ -57,7 +60,7 @@ pub(super) fn pieces(mut reader: impl Reader, events: &Value) -> Value {
     };
     let failure = read().err();
     let failure =
-        failure.map(|it| json!({"failure": it.fault.word(), "message": it.for_caller(), "code": it.code}));
+        failure.map(|it| json!({"failure": it.fault.as_str(), "message": it.for_caller(), "code": it.code}));
     pieces.iter().map(piece).chain(failure).collect()
 }
 
@@ -65,28 +68,28 @@ fn piece(piece: &Piece) -> Value {
     match piece {
         Piece::Thought { text, tokens, ids } => json!({"thought": text, "tokens": tokens, "ids": ids}),
         Piece::Answer { text, tokens } => json!({"answer": text, "tokens": tokens}),
-        Piece::Tag { tokens, edge: Edge::Start } => json!({"tag": "start", "tokens": tokens}),
-        Piece::Tag { tokens, edge: Edge::End } => json!({"tag": "end", "tokens": tokens}),
+        Piece::Tag { tokens, edge: TagEdge::Start } => json!({"tag": "start", "tokens": tokens}),
+        Piece::Tag { tokens, edge: TagEdge::End } => json!({"tag": "end", "tokens": tokens}),
         Piece::HandOff { tokens } => json!({"hand_off": tokens}),
         Piece::Summary(text) => json!({"summary": text}),
         Piece::StoppedBy(text) => json!({"stopped_by": text}),
         Piece::Unthought => json!("unthought"),
-        Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.maker.model}),
+        Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.signer.model}),
         Piece::ToolCall(it) => {
             json!({"tool_call": it.index, "id": it.id, "name": it.name, "arguments": it.arguments})
         }
         Piece::Usage(it) => usage(it),
-        Piece::End(Ending::Stop { tokens }) => json!({"end": "stop", "tokens": tokens}),
-        Piece::End(Ending::Limit) => json!({"end": "limit"}),
-        Piece::End(Ending::ToolCalls) => json!({"end": "tool_calls"}),
-        Piece::End(Ending::Filtered) => json!({"end": "filtered"}),
+        Piece::End(GenerationEnd::Stop { tokens }) => json!({"end": "stop", "tokens": tokens}),
+        Piece::End(GenerationEnd::Limit) => json!({"end": "limit"}),
+        Piece::End(GenerationEnd::ToolCalls) => json!({"end": "tool_calls"}),
+        Piece::End(GenerationEnd::Filtered) => json!({"end": "filtered"}),
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
     }
 }
 
 /// What a cache had and took is only told where there is some.
-fn usage(usage: &Usage) -> Value {
-    let Usage { prompt, completion, thinking, cache_read, cache_write, cache_hour } = usage;
+fn usage(usage: &TokenUsage) -> Value {
+    let TokenUsage { prompt, completion, thinking, cache_read, cache_write, cache_hour } = usage;
     let mut told = json!({"prompt": prompt, "completion": completion, "thinking": thinking});
     for (name, tokens) in [
         ("cache_read", *cache_read),
@@ -101,15 +104,15 @@ fn usage(usage: &Usage) -> Value {
 }
 
 /// Who signs what a model says that nobody said where to reach.
-pub(super) fn maker(model: &str) -> Maker {
-    Maker { model: model.into(), origin: client::Settings::default().origin() }
+pub(super) fn maker(model: &str) -> ThoughtSigner {
+    ThoughtSigner { model: model.into(), domain: client::Settings::default().origin() }
 }
 
 /// The call that a fixture describes.
-pub(super) fn call(fixture: &Value, part: Part) -> Call {
+pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
     let float = |name: &str| fixture[name].as_str().map(|text| text.parse().unwrap());
     let texts = |name: &str| list(&fixture[name]).map(|text| text.as_str().unwrap().to_owned()).collect();
-    let sampling = Sampling {
+    let sampling = SamplingOptions {
         temperature: float("temperature"),
         top_p: float("top_p"),
         top_k: fixture["top_k"].as_u64().map(|k| u32::try_from(k).unwrap()),
@@ -122,20 +125,20 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         tool_choice: fixture.get("tool_choice").cloned(),
         response_format: fixture.get("response_format").cloned(),
         logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
-        passed: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
+        unknown_members: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
     let class = match part {
-        _ if fixture["class"] == "turn" => Class::Turn,
-        Part::Whole { .. } => Class::Native,
-        Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
-        Part::Total { .. } => Class::Effort,
+        _ if fixture["class"] == "turn" => EnforcementClass::Turn,
+        GenerationPart::Whole { .. } => EnforcementClass::Native,
+        GenerationPart::Thought { .. } | GenerationPart::Solution { .. } => EnforcementClass::Continue,
+        GenerationPart::Total { .. } => EnforcementClass::Effort,
     };
     let (tells_limit, effort) =
         (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
-    Call {
+    BackendCall {
         request: Arc::new(request),
         class,
         part,
@@ -148,20 +151,20 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
 }
 
 /// The part that a fixture describes, under `part`.
-pub(super) fn part(fixture: &Value) -> Part {
+pub(super) fn part(fixture: &Value) -> GenerationPart {
     let part = &fixture["part"];
     let (thinking, solution) = (|| tokens(&part["thinking"]), || tokens(&part["solution"]));
     match part["kind"].as_str().unwrap() {
-        "whole" => Part::Whole { thinking: thinking(), solution: solution() },
-        "thought" => Part::Thought { thinking: thinking(), solution: solution() },
-        "solution" => Part::Solution {
+        "whole" => GenerationPart::Whole { thinking: thinking(), solution: solution() },
+        "thought" => GenerationPart::Thought { thinking: thinking(), solution: solution() },
+        "solution" => GenerationPart::Solution {
             thought: thought(&part["thought"]),
             answer: part["answer"].as_str().unwrap_or_default().to_owned(),
             solution: solution(),
         },
         _ => {
             let effort = part["effort"].as_str().map(str::to_owned);
-            Part::Total { effort, tokens: tokens(&part["tokens"]) }
+            GenerationPart::Total { effort, tokens: tokens(&part["tokens"]) }
         }
     }
 }
@@ -188,17 +191,17 @@ fn tool(declaration: &Value) -> Tool {
     let name = declaration["function"]["name"].as_str().unwrap().to_owned();
     let mut declaration = declaration.clone();
     let marked = declaration.as_object_mut().unwrap().shift_remove("cache_control").map(|mark| keep(&mark));
-    Tool { name, declaration, marked }
+    Tool { name, declaration, cache_breakpoint: marked }
 }
 
 /// For how long a mark wants something kept.
-fn keep(mark: &Value) -> Keep {
-    if mark["ttl"] == "1h" { Keep::Hour } else { Keep::Minutes }
+fn keep(mark: &Value) -> CacheTtl {
+    if mark["ttl"] == "1h" { CacheTtl::Hour } else { CacheTtl::Minutes }
 }
 
-fn signed(value: &Value) -> Signed {
+fn signed(value: &Value) -> SignedThought {
     let text = |name: &str| value[name].as_str().unwrap();
-    Signed { maker: maker(text("model")), block: text("block").into() }
+    SignedThought { signer: maker(text("model")), block: text("block").into() }
 }
 
 fn message(value: &Value) -> Message {
@@ -211,9 +214,9 @@ fn message(value: &Value) -> Message {
     };
     let content = list(&value["content"]).map(|part| match part {
         Value::String(text) => ContentPart::Text(text.clone()),
-        Value::Null => ContentPart::Mark(Keep::Minutes),
-        Value::Object(mark) if mark.contains_key("ttl") => ContentPart::Mark(keep(part)),
-        Value::Bool(_) => ContentPart::Seam,
+        Value::Null => ContentPart::CacheBreakpoint(CacheTtl::Minutes),
+        Value::Object(mark) if mark.contains_key("ttl") => ContentPart::CacheBreakpoint(keep(part)),
+        Value::Bool(_) => ContentPart::StableEnd,
         _ => ContentPart::Other(part.clone()),
     });
     let calls = list(&value["tool_calls"]).map(|call| {

@@ -3,7 +3,7 @@
 //! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
 
 pub mod anthropic;
-mod asked;
+mod caller_options;
 mod client;
 mod connections;
 pub mod gemini;
@@ -11,20 +11,20 @@ pub mod gemini;
 mod golden;
 pub mod llamacpp;
 pub mod members;
+pub mod model_lister;
 pub mod openai;
-mod passed;
-mod patience;
-pub mod reach;
+mod passthrough;
 mod refusal;
 pub mod responses;
-mod roots;
 mod secret;
-mod silence;
+mod silence_policy;
 mod sse;
-mod stale;
-mod summaries;
+mod stale_connections;
+mod summary_reader;
 #[cfg(test)]
 mod tests;
+mod timeouts;
+mod tls_roots;
 mod uncounted;
 #[cfg(test)]
 mod upstream;
@@ -40,18 +40,21 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
-use super::pace::{Lap, Pace};
-use super::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Piece, Turns};
-use crate::catalog::Conditions;
-use crate::chat::{Embedding, Origin, Request};
+use super::speed::{CallTimer, SpeedEstimator};
+use super::{
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
+    UnsupportedFeature,
+};
+use crate::catalog::ModelConditions;
+use crate::chat::{EmbeddingRequest, Request, SigningDomain};
 use crate::prompt;
 use crate::units::Tokens;
 
 pub use client::{Auth, Settings, SettingsError};
 pub use connections::Connections;
 pub use secret::Secret;
-pub use silence::Silence;
-pub use sse::Limits;
+pub use silence_policy::SilencePolicy;
+pub use sse::SseLimits;
 
 /// An upstream's API, as two pure translations: our call to what is sent, and its events to our pieces.
 pub trait Provider: fmt::Debug + Send + Sync + 'static {
@@ -59,14 +62,14 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When the API has no words for it; nothing is sent then.
-    fn write(&self, call: &Call) -> Result<Sent, Failure>;
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure>;
 
     /// What is sent for vectors.
     ///
     /// # Errors
     /// When the API has none, as most.
-    fn embed(&self, _: &Embedding) -> Result<Sent, Failure> {
-        Err(Failure::incapable(Lack::Service, "this model makes no embeddings"))
+    fn embed(&self, _: &EmbeddingRequest) -> Result<UpstreamRequest, Failure> {
+        Err(Failure::incapable(UnsupportedFeature::Service, "this model makes no embeddings"))
     }
 
     /// Whether an answer can be asked for in a new turn, behind a thought that was cut.
@@ -76,22 +79,22 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
     /// question.
-    fn count(&self, _: &Arc<Request>) -> Option<(Sent, &'static str)> {
+    fn count_request(&self, _: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
         None
     }
 
     /// How it may be silent before it answers a call.
-    fn silence(&self, call: &Call) -> Silence {
-        if call.thinks_unseen() { Silence::ThinksFirst } else { Silence::Usual }
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hides_thinking() { SilencePolicy::ThinksBeforeHeaders } else { SilencePolicy::Streams }
     }
 
     /// What reads the answer to a call.
-    fn reader(&self, call: &Call) -> Box<dyn Reader>;
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader>;
 }
 
 /// What is sent to an upstream.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
+pub struct UpstreamRequest {
     /// Below the base URL.
     pub path: Cow<'static, str>,
     /// JSON.
@@ -100,44 +103,52 @@ pub struct Sent {
 
 /// One model of an upstream that is asked once for each part: its API between our calls and its connections.
 #[derive(Debug)]
-pub struct Remote<P> {
-    client: client::Client,
+pub struct RemoteBackend<P> {
+    client: client::UpstreamClient,
     provider: P,
-    pace: Pace,
+    speed: SpeedEstimator,
 }
 
-impl<P: Provider> Remote<P> {
+impl<P: Provider> RemoteBackend<P> {
     /// The model, not asked anything yet.
-    fn over(connections: &Connections, settings: Settings, provider: P) -> Result<Remote<P>, SettingsError> {
-        Ok(Remote { client: client::Client::new(connections, settings)?, provider, pace: Pace::default() })
+    fn with_provider(
+        connections: &Connections,
+        settings: Settings,
+        provider: P,
+    ) -> Result<RemoteBackend<P>, SettingsError> {
+        Ok(RemoteBackend {
+            client: client::UpstreamClient::new(connections, settings)?,
+            provider,
+            speed: SpeedEstimator::default(),
+        })
     }
 
-    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        let mut sent = self.provider.write(&call).map_err(Failure::unsent)?;
-        passed::add(&mut sent.body, &call, self.client.members());
-        let lap = self.pace.start();
-        let events = self.client.stream(&sent.path, &sent.body, self.provider.silence(&call)).await?;
-        let events = events.within(call.part.most());
-        Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
+        passthrough::add_members(&mut sent.body, &call, self.client.members());
+        let lap = self.speed.start();
+        let events = self.client.stream(&sent.path, &sent.body, self.provider.silence_policy(&call)).await?;
+        let events = events.with_token_limit(call.part.tokens_max());
+        Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 
-    async fn counted(&self, request: &Arc<Request>) -> Option<Tokens> {
-        let (sent, at) = self.provider.count(request)?;
+    async fn count_prompt_tokens(&self, request: &Arc<Request>) -> Option<Tokens> {
+        let (sent, at) = self.provider.count_request(request)?;
         let answer = self.client.json(&sent.path, &sent.body).await;
         let answer =
             answer.inspect_err(|error| tracing::debug!(%error, "a prompt's tokens were not counted"));
         answer.ok()?.pointer(at)?.as_u64().map(Tokens)
     }
 
-    async fn vectors(&self, ask: &Embedding) -> Result<Embedded, Failure> {
+    async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
         let sent = self.provider.embed(ask)?;
         let answer = self.client.json(&sent.path, &sent.body).await?;
-        embedded(answer, ask.inputs.len())
+        parse_embeddings(answer, ask.inputs.len())
     }
 }
 
 /// The vectors of an answer in OpenAI's form, which most have taken over.
-fn embedded(mut answer: Value, wanted: usize) -> Result<Embedded, Failure> {
+fn parse_embeddings(mut answer: Value, wanted: usize) -> Result<EmbeddingResult, Failure> {
     let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
         Value::Array(data) if data.len() == wanted => data,
         _ => {
@@ -149,49 +160,49 @@ fn embedded(mut answer: Value, wanted: usize) -> Result<Embedded, Failure> {
     };
     let told =
         ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
-    Ok(Embedded { data, prompt: told.map(Tokens) })
+    Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
 }
 
-impl<P: Provider> Backend for Remote<P> {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        self.begin(call).boxed()
+impl<P: Provider> Backend for RemoteBackend<P> {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        self.start(call).boxed()
     }
 
-    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
-        async move { self.vectors(&ask).await }.boxed()
+    fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
+        async move { self.embed_inputs(&ask).await }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request)
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
-        async move { self.counted(&request).await }.boxed()
+        async move { self.count_prompt_tokens(&request).await }.boxed()
     }
 
-    fn conditions(&self) -> Conditions {
-        self.pace.conditions()
+    fn conditions(&self) -> ModelConditions {
+        self.speed.conditions()
     }
 
-    fn conduct(&self) -> Conduct {
-        Conduct { turns: self.provider.turns(), ..Conduct::default() }
+    fn behavior(&self) -> TargetBehavior {
+        TargetBehavior { turns: self.provider.turns(), ..TargetBehavior::default() }
     }
 
-    fn origin(&self) -> Option<Origin> {
+    fn origin(&self) -> Option<SigningDomain> {
         Some(self.client.origin())
     }
 
-    fn resent(&self) -> u64 {
-        self.client.resent()
+    fn take_resent(&self) -> u64 {
+        self.client.take_resent()
     }
 
-    fn rate_limits_spent(&self) -> u64 {
-        self.client.rate_limits_spent()
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        self.client.take_exhausted_rate_limits()
     }
 }
 
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.
-pub trait Reader: fmt::Debug + Send + 'static {
+pub trait EventReader: fmt::Debug + Send + 'static {
     /// Reads the data of one event.
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 
@@ -199,7 +210,7 @@ pub trait Reader: fmt::Debug + Send + 'static {
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 }
 
-impl Reader for Box<dyn Reader> {
+impl EventReader for Box<dyn EventReader> {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         (**self).read(data, pieces)
     }
@@ -209,38 +220,43 @@ impl Reader for Box<dyn Reader> {
     }
 }
 
-struct Flow<R> {
-    events: client::Events,
+struct RemoteStream<R> {
+    events: client::UpstreamEventStream,
     reader: R,
-    lap: Lap,
+    timer: CallTimer,
     pieces: VecDeque<Piece>,
-    over: bool,
+    is_finished: bool,
 }
 
 /// The pieces of a stream that has begun. `first` come before whatever the upstream says.
-fn generation<R: Reader>(events: client::Events, reader: R, lap: Lap, first: VecDeque<Piece>) -> Generation {
-    let flow = Flow { events, reader, lap, pieces: first, over: false };
+fn generation_stream<R: EventReader>(
+    events: client::UpstreamEventStream,
+    reader: R,
+    lap: CallTimer,
+    first: VecDeque<Piece>,
+) -> Generation {
+    let flow = RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false };
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
-        flow.over |= piece.is_err();
+        flow.is_finished |= piece.is_err();
         Some((piece, flow))
     }))
 }
 
-impl<R: Reader> Flow<R> {
+impl<R: EventReader> RemoteStream<R> {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
-        while !self.over && self.pieces.is_empty() {
+        while !self.is_finished && self.pieces.is_empty() {
             if let Err(failure) = self.advance().await {
                 return Some(Err(failure));
             }
         }
         let piece = self.pieces.pop_front()?;
-        self.lap.note(&piece);
+        self.timer.record(&piece);
         if matches!(piece, Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_)) {
-            self.events.speaks();
+            self.events.start_idle_timeout();
         }
         if matches!(piece, Piece::End(_)) {
-            self.over = true;
+            self.is_finished = true;
             self.pieces.clear();
             self.events.release().await;
         }

@@ -7,26 +7,26 @@ use std::collections::VecDeque;
 
 /// How long a line and an event may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SseLimits {
     /// The most bytes of one line.
     pub line: usize,
     /// The most bytes of one event's data.
     pub event: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { line: 1 << 20, event: 4 << 20 }
+impl Default for SseLimits {
+    fn default() -> SseLimits {
+        SseLimits { line: 1 << 20, event: 4 << 20 }
     }
 }
 
 /// An event's `data` lines, joined by line feeds. Events without data are not reported, and what an event is
 /// called its data says as well, in every API that we read.
-pub(super) type Event = Vec<u8>;
+pub(super) type SseData = Vec<u8>;
 
 /// The upstream sent more than is allowed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum TooLarge {
+pub(super) enum SseTooLarge {
     /// In one line.
     #[error("the upstream sent a line of more than {0} bytes")]
     Line(usize),
@@ -37,10 +37,10 @@ pub(super) enum TooLarge {
 
 /// Turns the bytes of a response into events, wherever they are cut.
 #[derive(Debug, Default)]
-pub(super) struct Scanner {
-    limits: Limits,
+pub(super) struct SseScanner {
+    limits: SseLimits,
     line: Vec<u8>,
-    event: Event,
+    event: SseData,
     /// The event has a data line, if only an empty one.
     has_data: bool,
     /// The last byte was a carriage return; a line feed that follows belongs to it.
@@ -51,14 +51,18 @@ pub(super) struct Scanner {
     work: usize,
 }
 
-impl Scanner {
+impl SseScanner {
     /// A scanner at the start of a response.
-    pub(super) fn new(limits: Limits) -> Scanner {
-        Scanner { limits, ..Scanner::default() }
+    pub(super) fn new(limits: SseLimits) -> SseScanner {
+        SseScanner { limits, ..SseScanner::default() }
     }
 
     /// Takes the next bytes and appends the events that they complete.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
+    pub(super) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        events: &mut VecDeque<SseData>,
+    ) -> Result<(), SseTooLarge> {
         #[cfg(test)]
         (self.work += bytes.len());
         if self.after_return && !bytes.is_empty() {
@@ -76,22 +80,22 @@ impl Scanner {
     }
 
     /// What stood at the end without the blank line that completes an event; `None` where nothing did.
-    pub(super) fn finish(mut self) -> Result<Option<Event>, TooLarge> {
+    pub(super) fn finish(mut self) -> Result<Option<SseData>, SseTooLarge> {
         if !self.line.is_empty() {
             self.end_line(&mut VecDeque::new())?;
         }
         Ok(self.has_data.then_some(self.event))
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
         if self.line.len() + bytes.len() > self.limits.line {
-            return Err(TooLarge::Line(self.limits.line));
+            return Err(SseTooLarge::Line(self.limits.line));
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn end_line(&mut self, events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
+    fn end_line(&mut self, events: &mut VecDeque<SseData>) -> Result<(), SseTooLarge> {
         let line = std::mem::take(&mut self.line);
         #[cfg(test)]
         (self.work += line.len());
@@ -108,14 +112,14 @@ impl Scanner {
         Ok(())
     }
 
-    fn end_event(&mut self, events: &mut VecDeque<Event>) {
+    fn end_event(&mut self, events: &mut VecDeque<SseData>) {
         let event = std::mem::take(&mut self.event);
         if std::mem::take(&mut self.has_data) {
             events.push_back(event);
         }
     }
 
-    fn field(&mut self, line: &[u8]) -> Result<(), TooLarge> {
+    fn field(&mut self, line: &[u8]) -> Result<(), SseTooLarge> {
         let (name, value) = match line.iter().position(|&byte| byte == b':') {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &[][..]),
@@ -124,9 +128,9 @@ impl Scanner {
         if name == b"data" { self.data(value) } else { Ok(()) }
     }
 
-    fn data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
+    fn data(&mut self, value: &[u8]) -> Result<(), SseTooLarge> {
         if self.event.len() + value.len() >= self.limits.event {
-            return Err(TooLarge::Event(self.limits.event));
+            return Err(SseTooLarge::Event(self.limits.event));
         }
         if std::mem::replace(&mut self.has_data, true) {
             self.event.push(b'\n');
@@ -141,8 +145,8 @@ mod tests {
     use super::*;
 
     fn scan(pieces: &[&[u8]]) -> (Vec<String>, Option<String>) {
-        let text = |event: Event| String::from_utf8(event).unwrap();
-        let mut scanner = Scanner::new(Limits::default());
+        let text = |event: SseData| String::from_utf8(event).unwrap();
+        let mut scanner = SseScanner::new(SseLimits::default());
         let mut events = VecDeque::new();
         for piece in pieces {
             scanner.feed(piece, &mut events).unwrap();
@@ -212,19 +216,19 @@ mod tests {
 
     #[test]
     fn a_line_or_an_event_beyond_its_limit_is_refused() {
-        let limits = Limits { line: 16, event: 32 };
-        let feed = |text: &[u8]| Scanner::new(limits).feed(text, &mut VecDeque::new());
+        let limits = SseLimits { line: 16, event: 32 };
+        let feed = |text: &[u8]| SseScanner::new(limits).feed(text, &mut VecDeque::new());
         assert_eq!(feed(b"data: 0123456789"), Ok(()));
-        assert_eq!(feed(b"data: 01234567890"), Err(TooLarge::Line(16)));
+        assert_eq!(feed(b"data: 01234567890"), Err(SseTooLarge::Line(16)));
         assert_eq!(feed(&b"data: 0123456789\n".repeat(2)), Ok(()));
-        assert_eq!(feed(&b"data: 0123456789\n".repeat(4)), Err(TooLarge::Event(32)));
-        assert_eq!(feed(&b"data\n".repeat(40)), Err(TooLarge::Event(32)));
+        assert_eq!(feed(&b"data: 0123456789\n".repeat(4)), Err(SseTooLarge::Event(32)));
+        assert_eq!(feed(&b"data\n".repeat(40)), Err(SseTooLarge::Event(32)));
     }
 
     #[test]
     fn a_long_line_in_small_chunks_takes_work_in_proportion() {
         const LINE: usize = 8 << 20;
-        let mut scanner = Scanner::new(Limits { line: LINE + 6, event: LINE + 1 });
+        let mut scanner = SseScanner::new(SseLimits { line: LINE + 6, event: LINE + 1 });
         let mut events = VecDeque::new();
         scanner.feed(b"data: ", &mut events).unwrap();
         for _ in 0..LINE / 1024 {

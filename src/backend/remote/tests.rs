@@ -6,11 +6,13 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::llamacpp::{self, LlamaCpp};
-use super::openai::{self, OpenAi};
-use super::upstream::{Step, Upstream, answer, chunked, events, json, stream};
+use super::llamacpp::{self, LlamaCppBackend};
+use super::openai::{self, OpenAiBackend};
+use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
 use super::{Connections, Secret, Settings, golden};
-use crate::backend::{Backend, Call, Edge, Ending, Failure, Fault, Part, Piece, Thought, Usage};
+use crate::backend::{
+    Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
+};
 use crate::units::Tokens;
 
 const CHAT: &str = "/v1/chat/completions";
@@ -28,33 +30,33 @@ fn settings(address: &str) -> Settings {
     }
 }
 
-fn openai(address: &str) -> OpenAi {
+fn openai(address: &str) -> OpenAiBackend {
     let client = settings(&format!("{address}/v1/"));
-    OpenAi::new(
+    OpenAiBackend::new(
         &Connections::default(),
         openai::Settings { client, model: "m".to_owned(), ..openai::Settings::default() },
     )
     .unwrap()
 }
 
-fn llamacpp(address: &str) -> LlamaCpp {
-    LlamaCpp::new(
+fn llamacpp(address: &str) -> LlamaCppBackend {
+    LlamaCppBackend::new(
         &Connections::default(),
         llamacpp::Settings { client: settings(address), thinks: Some(true), ..llamacpp::Settings::default() },
     )
     .unwrap()
 }
 
-fn call(part: Part) -> Call {
+fn call(part: GenerationPart) -> BackendCall {
     golden::call(&json!({"messages": [{"role": "user", "content": ["12+30*4?"]}], "temperature": "0"}), part)
 }
 
-fn total() -> Call {
-    call(Part::Total { effort: None, tokens: Tokens(8) })
+fn total() -> BackendCall {
+    call(GenerationPart::Total { effort: None, tokens: Tokens(8) })
 }
 
 /// The pieces of a generation, and how it failed if it did, before or after them.
-async fn run(backend: &dyn Backend, call: Call) -> (Vec<Piece>, Option<Failure>) {
+async fn run(backend: &dyn Backend, call: BackendCall) -> (Vec<Piece>, Option<Failure>) {
     let mut generation = match backend.generate(call).await {
         Ok(generation) => generation,
         Err(failure) => return (Vec::new(), Some(failure)),
@@ -72,13 +74,13 @@ async fn run(backend: &dyn Backend, call: Call) -> (Vec<Piece>, Option<Failure>)
     (pieces, None)
 }
 
-async fn check(steps: Vec<Step>, pieces: usize, fault: Fault, message: &str, unsent: bool) -> Failure {
-    let upstream = Upstream::start(vec![(CHAT, steps)]).await;
+async fn check(steps: Vec<AnswerStep>, pieces: usize, fault: Fault, message: &str, unsent: bool) -> Failure {
+    let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
     let (seen, failure) = run(&openai(&upstream.address), total()).await;
     let failure = failure.expect("a failure");
     assert_eq!((seen.len(), failure.fault, failure.unsent), (pieces, fault, unsent), "{failure:?}");
     assert_eq!(failure.for_caller(), message);
-    assert!(!format!("{failure:?} {:?}", failure.told).contains("canary"), "{failure:?}");
+    assert!(!format!("{failure:?} {:?}", failure.upstream_message).contains("canary"), "{failure:?}");
     failure
 }
 
@@ -86,7 +88,7 @@ fn chunk(text: &str) -> Value {
     json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]})
 }
 
-fn with(mut steps: Vec<Step>, more: impl IntoIterator<Item = Step>) -> Vec<Step> {
+fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) -> Vec<AnswerStep> {
     steps.extend(more);
     steps
 }
@@ -95,10 +97,10 @@ fn with(mut steps: Vec<Step>, more: impl IntoIterator<Item = Step>) -> Vec<Step>
 async fn an_answer_comes_piece_by_piece_and_only_our_credentials_are_sent() {
     let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let text = events(&[chunk("4"), chunk("2"), finish]) + ": bye\n\ndata: [DONE]";
-    let upstream = Upstream::start(vec![(CHAT, stream(&text))]).await;
+    let upstream = TestUpstream::start(vec![(CHAT, stream(&text))]).await;
     let (pieces, failure) = run(&openai(&upstream.address), total()).await;
     let answer = |text: &str| Piece::Answer { text: text.to_owned(), tokens: Tokens::ZERO };
-    let end = Piece::End(Ending::Stop { tokens: Tokens::ZERO });
+    let end = Piece::End(GenerationEnd::Stop { tokens: Tokens::ZERO });
     assert_eq!((pieces, failure), (vec![answer("4"), answer("2"), end], None));
     let asked = upstream.asked();
     assert!(asked[0].head.contains(&format!("authorization: Bearer {KEY}")), "{}", asked[0].head);
@@ -109,7 +111,7 @@ async fn an_answer_comes_piece_by_piece_and_only_our_credentials_are_sent() {
 #[tokio::test]
 async fn a_connection_is_used_again_after_a_whole_answer() {
     let text = events(&[chunk("42")]) + "data: [DONE]\n\n";
-    let upstream = Upstream::start(vec![(CHAT, chunked(&text)), (CHAT, chunked(&text))]).await;
+    let upstream = TestUpstream::start(vec![(CHAT, chunked(&text)), (CHAT, chunked(&text))]).await;
     let backend = openai(&upstream.address);
     for _ in 0..2 {
         assert_eq!(run(&backend, total()).await.1, None);
@@ -131,20 +133,21 @@ async fn a_refused_connection_was_never_sent_and_names_no_address() {
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_never_answers_times_out_at_the_first_byte() {
     let start = tokio::time::Instant::now();
-    check(vec![Step::Hang], 0, Fault::Timeout, "the upstream did not answer", false).await;
+    check(vec![AnswerStep::Hang], 0, Fault::Timeout, "the upstream did not answer", false).await;
     assert_eq!(start.elapsed().as_secs(), 20);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_falls_silent_times_out_between_pieces() {
-    let steps = with(stream(&events(&[chunk("4")])), [Step::Hang]);
+    let steps = with(stream(&events(&[chunk("4")])), [AnswerStep::Hang]);
     check(steps, 1, Fault::Timeout, "the upstream fell silent", false).await;
-    check(with(stream(""), [Step::Hang]), 0, Fault::Timeout, "the upstream fell silent", false).await;
+    check(with(stream(""), [AnswerStep::Hang]), 0, Fault::Timeout, "the upstream fell silent", false).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_trickles_is_ended_by_the_total_time() {
-    let trickle = (0..20).flat_map(|_| [Step::Sleep(Duration::from_secs(9)), Step::Send(b":\n".to_vec())]);
+    let trickle =
+        (0..20).flat_map(|_| [AnswerStep::Sleep(Duration::from_secs(9)), AnswerStep::Send(b":\n".to_vec())]);
     let steps = with(stream(""), trickle);
     check(steps, 0, Fault::Timeout, "the upstream took too long altogether", false).await;
 }
@@ -157,7 +160,7 @@ async fn a_stream_that_breaks_off_is_never_a_clean_end() {
     check(stream(&whole[..whole.len() - 2]), 1, Fault::Backend, truncated, false).await;
     let short =
         format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{whole}");
-    let steps = vec![Step::Send(short.into_bytes())];
+    let steps = vec![AnswerStep::Send(short.into_bytes())];
     check(steps, 2, Fault::Backend, "the connection to the upstream broke", false).await;
 }
 
@@ -206,15 +209,15 @@ async fn an_overloaded_upstream_says_when_to_come_back() {
 
 #[tokio::test]
 async fn an_event_without_end_is_cut_off() {
-    let steps = with(stream("data: "), (0..33).map(|_| Step::Send(vec![b'x'; 32 << 10])));
+    let steps = with(stream("data: "), (0..33).map(|_| AnswerStep::Send(vec![b'x'; 32 << 10])));
     let message = "the upstream sent a line of more than 1048576 bytes: upstream_event_too_large";
     check(steps, 0, Fault::Backend, message, false).await;
 }
 
 #[tokio::test]
 async fn hanging_up_hangs_up_on_the_upstream() {
-    let steps = with(stream(&events(&[chunk("4")])), [Step::Hang]);
-    let upstream = Upstream::start(vec![(CHAT, steps)]).await;
+    let steps = with(stream(&events(&[chunk("4")])), [AnswerStep::Hang]);
+    let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
     let mut generation = openai(&upstream.address).generate(total()).await.unwrap();
     generation.next().await.unwrap().unwrap();
     drop(generation);
@@ -234,7 +237,7 @@ fn last(stop_type: &str, predicted: u64, evaluated: u64) -> Value {
 }
 
 /// A server that renders `prompts` in turn, knows the tokens of our texts, and completes as told.
-async fn server(prompts: &[&str], completion: &[Value]) -> Upstream {
+async fn server(prompts: &[&str], completion: &[Value]) -> TestUpstream {
     server_and(prompts, completion, Vec::new()).await
 }
 
@@ -242,13 +245,13 @@ async fn server(prompts: &[&str], completion: &[Value]) -> Upstream {
 async fn server_and(
     prompts: &[&str],
     completion: &[Value],
-    more: Vec<(&'static str, Vec<Step>)>,
-) -> Upstream {
+    more: Vec<(&'static str, Vec<AnswerStep>)>,
+) -> TestUpstream {
     let rendered = prompts.iter().map(|prompt| ("/apply-template", json(&json!({"prompt": prompt}))));
     let known = [json!([26, 4, 8]), json!([3]), json!([4])];
     let known = known.map(|ids| ("/tokenize", json(&json!({"tokens": ids}))));
     let completion = ("/completion", stream(&events(completion)));
-    Upstream::start(rendered.chain(known).chain([completion]).chain(more).collect()).await
+    TestUpstream::start(rendered.chain(known).chain([completion]).chain(more).collect()).await
 }
 
 fn thought(text: &str, id: u32) -> Piece {
@@ -260,17 +263,21 @@ fn written(text: &str) -> Piece {
 }
 
 fn usage(prompt: u64, completion: u64) -> Piece {
-    Piece::Usage(Usage { prompt: Tokens(prompt), completion: Tokens(completion), ..Usage::default() })
+    Piece::Usage(TokenUsage {
+        prompt: Tokens(prompt),
+        completion: Tokens(completion),
+        ..TokenUsage::default()
+    })
 }
 
 #[tokio::test]
 async fn a_thought_that_the_model_closes_ends_with_its_tag() {
     let said = [token("1", 65), token("\n", 26), token("", 4), last("word", 3, 18)];
     let upstream = server(&[PROMPT], &said).await;
-    let part = Part::Thought { thinking: Tokens(40), solution: Tokens(8) };
+    let part = GenerationPart::Thought { thinking: Tokens(40), solution: Tokens(8) };
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
-    let tag = Piece::Tag { tokens: Tokens(1), edge: Edge::End };
-    let end = Piece::End(Ending::Stop { tokens: Tokens::ZERO });
+    let tag = Piece::Tag { tokens: Tokens(1), edge: TagEdge::End };
+    let end = Piece::End(GenerationEnd::Stop { tokens: Tokens::ZERO });
     assert_eq!(pieces, [thought("1", 65), thought("\n", 26), tag, usage(18, 3), end]);
     assert_eq!(failure, None);
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], PROMPT);
@@ -281,10 +288,10 @@ async fn a_cut_thought_is_closed_by_our_hand_off() {
     let said = [token("1", 65), token("2", 66), token("", 2), last("eos", 3, 23)];
     let upstream = server(&[PROMPT], &said).await;
     let thought = Thought { ids: vec![67, 64], text: "30".to_owned(), closed: false };
-    let part = Part::resumed(thought, Tokens(9));
+    let part = GenerationPart::after_thought(thought, Tokens(9));
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
     let (hand_off, end) =
-        (Piece::HandOff { tokens: Tokens(3) }, Piece::End(Ending::Stop { tokens: Tokens(1) }));
+        (Piece::HandOff { tokens: Tokens(3) }, Piece::End(GenerationEnd::Stop { tokens: Tokens(1) }));
     assert_eq!(pieces, [hand_off, written("1"), written("2"), usage(23, 3), end]);
     assert_eq!(failure, None);
     let asked = upstream.asked();
@@ -296,13 +303,13 @@ async fn a_cut_thought_is_closed_by_our_hand_off() {
 #[tokio::test]
 async fn a_thought_that_is_cut_behind_what_looks_like_the_tag_is_whole() {
     let said = || [token("1", 65), token("", 76), last("limit", 2, 18)];
-    let part = || Part::Thought { thinking: Tokens(2), solution: Tokens(8) };
+    let part = || GenerationPart::Thought { thinking: Tokens(2), solution: Tokens(8) };
     let known = [json!({"content": "<"}), json!({"content": "\u{fffd}"})].map(|answer| json(&answer));
     let broken = answer("500 Internal Server Error", "", "");
     for (answer, text) in known.into_iter().chain([broken]).zip(["<", "", ""]) {
         let upstream = server_and(&[PROMPT], &said(), vec![("/detokenize", answer)]).await;
         let (pieces, failure) = run(&llamacpp(&upstream.address), call(part())).await;
-        let end = Piece::End(Ending::Limit);
+        let end = Piece::End(GenerationEnd::Limit);
         assert_eq!((pieces, failure), (vec![thought("1", 65), thought(text, 76), usage(18, 2), end], None));
         assert_eq!(upstream.asked().last().unwrap().body, json!({"tokens": [76]}));
     }
@@ -313,19 +320,19 @@ async fn a_closed_thought_is_resumed_after_its_tag() {
     let said = [token("\n\n", 8), token("42", 66), last("limit", 2, 23)];
     let upstream = server(&[PROMPT], &said).await;
     let thought = Thought { ids: vec![67], text: "3".to_owned(), closed: true };
-    let part = Part::resumed(thought, Tokens(2));
+    let part = GenerationPart::after_thought(thought, Tokens(2));
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part)).await;
-    assert_eq!(pieces, [written("\n\n"), written("42"), usage(23, 2), Piece::End(Ending::Limit)]);
+    assert_eq!(pieces, [written("\n\n"), written("42"), usage(23, 2), Piece::End(GenerationEnd::Limit)]);
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], json!([PROMPT, 67, "</think>"]));
 }
 
 #[tokio::test]
 async fn no_thought_at_all_is_closed_by_the_template_where_it_can() {
-    let part = || Part::resumed(Thought::default(), Tokens(2));
+    let part = || GenerationPart::after_thought(Thought::default(), Tokens(2));
     let said = [token("42", 66), last("limit", 1, 20)];
     let upstream = server(&[PROMPT, CLOSED], &said).await;
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
-    assert_eq!(pieces, [written("42"), usage(20, 1), Piece::End(Ending::Limit)]);
+    assert_eq!(pieces, [written("42"), usage(20, 1), Piece::End(GenerationEnd::Limit)]);
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], CLOSED);
 
     let upstream = server(&["user: hi", "user: hi"], &said).await;
@@ -344,12 +351,14 @@ async fn a_prompt_beyond_the_context_has_its_own_code() {
     let known = || ("/tokenize", json(&json!({"tokens": [4]})));
     let refused =
         ("/completion", answer("400 Bad Request", "content-type: application/json\r\n", &body.to_string()));
-    let upstream = Upstream::start(vec![rendered, known(), known(), known(), refused]).await;
-    let failure =
-        run(&llamacpp(&upstream.address), call(Part::Thought { thinking: Tokens(4), solution: Tokens(8) }))
-            .await
-            .1
-            .unwrap();
+    let upstream = TestUpstream::start(vec![rendered, known(), known(), known(), refused]).await;
+    let failure = run(
+        &llamacpp(&upstream.address),
+        call(GenerationPart::Thought { thinking: Tokens(4), solution: Tokens(8) }),
+    )
+    .await
+    .1
+    .unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
     assert_eq!(failure.code, Some("context_length_exceeded"));
 }
@@ -361,11 +370,11 @@ async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
     let known = || ("/tokenize", json(&json!({"tokens": [4]})));
     let said = || ("/completion", chunked(&events(&[token("1", 65), last("limit", 1, 18)])));
     let says = vec![rendered(), known(), known(), known(), said(), rendered(), said()];
-    let upstream = Upstream::start(says).await;
+    let upstream = TestUpstream::start(says).await;
     let backend = llamacpp(&upstream.address);
     for _ in 0..2 {
         assert_eq!(
-            run(&backend, call(Part::Thought { thinking: Tokens(1), solution: Tokens(8) })).await.1,
+            run(&backend, call(GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) })).await.1,
             None
         );
     }
@@ -375,7 +384,7 @@ async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
 #[tokio::test]
 async fn a_server_that_dies_while_thinking_is_a_failure() {
     let upstream = server(&[PROMPT], &[token("1", 65)]).await;
-    let part = Part::Thought { thinking: Tokens(4), solution: Tokens(8) };
+    let part = GenerationPart::Thought { thinking: Tokens(4), solution: Tokens(8) };
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
     assert_eq!(pieces, [thought("1", 65)]);
     assert_eq!(failure.unwrap().fault, Fault::Backend);

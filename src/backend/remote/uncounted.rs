@@ -1,6 +1,6 @@
 //! Pieces whose tokens the upstream does not tell one by one.
 
-use crate::backend::{Ending, Piece};
+use crate::backend::{GenerationEnd, Piece};
 use crate::units::Tokens;
 
 /// More of the thought.
@@ -14,6 +14,6 @@ pub(super) fn answer(text: impl Into<String>) -> Piece {
 }
 
 /// The model ended its text; whether the end-of-text token is counted, these upstreams do not say.
-pub(super) fn stop() -> Ending {
-    Ending::Stop { tokens: Tokens::ZERO }
+pub(super) fn stop() -> GenerationEnd {
+    GenerationEnd::Stop { tokens: Tokens::ZERO }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Embedding, Inputs, Keep, Message, Part, Role};
+use crate::chat::{CacheTtl, ContentPart, EmbeddingInputs, EmbeddingRequest, Message, Role};
 
 /// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
 pub(super) fn decimal(value: f32) -> Value {
@@ -12,14 +12,14 @@ pub(super) fn decimal(value: f32) -> Value {
 }
 
 /// A call for vectors in OpenAI's form.
-pub(super) fn embedding(ask: &Embedding, model: Option<&str>) -> Value {
+pub(super) fn embedding(ask: &EmbeddingRequest, model: Option<&str>) -> Value {
     let mut body = ask.extra.clone();
     if let Some(model) = model {
         body.insert("model".to_owned(), json!(model));
     }
     let input = match &ask.inputs {
-        Inputs::Texts(texts) => json!(texts),
-        Inputs::Tokens(lists) => json!(lists),
+        EmbeddingInputs::Texts(texts) => json!(texts),
+        EmbeddingInputs::Tokens(lists) => json!(lists),
     };
     body.insert("input".to_owned(), input);
     Value::Object(body)
@@ -32,7 +32,7 @@ pub(super) fn messages(messages: &[Message], thoughts_back: bool) -> Value {
 
 fn message(message: &Message, thoughts_back: bool) -> Value {
     let mut turn = Map::new();
-    turn.insert("role".to_owned(), json!(message.role.word()));
+    turn.insert("role".to_owned(), json!(message.role.as_str()));
     turn.insert("content".to_owned(), content(message));
     let mut optional = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -52,33 +52,33 @@ fn message(message: &Message, thoughts_back: bool) -> Value {
 
 /// What is said, without marks for a cache.
 fn content(message: &Message) -> Value {
-    let said = said(&message.content);
+    let said = merged_parts(&message.content);
     match said.as_slice() {
         [] if message.role == Role::Assistant && !message.tool_calls.is_empty() => Value::Null,
         [] => json!(""),
-        [only] if let Part::Text(text) = &**only => json!(text),
+        [only] if let ContentPart::Text(text) = &**only => json!(text),
         said => said.iter().filter_map(|part| self::part(part)).collect(),
     }
 }
 
-fn part(part: &Part) -> Option<Value> {
+fn part(part: &ContentPart) -> Option<Value> {
     match part {
-        Part::Text(text) => Some(json!({"type": "text", "text": text})),
-        Part::Other(value) => Some(value.clone()),
-        Part::Seam | Part::Mark(_) => None,
+        ContentPart::Text(text) => Some(json!({"type": "text", "text": text})),
+        ContentPart::Other(value) => Some(value.clone()),
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => None,
     }
 }
 
 /// The parts that say something. What stands behind a seam goes on with the text before it, so that what was one text stays one.
-pub(super) fn said(parts: &[Part]) -> Vec<Cow<'_, Part>> {
-    let mut said: Vec<Cow<'_, Part>> = Vec::new();
+pub(super) fn merged_parts(parts: &[ContentPart]) -> Vec<Cow<'_, ContentPart>> {
+    let mut said: Vec<Cow<'_, ContentPart>> = Vec::new();
     let mut is_behind = false;
     for part in parts {
         match (part, said.last_mut()) {
-            (Part::Mark(_), _) => {}
-            (Part::Seam, _) => is_behind = true,
-            (Part::Text(more), Some(last)) if is_behind && matches!(&**last, Part::Text(_)) => {
-                if let Part::Text(text) = last.to_mut() {
+            (ContentPart::CacheBreakpoint(_), _) => {}
+            (ContentPart::StableEnd, _) => is_behind = true,
+            (ContentPart::Text(more), Some(last)) if is_behind && matches!(&**last, ContentPart::Text(_)) => {
+                if let ContentPart::Text(text) = last.to_mut() {
                     text.push_str(more);
                 }
             }
@@ -89,55 +89,55 @@ pub(super) fn said(parts: &[Part]) -> Vec<Cow<'_, Part>> {
 }
 
 /// What is said, part by part, with the marks for a cache; nothing where there are none.
-pub(super) fn marked(message: &Message) -> Option<Value> {
+pub(super) fn marked_content(message: &Message) -> Option<Value> {
     let mut parts: Vec<Value> = Vec::new();
-    if !message.content.iter().any(|part| part.kept().is_some()) {
+    if !message.content.iter().any(|part| part.cache_ttl().is_some()) {
         return None;
     }
     for part in &message.content {
         parts.extend(self::part(part));
-        if let Some((keep, last)) = part.kept().zip(parts.last_mut()) {
-            mark(last, keep);
+        if let Some((keep, last)) = part.cache_ttl().zip(parts.last_mut()) {
+            mark_for_cache(last, keep);
         }
     }
     (!parts.is_empty()).then_some(Value::Array(parts))
 }
 
 /// How a block, or tool, is marked.
-const MARK: &str = "cache_control";
+const CACHE_MARK: &str = "cache_control";
 
 /// Has all up to this block, or tool, kept in the provider's cache for so long.
-pub(super) fn mark(block: &mut Value, keep: Keep) {
-    block[MARK] = match keep {
-        Keep::Minutes => json!({"type": "ephemeral"}),
-        Keep::Hour => json!({"type": "ephemeral", "ttl": "1h"}),
+pub(super) fn mark_for_cache(block: &mut Value, keep: CacheTtl) {
+    block[CACHE_MARK] = match keep {
+        CacheTtl::Minutes => json!({"type": "ephemeral"}),
+        CacheTtl::Hour => json!({"type": "ephemeral", "ttl": "1h"}),
     };
 }
 
 /// Has all that is marked before the last mark of an hour kept for an hour too: Anthropic refuses a mark of an hour behind one
 /// of minutes, which not every caller knows. It reads the tools first, then the instructions, then the conversation.
-pub(super) fn hours_first(body: &mut Value) {
+pub(super) fn extend_hour_marks(body: &mut Value) {
     let (mut hours, mut seen) = (0, 0);
-    each_marked(body, |block| {
+    for_each_marked(body, |block| {
         seen += 1;
-        if block[MARK]["ttl"] == "1h" {
+        if block[CACHE_MARK]["ttl"] == "1h" {
             hours = seen;
         }
     });
     let mut left = hours;
-    each_marked(body, |block| {
+    for_each_marked(body, |block| {
         if left > 0 {
             left -= 1;
-            mark(block, Keep::Hour);
+            mark_for_cache(block, CacheTtl::Hour);
         }
     });
 }
 
 /// What is marked, in the order in which it is read.
-fn each_marked(body: &mut Value, mut heed: impl FnMut(&mut Value)) {
+fn for_each_marked(body: &mut Value, mut heed: impl FnMut(&mut Value)) {
     let mut heed_all = |blocks: Option<&mut Value>| {
         let blocks = blocks.and_then(Value::as_array_mut).into_iter().flatten();
-        blocks.filter(|block| block.get(MARK).is_some()).for_each(&mut heed);
+        blocks.filter(|block| block.get(CACHE_MARK).is_some()).for_each(&mut heed);
     };
     heed_all(body.get_mut("tools"));
     heed_all(body.get_mut("system"));

@@ -6,12 +6,12 @@ use tokio::sync::Semaphore;
 
 /// A gate that every piece passes. Clones are the same gate.
 #[derive(Debug, Clone)]
-pub struct Gate(Arc<Semaphore>);
+pub struct PieceGate(Arc<Semaphore>);
 
-impl Gate {
+impl PieceGate {
     /// A gate that lets nothing through yet.
-    pub fn shut() -> Gate {
-        Gate(Arc::new(Semaphore::new(0)))
+    pub fn shut() -> PieceGate {
+        PieceGate(Arc::new(Semaphore::new(0)))
     }
 
     /// Lets so many more through.

@@ -5,8 +5,8 @@
 //! each class would. It remembers every call and what became of it.
 
 mod gate;
-mod play;
 mod record;
+mod reply;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -14,88 +14,90 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
-use super::{Backend, Call, Failure, Generation, Piece};
-use crate::catalog::Conditions;
+use super::{Backend, BackendCall, Failure, Generation, Piece};
+use crate::catalog::ModelConditions;
 use crate::chat::Request;
 use crate::prompt;
 use crate::units::Tokens;
 
-pub use gate::Gate;
-pub use play::{HAND_OFF, Play};
-pub use record::{Record, State};
+pub use gate::PieceGate;
+pub use record::{CallRecord, CallState};
+pub use reply::{HAND_OFF, ScriptedReply};
 
-use record::{Entry, Records};
+use record::{CallLog, CallLogEntry};
 
-type Script = dyn Fn(&Call, usize) -> Play + Send + Sync;
+type ReplyScript = dyn Fn(&BackendCall, usize) -> ScriptedReply + Send + Sync;
 
 /// The backend.
-pub struct Scripted {
-    script: Box<Script>,
-    records: Records,
+pub struct ScriptedBackend {
+    script: Box<ReplyScript>,
+    records: CallLog,
     prompt: Option<Tokens>,
     /// Bytes of a token.
     token: u64,
-    conditions: Mutex<Conditions>,
+    conditions: Mutex<ModelConditions>,
 }
 
-impl Scripted {
+impl ScriptedBackend {
     /// Plays the same for every call.
-    pub fn always(play: Play) -> Scripted {
-        Scripted::each(move |_, _| play.clone())
+    pub fn always(play: ScriptedReply) -> ScriptedBackend {
+        ScriptedBackend::each(move |_, _| play.clone())
     }
 
     /// Plays one after another, the last one for ever.
-    pub fn in_turn(plays: Vec<Play>) -> Scripted {
+    pub fn in_turn(plays: Vec<ScriptedReply>) -> ScriptedBackend {
         let last = plays.last().cloned().unwrap_or_default();
-        Scripted::each(move |_, turn| plays.get(turn).unwrap_or(&last).clone())
+        ScriptedBackend::each(move |_, turn| plays.get(turn).unwrap_or(&last).clone())
     }
 
     /// Decides for each call, told how many came before.
-    pub fn each(script: impl Fn(&Call, usize) -> Play + Send + Sync + 'static) -> Scripted {
-        Scripted {
+    pub fn each(
+        script: impl Fn(&BackendCall, usize) -> ScriptedReply + Send + Sync + 'static,
+    ) -> ScriptedBackend {
+        ScriptedBackend {
             script: Box::new(script),
-            records: Records::default(),
+            records: CallLog::default(),
             prompt: None,
             token: 1,
-            conditions: Mutex::new(Conditions::default()),
+            conditions: Mutex::new(ModelConditions::default()),
         }
     }
 
     /// Counts every prompt as so many tokens; otherwise their upper bound is taken.
     #[must_use]
-    pub fn reading(self, prompt: Tokens) -> Scripted {
-        Scripted { prompt: Some(prompt), ..self }
+    pub fn reading(self, prompt: Tokens) -> ScriptedBackend {
+        ScriptedBackend { prompt: Some(prompt), ..self }
     }
 
     /// Says of every prompt that a token has so many bytes; what is known of it beforehand is its bytes.
     #[must_use]
-    pub fn of_bytes(self, token: u64) -> Scripted {
-        Scripted { token: token.max(1), ..self }
+    pub fn of_bytes(self, token: u64) -> ScriptedBackend {
+        ScriptedBackend { token: token.max(1), ..self }
     }
 
     /// Says so of its speed from now on.
-    pub fn set_conditions(&self, conditions: Conditions) {
+    pub fn set_conditions(&self, conditions: ModelConditions) {
         *self.conditions.lock().unwrap_or_else(PoisonError::into_inner) = conditions;
     }
 
     /// Every call so far, and what became of it.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<CallRecord> {
         self.records.all()
     }
 
     /// Waits until the records are as wanted, and returns them.
-    pub async fn until(&self, wanted: impl Fn(&[Record]) -> bool) -> Vec<Record> {
+    pub async fn until(&self, wanted: impl Fn(&[CallRecord]) -> bool) -> Vec<CallRecord> {
         self.records.until(wanted).await
     }
 
-    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let entry = self.records.add(call.clone());
         let play = (self.script)(&call, entry.turn());
-        if let Some(gate) = &play.door {
+        if let Some(gate) = &play.start_gate {
             gate.pass().await;
         }
         if let Some(failure) = play.refuses {
-            entry.end(State::Refused);
+            entry.end(CallState::Refused);
             return Err(failure);
         }
         let prompt = Tokens(self.prompt_tokens(&call.request).0 / self.token);
@@ -109,29 +111,29 @@ impl Scripted {
     }
 }
 
-async fn next(piece: Piece, play: &Play, entry: &Entry) -> Result<Piece, Failure> {
+async fn next(piece: Piece, play: &ScriptedReply, entry: &CallLogEntry) -> Result<Piece, Failure> {
     if !play.pause.is_zero() {
         tokio::time::sleep(play.pause).await;
     }
-    if let Some(gate) = &play.gate {
+    if let Some(gate) = &play.piece_gate {
         gate.pass().await;
     }
     if let Some((after, failure)) = &play.breaks
         && entry.delivered() >= *after
     {
-        entry.end(State::Failed);
+        entry.end(CallState::Failed);
         return Err(failure.clone());
     }
     entry.deliver();
     if matches!(piece, Piece::End(_)) {
-        entry.end(State::Finished);
+        entry.end(CallState::Finished);
     }
     Ok(piece)
 }
 
-impl Backend for Scripted {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        self.begin(call).boxed()
+impl Backend for ScriptedBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        self.start(call).boxed()
     }
 
     /// One whose tokens are no longer than its bytes reads what it says that it will.
@@ -140,17 +142,17 @@ impl Backend for Scripted {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        self.prompt.unwrap_or_else(|| prompt::bound::prompt_tokens(request))
+        self.prompt.unwrap_or_else(|| prompt::token_bound::prompt_tokens(request))
     }
 
-    fn conditions(&self) -> Conditions {
+    fn conditions(&self) -> ModelConditions {
         *self.conditions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Scripted {
+impl fmt::Debug for ScriptedBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted").field("records", &self.records.all()).finish_non_exhaustive()
+        f.debug_struct("ScriptedBackend").field("records", &self.records.all()).finish_non_exhaustive()
     }
 }
 

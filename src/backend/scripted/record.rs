@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::backend::Call;
+use crate::backend::BackendCall;
 
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum CallState {
     /// It was refused before it began.
     Refused,
     /// It is under way.
@@ -23,39 +23,39 @@ pub enum State {
 
 /// One call.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct CallRecord {
     /// What was asked.
-    pub call: Call,
+    pub call: BackendCall,
     /// How many pieces were delivered.
     pub delivered: usize,
     /// What became of it.
-    pub state: State,
+    pub state: CallState,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Records(Arc<watch::Sender<Vec<Record>>>);
+pub(super) struct CallLog(Arc<watch::Sender<Vec<CallRecord>>>);
 
-impl Default for Records {
-    fn default() -> Records {
-        Records(Arc::new(watch::Sender::new(Vec::new())))
+impl Default for CallLog {
+    fn default() -> CallLog {
+        CallLog(Arc::new(watch::Sender::new(Vec::new())))
     }
 }
 
-impl Records {
-    pub(super) fn add(&self, call: Call) -> Entry {
+impl CallLog {
+    pub(super) fn add(&self, call: BackendCall) -> CallLogEntry {
         let mut turn = 0;
         self.0.send_modify(|records| {
             turn = records.len();
-            records.push(Record { call, delivered: 0, state: State::Running });
+            records.push(CallRecord { call, delivered: 0, state: CallState::Running });
         });
-        Entry { records: self.clone(), turn }
+        CallLogEntry { records: self.clone(), turn }
     }
 
-    pub(super) fn all(&self) -> Vec<Record> {
+    pub(super) fn all(&self) -> Vec<CallRecord> {
         self.0.borrow().clone()
     }
 
-    pub(super) async fn until(&self, wanted: impl Fn(&[Record]) -> bool) -> Vec<Record> {
+    pub(super) async fn until(&self, wanted: impl Fn(&[CallRecord]) -> bool) -> Vec<CallRecord> {
         let mut changes = self.0.subscribe();
         // The sender lives in `self`, so waiting cannot fail; were it gone, what there is is the answer.
         let found = changes.wait_for(|records| wanted(records)).await;
@@ -65,12 +65,12 @@ impl Records {
 
 /// The record of a call under way; dropping it cancels the call.
 #[derive(Debug)]
-pub(super) struct Entry {
-    records: Records,
+pub(super) struct CallLogEntry {
+    records: CallLog,
     turn: usize,
 }
 
-impl Entry {
+impl CallLogEntry {
     pub(super) fn turn(&self) -> usize {
         self.turn
     }
@@ -83,11 +83,11 @@ impl Entry {
         self.change(|record| record.delivered += 1);
     }
 
-    pub(super) fn end(&self, state: State) {
+    pub(super) fn end(&self, state: CallState) {
         self.change(|record| record.state = state);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Record)) {
+    fn change(&self, change: impl FnOnce(&mut CallRecord)) {
         self.records.0.send_modify(|records| {
             if let Some(record) = records.get_mut(self.turn) {
                 change(record);
@@ -96,11 +96,11 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for CallLogEntry {
     fn drop(&mut self) {
         self.change(|record| {
-            if record.state == State::Running {
-                record.state = State::Cancelled;
+            if record.state == CallState::Running {
+                record.state = CallState::Cancelled;
             }
         });
     }

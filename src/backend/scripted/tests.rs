@@ -4,15 +4,15 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use super::*;
-use crate::backend::{Ending, Fault, Part, Thought};
-use crate::catalog::Class;
+use crate::backend::{Fault, GenerationEnd, GenerationPart, Thought};
+use crate::catalog::EnforcementClass;
 use crate::chat::{Message, Role};
 
-fn call(part: Part) -> Call {
+fn call(part: GenerationPart) -> BackendCall {
     let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);
-    Call {
+    BackendCall {
         request: Arc::new(request),
-        class: Class::Inline,
+        class: EnforcementClass::Inline,
         part,
         seed: 1,
         hidden: false,
@@ -22,17 +22,17 @@ fn call(part: Part) -> Call {
     }
 }
 
-fn model() -> Play {
-    Play::new().thinks(5).answers("it is 42").answers_when_cut("no idea")
+fn model() -> ScriptedReply {
+    ScriptedReply::new().thinks(5).answers("it is 42").answers_when_cut("no idea")
 }
 
 /// The pieces in short: thought, tag, hand-off, answer, end; usage as prompt+completion.
-async fn check(play: Play, part: Part, expected: &str) {
-    let backend = Scripted::always(play).reading(Tokens(9));
+async fn check(play: ScriptedReply, part: GenerationPart, expected: &str) {
+    let backend = ScriptedBackend::always(play).reading(Tokens(9));
     let generation = backend.generate(call(part)).await.unwrap();
     let pieces: Vec<String> = generation.map(|piece| short(&piece.unwrap())).collect().await;
     assert_eq!(pieces.join(" "), expected);
-    assert_eq!(backend.records()[0].state, State::Finished);
+    assert_eq!(backend.records()[0].state, CallState::Finished);
 }
 
 fn short(piece: &Piece) -> String {
@@ -47,19 +47,19 @@ fn short(piece: &Piece) -> String {
         Piece::Summary(text) => format!("({text})"),
         Piece::ToolCall(delta) => format!("call{}", delta.index),
         Piece::Usage(usage) => format!("{}+{}", usage.prompt, usage.completion),
-        Piece::End(Ending::Stop { tokens }) => format!("stop{tokens}"),
+        Piece::End(GenerationEnd::Stop { tokens }) => format!("stop{tokens}"),
         Piece::End(ending) => format!("{ending:?}").to_lowercase(),
         Piece::Logprobs(entries) => format!("{} logprobs", entries.len()),
     }
 }
 
-fn whole(thinking: u64, solution: u64) -> Part {
-    Part::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
+fn whole(thinking: u64, solution: u64) -> GenerationPart {
+    GenerationPart::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
 }
 
-fn solution(closed: bool, solution: u64) -> Part {
+fn solution(closed: bool, solution: u64) -> GenerationPart {
     let thought = Thought { ids: vec![1], text: "x".to_owned(), closed };
-    Part::resumed(thought, Tokens(solution))
+    GenerationPart::after_thought(thought, Tokens(solution))
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn inline_budgets_are_held_to_the_token() {
 
 #[tokio::test]
 async fn a_thought_and_its_answer_are_made_one_by_one() {
-    let thought = |thinking| Part::Thought { thinking: Tokens(thinking), solution: Tokens(8) };
+    let thought = |thinking| GenerationPart::Thought { thinking: Tokens(thinking), solution: Tokens(8) };
     check(model(), thought(6), "t1 t1 t1 t1 t1 tag 9+6 stop0").await;
     check(model(), thought(3), "t1 t1 t1 9+3 limit").await;
     check(model(), solution(true, 9), "it1 is1 421 9+4 stop1").await;
@@ -82,7 +82,7 @@ async fn a_thought_and_its_answer_are_made_one_by_one() {
 
 #[tokio::test]
 async fn one_limit_for_both_starves_the_answer() {
-    let total = |tokens| Part::Total { effort: None, tokens: Tokens(tokens) };
+    let total = |tokens| GenerationPart::Total { effort: None, tokens: Tokens(tokens) };
     check(model(), total(20), "t0 t0 t0 t0 t0 it0 is0 420 9+9 stop0").await;
     check(model().hides_thoughts(), total(6), "it0 9+6 limit").await;
     check(model().hides_thoughts(), total(4), "9+4 limit").await;
@@ -93,28 +93,28 @@ async fn one_limit_for_both_starves_the_answer() {
 async fn a_play_may_refuse_or_break() {
     let failure = Failure::new(Fault::Overload, "no room").unsent();
     let plays = vec![model().refuses(failure.clone()), model().breaks_after(2, failure.clone())];
-    let backend = Scripted::in_turn(plays);
+    let backend = ScriptedBackend::in_turn(plays);
     assert_eq!(backend.generate(call(whole(9, 9))).await.err(), Some(failure.clone()));
     let mut generation = backend.generate(call(whole(9, 9))).await.unwrap();
     assert!(generation.next().await.unwrap().is_ok());
     assert!(generation.next().await.unwrap().is_ok());
     assert_eq!(generation.next().await, Some(Err(failure)));
     assert_eq!(generation.next().await, None);
-    let states: Vec<State> = backend.records().iter().map(|record| record.state).collect();
-    assert_eq!(states, [State::Refused, State::Failed]);
+    let states: Vec<CallState> = backend.records().iter().map(|record| record.state).collect();
+    assert_eq!(states, [CallState::Refused, CallState::Failed]);
 }
 
 #[tokio::test]
 async fn a_gate_holds_the_pieces_back_and_a_drop_is_seen() {
-    let gate = Gate::shut();
-    let backend = Arc::new(Scripted::always(model().waits_at(&gate)));
+    let gate = PieceGate::shut();
+    let backend = Arc::new(ScriptedBackend::always(model().waits_at(&gate)));
     let mut generation = backend.generate(call(whole(9, 9))).await.unwrap();
     assert!(generation.next().now_or_never().is_none());
     gate.let_through(1);
     assert!(generation.next().await.unwrap().is_ok());
     drop(generation);
-    let records = backend.until(|records| records[0].state != State::Running).await;
-    assert_eq!((records[0].state, records[0].delivered), (State::Cancelled, 1));
+    let records = backend.until(|records| records[0].state != CallState::Running).await;
+    assert_eq!((records[0].state, records[0].delivered), (CallState::Cancelled, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,8 +33,11 @@ turns = true
     let settings = load_text(text).unwrap();
     let agents = &settings.agents;
     assert_eq!((agents.tracker, agents.calls_per_answer), (false, Count(3)));
-    assert_eq!((agents.wait_max, agents.regimes.high.get()), (Duration::from_secs(5), 0.8));
-    assert_eq!((agents.words.last.as_str(), agents.words.policy.as_str()), ("Answer.", ""));
+    assert_eq!((agents.wait_max, agents.thresholds.high.get()), (Duration::from_secs(5), 0.8));
+    assert_eq!(
+        (agents.tracker_messages.last.as_str(), agents.tracker_messages.policy.as_str()),
+        ("Answer.", "")
+    );
     assert_eq!(agents.tools.price("search"), Money(1_000_000));
     assert_eq!(agents.tools.count("search", r#"{"queries": ["a", "b"]}"#), Count(2));
     assert_eq!(agents.tools.0.len(), 2);
@@ -48,7 +51,7 @@ turns = true
 fn a_long_name_of_a_tool_is_known_shortened_too() {
     let long = format!("mcp__{}__send", "mail".repeat(20));
     let tools = load_text(&format!("[tools.{long}]\nprice_usd = 1\n")).unwrap().agents.tools;
-    let short = crate::chat::short_name(&long);
+    let short = crate::chat::short_tool_name(&long);
     assert_ne!(short, long);
     assert_eq!((tools.price(&long), tools.price(&short)), (Money(1_000_000_000), Money(1_000_000_000)));
 }

@@ -133,7 +133,10 @@ fn ones_own_models_are_weighed_at_own_price_and_those_of_providers_at_none() {
 #[test]
 fn a_price_of_zero_is_a_price() {
     let free = model("base_url = 'http://10.0.0.7/v1'", "price_input = '0'\nprice_output = '0'");
-    assert_eq!(free.weighed().map(|tariff| tariff.rates.list.output.per_million_tokens), Some(Money::ZERO));
+    assert_eq!(
+        free.planning_tariff().map(|tariff| tariff.rates.list.output.per_million_tokens),
+        Some(Money::ZERO)
+    );
 }
 
 #[test]

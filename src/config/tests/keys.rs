@@ -1,7 +1,7 @@
 //! What an operator says of keys, of those who manage them, and what an import takes.
 
 use crate::config;
-use crate::tenant::{Book, Stored, to_toml};
+use crate::tenant::{DirectorySnapshot, KeyStoreState, to_toml};
 
 use super::{check, hash, load_text, with_examples};
 
@@ -10,7 +10,7 @@ use super::{check, hash, load_text, with_examples};
 fn the_admin_api_needs_a_token() {
     let what = |text: &str| {
         let mistakes = load_text(&format!("[admin]\n{text}\n")).map(drop).unwrap_err();
-        mistakes.list.iter().map(|one| format!("{}: {}", one.key, one.what)).collect::<Vec<_>>()
+        mistakes.errors.iter().map(|one| format!("{}: {}", one.key, one.what)).collect::<Vec<_>>()
     };
     assert_eq!(what(""), ["admin.token_env: no token"]);
     assert_eq!(what("token_env = 'EMPTY'"), ["admin.token_env: EMPTY is not set"]);
@@ -49,7 +49,7 @@ fn what_was_exported_is_read_as_it_was() {
     let text = with_examples();
     let (_, keys) = text.split_once("[[key]]").unwrap();
     let declared = config::keys(&format!("[[key]]{keys}"), "an import", &catalog).unwrap();
-    let book = Book::new(declared.clone(), false, Stored::default());
+    let book = DirectorySnapshot::new(declared.clone(), false, KeyStoreState::default());
     let exported = to_toml(&book);
     let mut again = config::keys(&exported, "an export", &catalog).unwrap();
     again.terms.sort_by(|one, other| one.account.cmp(&other.account));
@@ -57,7 +57,7 @@ fn what_was_exported_is_read_as_it_was() {
     expected.terms.sort_by(|one, other| one.account.cmp(&other.account));
     assert_eq!(again, expected, "{exported}");
     let mistakes = config::keys("[server]\n[[key]]\nname = ''\n", "an import", &catalog).unwrap_err();
-    let lines: Vec<_> = mistakes.list.iter().map(|mistake| mistake.line).collect();
+    let lines: Vec<_> = mistakes.errors.iter().map(|mistake| mistake.line).collect();
     assert_eq!(lines, [Some(1), Some(2), Some(3)], "{mistakes}");
 }
 
@@ -103,9 +103,9 @@ fn a_key_may_have_two_hashes_while_one_replaces_the_other() {
         ("[]".to_owned(), "0 hashes"),
     ] {
         let mistakes = load(&wrong).map(drop).unwrap_err();
-        assert_eq!(mistakes.list[0].what, what);
+        assert_eq!(mistakes.errors[0].what, what);
     }
     let other = format!("[[key]]\nname = 'bob'\nhash = '{old}'\n");
     let shared = load_text(&format!("[[key]]\nname = 'alice'\nhash = ['{new}', '{old}']\n{other}"));
-    assert_eq!(shared.map(drop).unwrap_err().list[0].what, "the hash of \"alice\" too");
+    assert_eq!(shared.map(drop).unwrap_err().errors[0].what, "the hash of \"alice\" too");
 }

@@ -1,6 +1,6 @@
-use super::{Source, check, load_text};
-use crate::backend::remote::openai::{BudgetMember, Dialect, Resume, Switch};
-use crate::catalog::{Capability, Class, UnknownMembers};
+use super::{ModelSource, check, load_text};
+use crate::backend::remote::openai::{BudgetMember, Dialect, ResumeMethod, ThinkingSwitch};
+use crate::catalog::{Capability, EnforcementClass, UnknownMembers};
 
 /// A backend of one kind with one model, and more lines for that.
 fn text(kind: &str, more: &str) -> String {
@@ -11,7 +11,8 @@ fn text(kind: &str, more: &str) -> String {
 
 #[test]
 fn each_kind_has_its_ways_and_its_words() {
-    let (resumed, native, turn) = (Class::Continue, Class::Native, Class::Turn);
+    let (resumed, native, turn) =
+        (EnforcementClass::Continue, EnforcementClass::Native, EnforcementClass::Turn);
     for (kind, classes, dialect) in [
         ("deepseek", &[resumed, turn][..], Dialect::deepseek()),
         ("dashscope", &[native, turn], Dialect::dashscope()),
@@ -20,15 +21,17 @@ fn each_kind_has_its_ways_and_its_words() {
         // Of one that may not think nothing is resumed.
         ("sglang", &[native, turn], Dialect::sglang()),
         ("mistral", &[resumed, turn], Dialect::mistral()),
-        ("xai", &[Class::Effort], Dialect::xai()),
+        ("xai", &[EnforcementClass::Effort], Dialect::xai()),
         ("ollama", &[turn], Dialect::ollama()),
-        ("openai", &[Class::Effort], Dialect::openai()),
+        ("openai", &[EnforcementClass::Effort], Dialect::openai()),
     ] {
         let settings = load_text(&text(kind, "")).unwrap();
         assert_eq!(settings.catalog.models["m"].classes, classes, "{kind}");
         match &settings.backends[1].models[0].source {
-            Source::OpenAi(upstream) if kind != "vllm" => assert_eq!(upstream.dialect, dialect, "{kind}"),
-            Source::Vllm(upstream) if kind == "vllm" => assert_eq!(upstream.dialect, dialect),
+            ModelSource::OpenAi(upstream) if kind != "vllm" => {
+                assert_eq!(upstream.dialect, dialect, "{kind}");
+            }
+            ModelSource::Vllm(upstream) if kind == "vllm" => assert_eq!(upstream.dialect, dialect),
             other => panic!("{kind} became {other:?}"),
         }
     }
@@ -38,7 +41,7 @@ fn each_kind_has_its_ways_and_its_words() {
 fn a_thought_is_resumed_on_sglang_where_something_says_that_there_is_one() {
     for more in ["thinking_max = 4096\n", "classes = ['continue', 'native', 'turn']\n"] {
         let settings = load_text(&text("sglang", more)).unwrap();
-        assert_eq!(settings.catalog.models["m"].classes[0], Class::Continue, "{more}");
+        assert_eq!(settings.catalog.models["m"].classes[0], EnforcementClass::Continue, "{more}");
     }
 }
 
@@ -47,7 +50,7 @@ fn a_provider_that_is_at_one_place_needs_no_address() {
     for kind in ["deepseek", "dashscope", "openrouter", "mistral", "xai"] {
         let text = format!("[[backend]]\nkind = '{kind}'\nmodels = ['m']\n");
         let settings = load_text(&text).unwrap();
-        let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else { panic!("{kind}") };
+        let ModelSource::OpenAi(upstream) = &settings.backends[1].models[0].source else { panic!("{kind}") };
         assert!(upstream.client.base_url.starts_with("https://"), "{kind}");
     }
 }
@@ -58,13 +61,18 @@ fn an_upstream_of_no_known_kind_says_what_it_has() {
                 switch_as = 'chat_template_kwargs'\nswitch_argument = 'thinking'\nomit = ['top_k']\n";
     let settings = load_text(&text("openai", more)).unwrap();
     let model = &settings.catalog.models["m"];
-    assert_eq!(model.classes, [Class::Continue, Class::Native, Class::Turn]);
-    let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else { panic!("{settings:?}") };
-    assert!(model.hand_off.overhead.0 > upstream.turn.len() as u64, "the new turn's text is reserved");
+    assert_eq!(model.classes, [EnforcementClass::Continue, EnforcementClass::Native, EnforcementClass::Turn]);
+    let ModelSource::OpenAi(upstream) = &settings.backends[1].models[0].source else {
+        panic!("{settings:?}")
+    };
+    assert!(
+        model.hand_off.overhead.0 > upstream.new_turn_prompt.len() as u64,
+        "the new turn's text is reserved"
+    );
     let expected = Dialect {
         budget: Some(BudgetMember::ThinkingBudget),
-        resume: Resume::FinalMessage,
-        switch: Switch::Template("thinking".into()),
+        resume: ResumeMethod::FinalMessage,
+        switch: ThinkingSwitch::Template("thinking".into()),
         omits: vec!["top_k".into()],
         ..Dialect::openai()
     };
@@ -98,7 +106,7 @@ fn a_way_that_an_upstream_has_no_words_for_is_refused() {
 fn a_family_that_answers_in_a_message_of_its_own_is_known() {
     let text = "[[backend]]\nkind = 'vllm'\nbase_url = 'http://127.0.0.1:8000/v1'\nmodels = ['openai/gpt-oss-20b']\n";
     let settings = load_text(text).unwrap();
-    let Source::Vllm(upstream) = &settings.backends[1].models[0].source else { panic!("{settings:?}") };
+    let ModelSource::Vllm(upstream) = &settings.backends[1].models[0].source else { panic!("{settings:?}") };
     assert!(
         upstream.hand_off.starts_with(&upstream.end_tag) && upstream.hand_off.ends_with("final<|message|>")
     );
@@ -212,7 +220,10 @@ fn ones_own_servers_are_taken_to_have_what_servers_have_and_to_know_their_member
             "[[backend]]\nkind = '{kind}'\nbase_url = '{base}'\n{more}\n[[backend.model]]\nname = 'm'\n"
         );
         let model = load_text(&toml).unwrap().catalog.models["m"].clone();
-        (model.can(Capability::Tools) && model.can(Capability::Logprobs), model.members.unknown)
+        (
+            model.has_capability(Capability::Tools) && model.has_capability(Capability::Logprobs),
+            model.members.unknown,
+        )
     };
     let local = "http://127.0.0.1:8000/v1";
     for kind in ["openai", "vllm", "sglang", "ollama", "llamacpp"] {
@@ -229,8 +240,8 @@ fn ones_own_servers_are_taken_to_have_what_servers_have_and_to_know_their_member
 fn a_model_that_always_thinks_is_not_asked_for_an_answer_without_a_thought() {
     let classes =
         |more: &str| load_text(&text("dashscope", more)).unwrap().catalog.models["m"].classes.clone();
-    assert_eq!(classes("thinks_always = true\n"), [Class::Native]);
-    assert_eq!(classes(""), [Class::Native, Class::Turn]);
+    assert_eq!(classes("thinks_always = true\n"), [EnforcementClass::Native]);
+    assert_eq!(classes(""), [EnforcementClass::Native, EnforcementClass::Turn]);
     check(
         &text("dashscope", "thinks_always = true\nclasses = ['native', 'turn']\n"),
         &[
@@ -272,24 +283,29 @@ fn families_are_known_wherever_they_are_served() {
         );
         let settings = load_text(&text).unwrap();
         let source = settings.backends[1].models[0].source.clone();
-        let (Source::OpenAi(upstream) | Source::Vllm(upstream)) = source else { panic!("{kind}") };
+        let (ModelSource::OpenAi(upstream) | ModelSource::Vllm(upstream)) = source else { panic!("{kind}") };
         ((*settings.catalog.models[name]).clone(), upstream)
     };
     for kind in ["openai", "vllm", "sglang", "ollama"] {
         assert!(of(kind, "qwen/qwen3-4b-thinking-2507").1.starts_in_thinking, "{kind}");
         assert_eq!(of(kind, "magistral-small-2509").1.end_tag, "[/THINK]", "{kind}");
         let (oss, _) = of(kind, "gpt-oss-20b");
-        assert!(oss.thinks_always && !oss.classes.contains(&Class::Turn), "{kind}: {:?}", oss.classes);
+        assert!(
+            oss.thinks_always && !oss.classes.contains(&EnforcementClass::Turn),
+            "{kind}: {:?}",
+            oss.classes
+        );
         assert_eq!(oss.efforts.len(), 3, "{kind}");
     }
-    assert_eq!(of("ollama", "gpt-oss:20b").0.classes, [Class::Effort]);
+    assert_eq!(of("ollama", "gpt-oss:20b").0.classes, [EnforcementClass::Effort]);
 }
 
 /// Who counts the prompts of the one model of a backend, at each of its deployments.
 fn check_readers(backend: &str, expected: &[Option<&str>]) {
     let settings = load_text(&format!("[[backend]]\n{backend}")).unwrap();
     let model = settings.backends.iter().flat_map(|backend| &backend.models).next_back().unwrap();
-    let readers: Vec<_> = model.deployments.iter().map(|deployment| model.reader(deployment)).collect();
+    let readers: Vec<_> =
+        model.deployments.iter().map(|deployment| model.tokenizer_key(deployment)).collect();
     let readers: Vec<_> = readers.iter().map(Option::as_deref).collect();
     assert_eq!(readers, expected, "{backend}");
 }

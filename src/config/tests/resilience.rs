@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{check, load_text};
-use crate::backend::fleet::{self, Signal};
-use crate::chat::Origin;
-use crate::config::{Deployment, Served, Source};
+use crate::backend::fleet::{self, OverloadSignal};
+use crate::chat::SigningDomain;
+use crate::config::{Deployment, ModelConfig, ModelSource};
 use crate::units::Priority;
 
 fn deployments(text: &str) -> Vec<Deployment> {
@@ -34,7 +34,9 @@ fn a_source_is_reached_as_its_deployment_says() {
     let text = "[[backend]]\nmodels = ['m']\n[[backend.deployment]]\nbase_url = 'http://eu/v1'\n";
     let settings = load_text(text).unwrap();
     let served = &settings.backends.last().unwrap().models[0];
-    let Source::OpenAi(reached) = served.source.reached(&served.deployments[0]) else { panic!("a kind") };
+    let ModelSource::OpenAi(reached) = served.source.at_deployment(&served.deployments[0]) else {
+        panic!("a kind")
+    };
     assert_eq!((&*reached.client.base_url, &*reached.model), ("http://eu/v1", "m"));
 }
 
@@ -43,10 +45,11 @@ fn a_model_may_be_called_otherwise_at_each_deployment() {
     let names = |text: &str| -> Vec<Vec<String>> {
         let settings = load_text(text).unwrap();
         let models = settings.backends.last().unwrap().models.clone();
-        let called = |served: &Served, at: usize| match served.source.reached(&served.deployments[at]) {
-            Source::OpenAi(reached) => reached.model,
-            other => panic!("{other:?}"),
-        };
+        let called =
+            |served: &ModelConfig, at: usize| match served.source.at_deployment(&served.deployments[at]) {
+                ModelSource::OpenAi(reached) => reached.model,
+                other => panic!("{other:?}"),
+            };
         models
             .iter()
             .map(|served| (0..served.deployments.len()).map(|at| called(served, at)).collect())
@@ -75,7 +78,7 @@ fn a_model_may_be_called_otherwise_at_each_deployment() {
 
 #[test]
 fn signatures_are_of_a_credential_or_of_an_organization() {
-    let origins = |more: &str| -> Vec<Origin> {
+    let origins = |more: &str| -> Vec<SigningDomain> {
         let text = format!(
             "[[backend]]\nkind = 'anthropic'\nmodels = ['m']\napi_key_env = 'OPENAI_API_KEY'\n{more}"
         );
@@ -168,10 +171,18 @@ fn ones_own_servers_are_judged_by_waits_and_providers_by_refusals_unless_it_is_s
         models.flat_map(|model| &model.deployments).next().unwrap().signal
     };
     for own in ["kind = 'vllm'", "kind = 'llamacpp'", "kind = 'openai'"] {
-        assert_eq!(signal(&format!("{own}\nbase_url = 'http://10.0.0.1/v1'")), Signal::Waits, "{own}");
+        assert_eq!(
+            signal(&format!("{own}\nbase_url = 'http://10.0.0.1/v1'")),
+            OverloadSignal::Waits,
+            "{own}"
+        );
     }
     for hosted in ["kind = 'anthropic'", "kind = 'mistral'", "base_url = 'https://api.openai.com/v1'"] {
-        assert_eq!(signal(hosted), Signal::Refusals, "{hosted}");
-        assert_eq!(signal(&format!("{hosted}\nconcurrency_signal = 'waits'")), Signal::Waits, "{hosted}");
+        assert_eq!(signal(hosted), OverloadSignal::Refusals, "{hosted}");
+        assert_eq!(
+            signal(&format!("{hosted}\nconcurrency_signal = 'waits'")),
+            OverloadSignal::Waits,
+            "{hosted}"
+        );
     }
 }

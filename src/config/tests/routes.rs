@@ -1,7 +1,7 @@
 //! What an operator sees of votes and second opinions.
 
 use super::*;
-use crate::catalog::{Checker, Compare, Route};
+use crate::catalog::{AnswerComparison, Checker, Route};
 use crate::units::Chance;
 
 fn route(keys: &str) -> Route {
@@ -17,10 +17,10 @@ fn a_route_may_vote_and_ask_for_second_opinions() {
          judge = \"reasoner\"\nprobe = { model = \"reasoner\" }",
     );
     let vote = route.vote.unwrap();
-    assert_eq!((vote.samples_max, vote.poll.at_once, vote.poll.temperature), (9, 2, Some(1.5)));
+    assert_eq!((vote.samples_max, vote.policy.concurrency, vote.policy.temperature), (9, 2, Some(1.5)));
     assert_eq!(
-        (vote.compare, vote.poll.doubt, vote.scatter.wrong),
-        (Compare::Json("/a/0".into()), Chance::NONE, 12)
+        (vote.compare, vote.policy.stop_probability, vote.assumptions.distinct_wrong),
+        (AnswerComparison::Json("/a/0".into()), Chance::ZERO, 12)
     );
     let verifier = route.verifier.unwrap();
     assert_eq!(verifier.by, Checker::Command(vec!["check".into(), "-x".into()]));
@@ -30,7 +30,7 @@ fn a_route_may_vote_and_ask_for_second_opinions() {
         (route.judge.as_deref(), &*probe.model, probe.drafts, probe.tokens),
         (Some("reasoner"), "reasoner", 3, Tokens(16))
     );
-    assert!(route.cascade && !route.holds_streams);
+    assert!(route.cascade && !route.buffers_streams);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
 use super::*;
-use crate::catalog::Class;
+use crate::catalog::EnforcementClass;
 
-fn classes(more: &str) -> Vec<Class> {
+fn classes(more: &str) -> Vec<EnforcementClass> {
     let text = format!(
         "[[backend]]\nkind = \"llamacpp\"\nbase_url = \"http://127.0.0.1:9\"\n[[backend.model]]\nname = \"m\"\n\
          price_input = \"0\"\nprice_output = \"0\"\n{more}"
@@ -13,7 +13,7 @@ fn classes(more: &str) -> Vec<Class> {
 
 #[test]
 fn nothing_is_held_of_a_model_that_does_not_think_and_nothing_put_in_where_that_is_said() {
-    assert_eq!(classes(""), [Class::Continue, Class::Native]);
-    assert_eq!(classes("thinking_max = 0"), [Class::Native]);
-    assert_eq!(classes("hand_off = \"\""), [Class::Native]);
+    assert_eq!(classes(""), [EnforcementClass::Continue, EnforcementClass::Native]);
+    assert_eq!(classes("thinking_max = 0"), [EnforcementClass::Native]);
+    assert_eq!(classes("hand_off = \"\""), [EnforcementClass::Native]);
 }

@@ -1,31 +1,33 @@
 //! One layer: attention and the feed-forward network, each added to what came in.
 
-use super::{Extent, State};
+use super::{EngineCapacity, StepBuffers};
 use crate::engine::error::EngineError;
 use crate::engine::gguf::Gguf;
 use crate::engine::gpu::Gpu;
-use crate::engine::ops::{Attend, AttendTied, BLOCK, Bound, Gate, Matmul, Norm, Rope, RopeTied};
-use crate::engine::shape::Shape;
-use crate::engine::weights::{Matrix, vector};
+use crate::engine::ops::{
+    AttendTied, Attention, BLOCK, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu,
+};
+use crate::engine::shape::ModelShape;
+use crate::engine::weights::{WeightMatrix, norm_weights};
 
 /// The kernels that all layers share.
-pub(super) struct Ops {
+pub(super) struct LayerKernels {
     pub(super) matmul: Matmul,
-    norm: Norm,
+    norm: RmsNorm,
     rope: Rope,
-    attend: Attend,
-    gate: Gate,
+    attend: Attention,
+    gate: SwiGlu,
 }
 
-impl Ops {
+impl LayerKernels {
     /// `table` is the length of a slot's table of blocks.
-    pub(super) fn new(gpu: &Gpu, shape: &Shape, table: u32) -> Self {
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, table: u32) -> Self {
         Self {
             matmul: Matmul::new(gpu),
-            norm: Norm::new(gpu, shape.hidden, shape.epsilon, false),
+            norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
             rope: Rope::new(gpu, shape, table),
-            attend: Attend::new(gpu, shape, table),
-            gate: Gate::new(gpu, shape.feed_forward),
+            attend: Attention::new(gpu, shape, table),
+            gate: SwiGlu::new(gpu, shape.feed_forward),
         }
     }
 }
@@ -43,7 +45,7 @@ pub(super) struct Activations {
 }
 
 impl Activations {
-    pub(super) fn new(gpu: &Gpu, shape: &Shape, extent: &Extent) -> Result<Self, EngineError> {
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, extent: &EngineCapacity) -> Result<Self, EngineError> {
         let bytes = |columns: u32| u64::from(extent.rows) * u64::from(columns) * 4;
         let widest = shape.qkv().max(2 * shape.feed_forward);
         if bytes(widest) > gpu.binding_max || extent.rows > 65_535 {
@@ -63,46 +65,46 @@ impl Activations {
 }
 
 /// What all layers are loaded from and into.
-pub(super) struct Place<'a> {
+pub(super) struct LoadContext<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) gguf: &'a Gguf,
-    pub(super) shape: &'a Shape,
-    pub(super) state: &'a State,
+    pub(super) shape: &'a ModelShape,
+    pub(super) state: &'a StepBuffers,
     pub(super) rotations: &'a wgpu::Buffer,
-    pub(super) extent: &'a Extent,
+    pub(super) capacity: &'a EngineCapacity,
 }
 
 /// A layer's weights and cache, tied to the activations.
 pub(super) struct Layer {
     attention_norm: wgpu::BindGroup,
-    qkv: Bound,
+    qkv: BoundMatmul,
     rope: wgpu::BindGroup,
     attend: wgpu::BindGroup,
-    output: Bound,
+    output: BoundMatmul,
     network_norm: wgpu::BindGroup,
-    wide: Bound,
+    wide: BoundMatmul,
     gate: wgpu::BindGroup,
-    down: Bound,
+    down: BoundMatmul,
     /// Bytes of weights.
     pub(super) bytes: u64,
 }
 
 impl Layer {
     pub(super) fn load(
-        place: &Place<'_>,
-        ops: &Ops,
+        place: &LoadContext<'_>,
+        ops: &LayerKernels,
         activations: &Activations,
         index: u32,
     ) -> Result<Self, EngineError> {
-        let &Place { gpu, gguf, shape, state, .. } = place;
+        let &LoadContext { gpu, gguf, shape, state, .. } = place;
         let Activations { h, normed, qkv, attended, wide, gated } = activations;
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
-            Ok(gpu.filled(part, &vector(gguf, &name(part), length)?))
+            Ok(gpu.buffer_with(part, &norm_weights(gguf, &name(part), length)?))
         };
-        let matrix = |parts: &[&str], columns: u32, rows: u32| -> Result<Matrix, EngineError> {
+        let matrix = |parts: &[&str], columns: u32, rows: u32| -> Result<WeightMatrix, EngineError> {
             let names: Vec<_> = parts.iter().map(|part| name(part)).collect();
-            let matrix = Matrix::load(gpu, gguf, &names, columns)?;
+            let matrix = WeightMatrix::load(gpu, gguf, &names, columns)?;
             let fits = matrix.rows == rows;
             fits.then_some(matrix)
                 .ok_or_else(|| EngineError::Model(format!("{names:?} have not {rows} rows")))
@@ -111,7 +113,7 @@ impl Layer {
         let output = matrix(&["attn_output"], shape.queries(), shape.hidden)?;
         let widening = matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
         let down = matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
-        let (rope, attend) = tie_attention(place, ops, activations, &norm)?;
+        let (rope, attend) = bind_attention(place, ops, activations, &norm)?;
         let bind_norm = |weight: &wgpu::Buffer| ops.norm.bind(gpu, h, weight, &state.picks, normed);
         Ok(Self {
             attention_norm: bind_norm(&norm("attn_norm", shape.hidden)?),
@@ -127,7 +129,7 @@ impl Layer {
         })
     }
 
-    pub(super) fn run(&self, gpu: &Gpu, ops: &Ops, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
+    pub(super) fn run(&self, gpu: &Gpu, ops: &LayerKernels, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
         ops.norm.run(gpu, pass, &self.attention_norm, rows);
         self.qkv.run(gpu, pass, rows);
         ops.rope.run(gpu, pass, &self.rope, rows);
@@ -141,13 +143,13 @@ impl Layer {
 }
 
 /// Makes the layer's cache and ties rope and attention to it.
-fn tie_attention(
-    place: &Place<'_>,
-    ops: &Ops,
+fn bind_attention(
+    place: &LoadContext<'_>,
+    ops: &LayerKernels,
     activations: &Activations,
     norm: &impl Fn(&str, u32) -> Result<wgpu::Buffer, EngineError>,
 ) -> Result<(wgpu::BindGroup, wgpu::BindGroup), EngineError> {
-    let &Place { gpu, shape, state, rotations, extent, .. } = place;
+    let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
     let cache = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
     let (keys, values) = (gpu.buffer("keys", cache), gpu.buffer("values", cache));
     let rope = RopeTied {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use super::error::EngineError;
 use super::gguf::Gguf;
 use super::gpu::Gpu;
-use super::ops::{BLOCK, Bound, Drawn, Embed, Norm, SLOT_WORDS, Sample, rotations};
-use super::shape::Shape;
-use super::weights::{Matrix, vector};
-use layer::{Activations, Layer, Ops};
+use super::ops::{BLOCK, BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
+use super::shape::ModelShape;
+use super::weights::{WeightMatrix, norm_weights};
+use layer::{Activations, Layer, LayerKernels};
 
 /// How much of everything to make room for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Extent {
+pub(crate) struct EngineCapacity {
     /// Sequences at once.
     pub(crate) slots: u32,
     /// Rows in one step.
@@ -30,7 +30,7 @@ pub(crate) struct Extent {
 
 /// One token to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct BatchRow {
     /// Its id, or [`super::ops::LAST`] for the last that its slot sampled.
     pub(crate) token: u32,
     pub(crate) slot: u32,
@@ -39,40 +39,40 @@ pub(crate) struct Row {
 
 /// The rows of one step, and those among them whose next token is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Batch {
-    pub(crate) rows: Vec<Row>,
+pub(crate) struct ForwardBatch {
+    pub(crate) rows: Vec<BatchRow>,
     /// Indices into `rows`.
     pub(crate) picks: Vec<u32>,
 }
 
 /// A model on a device.
-pub(crate) struct Model {
+pub(crate) struct EngineModel {
     gpu: Arc<Gpu>,
-    extent: Extent,
+    capacity: EngineCapacity,
     vocab: u32,
-    ops: Ops,
+    ops: LayerKernels,
     embed: Embed,
     layers: Vec<Layer>,
-    last_norm: (Norm, wgpu::BindGroup),
-    head: Bound,
-    sample: Sample,
-    state: State,
+    last_norm: (RmsNorm, wgpu::BindGroup),
+    lm_head: BoundMatmul,
+    sample: Sampler,
+    state: StepBuffers,
     weight_bytes: u64,
 }
 
 /// The buffers that change from step to step, caches and activations aside.
-struct State {
+struct StepBuffers {
     rows: wgpu::Buffer,
     picks: wgpu::Buffer,
     slots: wgpu::Buffer,
     tables: wgpu::Buffer,
     logits: wgpu::Buffer,
-    drawn: wgpu::Buffer,
-    drawn_back: wgpu::Buffer,
+    sampled: wgpu::Buffer,
+    sampled_readback: wgpu::Buffer,
 }
 
-impl State {
-    fn new(gpu: &Gpu, extent: &Extent, vocab: u32) -> Result<Self, EngineError> {
+impl StepBuffers {
+    fn new(gpu: &Gpu, extent: &EngineCapacity, vocab: u32) -> Result<Self, EngineError> {
         let slots = u64::from(extent.slots);
         let logits = slots * u64::from(vocab) * 4;
         if logits > gpu.binding_max {
@@ -84,10 +84,10 @@ impl State {
             rows: gpu.buffer("rows", u64::from(extent.rows) * 16),
             picks: gpu.buffer("picks", slots * 8),
             slots: gpu.buffer("slots", slots * u64::from(SLOT_WORDS) * 4),
-            tables: gpu.buffer("tables", slots * u64::from(extent.table()) * 4),
+            tables: gpu.buffer("tables", slots * u64::from(extent.table_len()) * 4),
             logits: gpu.buffer("logits", logits),
-            drawn: gpu.buffer("drawn", slots * 16),
-            drawn_back: gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            sampled: gpu.buffer("drawn", slots * 16),
+            sampled_readback: gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("drawn back"),
                 size: slots * 16,
                 usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
@@ -97,49 +97,69 @@ impl State {
     }
 }
 
-impl Extent {
+impl EngineCapacity {
     /// The length of one slot's table of blocks.
-    pub(crate) fn table(&self) -> u32 {
+    pub(crate) fn table_len(&self) -> u32 {
         self.context.div_ceil(BLOCK)
     }
 }
 
-impl Model {
+impl EngineModel {
     /// Uploads a model and makes room for what it needs to run.
     pub(crate) fn load(
         gpu: Arc<Gpu>,
         gguf: &Gguf,
-        shape: &Shape,
-        extent: Extent,
+        shape: &ModelShape,
+        extent: EngineCapacity,
     ) -> Result<Self, EngineError> {
-        let state = State::new(&gpu, &extent, shape.vocab)?;
-        let ops = Ops::new(&gpu, shape, extent.table());
+        let state = StepBuffers::new(&gpu, &extent, shape.vocab)?;
+        let ops = LayerKernels::new(&gpu, shape, extent.table_len());
         let activations = Activations::new(&gpu, shape, &extent)?;
-        let table = Matrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
+        let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
         let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
-        let turns = gpu.filled("rotations", &rotations(extent.context, shape.head_dim, shape.rope_base));
-        let place =
-            layer::Place { gpu: &gpu, gguf, shape, state: &state, rotations: &turns, extent: &extent };
+        let turns = gpu.buffer_with("rotations", &rotations(extent.context, shape.head_dim, shape.rope_base));
+        let place = layer::LoadContext {
+            gpu: &gpu,
+            gguf,
+            shape,
+            state: &state,
+            rotations: &turns,
+            capacity: &extent,
+        };
         let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let norm = Norm::new(&gpu, shape.hidden, shape.epsilon, true);
-        let weight = gpu.filled("output norm", &vector(gguf, "output_norm.weight", shape.hidden)?);
+        let norm = RmsNorm::new(&gpu, shape.hidden, shape.epsilon, true);
+        let weight = gpu.buffer_with("output norm", &norm_weights(gguf, "output_norm.weight", shape.hidden)?);
         let last = norm.bind(&gpu, &activations.h, &weight, &state.picks, &activations.normed);
         // Without a matrix of its own the output shares the embeddings'.
         let untied = gguf.has_tensor("output.weight");
-        let own =
-            untied.then(|| Matrix::load(&gpu, gguf, &["output.weight".into()], shape.hidden)).transpose()?;
+        let own = untied
+            .then(|| WeightMatrix::load(&gpu, gguf, &["output.weight".into()], shape.hidden))
+            .transpose()?;
         let output = own.as_ref().unwrap_or(&table);
         let head = ops.matmul.bind(&gpu, output, &activations.normed, &state.logits, false);
         if output.rows != shape.vocab {
             return Err(EngineError::Model("its output and its embeddings differ in size".into()));
         }
-        let sample = Sample::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.drawn);
+        let sample =
+            Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
         gpu.wait()?;
         let last_norm = (norm, last);
         let vocab = shape.vocab;
-        Ok(Self { gpu, extent, vocab, ops, embed, layers, last_norm, head, sample, state, weight_bytes })
+        Ok(Self {
+            gpu,
+            capacity: extent,
+            vocab,
+            ops,
+            embed,
+            layers,
+            last_norm,
+            lm_head: head,
+            sample,
+            state,
+            weight_bytes,
+        })
     }
 
     /// Bytes of weights that one token reads.
@@ -148,33 +168,33 @@ impl Model {
     }
 
     /// Puts a new generation into a slot: its sampler's state and its blocks.
-    pub(crate) fn place(&self, slot: u32, words: &[u32], blocks: &[u32]) {
+    pub(crate) fn init_slot(&self, slot: u32, words: &[u32], blocks: &[u32]) {
         let state = u64::from(slot) * u64::from(SLOT_WORDS) * 4;
-        let table = u64::from(slot) * u64::from(self.extent.table()) * 4;
+        let table = u64::from(slot) * u64::from(self.capacity.table_len()) * 4;
         self.gpu.queue.write_buffer(&self.state.slots, state, bytemuck::cast_slice(words));
         self.gpu.queue.write_buffer(&self.state.tables, table, bytemuck::cast_slice(blocks));
     }
 
     /// Runs a batch and draws a token for each of its picks, in their order.
-    pub(crate) fn step(&self, batch: &Batch) -> Result<Vec<Drawn>, EngineError> {
+    pub(crate) fn step(&self, batch: &ForwardBatch) -> Result<Vec<SampledToken>, EngineError> {
         self.submit(batch, true);
         if batch.picks.is_empty() {
             self.gpu.wait()?;
             return Ok(Vec::new());
         }
-        let words: Vec<[u32; 4]> = self.gpu.mapped(&self.state.drawn_back, batch.picks.len())?;
-        Ok(Drawn::all(&words))
+        let words: Vec<[u32; 4]> = self.gpu.map_read(&self.state.sampled_readback, batch.picks.len())?;
+        Ok(SampledToken::all(&words))
     }
 
     /// Runs a batch and reads the logits of its picks instead of drawing from them.
-    pub(crate) fn logits(&self, batch: &Batch) -> Result<Vec<Vec<f32>>, EngineError> {
+    pub(crate) fn logits(&self, batch: &ForwardBatch) -> Result<Vec<Vec<f32>>, EngineError> {
         self.submit(batch, false);
         let vocab = self.vocab as usize;
         let all: Vec<f32> = self.gpu.read(&self.state.logits, batch.picks.len() * vocab)?;
         Ok(all.chunks(vocab).map(<[f32]>::to_vec).collect())
     }
 
-    fn submit(&self, batch: &Batch, draw: bool) {
+    fn submit(&self, batch: &ForwardBatch, draw: bool) {
         let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
         let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
         let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
@@ -187,7 +207,7 @@ impl Model {
         drop(pass);
         if draw && !picks.is_empty() {
             let bytes = picks.len() as u64 * 16;
-            encoder.copy_buffer_to_buffer(&self.state.drawn, 0, &self.state.drawn_back, 0, bytes);
+            encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
         }
         self.gpu.queue.submit([encoder.finish()]);
     }
@@ -201,7 +221,7 @@ impl Model {
             return;
         }
         self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
-        self.head.run(&self.gpu, pass, picks);
+        self.lm_head.run(&self.gpu, pass, picks);
         if draw {
             self.sample.run(pass, picks);
         }

@@ -30,13 +30,13 @@ pub enum GgufError {
     Malformed(String),
     /// A metadata key that the model needs is absent or of another type.
     #[error("the model file has no usable `{0}`: export it again with current tools")]
-    Key(String),
+    MissingKey(String),
     /// A tensor that the model needs is absent.
     #[error("the model file has no tensor `{0}`: it is incomplete or of another architecture")]
-    Tensor(String),
+    MissingTensor(String),
     /// A tensor is stored in a format that the engine does not read.
     #[error("tensor `{name}` is stored as GGML type {kind}: quantise the file to F32, F16 or Q8_0")]
-    Kind {
+    TensorType {
         /// The tensor.
         name: String,
         /// Its type number in ggml's numbering.
@@ -46,7 +46,7 @@ pub enum GgufError {
 
 /// How the numbers of a tensor are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TensorType {
     /// 32-bit floats.
     F32,
     /// 16-bit floats.
@@ -58,7 +58,7 @@ pub enum Kind {
 /// Numbers in one block of [`Kind::Q8_0`].
 pub(crate) const Q8_BLOCK: usize = 32;
 
-impl Kind {
+impl TensorType {
     fn from_ggml(number: u32) -> Option<Self> {
         match number {
             0 => Some(Self::F32),
@@ -81,7 +81,7 @@ impl Kind {
 
 /// One metadata value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum MetadataValue {
     Integer(i128),
     Float(f64),
     Bool(bool),
@@ -93,7 +93,7 @@ pub(crate) enum Value {
 
 /// Where a tensor lies.
 #[derive(Debug, Clone)]
-struct Entry {
+struct TensorEntry {
     kind: u32,
     dimensions: Vec<usize>,
     offset: u64,
@@ -102,19 +102,19 @@ struct Entry {
 /// A tensor as it lies in the file: rows of numbers, each row contiguous.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tensor<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TensorType,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) data: &'a [u8],
 }
 
-enum Bytes {
+enum GgufBytes {
     Mapped(memmap2::Mmap),
     Static(&'static [u8]),
     Shared(Arc<[u8]>),
 }
 
-impl Bytes {
+impl GgufBytes {
     fn get(&self) -> &[u8] {
         match self {
             Self::Mapped(map) => map,
@@ -126,9 +126,9 @@ impl Bytes {
 
 /// A model file: its metadata, read, and its tensors, mapped.
 pub struct Gguf {
-    bytes: Bytes,
-    metadata: HashMap<String, Value>,
-    entries: HashMap<String, Entry>,
+    bytes: GgufBytes,
+    metadata: HashMap<String, MetadataValue>,
+    entries: HashMap<String, TensorEntry>,
     data: usize,
 }
 
@@ -149,21 +149,21 @@ impl Gguf {
         // SAFETY: the map is read-only and private to this value. Truncating the file from outside
         // while it is mapped would fault; operators replace model files by renaming, as documented.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
-        Self::parse(Bytes::Mapped(map))
+        Self::parse(GgufBytes::Mapped(map))
     }
 
     /// Reads a file that is part of the program.
     pub fn from_static(bytes: &'static [u8]) -> Result<Self, GgufError> {
-        Self::parse(Bytes::Static(bytes))
+        Self::parse(GgufBytes::Static(bytes))
     }
 
     /// Reads a file that is already in memory.
     pub fn from_bytes(bytes: Arc<[u8]>) -> Result<Self, GgufError> {
-        Self::parse(Bytes::Shared(bytes))
+        Self::parse(GgufBytes::Shared(bytes))
     }
 
-    fn parse(bytes: Bytes) -> Result<Self, GgufError> {
-        let contents = read::contents(bytes.get())?;
+    fn parse(bytes: GgufBytes) -> Result<Self, GgufError> {
+        let contents = read::read_header(bytes.get())?;
         Ok(Self { bytes, metadata: contents.metadata, entries: contents.entries, data: contents.data })
     }
 
@@ -171,7 +171,7 @@ impl Gguf {
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.metadata.get(key)? {
-            Value::Text(text) => Some(text),
+            MetadataValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -180,7 +180,7 @@ impl Gguf {
     #[must_use]
     pub fn integer(&self, key: &str) -> Option<u32> {
         match self.metadata.get(key)? {
-            Value::Integer(number) => u32::try_from(*number).ok(),
+            MetadataValue::Integer(number) => u32::try_from(*number).ok(),
             _ => None,
         }
     }
@@ -193,7 +193,7 @@ impl Gguf {
                 clippy::cast_possible_truncation,
                 reason = "metadata floats are 32 bits in every known file"
             )]
-            Value::Float(number) => Some(*number as f32),
+            MetadataValue::Float(number) => Some(*number as f32),
             _ => None,
         }
     }
@@ -202,7 +202,7 @@ impl Gguf {
     #[must_use]
     pub fn flag(&self, key: &str) -> Option<bool> {
         match self.metadata.get(key)? {
-            Value::Bool(flag) => Some(*flag),
+            MetadataValue::Bool(flag) => Some(*flag),
             _ => None,
         }
     }
@@ -211,7 +211,7 @@ impl Gguf {
     #[must_use]
     pub fn texts(&self, key: &str) -> Option<&[String]> {
         match self.metadata.get(key)? {
-            Value::Texts(texts) => Some(texts),
+            MetadataValue::Texts(texts) => Some(texts),
             _ => None,
         }
     }
@@ -220,7 +220,7 @@ impl Gguf {
     #[must_use]
     pub fn integers(&self, key: &str) -> Option<&[i64]> {
         match self.metadata.get(key)? {
-            Value::Integers(numbers) => Some(numbers),
+            MetadataValue::Integers(numbers) => Some(numbers),
             _ => None,
         }
     }
@@ -229,7 +229,7 @@ impl Gguf {
     #[must_use]
     pub fn floats(&self, key: &str) -> Option<&[f32]> {
         match self.metadata.get(key)? {
-            Value::Floats(numbers) => Some(numbers),
+            MetadataValue::Floats(numbers) => Some(numbers),
             _ => None,
         }
     }
@@ -241,7 +241,7 @@ impl Gguf {
     }
 
     /// Whether every tensor can be read.
-    pub(crate) fn examine(&self) -> Result<(), GgufError> {
+    pub(crate) fn check_tensors(&self) -> Result<(), GgufError> {
         let mut names: Vec<&String> = self.entries.keys().collect();
         names.sort_unstable();
         names.into_iter().try_for_each(|name| self.tensor(name).map(drop))
@@ -249,9 +249,9 @@ impl Gguf {
 
     /// The tensor of this name, as rows.
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor<'_>, GgufError> {
-        let entry = self.entries.get(name).ok_or_else(|| GgufError::Tensor(name.to_owned()))?;
-        let kind = Kind::from_ggml(entry.kind)
-            .ok_or_else(|| GgufError::Kind { name: name.to_owned(), kind: entry.kind })?;
+        let entry = self.entries.get(name).ok_or_else(|| GgufError::MissingTensor(name.to_owned()))?;
+        let kind = TensorType::from_ggml(entry.kind)
+            .ok_or_else(|| GgufError::TensorType { name: name.to_owned(), kind: entry.kind })?;
         let outside = || GgufError::Malformed(format!("tensor `{name}` does not fit in the file"));
         let columns = entry.dimensions.first().copied().unwrap_or(1);
         let rows = entry.dimensions.iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
@@ -267,20 +267,20 @@ impl Gguf {
 
 #[cfg(test)]
 mod tests {
-    use super::synth::Synth;
+    use super::synth::SyntheticModel;
     use super::*;
 
     fn file() -> Vec<u8> {
-        Synth::default().bytes()
+        SyntheticModel::default().bytes()
     }
 
     /// As quantised files have it that other engines run.
     #[test]
     fn a_tensor_of_a_kind_that_no_kernel_reads_is_found_before_it_is_loaded() {
         let mut gguf = Gguf::from_bytes(file().into()).unwrap();
-        gguf.examine().unwrap();
+        gguf.check_tensors().unwrap();
         gguf.entries.get_mut("token_embd.weight").unwrap().kind = 12;
-        assert!(matches!(gguf.examine(), Err(GgufError::Kind { kind: 12, .. })));
+        assert!(matches!(gguf.check_tensors(), Err(GgufError::TensorType { kind: 12, .. })));
     }
 
     #[test]
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(gguf.integers("tokenizer.ggml.token_type").map(<[i64]>::len), Some(64));
         assert_eq!(gguf.integer("general.architecture"), None);
         let tensor = gguf.tensor("token_embd.weight").unwrap();
-        assert_eq!((tensor.kind, tensor.rows, tensor.columns), (Kind::F32, 64, 32));
-        assert!(matches!(gguf.tensor("absent"), Err(GgufError::Tensor(_))));
+        assert_eq!((tensor.kind, tensor.rows, tensor.columns), (TensorType::F32, 64, 32));
+        assert!(matches!(gguf.tensor("absent"), Err(GgufError::MissingTensor(_))));
     }
 
     #[test]

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::{Entry, GgufError, Value};
+use super::{GgufError, MetadataValue, TensorEntry};
 
 /// What stands before the weights.
-pub(super) struct Contents {
-    pub(super) metadata: HashMap<String, Value>,
-    pub(super) entries: HashMap<String, Entry>,
+pub(super) struct GgufHeader {
+    pub(super) metadata: HashMap<String, MetadataValue>,
+    pub(super) entries: HashMap<String, TensorEntry>,
     /// Where the tensors' data begins.
     pub(super) data: usize,
 }
 
 /// Reads the header of a file.
-pub(super) fn contents(bytes: &[u8]) -> Result<Contents, GgufError> {
-    let mut cursor = Cursor { bytes, at: 0 };
+pub(super) fn read_header(bytes: &[u8]) -> Result<GgufHeader, GgufError> {
+    let mut cursor = GgufCursor { bytes, at: 0 };
     if cursor.take(4)? != b"GGUF" {
         return Err(malformed("it does not begin with `GGUF`"));
     }
@@ -36,25 +36,25 @@ pub(super) fn contents(bytes: &[u8]) -> Result<Contents, GgufError> {
         entries.insert(name, entry);
     }
     let alignment = match metadata.get("general.alignment") {
-        Some(Value::Integer(n)) => usize::try_from(*n).ok().filter(|n| n.is_power_of_two()),
+        Some(MetadataValue::Integer(n)) => usize::try_from(*n).ok().filter(|n| n.is_power_of_two()),
         Some(_) => None,
         None => Some(32),
     };
     let alignment = alignment.ok_or_else(|| malformed("its alignment is not a power of two"))?;
     let data = cursor.at.checked_next_multiple_of(alignment).ok_or_else(|| malformed("it is too long"))?;
-    Ok(Contents { metadata, entries, data })
+    Ok(GgufHeader { metadata, entries, data })
 }
 
 fn malformed(what: &str) -> GgufError {
     GgufError::Malformed(what.to_owned())
 }
 
-struct Cursor<'a> {
+struct GgufCursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> GgufCursor<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], GgufError> {
         let to = self.at.checked_add(length);
         let taken = to.and_then(|to| self.bytes.get(self.at..to));
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         String::from_utf8(bytes.to_vec()).map_err(|_| malformed("a text in it is not UTF-8"))
     }
 
-    fn entry(&mut self) -> Result<(String, Entry), GgufError> {
+    fn entry(&mut self) -> Result<(String, TensorEntry), GgufError> {
         let name = self.text()?;
         let count = self.u32()?;
         if count > 4 {
@@ -106,42 +106,46 @@ impl<'a> Cursor<'a> {
         }
         let kind = self.u32()?;
         let offset = self.u64()?;
-        Ok((name, Entry { kind, dimensions, offset }))
+        Ok((name, TensorEntry { kind, dimensions, offset }))
     }
 
-    fn value(&mut self) -> Result<Value, GgufError> {
+    fn value(&mut self) -> Result<MetadataValue, GgufError> {
         match self.u32()? {
             9 => self.list(),
             kind => self.single(kind),
         }
     }
 
-    fn single(&mut self, kind: u32) -> Result<Value, GgufError> {
+    fn single(&mut self, kind: u32) -> Result<MetadataValue, GgufError> {
         Ok(match kind {
-            0 => Value::Integer(i128::from(u8::from_le_bytes(self.array()?))),
-            1 => Value::Integer(i128::from(i8::from_le_bytes(self.array()?))),
-            2 => Value::Integer(i128::from(u16::from_le_bytes(self.array()?))),
-            3 => Value::Integer(i128::from(i16::from_le_bytes(self.array()?))),
-            4 => Value::Integer(i128::from(self.u32()?)),
-            5 => Value::Integer(i128::from(i32::from_le_bytes(self.array()?))),
-            6 => Value::Float(f64::from(f32::from_le_bytes(self.array()?))),
-            7 => Value::Bool(self.array::<1>()?[0] != 0),
-            8 => Value::Text(self.text()?),
-            10 => Value::Integer(i128::from(self.u64()?)),
-            11 => Value::Integer(i128::from(i64::from_le_bytes(self.array()?))),
-            12 => Value::Float(f64::from_le_bytes(self.array()?)),
+            0 => MetadataValue::Integer(i128::from(u8::from_le_bytes(self.array()?))),
+            1 => MetadataValue::Integer(i128::from(i8::from_le_bytes(self.array()?))),
+            2 => MetadataValue::Integer(i128::from(u16::from_le_bytes(self.array()?))),
+            3 => MetadataValue::Integer(i128::from(i16::from_le_bytes(self.array()?))),
+            4 => MetadataValue::Integer(i128::from(self.u32()?)),
+            5 => MetadataValue::Integer(i128::from(i32::from_le_bytes(self.array()?))),
+            6 => MetadataValue::Float(f64::from(f32::from_le_bytes(self.array()?))),
+            7 => MetadataValue::Bool(self.array::<1>()?[0] != 0),
+            8 => MetadataValue::Text(self.text()?),
+            10 => MetadataValue::Integer(i128::from(self.u64()?)),
+            11 => MetadataValue::Integer(i128::from(i64::from_le_bytes(self.array()?))),
+            12 => MetadataValue::Float(f64::from_le_bytes(self.array()?)),
             _ => return Err(malformed(&format!("metadata type {kind} is not known"))),
         })
     }
 
-    fn list(&mut self) -> Result<Value, GgufError> {
+    fn list(&mut self) -> Result<MetadataValue, GgufError> {
         let kind = self.u32()?;
         let length = self.length(1)?;
         match kind {
-            8 => (0..length).map(|_| self.text()).collect::<Result<_, _>>().map(Value::Texts),
-            6 | 12 => (0..length).map(|_| self.float(kind)).collect::<Result<_, _>>().map(Value::Floats),
+            8 => (0..length).map(|_| self.text()).collect::<Result<_, _>>().map(MetadataValue::Texts),
+            6 | 12 => {
+                (0..length).map(|_| self.float(kind)).collect::<Result<_, _>>().map(MetadataValue::Floats)
+            }
             9 => Err(malformed("a list of lists is not supported")),
-            _ => (0..length).map(|_| self.integer(kind)).collect::<Result<_, _>>().map(Value::Integers),
+            _ => {
+                (0..length).map(|_| self.integer(kind)).collect::<Result<_, _>>().map(MetadataValue::Integers)
+            }
         }
     }
 
@@ -151,15 +155,17 @@ impl<'a> Cursor<'a> {
                 clippy::cast_possible_truncation,
                 reason = "lists of floats are 32 bits in every known file"
             )]
-            Value::Float(number) => Ok(number as f32),
+            MetadataValue::Float(number) => Ok(number as f32),
             _ => Err(malformed("a list changes its type")),
         }
     }
 
     fn integer(&mut self, kind: u32) -> Result<i64, GgufError> {
         match self.single(kind)? {
-            Value::Integer(number) => i64::try_from(number).map_err(|_| malformed("a number is too large")),
-            Value::Bool(flag) => Ok(i64::from(flag)),
+            MetadataValue::Integer(number) => {
+                i64::try_from(number).map_err(|_| malformed("a number is too large"))
+            }
+            MetadataValue::Bool(flag) => Ok(i64::from(flag)),
             _ => Err(malformed("a list changes its type")),
         }
     }

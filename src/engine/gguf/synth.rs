@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use half::f16;
 
-use super::{Kind, Q8_BLOCK};
+use super::{Q8_BLOCK, TensorType};
 
 /// The shape of a random model.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "the names are those of the architecture")]
-pub struct Synth {
+pub struct SyntheticModel {
     pub hidden: u32,
     pub layers: u32,
     pub heads: u32,
@@ -18,12 +18,12 @@ pub struct Synth {
     pub feed_forward: u32,
     pub vocab: u32,
     pub context: u32,
-    pub kind: Kind,
+    pub kind: TensorType,
     pub tied: bool,
     pub seed: u64,
 }
 
-impl Default for Synth {
+impl Default for SyntheticModel {
     fn default() -> Self {
         Self {
             hidden: 32,
@@ -34,7 +34,7 @@ impl Default for Synth {
             feed_forward: 64,
             vocab: 64,
             context: 128,
-            kind: Kind::F32,
+            kind: TensorType::F32,
             tied: true,
             seed: 1,
         }
@@ -57,11 +57,11 @@ pub(crate) fn noise(state: &mut u64) -> f32 {
 }
 
 /// Encodes numbers, a whole number of blocks.
-pub(crate) fn encode(kind: Kind, numbers: &[f32]) -> Vec<u8> {
+pub(crate) fn encode(kind: TensorType, numbers: &[f32]) -> Vec<u8> {
     match kind {
-        Kind::F32 => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
-        Kind::F16 => numbers.iter().flat_map(|n| f16::from_f32(*n).to_le_bytes()).collect(),
-        Kind::Q8_0 => numbers.chunks(Q8_BLOCK).flat_map(quantise).collect(),
+        TensorType::F32 => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
+        TensorType::F16 => numbers.iter().flat_map(|n| f16::from_f32(*n).to_le_bytes()).collect(),
+        TensorType::Q8_0 => numbers.chunks(Q8_BLOCK).flat_map(quantise).collect(),
     }
 }
 
@@ -74,7 +74,7 @@ fn quantise(block: &[f32]) -> Vec<u8> {
     scale.to_le_bytes().into_iter().chain(bytes).collect()
 }
 
-struct Planned {
+struct PlannedTensor {
     name: String,
     columns: u32,
     rows: u32,
@@ -82,7 +82,7 @@ struct Planned {
     norm: bool,
 }
 
-impl Synth {
+impl SyntheticModel {
     /// The file in memory.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -108,11 +108,11 @@ impl Synth {
             if !tensor.norm {
                 head.extend_from_slice(&u64::from(tensor.rows).to_le_bytes());
             }
-            let kind = if tensor.norm { Kind::F32 } else { self.kind };
+            let kind = if tensor.norm { TensorType::F32 } else { self.kind };
             let number = match kind {
-                Kind::F32 => 0u32,
-                Kind::F16 => 1,
-                Kind::Q8_0 => 8,
+                TensorType::F32 => 0u32,
+                TensorType::F16 => 1,
+                TensorType::Q8_0 => 8,
             };
             head.extend_from_slice(&number.to_le_bytes());
             head.extend_from_slice(&offset.to_le_bytes());
@@ -124,9 +124,9 @@ impl Synth {
         tensors.iter().enumerate().try_for_each(|(index, tensor)| self.data(out, index as u64, tensor))
     }
 
-    fn data(&self, out: &mut impl Write, index: u64, tensor: &Planned) -> io::Result<()> {
+    fn data(&self, out: &mut impl Write, index: u64, tensor: &PlannedTensor) -> io::Result<()> {
         let mut state = self.seed.wrapping_mul(0x1_0000_01b3) ^ (index << 32);
-        let kind = if tensor.norm { Kind::F32 } else { self.kind };
+        let kind = if tensor.norm { TensorType::F32 } else { self.kind };
         // Keeps activations near one, so that the softmax neither saturates nor flattens and hides mistakes.
         let spread = if tensor.norm { 0.2 } else { (3.0 / tensor.columns as f32).sqrt() };
         let centre = if tensor.norm { 1.0 } else { 0.0 };
@@ -141,9 +141,10 @@ impl Synth {
         out.write_all(&vec![0; written.next_multiple_of(32) - written])
     }
 
-    fn tensors(&self) -> Vec<Planned> {
+    fn tensors(&self) -> Vec<PlannedTensor> {
         let mut all = Vec::new();
-        let mut add = |name: String, columns, rows, norm| all.push(Planned { name, columns, rows, norm });
+        let mut add =
+            |name: String, columns, rows, norm| all.push(PlannedTensor { name, columns, rows, norm });
         let (queries, values) = (self.heads * self.head_dim, self.kv_heads * self.head_dim);
         add("token_embd.weight".into(), self.hidden, self.vocab, false);
         for layer in 0..self.layers {

@@ -25,7 +25,7 @@ pub(super) fn choose(
             let chosen = found.into_iter().nth(index).map(|(info, adapter)| (adapter, info));
             chosen.ok_or(EngineError::NoDevice)
         }
-        Err(remedy) => Err(EngineError::NoneFits { found: names, remedy }),
+        Err(remedy) => Err(EngineError::NoUsableDevice { found: names, remedy }),
     }
 }
 

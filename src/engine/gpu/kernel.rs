@@ -4,7 +4,7 @@ use super::Gpu;
 
 /// What a kernel does with one of its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum BufferAccess {
     Read,
     Write,
 }
@@ -15,7 +15,7 @@ pub(crate) struct KernelSource<'a> {
     pub(crate) wgsl: &'a str,
     /// Values of the shader's `override` constants.
     pub(crate) constants: &'a [(&'a str, f64)],
-    pub(crate) bindings: &'a [Access],
+    pub(crate) bindings: &'a [BufferAccess],
     /// Words in the shader's `var<immediate>`.
     pub(crate) immediates: u32,
 }
@@ -83,8 +83,8 @@ impl Kernel {
     }
 }
 
-fn entry(binding: u32, access: Access) -> wgpu::BindGroupLayoutEntry {
-    let ty = wgpu::BufferBindingType::Storage { read_only: access == Access::Read };
+fn entry(binding: u32, access: BufferAccess) -> wgpu::BindGroupLayoutEntry {
+    let ty = wgpu::BufferBindingType::Storage { read_only: access == BufferAccess::Read };
     wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,

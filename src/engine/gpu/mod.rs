@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[cfg(test)]
 pub(crate) use kernel::submit;
-pub(crate) use kernel::{Access, Kernel, KernelSource};
+pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
 
 use super::error::EngineError;
 
@@ -38,16 +38,16 @@ pub enum DeviceKind {
 
 /// How a device likes a sum to be shared out. It decides between kernels, and so over a result's last bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grain {
+pub(crate) enum ReductionStrategy {
     /// Among the lanes of a subgroup or the threads of a workgroup, which meet at barriers: for GPUs.
-    Team,
+    Cooperative,
     /// Not at all: a lane does its own sum. For software drivers, where a barrier stops and restarts every
     /// thread, and a reduction goes through the lanes one by one. Asks for subgroups of 8 lanes or more.
-    Lane,
+    PerLane,
 }
 
 /// How long a submission may take before the device counts as lost. A software driver may need seconds.
-const ANSWER_MAX: Duration = Duration::from_secs(120);
+const DEVICE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An opened device.
 pub(crate) struct Gpu {
@@ -58,7 +58,7 @@ pub(crate) struct Gpu {
     pub(crate) binding_max: u64,
     /// The largest subgroup that the device may choose for a kernel.
     subgroup_max: u32,
-    pub(crate) grain: Grain,
+    pub(crate) reduction: ReductionStrategy,
     fault: Arc<Mutex<Option<EngineError>>>,
 }
 
@@ -84,13 +84,13 @@ impl Gpu {
         let opened = pollster::block_on(adapter.request_device(&descriptor));
         let (device, queue) = opened.map_err(|error| failed(error.to_string()))?;
         let fault = Arc::new(Mutex::new(None));
-        watch(&device, &fault);
+        record_faults(&device, &fault);
         let subgroups = adapter.get_info();
         let subgroup_max = subgroups.subgroup_max_size.max(4);
         let software = info.kind == DeviceKind::Cpu && subgroups.subgroup_min_size >= 8;
-        let grain = if software { Grain::Lane } else { Grain::Team };
+        let grain = if software { ReductionStrategy::PerLane } else { ReductionStrategy::Cooperative };
         let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        Ok(Self { device, queue, info, binding_max, subgroup_max, grain, fault })
+        Ok(Self { device, queue, info, binding_max, subgroup_max, reduction: grain, fault })
     }
 
     /// The first thing that went wrong on the device, if anything did. It stays.
@@ -103,7 +103,7 @@ impl Gpu {
 
     /// Waits until the device has done all it was given.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
-        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(ANSWER_MAX) };
+        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(DEVICE_TIMEOUT) };
         self.device.poll(wait).map_err(|error| EngineError::Lost(error.to_string()))?;
         self.check()
     }
@@ -119,7 +119,7 @@ impl Gpu {
     }
 
     /// A buffer with these numbers.
-    pub(crate) fn filled<T: bytemuck::NoUninit>(&self, label: &str, numbers: &[T]) -> wgpu::Buffer {
+    pub(crate) fn buffer_with<T: bytemuck::NoUninit>(&self, label: &str, numbers: &[T]) -> wgpu::Buffer {
         let bytes: &[u8] = bytemuck::cast_slice(numbers);
         let buffer = self.buffer(label, bytes.len() as u64);
         self.queue.write_buffer(&buffer, 0, bytes);
@@ -142,11 +142,11 @@ impl Gpu {
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &back, 0, back.size().min(buffer.size()));
         self.queue.submit([encoder.finish()]);
-        self.mapped(&back, count)
+        self.map_read(&back, count)
     }
 
     /// The first numbers of a buffer that can be mapped, after all that was submitted before.
-    pub(crate) fn mapped<T: bytemuck::Pod>(
+    pub(crate) fn map_read<T: bytemuck::Pod>(
         &self,
         buffer: &wgpu::Buffer,
         count: usize,
@@ -164,20 +164,20 @@ impl Gpu {
     }
 
     /// Workgroups that suffice for so many subgroups, whatever subgroup size the device chooses.
-    pub(crate) fn groups(&self, subgroups: u32) -> u32 {
+    pub(crate) fn workgroups(&self, subgroups: u32) -> u32 {
         subgroups.div_ceil((WORKGROUP / self.subgroup_max).max(1))
     }
 }
 
 /// Keeps the first fault. wgpu's own handler would panic.
-fn watch(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
+fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
     let keep = |fault: &Mutex<Option<EngineError>>, error| {
         fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     };
     let errors = Arc::clone(fault);
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         let error = match error {
-            wgpu::Error::OutOfMemory { .. } => EngineError::Memory,
+            wgpu::Error::OutOfMemory { .. } => EngineError::OutOfMemory,
             other => EngineError::Refused(other.to_string()),
         };
         keep(&errors, error);
@@ -192,11 +192,11 @@ fn watch(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
 
 /// The tests' device, told to work in another grain than its own.
 #[cfg(test)]
-pub(crate) fn shared_as(grain: Grain) -> Arc<Gpu> {
+pub(crate) fn shared_as(grain: ReductionStrategy) -> Arc<Gpu> {
     let gpu = shared();
     let (device, queue, info) = (gpu.device.clone(), gpu.queue.clone(), gpu.info.clone());
     let fault = Arc::clone(&gpu.fault);
-    Arc::new(Gpu { device, queue, info, grain, fault, ..*gpu })
+    Arc::new(Gpu { device, queue, info, reduction: grain, fault, ..*gpu })
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_written_to_a_buffer_is_read_back() {
         let gpu = shared();
-        let buffer = gpu.filled("test", &[1u32, 2, 3]);
+        let buffer = gpu.buffer_with("test", &[1u32, 2, 3]);
         assert_eq!(gpu.read::<u32>(&buffer, 3).unwrap(), [1, 2, 3]);
     }
 }

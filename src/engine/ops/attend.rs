@@ -1,14 +1,14 @@
 //! Attention of each row over its own sequence's cached keys and values, groups of heads sharing theirs.
 
 use super::BLOCK;
-use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
-use crate::engine::shape::Shape;
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::engine::shape::ModelShape;
 
-pub(crate) struct Attend {
+pub(crate) struct Attention {
     kernel: Kernel,
     heads: u32,
     /// With [`Grain::Lane`], how many heads one lane does.
-    together: Option<u32>,
+    heads_per_lane: Option<u32>,
 }
 
 /// Lanes in a workgroup with [`Grain::Lane`]: a software driver goes through the motions for idle ones, too.
@@ -21,7 +21,7 @@ const GRID_MAX: u32 = 65_535;
 const LANE_MAX: u32 = 128;
 
 /// The buffers that one layer's run touches.
-pub(crate) struct Tied<'a> {
+pub(crate) struct AttentionBuffers<'a> {
     pub(crate) qkv: &'a wgpu::Buffer,
     pub(crate) keys: &'a wgpu::Buffer,
     pub(crate) values: &'a wgpu::Buffer,
@@ -30,14 +30,14 @@ pub(crate) struct Tied<'a> {
     pub(crate) y: &'a wgpu::Buffer,
 }
 
-impl Attend {
+impl Attention {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &Shape, blocks: u32) -> Self {
-        Self::with(gpu, gpu.grain, shape, blocks)
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32) -> Self {
+        Self::with_reduction(gpu, gpu.reduction, shape, blocks)
     }
 
-    fn with(gpu: &Gpu, grain: Grain, shape: &Shape, blocks: u32) -> Self {
-        let together = together(grain, shape);
+    fn with_reduction(gpu: &Gpu, grain: ReductionStrategy, shape: &ModelShape, blocks: u32) -> Self {
+        let together = heads_per_lane(grain, shape);
         let mut constants = vec![
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
@@ -52,18 +52,18 @@ impl Attend {
                 ("attend by lanes", include_str!("attend_lanes.wgsl"))
             }
         };
-        use Access::{Read, Write};
+        use BufferAccess::{Read, Write};
         let bindings = &[Read, Read, Read, Read, Read, Write];
         let source = KernelSource { label, wgsl, constants: &constants, bindings, immediates: 1 };
-        Self { kernel: Kernel::new(gpu, &source), heads: shape.heads, together }
+        Self { kernel: Kernel::new(gpu, &source), heads: shape.heads, heads_per_lane: together }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, tied: &Tied<'_>) -> wgpu::BindGroup {
+    pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> wgpu::BindGroup {
         self.kernel.bind(gpu, &[tied.qkv, tied.keys, tied.values, tied.rows, tied.blocks, tied.y])
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
-        let grid = match self.together {
+        let grid = match self.heads_per_lane {
             None => (self.heads, rows),
             Some(together) => {
                 let groups = (rows * (self.heads / together)).div_ceil(LANES);
@@ -76,19 +76,19 @@ impl Attend {
 
 /// How many heads one lane should do: all that share keys and values, where it has room for them. `None`
 /// where lanes should not do heads at all, or have no room for even one.
-fn together(grain: Grain, shape: &Shape) -> Option<u32> {
+fn heads_per_lane(grain: ReductionStrategy, shape: &ModelShape) -> Option<u32> {
     let sharing = shape.heads / shape.kv_heads;
     let fitting = [sharing, 1].into_iter().find(|heads| heads * shape.head_dim <= LANE_MAX);
-    fitting.filter(|_| grain == Grain::Lane)
+    fitting.filter(|_| grain == ReductionStrategy::PerLane)
 }
 
 #[cfg(test)]
 pub(super) mod testing {
-    use crate::engine::shape::Shape;
+    use crate::engine::shape::ModelShape;
 
-    pub(crate) fn shape(heads: u32, kv_heads: u32, head_dim: u32) -> Shape {
+    pub(crate) fn shape(heads: u32, kv_heads: u32, head_dim: u32) -> ModelShape {
         let hidden = heads * head_dim;
-        Shape {
+        ModelShape {
             layers: 1,
             hidden,
             heads,
@@ -113,7 +113,7 @@ mod tests {
     const TABLE: u32 = 10;
 
     /// The obvious softmax over one slot's positions.
-    fn reference(shape: &Shape, q: &[f32], keys: &[f32], values: &[f32], cells: &[usize]) -> Vec<f64> {
+    fn reference(shape: &ModelShape, q: &[f32], keys: &[f32], values: &[f32], cells: &[usize]) -> Vec<f64> {
         let size = shape.head_dim as usize;
         let scores = cells.iter().map(|cell| {
             let key = &keys[cell * size..][..size];
@@ -131,11 +131,11 @@ mod tests {
     }
 
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
-        check_by(Grain::Team, heads, kv_heads, head_dim, rows);
-        check_by(Grain::Lane, heads, kv_heads, head_dim, rows);
+        check_by(ReductionStrategy::Cooperative, heads, kv_heads, head_dim, rows);
+        check_by(ReductionStrategy::PerLane, heads, kv_heads, head_dim, rows);
     }
 
-    fn check_by(grain: Grain, heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
+    fn check_by(grain: ReductionStrategy, heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let gpu = shared();
         let shape = shape(heads, kv_heads, head_dim);
         // Two slots whose blocks are interleaved backwards through the pool.
@@ -145,15 +145,15 @@ mod tests {
         let x: Vec<f32> = numbers(1, count * shape.qkv()).iter().map(|v| v * 4.0).collect();
         let (keys, values) = (numbers(2, cache), numbers(3, cache));
         let y = gpu.buffer("y", u64::from(count * shape.queries()) * 4);
-        let attend = Attend::with(&gpu, grain, &shape, TABLE);
+        let attend = Attention::with_reduction(&gpu, grain, &shape, TABLE);
         let bound = attend.bind(
             &gpu,
-            &Tied {
-                qkv: &gpu.filled("qkv", &x),
-                keys: &gpu.filled("k", &keys),
-                values: &gpu.filled("v", &values),
-                rows: &gpu.filled("rows", rows),
-                blocks: &gpu.filled("blocks", &tables),
+            &AttentionBuffers {
+                qkv: &gpu.buffer_with("qkv", &x),
+                keys: &gpu.buffer_with("k", &keys),
+                values: &gpu.buffer_with("v", &values),
+                rows: &gpu.buffer_with("rows", rows),
+                blocks: &gpu.buffer_with("blocks", &tables),
                 y: &y,
             },
         );

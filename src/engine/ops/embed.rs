@@ -1,31 +1,31 @@
 //! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
 
 use super::sample::SLOT_LAST;
-use super::{LAST, SLOT_WORDS};
-use crate::engine::gguf::Kind;
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource, WORKGROUP};
-use crate::engine::weights::{Matrix, Part};
+use super::{LAST_SAMPLED, SLOT_WORDS};
+use crate::engine::gguf::TensorType;
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::engine::weights::{MatrixPart, WeightMatrix};
 
 /// The table tied to the batch and to the activations it fills.
 pub(crate) struct Embed {
-    calls: Vec<Call>,
+    dispatches: Vec<EmbedDispatch>,
     columns: u32,
 }
 
-struct Call {
+struct EmbedDispatch {
     kernel: Kernel,
-    group: wgpu::BindGroup,
+    bind_group: wgpu::BindGroup,
     first: u32,
     ids: u32,
 }
 
 /// The kernel spells the mark out.
-const _: () = assert!(LAST == 0xffff_ffff);
+const _: () = assert!(LAST_SAMPLED == 0xffff_ffff);
 
 impl Embed {
     pub(crate) fn new(
         gpu: &Gpu,
-        table: &Matrix,
+        table: &WeightMatrix,
         rows: &wgpu::Buffer,
         slots: &wgpu::Buffer,
         h: &wgpu::Buffer,
@@ -33,24 +33,24 @@ impl Embed {
         let calls = table.parts.iter().map(|part| {
             let kernel = kernel(gpu, part, table.columns);
             let group = kernel.bind(gpu, &[&part.numbers, &part.scales, rows, slots, h]);
-            Call { kernel, group, first: part.first, ids: part.rows }
+            EmbedDispatch { kernel, bind_group: group, first: part.first, ids: part.rows }
         });
-        Self { calls: calls.collect(), columns: table.columns }
+        Self { dispatches: calls.collect(), columns: table.columns }
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
-        for call in &self.calls {
+        for call in &self.dispatches {
             let grid = (self.columns.div_ceil(WORKGROUP), rows);
-            call.kernel.run(pass, &call.group, &[rows, call.first, call.ids], grid);
+            call.kernel.run(pass, &call.bind_group, &[rows, call.first, call.ids], grid);
         }
     }
 }
 
-fn kernel(gpu: &Gpu, part: &Part, columns: u32) -> Kernel {
+fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
     let kind = match part.kind {
-        Kind::F32 => 0.0,
-        Kind::F16 => 1.0,
-        Kind::Q8_0 => 2.0,
+        TensorType::F32 => 0.0,
+        TensorType::F16 => 1.0,
+        TensorType::Q8_0 => 2.0,
     };
     let constants = [
         ("KIND", kind),
@@ -64,7 +64,13 @@ fn kernel(gpu: &Gpu, part: &Part, columns: u32) -> Kernel {
             label: "embed",
             wgsl: include_str!("embed.wgsl"),
             constants: &constants,
-            bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::Write],
+            bindings: &[
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Write,
+            ],
             immediates: 3,
         },
     )
@@ -74,34 +80,42 @@ fn kernel(gpu: &Gpu, part: &Part, columns: u32) -> Kernel {
 mod tests {
     use super::*;
     use crate::engine::gguf::Gguf;
-    use crate::engine::gguf::synth::Synth;
+    use crate::engine::gguf::synth::SyntheticModel;
     use crate::engine::gpu::{shared, submit};
     use half::f16;
 
-    fn number(kind: Kind, bytes: &[u8], at: usize) -> f32 {
+    fn number(kind: TensorType, bytes: &[u8], at: usize) -> f32 {
         let half = |at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32();
         match kind {
-            Kind::F32 => f32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().unwrap()),
-            Kind::F16 => half(at * 2),
-            Kind::Q8_0 => {
+            TensorType::F32 => f32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().unwrap()),
+            TensorType::F16 => half(at * 2),
+            TensorType::Q8_0 => {
                 f32::from(i8::from_le_bytes([bytes[at / 32 * 34 + 2 + at % 32]])) * half(at / 32 * 34)
             }
         }
     }
 
-    fn check(kind: Kind, hidden: u32, binding_max: u64) {
+    fn check(kind: TensorType, hidden: u32, binding_max: u64) {
         let shared = shared();
-        let gguf = Gguf::from_bytes(Synth { kind, hidden, ..Synth::default() }.bytes().into()).unwrap();
+        let gguf =
+            Gguf::from_bytes(SyntheticModel { kind, hidden, ..SyntheticModel::default() }.bytes().into())
+                .unwrap();
         let tensor = gguf.tensor("token_embd.weight").unwrap();
-        let table = Matrix::load_within(&shared, &gguf, &["token_embd.weight".into()], hidden, binding_max);
+        let table =
+            WeightMatrix::load_within(&shared, &gguf, &["token_embd.weight".into()], hidden, binding_max);
         let table = table.unwrap();
         // The second row asks for the last token of slot 1, which is 33.
-        let rows = [[0u32, 0, 0, 0], [LAST, 1, 7, 0], [63, 0, 1, 0], [31, 0, 2, 0]];
+        let rows = [[0u32, 0, 0, 0], [LAST_SAMPLED, 1, 7, 0], [63, 0, 1, 0], [31, 0, 2, 0]];
         let mut slots = vec![0u32; SLOT_WORDS as usize * 2];
         slots[(SLOT_WORDS + SLOT_LAST) as usize] = 33;
         let h = shared.buffer("h", u64::from(hidden) * 16);
-        let embed =
-            Embed::new(&shared, &table, &shared.filled("rows", &rows), &shared.filled("slots", &slots), &h);
+        let embed = Embed::new(
+            &shared,
+            &table,
+            &shared.buffer_with("rows", &rows),
+            &shared.buffer_with("slots", &slots),
+            &h,
+        );
         submit(&shared, |pass| embed.run(pass, 4));
         let got: Vec<f32> = shared.read(&h, hidden as usize * 4).unwrap();
         let expected = [0, 33, 63, 31]
@@ -115,15 +129,15 @@ mod tests {
 
     #[test]
     fn every_kind_of_table_gives_exact_rows() {
-        check(Kind::F32, 36, u64::MAX);
-        check(Kind::F16, 40, u64::MAX);
-        check(Kind::Q8_0, 96, u64::MAX);
+        check(TensorType::F32, 36, u64::MAX);
+        check(TensorType::F16, 40, u64::MAX);
+        check(TensorType::Q8_0, 96, u64::MAX);
     }
 
     #[test]
     fn a_table_in_parts_gives_the_same_rows() {
-        check(Kind::F32, 36, 36 * 4 * 10);
-        check(Kind::F16, 40, 40 * 2 * 33);
-        check(Kind::Q8_0, 96, 96 * 32);
+        check(TensorType::F32, 36, 36 * 4 * 10);
+        check(TensorType::F16, 40, 40 * 2 * 33);
+        check(TensorType::Q8_0, 96, 96 * 32);
     }
 }

@@ -1,19 +1,19 @@
 //! The gated unit of the feed-forward network: `silu(gate) * up`, gate and up side by side in one row.
 
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 
-pub(crate) struct Gate {
+pub(crate) struct SwiGlu {
     kernel: Kernel,
     columns: u32,
 }
 
-impl Gate {
+impl SwiGlu {
     pub(crate) fn new(gpu: &Gpu, columns: u32) -> Self {
         let source = KernelSource {
             label: "gate",
             wgsl: include_str!("gate.wgsl"),
             constants: &[("COLUMNS", f64::from(columns))],
-            bindings: &[Access::Read, Access::Write],
+            bindings: &[BufferAccess::Read, BufferAccess::Write],
             immediates: 1,
         };
         Self { kernel: Kernel::new(gpu, &source), columns }
@@ -49,8 +49,8 @@ mod tests {
         for (rows, columns) in [(1u32, 4u32), (3, 36), (2, 100), (7, 384)] {
             let x: Vec<f32> = numbers(3, rows * 2 * columns).iter().map(|v| v * 8.0).collect();
             let y = gpu.buffer("y", u64::from(rows * columns) * 4);
-            let gate = Gate::new(&gpu, columns);
-            let bound = gate.bind(&gpu, &gpu.filled("x", &x), &y);
+            let gate = SwiGlu::new(&gpu, columns);
+            let bound = gate.bind(&gpu, &gpu.buffer_with("x", &x), &y);
             submit(&gpu, |pass| gate.run(pass, &bound, rows));
             let got = gpu.read(&y, (rows * columns) as usize).unwrap();
             close(&got, &reference(&x, columns as usize), 2e-6);

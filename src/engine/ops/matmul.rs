@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use crate::engine::gguf::Kind;
-use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
-use crate::engine::weights::Matrix;
+use crate::engine::gguf::TensorType;
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::engine::weights::WeightMatrix;
 
 /// The kernels for one kind of weights.
-struct Pair {
-    one: Kernel,
-    four: Kernel,
-    grain: Grain,
+struct MatmulKernels {
+    single_token: Kernel,
+    four_tokens: Kernel,
+    grain: ReductionStrategy,
 }
 
 /// Rows that one subgroup, or with [`Grain::Lane`] one lane, computes.
@@ -24,18 +24,18 @@ const ROWS: u32 = 4;
 const LANES: u32 = 16;
 
 /// The kernels, for every kind of weights: those that store, then those that add.
-pub(crate) struct Matmul([[Arc<Pair>; 2]; 3]);
+pub(crate) struct Matmul([[Arc<MatmulKernels>; 2]; 3]);
 
 /// A matrix tied to its input and output.
-pub(crate) struct Bound {
-    calls: Vec<Call>,
+pub(crate) struct BoundMatmul {
+    dispatches: Vec<MatmulDispatch>,
     columns: u32,
     rows: u32,
 }
 
-struct Call {
-    kernels: Arc<Pair>,
-    group: wgpu::BindGroup,
+struct MatmulDispatch {
+    kernels: Arc<MatmulKernels>,
+    bind_group: wgpu::BindGroup,
     first: u32,
     rows: u32,
 }
@@ -43,13 +43,13 @@ struct Call {
 impl Matmul {
     /// The kernels of the device's own grain.
     pub(crate) fn new(gpu: &Gpu) -> Self {
-        Self::with(gpu, gpu.grain)
+        Self::with_reduction(gpu, gpu.reduction)
     }
 
-    fn with(gpu: &Gpu, grain: Grain) -> Self {
+    fn with_reduction(gpu: &Gpu, grain: ReductionStrategy) -> Self {
         // Only `Q8_0` has rows of whole blocks, which the lanes' kernel is made for.
-        let grain = |kind| if kind == 2 { grain } else { Grain::Team };
-        let pair = |kind, add| Arc::new(Pair::new(gpu, grain(kind), kind, add));
+        let grain = |kind| if kind == 2 { grain } else { ReductionStrategy::Cooperative };
+        let pair = |kind, add| Arc::new(MatmulKernels::new(gpu, grain(kind), kind, add));
         Self([0, 1, 2].map(|kind| [false, true].map(|add| pair(kind, add))))
     }
 
@@ -57,59 +57,71 @@ impl Matmul {
     pub(crate) fn bind(
         &self,
         gpu: &Gpu,
-        matrix: &Matrix,
+        matrix: &WeightMatrix,
         x: &wgpu::Buffer,
         y: &wgpu::Buffer,
         add: bool,
-    ) -> Bound {
+    ) -> BoundMatmul {
         let calls = matrix.parts.iter().map(|part| {
             let [storing, adding] = match part.kind {
-                Kind::F32 => &self.0[0],
-                Kind::F16 => &self.0[1],
-                Kind::Q8_0 => &self.0[2],
+                TensorType::F32 => &self.0[0],
+                TensorType::F16 => &self.0[1],
+                TensorType::Q8_0 => &self.0[2],
             };
             let kernels = if add { adding } else { storing };
-            let group = kernels.one.bind(gpu, &[&part.numbers, &part.scales, x, y]);
-            Call { kernels: Arc::clone(kernels), group, first: part.first, rows: part.rows }
+            let group = kernels.single_token.bind(gpu, &[&part.numbers, &part.scales, x, y]);
+            MatmulDispatch {
+                kernels: Arc::clone(kernels),
+                bind_group: group,
+                first: part.first,
+                rows: part.rows,
+            }
         });
-        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows }
+        BoundMatmul { dispatches: calls.collect(), columns: matrix.columns, rows: matrix.rows }
     }
 }
 
-impl Pair {
-    fn new(gpu: &Gpu, grain: Grain, kind: u8, add: bool) -> Self {
+impl MatmulKernels {
+    fn new(gpu: &Gpu, grain: ReductionStrategy, kind: u8, add: bool) -> Self {
         let kernel = |tokens: u8| {
             let (label, wgsl, own) = match grain {
-                Grain::Team => ("matmul", include_str!("matmul.wgsl"), ("KIND", f64::from(kind))),
-                Grain::Lane => {
+                ReductionStrategy::Cooperative => {
+                    ("matmul", include_str!("matmul.wgsl"), ("KIND", f64::from(kind)))
+                }
+                ReductionStrategy::PerLane => {
                     ("matmul by lanes", include_str!("matmul_lanes.wgsl"), ("LANES", f64::from(LANES)))
                 }
             };
             let constants = &[("COLS", f64::from(tokens)), ("ADD", f64::from(u8::from(add))), own];
-            let bindings = &[Access::Read, Access::Read, Access::Read, Access::Write];
+            let bindings = &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write];
             Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 5 })
         };
-        Self { one: kernel(1), four: kernel(4), grain }
+        Self { single_token: kernel(1), four_tokens: kernel(4), grain }
     }
 
     /// Workgroups for so many rows.
-    fn groups(&self, gpu: &Gpu, rows: u32) -> u32 {
+    fn workgroups(&self, gpu: &Gpu, rows: u32) -> u32 {
         match self.grain {
-            Grain::Team => gpu.groups(rows.div_ceil(ROWS)),
-            Grain::Lane => rows.div_ceil(ROWS * LANES),
+            ReductionStrategy::Cooperative => gpu.workgroups(rows.div_ceil(ROWS)),
+            ReductionStrategy::PerLane => rows.div_ceil(ROWS * LANES),
         }
     }
 }
 
-impl Bound {
+impl BoundMatmul {
     pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
-        for call in &self.calls {
+        for call in &self.dispatches {
             let immediates = [call.rows, tokens, self.columns, self.rows, call.first];
-            let groups = call.kernels.groups(gpu, call.rows);
+            let groups = call.kernels.workgroups(gpu, call.rows);
             if tokens == 1 {
-                call.kernels.one.run(pass, &call.group, &immediates, (groups, 1));
+                call.kernels.single_token.run(pass, &call.bind_group, &immediates, (groups, 1));
             } else {
-                call.kernels.four.run(pass, &call.group, &immediates, (groups, tokens.div_ceil(4)));
+                call.kernels.four_tokens.run(
+                    pass,
+                    &call.bind_group,
+                    &immediates,
+                    (groups, tokens.div_ceil(4)),
+                );
             }
         }
     }
@@ -119,20 +131,20 @@ impl Bound {
 mod tests {
     use super::*;
     use crate::engine::gguf::Gguf;
-    use crate::engine::gguf::synth::{Synth, encode};
+    use crate::engine::gguf::synth::{SyntheticModel, encode};
     use crate::engine::gpu::{shared, submit};
     use crate::engine::ops::testing::{close, numbers};
     use half::f16;
 
     /// What the encoded numbers stand for.
-    fn decode(kind: Kind, bytes: &[u8]) -> Vec<f64> {
+    fn decode(kind: TensorType, bytes: &[u8]) -> Vec<f64> {
         let half = |b: &[u8]| f64::from(f16::from_le_bytes([b[0], b[1]]).to_f32());
         match kind {
-            Kind::F32 => {
+            TensorType::F32 => {
                 bytes.chunks(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect()
             }
-            Kind::F16 => bytes.chunks(2).map(half).collect(),
-            Kind::Q8_0 => {
+            TensorType::F16 => bytes.chunks(2).map(half).collect(),
+            TensorType::Q8_0 => {
                 let block = |b: &[u8]| {
                     b[2..].iter().map(|v| f64::from(i8::from_le_bytes([*v])) * half(b)).collect::<Vec<_>>()
                 };
@@ -147,9 +159,15 @@ mod tests {
         x.chunks(columns).flat_map(rows).collect()
     }
 
-    fn part(gpu: &Gpu, kind: Kind, first: u32, rows: u32, bytes: &[u8]) -> crate::engine::weights::Part {
+    fn part(
+        gpu: &Gpu,
+        kind: TensorType,
+        first: u32,
+        rows: u32,
+        bytes: &[u8],
+    ) -> crate::engine::weights::MatrixPart {
         let (numbers, scales): (Vec<u8>, Vec<u8>) = match kind {
-            Kind::Q8_0 => (
+            TensorType::Q8_0 => (
                 bytes.chunks(34).flat_map(|b| b[2..].to_vec()).collect(),
                 bytes.chunks(34).flat_map(|b| b[..2].to_vec()).collect(),
             ),
@@ -157,18 +175,19 @@ mod tests {
         };
         let mut scales = scales;
         scales.resize(scales.len().next_multiple_of(4), 0);
-        let (numbers, scales) = (gpu.filled("w", &numbers), gpu.filled("s", &scales));
-        crate::engine::weights::Part { kind, first, rows, numbers, scales }
+        let (numbers, scales) = (gpu.buffer_with("w", &numbers), gpu.buffer_with("s", &scales));
+        crate::engine::weights::MatrixPart { kind, first, rows, numbers, scales }
     }
 
     /// Multiplies with the kernels of every grain and compares; returns the results.
-    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> [Vec<f32>; 2] {
-        [Grain::Team, Grain::Lane].map(|grain| check_by(grain, kind, columns, rows, tokens, split, add))
+    fn check(kind: TensorType, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> [Vec<f32>; 2] {
+        [ReductionStrategy::Cooperative, ReductionStrategy::PerLane]
+            .map(|grain| check_by(grain, kind, columns, rows, tokens, split, add))
     }
 
     fn check_by(
-        grain: Grain,
-        kind: Kind,
+        grain: ReductionStrategy,
+        kind: TensorType,
         columns: u32,
         rows: u32,
         tokens: u32,
@@ -185,10 +204,10 @@ mod tests {
         if split > 0 {
             parts.insert(0, part(&gpu, kind, 0, split, upper));
         }
-        let matrix = Matrix { columns, rows, parts, bytes: 0 };
-        let y = gpu.filled("y", &before);
-        let matmul = Matmul::with(&gpu, grain);
-        let bound = matmul.bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
+        let matrix = WeightMatrix { columns, rows, parts, bytes: 0 };
+        let y = gpu.buffer_with("y", &before);
+        let matmul = Matmul::with_reduction(&gpu, grain);
+        let bound = matmul.bind(&gpu, &matrix, &gpu.buffer_with("x", &x), &y, add);
         submit(&gpu, |pass| bound.run(&gpu, pass, tokens));
         let got = gpu.read(&y, (rows * tokens) as usize).unwrap();
         let mut expected = reference(&decode(kind, &bytes), &x, columns as usize);
@@ -201,9 +220,11 @@ mod tests {
 
     #[test]
     fn every_kind_multiplies_over_awkward_shapes() {
-        for (kind, widths) in
-            [(Kind::F32, [4, 36, 100]), (Kind::F16, [8, 40, 264]), (Kind::Q8_0, [32, 96, 416])]
-        {
+        for (kind, widths) in [
+            (TensorType::F32, [4, 36, 100]),
+            (TensorType::F16, [8, 40, 264]),
+            (TensorType::Q8_0, [32, 96, 416]),
+        ] {
             for columns in widths {
                 for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (259, 3)] {
                     check(kind, columns, rows, tokens, 0, false);
@@ -214,19 +235,19 @@ mod tests {
 
     #[test]
     fn the_result_can_be_added_to_what_is_there() {
-        check(Kind::F32, 36, 7, 1, 0, true);
-        check(Kind::Q8_0, 96, 33, 6, 0, true);
+        check(TensorType::F32, 36, 7, 1, 0, true);
+        check(TensorType::Q8_0, 96, 33, 6, 0, true);
     }
 
     #[test]
     fn a_matrix_split_by_rows_is_still_one_matrix() {
-        check(Kind::F16, 40, 33, 1, 13, false);
-        check(Kind::Q8_0, 96, 33, 5, 32, false);
+        check(TensorType::F16, 40, 33, 1, 13, false);
+        check(TensorType::Q8_0, 96, 33, 5, 32, false);
     }
 
     #[test]
     fn a_token_has_the_same_bits_alone_and_among_others() {
-        for (kind, columns) in [(Kind::F32, 100), (Kind::F16, 264), (Kind::Q8_0, 416)] {
+        for (kind, columns) in [(TensorType::F32, 100), (TensorType::F16, 264), (TensorType::Q8_0, 416)] {
             let alone = check(kind, columns, 33, 1, 0, false);
             for tokens in [2, 5] {
                 let among = check(kind, columns, 33, tokens, 0, false);
@@ -241,15 +262,16 @@ mod tests {
     #[test]
     fn tensors_of_a_file_are_stacked_into_one_matrix() {
         let gpu = shared();
-        for kind in [Kind::F32, Kind::F16, Kind::Q8_0] {
-            let gguf = Gguf::from_bytes(Synth { kind, ..Synth::default() }.bytes().into()).unwrap();
+        for kind in [TensorType::F32, TensorType::F16, TensorType::Q8_0] {
+            let gguf = Gguf::from_bytes(SyntheticModel { kind, ..SyntheticModel::default() }.bytes().into())
+                .unwrap();
             let names = ["attn_q", "attn_k", "attn_v"].map(|name| format!("blk.0.{name}.weight"));
-            let matrix = Matrix::load(&gpu, &gguf, &names, 32).unwrap();
+            let matrix = WeightMatrix::load(&gpu, &gguf, &names, 32).unwrap();
             assert_eq!((matrix.rows, matrix.parts.len()), (128, 1));
             let weights: Vec<_> =
                 names.iter().flat_map(|name| decode(kind, gguf.tensor(name).unwrap().data)).collect();
             let (x, y) = (numbers(8, 32 * 3), gpu.buffer("y", 128 * 3 * 4));
-            let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.filled("x", &x), &y, false);
+            let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.buffer_with("x", &x), &y, false);
             submit(&gpu, |pass| bound.run(&gpu, pass, 3));
             close(&gpu.read(&y, 128 * 3).unwrap(), &reference(&weights, &x, 32), 3e-6);
         }

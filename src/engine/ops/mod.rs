@@ -16,18 +16,18 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use attend::{Attend, Tied as AttendTied};
+pub(crate) use attend::{Attention, AttentionBuffers as AttendTied};
 pub(crate) use embed::Embed;
-pub(crate) use gate::Gate;
-pub(crate) use matmul::{Bound, Matmul};
-pub(crate) use norm::Norm;
-pub(crate) use rope::{Rope, Tied as RopeTied, rotations};
-pub use sample::Sampling;
-pub(crate) use sample::{Drawn, EOS_MAX, HAND_OFF_MAX, SLOT_WORDS, Sample, slot_words};
-pub(crate) use stream::Stream;
+pub(crate) use gate::SwiGlu;
+pub(crate) use matmul::{BoundMatmul, Matmul};
+pub(crate) use norm::RmsNorm;
+pub(crate) use rope::{Rope, RopeBuffers as RopeTied, rotations};
+pub use sample::SamplingParams;
+pub(crate) use sample::{EOS_MAX, HAND_OFF_MAX, SLOT_WORDS, SampledToken, Sampler, slot_words};
+pub(crate) use stream::BandwidthKernel;
 
 /// Tokens in one block of the KV cache.
 pub(crate) const BLOCK: u32 = 16;
 
 /// Marks a row whose token is the last one that its slot sampled.
-pub(crate) const LAST: u32 = u32::MAX;
+pub(crate) const LAST_SAMPLED: u32 = u32::MAX;

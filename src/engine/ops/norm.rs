@@ -1,10 +1,10 @@
 //! Root-mean-square normalisation of rows, of all of them in order or of the picked ones.
 
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 
-pub(crate) struct Norm(Kernel);
+pub(crate) struct RmsNorm(Kernel);
 
-impl Norm {
+impl RmsNorm {
     /// Row `r` reads row `r`, or with `picked` the row that pick `r` names.
     pub(crate) fn new(gpu: &Gpu, columns: u32, epsilon: f32, picked: bool) -> Self {
         let constants = [
@@ -18,7 +18,7 @@ impl Norm {
                 label: "norm",
                 wgsl: include_str!("norm.wgsl"),
                 constants: &constants,
-                bindings: &[Access::Read, Access::Read, Access::Read, Access::Write],
+                bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write],
                 immediates: 1,
             },
         ))
@@ -42,7 +42,7 @@ impl Norm {
         bound: &wgpu::BindGroup,
         rows: u32,
     ) {
-        self.0.run(pass, bound, &[rows], (gpu.groups(rows), 1));
+        self.0.run(pass, bound, &[rows], (gpu.workgroups(rows), 1));
     }
 }
 
@@ -78,10 +78,15 @@ mod tests {
         let picked = !picks.is_empty();
         let all: Vec<_> = (0..rows).map(|row| [row, 0]).collect();
         let picks = if picked { picks } else { &all };
-        let norm = Norm::new(&gpu, columns, 1e-6, picked);
+        let norm = RmsNorm::new(&gpu, columns, 1e-6, picked);
         let y = gpu.buffer("y", picks.len() as u64 * u64::from(columns) * 4);
-        let bound =
-            norm.bind(&gpu, &gpu.filled("x", &x), &gpu.filled("w", &weight), &gpu.filled("p", picks), &y);
+        let bound = norm.bind(
+            &gpu,
+            &gpu.buffer_with("x", &x),
+            &gpu.buffer_with("w", &weight),
+            &gpu.buffer_with("p", picks),
+            &y,
+        );
         let count = u32::try_from(picks.len()).unwrap();
         submit(&gpu, |pass| norm.run(&gpu, pass, &bound, count));
         close(

@@ -5,8 +5,8 @@
 //! A slot's table says which of the blocks are its own, in order.
 
 use super::BLOCK;
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
-use crate::engine::shape::Shape;
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
+use crate::engine::shape::ModelShape;
 
 pub(crate) struct Rope {
     kernel: Kernel,
@@ -14,7 +14,7 @@ pub(crate) struct Rope {
 }
 
 /// The buffers that one layer's run touches.
-pub(crate) struct Tied<'a> {
+pub(crate) struct RopeBuffers<'a> {
     pub(crate) qkv: &'a wgpu::Buffer,
     pub(crate) q_norm: &'a wgpu::Buffer,
     pub(crate) k_norm: &'a wgpu::Buffer,
@@ -39,7 +39,7 @@ pub(crate) fn rotations(positions: u32, head_dim: u32, base: f32) -> Vec<[f32; 2
 
 impl Rope {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &Shape, blocks: u32) -> Self {
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32) -> Self {
         let constants = [
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
@@ -48,7 +48,7 @@ impl Rope {
             ("BLOCK", f64::from(BLOCK)),
             ("BLOCKS", f64::from(blocks)),
         ];
-        use Access::{Read, Write};
+        use BufferAccess::{Read, Write};
         let source = KernelSource {
             label: "rope",
             wgsl: include_str!("rope.wgsl"),
@@ -59,8 +59,8 @@ impl Rope {
         Self { kernel: Kernel::new(gpu, &source), heads: shape.heads + 2 * shape.kv_heads }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, tied: &Tied<'_>) -> wgpu::BindGroup {
-        let Tied { qkv, q_norm, k_norm, rotations, rows, blocks, keys, values } = tied;
+    pub(crate) fn bind(&self, gpu: &Gpu, tied: &RopeBuffers<'_>) -> wgpu::BindGroup {
+        let RopeBuffers { qkv, q_norm, k_norm, rotations, rows, blocks, keys, values } = tied;
         self.kernel.bind(gpu, &[qkv, q_norm, k_norm, rotations, rows, blocks, keys, values])
     }
 
@@ -71,7 +71,7 @@ impl Rope {
         bound: &wgpu::BindGroup,
         rows: u32,
     ) {
-        self.kernel.run(pass, bound, &[rows], (gpu.groups(self.heads), rows));
+        self.kernel.run(pass, bound, &[rows], (gpu.workgroups(self.heads), rows));
     }
 }
 
@@ -106,18 +106,18 @@ mod tests {
         let x = numbers(1, count * shape.qkv());
         let (q_norm, k_norm) = (numbers(2, head_dim), numbers(3, head_dim));
         let cache = 4 * BLOCK * kv_heads * head_dim;
-        let qkv = gpu.filled("qkv", &x);
+        let qkv = gpu.buffer_with("qkv", &x);
         let (keys, values) = (gpu.buffer("k", u64::from(cache) * 4), gpu.buffer("v", u64::from(cache) * 4));
         let rope = Rope::new(&gpu, &shape, 2);
         let bound = rope.bind(
             &gpu,
-            &Tied {
+            &RopeBuffers {
                 qkv: &qkv,
-                q_norm: &gpu.filled("qn", &q_norm),
-                k_norm: &gpu.filled("kn", &k_norm),
-                rotations: &gpu.filled("rot", &rotations(32, head_dim, shape.rope_base)),
-                rows: &gpu.filled("rows", rows),
-                blocks: &gpu.filled("blocks", &tables),
+                q_norm: &gpu.buffer_with("qn", &q_norm),
+                k_norm: &gpu.buffer_with("kn", &k_norm),
+                rotations: &gpu.buffer_with("rot", &rotations(32, head_dim, shape.rope_base)),
+                rows: &gpu.buffer_with("rows", rows),
+                blocks: &gpu.buffer_with("blocks", &tables),
                 keys: &keys,
                 values: &values,
             },

@@ -4,8 +4,8 @@
 //! tokens tied with the last one kept), then one draw that depends on the seed, the slot's own count of
 //! tokens and the logits, never on the batch.
 
-use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
-use crate::engine::phases::{Machine, Role};
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::engine::phases::{PhaseMachine, TokenRole};
 
 /// End-of-text tokens that a slot has room for.
 pub(crate) const EOS_MAX: usize = 8;
@@ -22,7 +22,7 @@ const _: () = assert!(EOS_AT + EOS_MAX <= HAND_OFF_AT && HAND_OFF_AT + HAND_OFF_
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sampling {
+pub struct SamplingParams {
     /// 0 takes the likeliest token always.
     pub temperature: f32,
     /// Only so many of the likeliest tokens; 0 for all.
@@ -35,18 +35,19 @@ pub struct Sampling {
 
 /// What was drawn for a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Drawn {
+pub(crate) struct SampledToken {
     pub(crate) id: u32,
     /// As the kernel numbers it; `None` for a number that is no role.
-    pub(crate) role: Option<Role>,
+    pub(crate) role: Option<TokenRole>,
     pub(crate) phase: u32,
     /// What was sampled, where something was: `id` unless that was forced.
     pub(crate) sampled: u32,
 }
 
-impl Drawn {
+impl SampledToken {
     fn read(words: [u32; 4]) -> Self {
-        let roles = [Role::Thought, Role::Tag, Role::HandOff, Role::Solution, Role::End];
+        let roles =
+            [TokenRole::Thought, TokenRole::Tag, TokenRole::HandOff, TokenRole::Solution, TokenRole::End];
         Self { id: words[0], role: roles.get(words[1] as usize).copied(), phase: words[2], sampled: words[3] }
     }
 
@@ -56,12 +57,12 @@ impl Drawn {
 }
 
 /// A slot as the kernel reads it, for a generation that has not begun.
-pub(crate) fn slot_words(machine: &Machine, sampling: Sampling) -> Vec<u32> {
+pub(crate) fn slot_words(machine: &PhaseMachine, sampling: SamplingParams) -> Vec<u32> {
     let phases = machine.phases();
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let mut words = vec![0; SLOT_WORDS as usize];
     words[0] = machine.phase() as u32;
-    (words[6], words[25]) = (phases.solution, phases.solution_most.max(phases.solution));
+    (words[6], words[25]) = (phases.solution, phases.solution_max.max(phases.solution));
     (words[7], words[8]) = (u32::MAX, u32::MAX);
     if let Some(thinking) = &phases.thinking {
         words[2] = thinking.budget;
@@ -83,9 +84,9 @@ pub(crate) fn slot_words(machine: &Machine, sampling: Sampling) -> Vec<u32> {
     words
 }
 
-pub(crate) struct Sample(Kernel, wgpu::BindGroup);
+pub(crate) struct Sampler(Kernel, wgpu::BindGroup);
 
-impl Sample {
+impl Sampler {
     pub(crate) fn new(
         gpu: &Gpu,
         vocab: u32,
@@ -95,9 +96,9 @@ impl Sample {
         drawn: &wgpu::Buffer,
     ) -> Self {
         // So few threads are one subgroup, which has nobody to wait for at a barrier.
-        let threads = match gpu.grain {
-            Grain::Team => 256,
-            Grain::Lane => 8,
+        let threads = match gpu.reduction {
+            ReductionStrategy::Cooperative => 256,
+            ReductionStrategy::PerLane => 8,
         };
         let constants = [
             ("VOCAB", f64::from(vocab)),
@@ -108,7 +109,7 @@ impl Sample {
             label: "sample",
             wgsl: include_str!("sample.wgsl"),
             constants: &constants,
-            bindings: &[Access::Read, Access::Read, Access::Write, Access::Write],
+            bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Write, BufferAccess::Write],
             immediates: 0,
         };
         let kernel = Kernel::new(gpu, &source);
@@ -126,9 +127,9 @@ mod tests {
     use super::*;
     use crate::engine::gpu::{shared, submit};
     use crate::engine::ops::testing::numbers;
-    use crate::engine::phases::{Phase, Phases, Thinking};
+    use crate::engine::phases::{GenerationPhase, PhaseBudgets, ThinkingPhase};
 
-    const PLAIN: Phases = Phases { thinking: None, solution: 1_000_000, solution_most: 1_000_000 };
+    const PLAIN: PhaseBudgets = PhaseBudgets { thinking: None, solution: 1_000_000, solution_max: 1_000_000 };
 
     fn mix(value: u32) -> u32 {
         let state = value.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
@@ -137,7 +138,7 @@ mod tests {
     }
 
     /// The tokens that pass top-k and top-p, with their weights, obviously.
-    fn passing(logits: &[f32], sampling: Sampling) -> Vec<(usize, f64)> {
+    fn passing(logits: &[f32], sampling: SamplingParams) -> Vec<(usize, f64)> {
         let mut all: Vec<_> = logits.iter().map(|l| f64::from(*l)).enumerate().collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
         if sampling.top_k > 0 && (sampling.top_k as usize) < all.len() {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     /// The winner of the race and its lead over the second.
-    fn reference(logits: &[f32], sampling: Sampling, count: u32) -> (u32, f64) {
+    fn reference(logits: &[f32], sampling: SamplingParams, count: u32) -> (u32, f64) {
         let seed = (sampling.seed & 0xffff_ffff, sampling.seed >> 32);
         let (low, high) = (u32::try_from(seed.0).unwrap(), u32::try_from(seed.1).unwrap());
         let a = mix(low ^ mix(high ^ mix(count)));
@@ -176,34 +177,34 @@ mod tests {
     }
 
     /// Draws `times` tokens in each of the slots, from the slots' own logits.
-    fn draw(logits: &[Vec<f32>], slots: &[Vec<u32>], times: usize) -> Vec<Vec<Drawn>> {
+    fn draw(logits: &[Vec<f32>], slots: &[Vec<u32>], times: usize) -> Vec<Vec<SampledToken>> {
         let gpu = shared();
         let vocab = u32::try_from(logits[0].len()).unwrap();
         let count = u32::try_from(slots.len()).unwrap();
         let picks: Vec<_> = (0..count).map(|slot| [slot, slot]).collect();
         let drawn = gpu.buffer("drawn", u64::from(count) * 16);
-        let sample = Sample::new(
+        let sample = Sampler::new(
             &gpu,
             vocab,
-            &gpu.filled("logits", &logits.concat()),
-            &gpu.filled("picks", &picks),
-            &gpu.filled("slots", &slots.concat()),
+            &gpu.buffer_with("logits", &logits.concat()),
+            &gpu.buffer_with("picks", &picks),
+            &gpu.buffer_with("slots", &slots.concat()),
             &drawn,
         );
         let once = |_| {
             submit(&gpu, |pass| sample.run(pass, count));
-            Drawn::all(&gpu.read::<[u32; 4]>(&drawn, slots.len()).unwrap())
+            SampledToken::all(&gpu.read::<[u32; 4]>(&drawn, slots.len()).unwrap())
         };
         (0..times).map(once).collect()
     }
 
-    fn slot(phases: &Phases, sampling: Sampling) -> Vec<u32> {
-        slot_words(&Machine::new(phases.clone(), vec![]), sampling)
+    fn slot(phases: &PhaseBudgets, sampling: SamplingParams) -> Vec<u32> {
+        slot_words(&PhaseMachine::new(phases.clone(), vec![]), sampling)
     }
 
-    const GREEDY: Sampling = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
 
-    fn check(vocab: u32, sampling: Sampling) {
+    fn check(vocab: u32, sampling: SamplingParams) {
         let logits: Vec<f32> = numbers(11, vocab).iter().map(|n| n * 6.0).collect();
         let times = 24;
         for (count, drawn) in
@@ -233,15 +234,15 @@ mod tests {
 
     #[test]
     fn draws_agree_with_the_obvious_version() {
-        let all = Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0x1234_5678_9abc_def0 };
+        let all = SamplingParams { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0x1234_5678_9abc_def0 };
         for vocab in [3, 64, 300, 1000] {
             check(vocab, all);
-            check(vocab, Sampling { temperature: 0.3, ..all });
-            check(vocab, Sampling { top_k: 1, ..all });
-            check(vocab, Sampling { top_k: 7, ..all });
-            check(vocab, Sampling { top_p: 0.5, ..all });
-            check(vocab, Sampling { top_p: 0.0, ..all });
-            check(vocab, Sampling { temperature: 2.0, top_k: 40, top_p: 0.9, seed: 7 });
+            check(vocab, SamplingParams { temperature: 0.3, ..all });
+            check(vocab, SamplingParams { top_k: 1, ..all });
+            check(vocab, SamplingParams { top_k: 7, ..all });
+            check(vocab, SamplingParams { top_p: 0.5, ..all });
+            check(vocab, SamplingParams { top_p: 0.0, ..all });
+            check(vocab, SamplingParams { temperature: 2.0, top_k: 40, top_p: 0.9, seed: 7 });
         }
     }
 
@@ -250,7 +251,7 @@ mod tests {
         // 64 slots that differ in their seeds only, 16 draws each.
         let logits = vec![0.0, 2f32.ln(), 4f32.ln(), -1e9, 1f32.ln()];
         let slots: Vec<_> = (0..64u64)
-            .map(|seed| slot(&PLAIN, Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, seed }))
+            .map(|seed| slot(&PLAIN, SamplingParams { temperature: 1.0, top_k: 0, top_p: 1.0, seed }))
             .collect();
         let drawn = draw(&vec![logits; 64], &slots, 16).concat();
         for (id, share) in [(0, 1.0 / 8.0), (1, 2.0 / 8.0), (2, 4.0 / 8.0), (3, 0.0), (4, 1.0 / 8.0)] {
@@ -262,11 +263,11 @@ mod tests {
     #[test]
     fn a_slot_draws_the_same_among_others_as_alone() {
         let logits: Vec<f32> = numbers(12, 500).iter().map(|n| n * 4.0).collect();
-        let warm = |seed| Sampling { temperature: 1.0, top_k: 50, top_p: 0.95, seed };
+        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 50, top_p: 0.95, seed };
         let alone = draw(std::slice::from_ref(&logits), &[slot(&PLAIN, warm(5))], 8);
         let slots = [slot(&PLAIN, warm(1)), slot(&PLAIN, GREEDY), slot(&PLAIN, warm(5))];
         let among = draw(&vec![logits; 3], &slots, 8);
-        let ids = |drawn: &[Vec<Drawn>], at: usize| drawn.iter().map(|d| d[at].id).collect::<Vec<_>>();
+        let ids = |drawn: &[Vec<SampledToken>], at: usize| drawn.iter().map(|d| d[at].id).collect::<Vec<_>>();
         assert_eq!(ids(&alone, 0), ids(&among, 2));
         assert_ne!(ids(&among, 0), ids(&among, 2));
     }
@@ -291,37 +292,37 @@ mod tests {
                 let hand_off = [vec![], vec![2], vec![6, 7, 2]][pick(3)].clone();
                 let start = [None, Some(1)][pick(2)];
                 let thinking =
-                    Thinking { budget: small(pick(5)), hand_off, start, end: 2, open: pick(2) == 0 };
+                    ThinkingPhase { budget: small(pick(5)), hand_off, start, end: 2, open: pick(2) == 0 };
                 let thinking = (pick(6) > 0).then_some(thinking);
                 let eos = [vec![], vec![3], vec![3, 4]][pick(3)].clone();
                 let least = u32::from(thinking.as_ref().is_some_and(|thinking| !thinking.open));
                 let solution = small(pick(5)).max(least);
                 let solution_most = solution + small(pick(4));
-                Machine::new(Phases { thinking, solution, solution_most }, eos)
+                PhaseMachine::new(PhaseBudgets { thinking, solution, solution_max: solution_most }, eos)
             })
             .collect();
         let gpu = shared();
         let count = small(machines.len());
         let words: Vec<_> = machines.iter().flat_map(|machine| slot_words(machine, GREEDY)).collect();
-        let (slots, drawn) = (gpu.filled("slots", &words), gpu.buffer("drawn", u64::from(count) * 16));
+        let (slots, drawn) = (gpu.buffer_with("slots", &words), gpu.buffer("drawn", u64::from(count) * 16));
         let logits = gpu.buffer("logits", u64::from(count) * 32);
         let picks: Vec<_> = (0..count).map(|slot| [slot, slot]).collect();
-        let sample = Sample::new(&gpu, 8, &logits, &gpu.filled("picks", &picks), &slots, &drawn);
+        let sample = Sampler::new(&gpu, 8, &logits, &gpu.buffer_with("picks", &picks), &slots, &drawn);
         for _ in 0..14 {
             let wanted: Vec<_> = machines.iter().map(|_| small(pick(8))).collect();
             let rows: Vec<f32> = wanted.iter().flat_map(|id| wanting(*id)).collect();
             gpu.queue.write_buffer(&logits, 0, bytemuck::cast_slice(&rows));
             submit(&gpu, |pass| sample.run(pass, count));
-            let drawn = Drawn::all(&gpu.read::<[u32; 4]>(&drawn, machines.len()).unwrap());
+            let drawn = SampledToken::all(&gpu.read::<[u32; 4]>(&drawn, machines.len()).unwrap());
             for ((machine, drawn), mut wanted) in machines.iter_mut().zip(drawn).zip(wanted) {
                 while machine.banned().contains(&Some(wanted)) {
                     wanted = (wanted + 1) % 8;
                 }
-                let Some(step) = machine.take(wanted) else { continue };
+                let Some(step) = machine.accept(wanted) else { continue };
                 assert_eq!((drawn.id, drawn.role), (step.id, Some(step.role)), "{machine:?}");
                 assert_eq!(drawn.phase, machine.phase() as u32, "{machine:?}");
             }
         }
-        assert!(machines.iter().all(|machine| machine.phase() == Phase::Done));
+        assert!(machines.iter().all(|machine| machine.phase() == GenerationPhase::Done));
     }
 }

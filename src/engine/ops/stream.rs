@@ -1,17 +1,17 @@
 //! A kernel that only reads: its bandwidth is the limit that speed is told against.
 
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::engine::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 
 /// Sixteen-byte words that each thread reads.
 const EACH: u32 = 16;
 
-pub(crate) struct Stream {
+pub(crate) struct BandwidthKernel {
     kernel: Kernel,
-    group: wgpu::BindGroup,
+    bind_group: wgpu::BindGroup,
     threads: u32,
 }
 
-impl Stream {
+impl BandwidthKernel {
     /// Reads a buffer of about so many bytes.
     pub(crate) fn new(gpu: &Gpu, bytes: u64) -> Self {
         let groups = bytes / u64::from(16 * EACH * WORKGROUP);
@@ -21,13 +21,13 @@ impl Stream {
             label: "stream",
             wgsl: include_str!("stream.wgsl"),
             constants: &constants,
-            bindings: &[Access::Read, Access::Write],
+            bindings: &[BufferAccess::Read, BufferAccess::Write],
             immediates: 0,
         };
         let kernel = Kernel::new(gpu, &source);
         let x = gpu.buffer("stream", u64::from(threads) * u64::from(EACH) * 16);
         let group = kernel.bind(gpu, &[&x, &gpu.buffer("stream result", 4)]);
-        Self { kernel, group, threads }
+        Self { kernel, bind_group: group, threads }
     }
 
     /// Bytes that one run reads.
@@ -36,6 +36,6 @@ impl Stream {
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>) {
-        self.kernel.run(pass, &self.group, &[], (self.threads / WORKGROUP, 1));
+        self.kernel.run(pass, &self.bind_group, &[], (self.threads / WORKGROUP, 1));
     }
 }

@@ -4,11 +4,11 @@
 //! This one is its specification and its check: the worker replays every token through it, and
 //! tests drive both with the same tokens.
 
-use super::{Done, Phases, Role, SolutionEnd, Step, ThinkingEnd};
+use super::{GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, TokenRole};
 
 /// Where a generation stands. The numbers are those of the sampler kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum GenerationPhase {
     Idle = 0,
     Thinking = 1,
     HandOff = 2,
@@ -18,45 +18,45 @@ pub(crate) enum Phase {
 
 /// The state of one generation.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
-    phases: Phases,
+pub(crate) struct PhaseMachine {
+    phases: PhaseBudgets,
     eos: Vec<u32>,
-    phase: Phase,
-    thought: u32,
-    handed: usize,
-    solved: u32,
-    overhead: u32,
+    phase: GenerationPhase,
+    thinking_tokens: u32,
+    hand_off_tokens: usize,
+    solution_tokens: u32,
+    overhead_tokens: u32,
     thinking_end: ThinkingEnd,
     solution_end: SolutionEnd,
 }
 
-impl Machine {
-    pub(crate) fn new(phases: Phases, eos: Vec<u32>) -> Self {
+impl PhaseMachine {
+    pub(crate) fn new(phases: PhaseBudgets, eos: Vec<u32>) -> Self {
         let phase = match &phases.thinking {
-            None => Phase::Solution,
-            Some(thinking) if thinking.open => Phase::Thinking,
-            Some(_) => Phase::Idle,
+            None => GenerationPhase::Solution,
+            Some(thinking) if thinking.open => GenerationPhase::Thinking,
+            Some(_) => GenerationPhase::Idle,
         };
         let mut machine = Self {
             phases,
             eos,
             phase,
-            thought: 0,
-            handed: 0,
-            solved: 0,
-            overhead: 0,
+            thinking_tokens: 0,
+            hand_off_tokens: 0,
+            solution_tokens: 0,
+            overhead_tokens: 0,
             thinking_end: ThinkingEnd::None,
             solution_end: SolutionEnd::Stop,
         };
-        machine.settle();
+        machine.advance();
         machine
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> GenerationPhase {
         self.phase
     }
 
-    pub(crate) fn phases(&self) -> &Phases {
+    pub(crate) fn phases(&self) -> &PhaseBudgets {
         &self.phases
     }
 
@@ -65,110 +65,112 @@ impl Machine {
     }
 
     /// What is known once it has ended.
-    pub(crate) fn done(&self) -> Option<Done> {
-        (self.phase == Phase::Done).then_some(Done {
+    pub(crate) fn done(&self) -> Option<GenerationSummary> {
+        (self.phase == GenerationPhase::Done).then_some(GenerationSummary {
             thinking: self.thinking_end,
             solution: self.solution_end,
-            thought_tokens: self.thought,
-            solution_tokens: self.solved,
-            overhead_tokens: self.overhead,
+            thought_tokens: self.thinking_tokens,
+            solution_tokens: self.solution_tokens,
+            overhead_tokens: self.overhead_tokens,
         })
     }
 
     /// Tokens that must not be sampled now: tags have no place in an answer.
     pub(crate) fn banned(&self) -> [Option<u32>; 2] {
         match (self.phase, &self.phases.thinking) {
-            (Phase::Idle, Some(thinking)) => [None, Some(thinking.end)],
-            (Phase::Solution, Some(thinking)) => [thinking.start, Some(thinking.end)],
+            (GenerationPhase::Idle, Some(thinking)) => [None, Some(thinking.end)],
+            (GenerationPhase::Solution, Some(thinking)) => [thinking.start, Some(thinking.end)],
             _ => [None, None],
         }
     }
 
     /// Accepts the sampled token, or the forced one in its place. `None` once it has ended.
-    pub(crate) fn take(&mut self, sampled: u32) -> Option<Step> {
-        if self.phase == Phase::Thinking && self.stops(sampled) {
-            self.phase = Phase::HandOff;
+    pub(crate) fn accept(&mut self, sampled: u32) -> Option<GeneratedToken> {
+        if self.phase == GenerationPhase::Thinking && self.ends_text(sampled) {
+            self.phase = GenerationPhase::HandOff;
             self.thinking_end = ThinkingEnd::Stopped;
         }
         let (id, role) = match self.phase {
-            Phase::Idle => self.idle(sampled),
-            Phase::Thinking => self.thinking(sampled),
-            Phase::HandOff => self.hand_off(sampled),
-            Phase::Solution => self.solution(sampled),
-            Phase::Done => return None,
+            GenerationPhase::Idle => self.idle(sampled),
+            GenerationPhase::Thinking => self.thinking(sampled),
+            GenerationPhase::HandOff => self.hand_off(sampled),
+            GenerationPhase::Solution => self.solution(sampled),
+            GenerationPhase::Done => return None,
         };
-        if matches!(role, Role::Tag | Role::HandOff | Role::End) {
-            self.overhead += 1;
+        if matches!(role, TokenRole::Tag | TokenRole::HandOff | TokenRole::End) {
+            self.overhead_tokens += 1;
         }
-        self.settle();
-        Some(Step { id, role })
+        self.advance();
+        Some(GeneratedToken { id, role })
     }
 
-    fn idle(&mut self, id: u32) -> (u32, Role) {
+    fn idle(&mut self, id: u32) -> (u32, TokenRole) {
         let start = self.phases.thinking.as_ref().and_then(|thinking| thinking.start);
         if Some(id) == start {
-            self.phase = Phase::Thinking;
-            return (id, Role::Tag);
+            self.phase = GenerationPhase::Thinking;
+            return (id, TokenRole::Tag);
         }
-        self.phase = Phase::Solution;
+        self.phase = GenerationPhase::Solution;
         self.solution(id)
     }
 
     /// True for a token that would end the text inside the thought, where a hand-off can go in its place.
-    fn stops(&self, id: u32) -> bool {
+    fn ends_text(&self, id: u32) -> bool {
         let thinking = self.phases.thinking.as_ref();
         self.eos.contains(&id)
             && thinking.is_some_and(|thinking| thinking.end != id && !thinking.hand_off.is_empty())
     }
 
-    fn thinking(&mut self, id: u32) -> (u32, Role) {
+    fn thinking(&mut self, id: u32) -> (u32, TokenRole) {
         if self.phases.thinking.as_ref().is_some_and(|thinking| thinking.end == id) {
-            self.phase = Phase::Solution;
+            self.phase = GenerationPhase::Solution;
             self.thinking_end = ThinkingEnd::Closed;
-            return (id, Role::Tag);
+            return (id, TokenRole::Tag);
         }
         if self.eos.contains(&id) {
             self.thinking_end = ThinkingEnd::Stopped;
             return self.end(id);
         }
-        self.thought += 1;
-        (id, Role::Thought)
+        self.thinking_tokens += 1;
+        (id, TokenRole::Thought)
     }
 
-    fn hand_off(&mut self, sampled: u32) -> (u32, Role) {
+    fn hand_off(&mut self, sampled: u32) -> (u32, TokenRole) {
         let queue = self.phases.thinking.as_ref().map_or(&[][..], |thinking| &thinking.hand_off);
-        let id = queue.get(self.handed).copied().unwrap_or(sampled);
-        self.handed += 1;
-        (id, Role::HandOff)
+        let id = queue.get(self.hand_off_tokens).copied().unwrap_or(sampled);
+        self.hand_off_tokens += 1;
+        (id, TokenRole::HandOff)
     }
 
-    fn solution(&mut self, id: u32) -> (u32, Role) {
+    fn solution(&mut self, id: u32) -> (u32, TokenRole) {
         if self.eos.contains(&id) {
             return self.end(id);
         }
-        self.solved += 1;
-        (id, Role::Solution)
+        self.solution_tokens += 1;
+        (id, TokenRole::Solution)
     }
 
-    fn end(&mut self, id: u32) -> (u32, Role) {
-        self.phase = Phase::Done;
+    fn end(&mut self, id: u32) -> (u32, TokenRole) {
+        self.phase = GenerationPhase::Done;
         self.solution_end = SolutionEnd::Stop;
-        (id, Role::End)
+        (id, TokenRole::End)
     }
 
     /// Leaves every phase that has nothing left to do, so that the phase always says what comes next.
-    fn settle(&mut self) {
+    fn advance(&mut self) {
         if let Some(thinking) = &self.phases.thinking {
-            if self.phase == Phase::Thinking && self.thought >= thinking.budget {
-                self.phase = Phase::HandOff;
+            if self.phase == GenerationPhase::Thinking && self.thinking_tokens >= thinking.budget {
+                self.phase = GenerationPhase::HandOff;
                 self.thinking_end = ThinkingEnd::Cut;
             }
-            if self.phase == Phase::HandOff && self.handed >= thinking.hand_off.len() {
-                self.phase = Phase::Solution;
+            if self.phase == GenerationPhase::HandOff && self.hand_off_tokens >= thinking.hand_off.len() {
+                self.phase = GenerationPhase::Solution;
             }
         }
-        if self.phase == Phase::Solution && self.solved >= self.phases.solution_after(self.thought) {
-            self.phase = Phase::Done;
+        if self.phase == GenerationPhase::Solution
+            && self.solution_tokens >= self.phases.solution_after(self.thinking_tokens)
+        {
+            self.phase = GenerationPhase::Done;
             self.solution_end = SolutionEnd::Length;
         }
     }
@@ -176,29 +178,35 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Thinking;
+    use super::super::ThinkingPhase;
     use super::*;
 
     const START: u32 = 1;
     const END: u32 = 2;
     const EOS: u32 = 3;
 
-    fn phases(budget: u32, solution: u32, open: bool) -> Phases {
+    fn phases(budget: u32, solution: u32, open: bool) -> PhaseBudgets {
         let hand_off = vec![7, END];
-        let thinking = Thinking { budget, hand_off, start: Some(START), end: END, open };
-        Phases { thinking: Some(thinking), solution, solution_most: solution }
+        let thinking = ThinkingPhase { budget, hand_off, start: Some(START), end: END, open };
+        PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution }
     }
 
     /// Feeds the samples and writes each token as `id` and the first letter of its role.
-    fn check(phases: Phases, samples: &[u32], text: &str, thinking: ThinkingEnd, solution: SolutionEnd) {
+    fn check(
+        phases: PhaseBudgets,
+        samples: &[u32],
+        text: &str,
+        thinking: ThinkingEnd,
+        solution: SolutionEnd,
+    ) {
         let longest = phases.tokens_max();
-        let mut machine = Machine::new(phases, vec![EOS]);
+        let mut machine = PhaseMachine::new(phases, vec![EOS]);
         let mut seen = Vec::new();
         let mut samples = samples.iter();
         while machine.done().is_none() {
-            let forced = machine.phase() == Phase::HandOff;
+            let forced = machine.phase() == GenerationPhase::HandOff;
             let sample = if forced { 99 } else { *samples.next().expect("more samples wanted") };
-            let step = machine.take(sample).unwrap();
+            let step = machine.accept(sample).unwrap();
             seen.push(format!("{}{}", step.id, &format!("{:?}", step.role)[..1]));
         }
         let done = machine.done().unwrap();
@@ -256,30 +264,30 @@ mod tests {
 
     #[test]
     fn without_thinking_every_token_is_solution() {
-        let plain = Phases::unthinking(2);
+        let plain = PhaseBudgets::without_thinking(2);
         check(plain.clone(), &[END, 9], "2S 9S", ThinkingEnd::None, SolutionEnd::Length);
         check(plain, &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
-        check(Phases::unthinking(0), &[], "", ThinkingEnd::None, SolutionEnd::Length);
+        check(PhaseBudgets::without_thinking(0), &[], "", ThinkingEnd::None, SolutionEnd::Length);
     }
 
     #[test]
     fn what_a_thought_leaves_of_its_budget_goes_to_the_answer_where_it_may() {
-        let shared = |most| Phases { solution_most: most, ..phases(3, 1, true) };
+        let shared = |most| PhaseBudgets { solution_max: most, ..phases(3, 1, true) };
         let (closed, length) = (ThinkingEnd::Closed, SolutionEnd::Length);
         check(shared(9), &[5, END, 8, 8, 8], "5T 2T 8S 8S 8S", closed, length);
         check(shared(2), &[5, END, 8, 8], "5T 2T 8S 8S", closed, length);
         check(shared(9), &[5, 5, 5, 8], "5T 5T 5T 7H 2H 8S", ThinkingEnd::Cut, length);
-        let unopened = Phases { solution_most: 9, ..phases(1, 2, false) };
+        let unopened = PhaseBudgets { solution_max: 9, ..phases(1, 2, false) };
         check(unopened, &[8, 9, 8], "8S 9S 8S", ThinkingEnd::None, length);
     }
 
     #[test]
     fn tags_are_banned_from_the_answer() {
-        let mut machine = Machine::new(phases(1, 5, false), vec![EOS]);
+        let mut machine = PhaseMachine::new(phases(1, 5, false), vec![EOS]);
         assert_eq!(machine.banned(), [None, Some(END)]);
-        machine.take(START);
+        machine.accept(START);
         assert_eq!(machine.banned(), [None, None]);
-        machine.take(END);
+        machine.accept(END);
         assert_eq!(machine.banned(), [Some(START), Some(END)]);
     }
 
@@ -290,25 +298,25 @@ mod tests {
             hand_off in proptest::collection::vec(5u32..9, 0..4),
             samples in proptest::collection::vec(0u32..8, 32),
         ) {
-            let thinking = Thinking { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
+            let thinking = ThinkingPhase { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
             // The engine refuses the one combination that could not keep its word.
             let solution = solution.max(u32::from(thinks && !open));
             let phases =
-                Phases { thinking: thinks.then_some(thinking), solution, solution_most: solution + more };
+                PhaseBudgets { thinking: thinks.then_some(thinking), solution, solution_max: solution + more };
             let most = phases.tokens_max();
             let after = phases.clone();
-            let mut machine = Machine::new(phases, vec![EOS]);
-            let steps: Vec<_> = samples.iter().map_while(|sample| machine.take(*sample)).collect();
+            let mut machine = PhaseMachine::new(phases, vec![EOS]);
+            let steps: Vec<_> = samples.iter().map_while(|sample| machine.accept(*sample)).collect();
             let done = machine.done().expect("32 samples end any of these");
             let ids = |role| steps.iter().filter(|s| s.role == role).map(|s| s.id).collect::<Vec<_>>();
             let solution = after.solution_after(done.thought_tokens);
             assert!(done.thought_tokens <= budget && done.solution_tokens <= solution);
             assert!(steps.len() as u64 <= most.max(1));
-            assert_eq!(ids(Role::Thought).len(), done.thought_tokens as usize);
-            assert_eq!(ids(Role::Solution).len(), done.solution_tokens as usize);
+            assert_eq!(ids(TokenRole::Thought).len(), done.thought_tokens as usize);
+            assert_eq!(ids(TokenRole::Solution).len(), done.solution_tokens as usize);
             let cut = done.thinking == ThinkingEnd::Cut;
             let handed = cut || done.thinking == ThinkingEnd::Stopped;
-            assert_eq!(ids(Role::HandOff), if handed { hand_off } else { vec![] });
+            assert_eq!(ids(TokenRole::HandOff), if handed { hand_off } else { vec![] });
             assert!(!cut || done.thought_tokens == budget);
             assert!(done.solution == SolutionEnd::Stop || done.solution_tokens == solution);
         }

@@ -2,26 +2,26 @@
 
 mod machine;
 
-pub(crate) use machine::Machine;
 #[cfg(test)]
-pub(crate) use machine::Phase;
+pub(crate) use machine::GenerationPhase;
+pub(crate) use machine::PhaseMachine;
 
 /// How many tokens each phase of a generation may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phases {
+pub struct PhaseBudgets {
     /// The thought, for models that think; without it every token is solution.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingPhase>,
     /// Tokens of solution, the end-of-text token not counted. At least 1 where the thought is not open yet:
     /// whether the first token opens it is only known once it is there.
     pub solution: u32,
     /// How far the solution may go with what the thought left of its budget: no token of thought and solution together is
     /// more than `budget + solution`. At most `solution` where the two budgets are separate.
-    pub solution_most: u32,
+    pub solution_max: u32,
 }
 
 /// The thought's budget, and what begins and ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thinking {
+pub struct ThinkingPhase {
     /// Tokens of thought, tags not counted.
     pub budget: u32,
     /// Forced, one per step, once the budget is spent and the thought still open.
@@ -36,7 +36,7 @@ pub struct Thinking {
 
 /// What a token counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum TokenRole {
     /// A token of the thought.
     Thought,
     /// A tag that the model sampled.
@@ -51,11 +51,11 @@ pub enum Role {
 
 /// One token of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct GeneratedToken {
     /// The token.
     pub id: u32,
     /// What it counts as.
-    pub role: Role,
+    pub role: TokenRole,
 }
 
 /// How a thought ended.
@@ -82,7 +82,7 @@ pub enum SolutionEnd {
 
 /// The last word of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
+pub struct GenerationSummary {
     /// How the thought ended.
     pub thinking: ThinkingEnd,
     /// How the solution ended; after a stopped thought, `Stop` with no tokens.
@@ -95,17 +95,17 @@ pub struct Done {
     pub overhead_tokens: u32,
 }
 
-impl Phases {
+impl PhaseBudgets {
     /// Without a thought: every token is solution.
-    pub fn unthinking(solution: u32) -> Phases {
-        Phases { thinking: None, solution, solution_most: solution }
+    pub fn without_thinking(solution: u32) -> PhaseBudgets {
+        PhaseBudgets { thinking: None, solution, solution_max: solution }
     }
 
     /// How many tokens of solution there may be after so many of thought.
     pub(crate) fn solution_after(&self, thought: u32) -> u32 {
         let budget = self.thinking.as_ref().map_or(0, |thinking| thinking.budget);
         let left = budget.saturating_sub(thought);
-        self.solution.saturating_add(left).min(self.solution_most.max(self.solution))
+        self.solution.saturating_add(left).min(self.solution_max.max(self.solution))
     }
 
     /// The most tokens that a generation can emit.

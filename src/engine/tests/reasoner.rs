@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{GREEDY, finish, settings};
 use crate::engine::gpu::shared;
 use crate::engine::{
-    Done, Engine, Event, Gguf, Job, Phases, Role, SolutionEnd, Step, Thinking, ThinkingEnd, Tokens,
+    Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, Gguf, PhaseBudgets,
+    SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole, TokenStream,
 };
 
 const FIRST_BYTE: u32 = 16;
@@ -28,26 +29,26 @@ fn reasoner() -> Engine {
 }
 
 /// The chat as the model's template renders it; every byte is a token.
-fn job(question: &str, thinking: u32) -> Job {
+fn job(question: &str, thinking: u32) -> GenerationJob {
     let bytes = |text: &str| text.bytes().map(|byte| FIRST_BYTE + u32::from(byte)).collect::<Vec<_>>();
     let (start, end, think, user, assistant, newline) = (1, 2, 3, 5, 6, FIRST_BYTE + 10);
     let asked = [vec![start, user, newline], bytes(question), vec![end, newline]].concat();
     let prompt = [asked, vec![start, assistant, newline, think, newline]].concat();
     let hand_off = vec![newline, 4, 8];
-    let thinking = Thinking { budget: thinking, hand_off, start: Some(think), end: 4, open: true };
-    Job {
+    let thinking = ThinkingPhase { budget: thinking, hand_off, start: Some(think), end: 4, open: true };
+    GenerationJob {
         prompt,
         sampling: GREEDY,
-        phases: Phases { thinking: Some(thinking), solution: 8, solution_most: 8 },
+        phases: PhaseBudgets { thinking: Some(thinking), solution: 8, solution_max: 8 },
         eos: vec![end],
     }
 }
 
 /// The answer's text, the steps and how it ended.
-fn answer(tokens: Tokens) -> (String, Vec<Step>, Done) {
+fn answer(tokens: TokenStream) -> (String, Vec<GeneratedToken>, GenerationSummary) {
     let (steps, last) = finish(tokens);
-    let Event::Done(done) = last else { panic!("{last:?}") };
-    let solution = steps.iter().filter(|step| step.role == Role::Solution);
+    let GenerationEvent::Done(done) = last else { panic!("{last:?}") };
+    let solution = steps.iter().filter(|step| step.role == TokenRole::Solution);
     let text = solution.filter_map(|step| char::from_u32(step.id.checked_sub(FIRST_BYTE)?)).collect();
     (text, steps, done)
 }
@@ -72,8 +73,8 @@ fn thoughts_left_to_their_end_are_closed_and_answer_rightly() {
     assert_eq!(text.trim(), PROBLEMS[0].1);
     assert_eq!((done.thinking, done.solution), (ThinkingEnd::Closed, SolutionEnd::Stop));
     let count = |role| steps.iter().filter(|step| step.role == role).count();
-    assert_eq!((count(Role::Tag), count(Role::HandOff), count(Role::End)), (1, 0, 1));
-    assert_eq!(done.thought_tokens as usize, count(Role::Thought));
+    assert_eq!((count(TokenRole::Tag), count(TokenRole::HandOff), count(TokenRole::End)), (1, 0, 1));
+    assert_eq!(done.thought_tokens as usize, count(TokenRole::Thought));
     engine.stop();
 }
 

@@ -5,32 +5,32 @@
 //! and only counted.
 
 use crate::backend::Piece;
-use crate::catalog::SolutionEnded;
-use crate::chat::Finish;
+use crate::catalog::SolutionStopReason;
+use crate::chat::FinishReason;
 
-use super::super::account::Close;
-use super::{Phases, State, Step};
+use super::super::usage_account::PartEnd;
+use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 
-impl Phases {
+impl ChoiceStateMachine {
     /// The caller's stop text came: the answer is over, though the upstream may have to be heard out.
-    pub(super) fn stop(&mut self, shown: String) -> Step {
-        if !self.account.is_untold() {
-            return self.over(shown, Close::BrokenOff, (SolutionEnded::Stop, Finish::Stop));
+    pub(super) fn on_stop_text(&mut self, shown: String) -> ChoiceStep {
+        if !self.account.is_hidden_uncounted() {
+            return self.finalize(shown, PartEnd::BrokenOff, (SolutionStopReason::Stop, FinishReason::Stop));
         }
-        self.state = State::Draining;
-        Step::Drain(super::shown(shown))
+        self.state = ChoiceState::Draining;
+        ChoiceStep::Drain(super::visible_answer(shown))
     }
 
     /// Counts a piece that nobody is to see. True once there is nothing more to wait for: the upstream has ended, or has
     /// written more than it was allowed.
     pub fn drain(&mut self, piece: Piece) -> bool {
         match piece {
-            Piece::Answer { text, tokens } => self.account.dropped(&text, tokens),
-            Piece::ToolCall(delta) => self.account.dropped(&delta.arguments, Default::default()),
-            Piece::Usage(usage) => self.account.usage(usage),
-            Piece::Thought { text, tokens, .. } => self.account.dropped(&text, tokens),
+            Piece::Answer { text, tokens } => self.account.add_dropped(&text, tokens),
+            Piece::ToolCall(delta) => self.account.add_dropped(&delta.arguments, Default::default()),
+            Piece::Usage(usage) => self.account.set_usage(usage),
+            Piece::Thought { text, tokens, .. } => self.account.add_dropped(&text, tokens),
             Piece::End(_) => {
-                self.drained(Close::Ended);
+                self.conclude_drain(PartEnd::Completed);
                 return true;
             }
             Piece::Tag { .. }
@@ -45,14 +45,14 @@ impl Phases {
     }
 
     /// The end of a choice that was drained, whether or not the upstream was heard out.
-    pub fn leave(&mut self) -> Finish {
-        if self.state == State::Draining {
-            self.drained(Close::BrokenOff);
+    pub fn finish_drain(&mut self) -> FinishReason {
+        if self.state == ChoiceState::Draining {
+            self.conclude_drain(PartEnd::BrokenOff);
         }
-        Finish::Stop
+        FinishReason::Stop
     }
 
-    fn drained(&mut self, close: Close) {
-        self.over(String::new(), close, (SolutionEnded::Stop, Finish::Stop));
+    fn conclude_drain(&mut self, close: PartEnd) {
+        self.finalize(String::new(), close, (SolutionStopReason::Stop, FinishReason::Stop));
     }
 }

@@ -1,44 +1,44 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Failure, Fault, Observation, Part, Piece, Thought};
-use crate::catalog::{Class, Ended, SolutionEnded};
-use crate::chat::{Finish, is_whole};
+use crate::backend::{BehaviorObservation, Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
+use crate::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};
+use crate::chat::{FinishReason, is_complete_json};
 use crate::units::Tokens;
 
-use super::super::account::{Close, Lean};
-use super::super::quote::quote;
-use super::repeat::Repeat;
-use super::{Phases, State, Step, Terms};
+use super::super::thought_tail::thought_tail;
+use super::super::usage_account::{CountBias, PartEnd};
+use super::repeat_filter::RepeatFilter;
+use super::{ChoiceState, ChoiceStateMachine, ChoiceStep, ChoiceTerms};
 
-impl Phases {
+impl ChoiceStateMachine {
     /// Time is up for thinking: closes the thought here, where the class can resume from it.
-    pub fn cut(&mut self) -> Option<Part> {
-        let resumes = self.resume_class().is_some() && self.state == State::Thinking;
-        resumes.then(|| self.resume(Ended::Cut, Close::BrokenOff))
+    pub fn cut(&mut self) -> Option<GenerationPart> {
+        let resumes = self.resume_class().is_some() && self.state == ChoiceState::Thinking;
+        resumes.then(|| self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff))
     }
 
     /// Time is up altogether: what is there is the answer.
-    pub fn expire(&mut self) -> Step {
-        let rest = self.answer.rest();
-        self.over(rest, Close::BrokenOff, (SolutionEnded::Deadline, Finish::Length))
+    pub fn expire(&mut self) -> ChoiceStep {
+        let rest = self.stop_filter.flush();
+        self.finalize(rest, PartEnd::BrokenOff, (SolutionStopReason::Deadline, FinishReason::Length))
     }
 
     /// True where a choice that ended like that has no answer, because a limit came first or its thought was never closed. A
     /// model that ends its text at once has answered with nothing.
-    pub fn lacks_answer(&self, finish: Finish) -> bool {
-        let lost = self.account.spent.thinking_ended == Ended::Stopped;
-        let is_cut = finish == Finish::Length || (finish == Finish::Stop && lost);
-        is_cut && !self.spoke && !self.tool_calls
+    pub fn lacks_answer(&self, finish: FinishReason) -> bool {
+        let lost = self.account.spent.thinking_ended == ThinkingStopReason::Stopped;
+        let is_cut = finish == FinishReason::Length || (finish == FinishReason::Stop && lost);
+        is_cut && !self.has_answered && !self.tool_calls
     }
 
     /// What is set aside is used up, and there is no more: what was shown is the answer. A piece that came all the same is
     /// billed, and not shown.
-    pub fn run_out(&mut self, piece: Option<&Piece>, ended: SolutionEnded) -> Step {
+    pub fn exhaust(&mut self, piece: Option<&Piece>, ended: SolutionStopReason) -> ChoiceStep {
         if let Some(piece) = piece {
             self.drain(piece.clone());
         }
-        let rest = self.answer.rest();
-        self.over(rest, Close::BrokenOff, (ended, Finish::Length))
+        let rest = self.stop_filter.flush();
+        self.finalize(rest, PartEnd::BrokenOff, (ended, FinishReason::Length))
     }
 
     /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
@@ -48,190 +48,218 @@ impl Phases {
 
     /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
     pub(super) fn is_makeshift(&self) -> bool {
-        self.terms.class == Class::Effort && (self.rescued || self.class == Class::Turn && !self.thinks)
+        self.terms.class == EnforcementClass::Effort
+            && (self.rescued || self.class == EnforcementClass::Turn && !self.thinks)
     }
 
     /// What was to follow the thought was refused: the limit has ended the answer, as it does where nobody asks again. Such a
     /// target is not asked so the next time.
-    pub fn give_up(&mut self) -> Step {
-        self.hold.observe(Observation::Switched(false));
-        let rest = self.answer.rest();
-        self.over(rest, Close::Ended, (self.terms.solution_by.into(), Finish::Length))
+    pub fn give_up(&mut self) -> ChoiceStep {
+        self.enforcer.observe(BehaviorObservation::ThinkingSwitched(false));
+        let rest = self.stop_filter.flush();
+        self.finalize(rest, PartEnd::Completed, (self.terms.solution_by.into(), FinishReason::Length))
     }
 
-    pub(super) fn end(&mut self, ending: Ending) -> Step {
-        if let Ending::Stop { tokens } = ending {
-            self.account.overhead(tokens);
+    pub(super) fn on_end(&mut self, ending: GenerationEnd) -> ChoiceStep {
+        if let GenerationEnd::Stop { tokens } = ending {
+            self.account.add_overhead(tokens);
         }
         self.observe_end();
-        if self.may_go_further() {
-            return self.go_further();
+        if self.take_grant() {
+            return self.resume_answer();
         }
-        let answered = !self.answer.is_empty() || self.tool_calls;
-        let limit = ending == Ending::Limit;
+        let answered = !self.stop_filter.is_empty() || self.tool_calls;
+        let limit = ending == GenerationEnd::Limit;
         // Whoever ends its text inside a thought has lost its answer as well.
-        let lost = limit || (self.account.thought_shows() && matches!(ending, Ending::Stop { .. }));
+        let lost =
+            limit || (self.account.has_visible_thought() && matches!(ending, GenerationEnd::Stop { .. }));
         match (self.class, self.state) {
-            (Class::Continue | Class::Turn, State::Closed) => {
-                Step::Call(self.resume(Ended::Closed, Close::Ended))
+            (EnforcementClass::Continue | EnforcementClass::Turn, ChoiceState::Closed) => {
+                ChoiceStep::Call(self.resume(ThinkingStopReason::Closed, PartEnd::Completed))
             }
-            (Class::Continue | Class::Turn, State::Thinking) => {
-                Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }, Close::Ended))
+            (EnforcementClass::Continue | EnforcementClass::Turn, ChoiceState::Thinking) => {
+                ChoiceStep::Call(self.resume(
+                    if limit { ThinkingStopReason::Cut } else { ThinkingStopReason::Stopped },
+                    PartEnd::Completed,
+                ))
             }
-            (Class::Continue, _) if limit && !self.tool_calls && self.thinks => self.go_on(ending),
-            (Class::Native, _) if limit && !answered && self.thinks && self.resume_class().is_some() => {
-                Step::Call(self.resume(Ended::Cut, Close::Ended))
+            (EnforcementClass::Continue, _) if limit && !self.tool_calls && self.thinks => {
+                self.continue_answer(ending)
             }
-            (Class::Effort, _) if lost && !answered && self.may_think_less() => Step::Call(self.rescue()),
+            (EnforcementClass::Native, _)
+                if limit && !answered && self.thinks && self.resume_class().is_some() =>
+            {
+                ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::Completed))
+            }
+            (EnforcementClass::Effort, _) if lost && !answered && self.may_think_less() => {
+                ChoiceStep::Call(self.rescue())
+            }
             _ => self.conclude(ending),
         }
     }
 
     /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
-    fn go_on(&mut self, ending: Ending) -> Step {
+    fn continue_answer(&mut self, ending: GenerationEnd) -> ChoiceStep {
         let solution = self.terms.solution.saturating_sub(self.account.solution_so_far());
-        if solution == Tokens::ZERO || self.hold.withholds() {
+        if solution == Tokens::ZERO || self.enforcer.withholds() {
             return self.conclude(ending);
         }
-        let Part::Solution { thought, .. } = self.resume(Ended::Closed, Close::Ended) else {
+        let GenerationPart::Solution { thought, .. } =
+            self.resume(ThinkingStopReason::Closed, PartEnd::Completed)
+        else {
             return self.conclude(ending);
         };
-        self.repeat = Some(Repeat::of(&self.said, self.tagged));
-        self.rest.waits();
-        let part = Part::Solution { thought, answer: self.said.clone(), solution };
-        Step::Call(self.call_for(part))
+        self.repeat_filter = Some(RepeatFilter::of(&self.answer_so_far, self.has_stray_tags));
+        self.rest.mark_pending();
+        let part = GenerationPart::Solution { thought, answer: self.answer_so_far.clone(), solution };
+        ChoiceStep::Call(self.prepare_part(part))
     }
 
     /// Why a hand-off came: the budget was spent, or the model ended its text before that.
-    pub(super) fn handed_off(&self) -> Ended {
+    pub(super) fn hand_off_reason(&self) -> ThinkingStopReason {
         let spent = self.account.thinking_now() >= self.terms.thinking;
-        if spent || self.class != Class::Inline { Ended::Cut } else { Ended::Stopped }
+        if spent || self.class != EnforcementClass::Inline {
+            ThinkingStopReason::Cut
+        } else {
+            ThinkingStopReason::Stopped
+        }
     }
 
-    fn conclude(&mut self, ending: Ending) -> Step {
-        if self.account.thought_shows() {
-            self.close(if ending == Ending::Limit { Ended::Cut } else { Ended::Stopped });
+    fn conclude(&mut self, ending: GenerationEnd) -> ChoiceStep {
+        if self.account.has_visible_thought() {
+            self.end_thinking(if ending == GenerationEnd::Limit {
+                ThinkingStopReason::Cut
+            } else {
+                ThinkingStopReason::Stopped
+            });
         }
         match ending {
-            Ending::Limit => {
+            GenerationEnd::Limit => {
                 let ended = self.rest.denied().unwrap_or(self.terms.solution_by.into());
-                self.finish(ended, Finish::Length)
+                self.finish(ended, FinishReason::Length)
             }
-            Ending::Filtered => self.finish(SolutionEnded::Upstream, Finish::ContentFilter),
-            Ending::Stop { .. } if !self.tool_calls => self.finish(SolutionEnded::Stop, Finish::Stop),
-            Ending::Stop { .. } | Ending::ToolCalls => {
-                self.finish(SolutionEnded::ToolCalls, Finish::ToolCalls)
+            GenerationEnd::Filtered => self.finish(SolutionStopReason::Upstream, FinishReason::ContentFilter),
+            GenerationEnd::Stop { .. } if !self.tool_calls => {
+                self.finish(SolutionStopReason::Stop, FinishReason::Stop)
+            }
+            GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls => {
+                self.finish(SolutionStopReason::ToolCalls, FinishReason::ToolCalls)
             }
         }
     }
 
     /// What may be shown of an answer that goes on like this.
     pub(super) fn answer_shows(&mut self, text: &str) -> String {
-        let behind_thought = self.tagged || self.account.has_thought();
-        self.answer.push(text, behind_thought)
+        let behind_thought = self.has_stray_tags || self.account.has_thought();
+        self.stop_filter.push(text, behind_thought)
     }
 
-    pub(super) fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
-        let repeated = self.repeat.as_mut().map(Repeat::rest).unwrap_or_default();
-        let passed = self.pass(&repeated);
+    pub(super) fn finish(&mut self, ended: SolutionStopReason, finish: FinishReason) -> ChoiceStep {
+        let repeated = self.repeat_filter.as_mut().map(RepeatFilter::flush).unwrap_or_default();
+        let passed = self.pass_within_limit(&repeated);
         let mut shown = self.answer_shows(&passed);
-        let released = self.release();
+        let released = self.release_withheld();
         let is_lost = released.is_none();
         shown += &self.answer_shows(&released.unwrap_or_default());
-        shown += &self.answer.rest();
-        let by_limit = (self.terms.solution_by.into(), Finish::Length);
-        let (ended, finish) = match (self.answer.stopped_by().is_some(), is_lost) {
-            (true, _) => (SolutionEnded::Stop, Finish::Stop),
+        shown += &self.stop_filter.flush();
+        let by_limit = (self.terms.solution_by.into(), FinishReason::Length);
+        let (ended, finish) = match (self.stop_filter.stopped_by().is_some(), is_lost) {
+            (true, _) => (SolutionStopReason::Stop, FinishReason::Stop),
             (false, true) => by_limit,
             (false, false) => (ended, finish),
         };
-        self.over(shown, Close::Ended, (ended, finish))
+        self.finalize(shown, PartEnd::Completed, (ended, finish))
     }
 
-    pub(super) fn over(
+    pub(super) fn finalize(
         &mut self,
         shown: String,
-        close: Close,
-        (ended, finish): (SolutionEnded, Finish),
-    ) -> Step {
+        close: PartEnd,
+        (ended, finish): (SolutionStopReason, FinishReason),
+    ) -> ChoiceStep {
         self.account.book(close);
-        if finish == Finish::Length {
-            self.account.deliver_at_most(self.answer_max());
-            let unfinished = self.arguments.values().filter(|arguments| !is_whole(arguments)).count();
+        if finish == FinishReason::Length {
+            self.account.cap_delivered(self.answer_max());
+            let unfinished = self.arguments.values().filter(|arguments| !is_complete_json(arguments)).count();
             self.account.spent.unfinished_calls = u32::try_from(unfinished).unwrap_or(u32::MAX);
         }
-        self.state = State::Done;
-        let by = self.answer.stopped_by().map(Box::from).or_else(|| self.stopped_by.take());
+        self.state = ChoiceState::Done;
+        let by = self.stop_filter.stopped_by().map(Box::from).or_else(|| self.stopped_by.take());
         let spent = &mut self.account.spent;
         spent.solution_ended = ended;
-        spent.stopped_by = by.filter(|_| finish == Finish::Stop);
-        if spent.thinking_ended == Ended::None && spent.thinking > Tokens::ZERO {
+        spent.stopped_by = by.filter(|_| finish == FinishReason::Stop);
+        if spent.thinking_ended == ThinkingStopReason::None && spent.thinking > Tokens::ZERO {
             // The thought was hidden; only the usage told of it.
-            let answered = !self.answer.is_empty() || self.tool_calls;
-            spent.thinking_ended = if answered { Ended::Closed } else { Ended::Cut };
+            let answered = !self.stop_filter.is_empty() || self.tool_calls;
+            spent.thinking_ended =
+                if answered { ThinkingStopReason::Closed } else { ThinkingStopReason::Cut };
         }
-        Step::Finish(super::shown(shown), finish)
+        ChoiceStep::Finish(super::visible_answer(shown), finish)
     }
 
     /// The thought is over: what follows is the answer's budget. The first reason holds.
-    pub(super) fn close(&mut self, ended: Ended) {
-        if self.state == State::Thinking {
-            self.state = State::Closed;
+    pub(super) fn end_thinking(&mut self, ended: ThinkingStopReason) {
+        if self.state == ChoiceState::Thinking {
+            self.state = ChoiceState::Closed;
             self.account.spent.thinking_ended = ended;
-            self.leave_rest(matches!(ended, Ended::Cut | Ended::Stopped));
+            self.carry_over_thinking(matches!(ended, ThinkingStopReason::Cut | ThinkingStopReason::Stopped));
         }
     }
 
     /// Leaves to the answer what the thought has left of a limit that holds both, by the count that is rather too high, and what
     /// was kept for a hand-off that does not come.
-    pub(super) fn leave_rest(&mut self, is_handed_off: bool) {
+    pub(super) fn carry_over_thinking(&mut self, is_handed_off: bool) {
         if std::mem::take(&mut self.terms.answer_takes_rest) {
-            let used = self.account.thinking_with("", Tokens::ZERO, Lean::Early);
+            let used = self.account.thinking_with("", Tokens::ZERO, CountBias::High);
             let unwritten = self.terms.overhead.saturating_sub(self.account.overhead_now());
-            let resumes = matches!(self.class, Class::Continue | Class::Turn);
+            let resumes = matches!(self.class, EnforcementClass::Continue | EnforcementClass::Turn);
             let kept = if resumes && !is_handed_off { unwritten } else { Tokens::ZERO };
             let rest = self.terms.thinking.saturating_sub(used) + kept;
             self.terms.solution += rest;
-            self.hold.widen(rest);
+            self.enforcer.widen(rest);
         }
     }
 
     /// Ends the part that thinks and asks for the answer from where it stands.
-    pub(super) fn resume(&mut self, ended: Ended, close: Close) -> Part {
-        self.close(ended);
+    pub(super) fn resume(&mut self, ended: ThinkingStopReason, close: PartEnd) -> GenerationPart {
+        self.end_thinking(ended);
         let mut thought = std::mem::take(&mut self.thought);
-        self.shorten(&mut thought);
-        self.account.go_on(close);
-        self.state = State::Solution;
+        self.shorten_thought(&mut thought);
+        self.account.next_part(close);
+        self.state = ChoiceState::Solution;
         self.class = self.resume_class().unwrap_or(self.class);
         self.thinks = false;
-        thought.closed = self.account.spent.thinking_ended == Ended::Closed;
-        if self.terms.further.is_some() {
-            self.rest.follows(&thought);
+        thought.closed = self.account.spent.thinking_ended == ThinkingStopReason::Closed;
+        if self.terms.continuation.is_some() {
+            self.rest.set_prior_thought(&thought);
         }
-        self.call_for(Part::resumed(thought, self.terms.solution))
+        self.prepare_part(GenerationPart::after_thought(thought, self.terms.solution))
     }
 
     /// The most that may be delivered of the answer.
     fn answer_max(&self) -> Tokens {
-        let Terms { class, thinking, solution, overhead, .. } = self.terms;
+        let ChoiceTerms { class, thinking, solution, overhead, .. } = self.terms;
         let spent = &self.account.spent;
         let both = (thinking + solution + overhead).saturating_sub(spent.thinking);
-        if class == Class::Effort { both } else { solution }
+        if class == EnforcementClass::Effort { both } else { solution }
     }
 
     /// Leaves of a thought that is to be read again what was set aside for reading it. One that goes on in *continue* was
     /// held by the upstream's own limit.
-    fn shorten(&self, thought: &mut Thought) {
+    fn shorten_thought(&self, thought: &mut Thought) {
         let room = match self.class {
-            Class::Turn => self.quoted_max(),
-            Class::Native => Class::native_most(self.terms.thinking),
-            Class::Inline | Class::Continue | Class::Effort => return,
+            EnforcementClass::Turn => self.thought_tail_max(),
+            EnforcementClass::Native => EnforcementClass::native_max(self.terms.thinking),
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Effort => return,
         };
-        if self.terms.reads_free {
+        if self.terms.has_free_input {
             return;
         }
-        let quoted = quote(&thought.text, room + self.account.prompt_spare(), self.account.thought_most());
+        let quoted = thought_tail(
+            &thought.text,
+            room + self.account.prompt_spare(),
+            self.account.thinking_upper_bound(),
+        );
         if quoted.len() < thought.text.len() {
             *thought = Thought { text: quoted.to_owned(), ..Thought::default() };
         }
@@ -239,14 +267,14 @@ impl Phases {
 
     /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
     /// part of the answer.
-    fn rescue(&mut self) -> Part {
+    fn rescue(&mut self) -> GenerationPart {
         let tokens = self.terms.solution + self.terms.overhead;
-        self.account.start_over(Some(tokens));
-        self.account.spent.thinking_ended = Ended::None;
-        self.state = State::Thinking;
+        self.account.restart(Some(tokens));
+        self.account.spent.thinking_ended = ThinkingStopReason::None;
+        self.state = ChoiceState::Thinking;
         self.rescued = true;
-        self.surfaced = false;
+        self.is_thought_visible = false;
         self.thought = Thought::default();
-        self.call_for(Part::Total { effort: self.terms.effort_least.clone(), tokens })
+        self.prepare_part(GenerationPart::Total { effort: self.terms.effort_least.clone(), tokens })
     }
 }

@@ -1,10 +1,10 @@
 //! Upstreams that do not hold their limits, or say other than what they wrote.
 
-use super::tests::{HAND_OFF, LIMIT, STOP_WORD, Seen, answer, play, terms, thought, usage};
+use super::tests::{HAND_OFF, LIMIT, PlayedChoice, STOP_WORD, answer, play, terms, thought, usage};
 use super::*;
-use crate::backend::{Conduct, Ending, Observation, Turns};
-use crate::catalog::SolutionEnded;
-use crate::prompt::tags::{Span, Splitter};
+use crate::backend::{BehaviorObservation, GenerationEnd, TargetBehavior, Turns};
+use crate::catalog::SolutionStopReason;
+use crate::prompt::tags::{Splitter, TaggedSpan};
 
 /// A token of three characters, as the upstream sends it: not counted.
 fn tokens(count: usize) -> Vec<Piece> {
@@ -20,18 +20,24 @@ fn most(limit: u64) -> usize {
     usize::try_from(limit * 8).unwrap()
 }
 
-fn ended(seen: &Seen) -> (SolutionEnded, Option<Finish>) {
+fn ended(seen: &PlayedChoice) -> (SolutionStopReason, Option<FinishReason>) {
     (seen.spent.solution_ended, seen.finish)
 }
 
-const CLASSES: [Class; 5] = [Class::Effort, Class::Turn, Class::Native, Class::Continue, Class::Inline];
+const CLASSES: [EnforcementClass; 5] = [
+    EnforcementClass::Effort,
+    EnforcementClass::Turn,
+    EnforcementClass::Native,
+    EnforcementClass::Continue,
+    EnforcementClass::Inline,
+];
 
 #[test]
 fn whoever_writes_on_without_end_is_hung_up_on_in_every_class() {
     for class in CLASSES {
-        let terms = Terms { overhead: Tokens(0), ..terms(class, 0, 10) };
+        let terms = ChoiceTerms { overhead: Tokens(0), ..terms(class, 0, 10) };
         let seen = play(terms, &[&tokens(5_000)]);
-        assert_eq!(ended(&seen), (SolutionEnded::Upstream, Some(Finish::Length)), "{class:?}");
+        assert_eq!(ended(&seen), (SolutionStopReason::Upstream, Some(FinishReason::Length)), "{class:?}");
         assert!(seen.answer.len() <= most(10), "{class:?}: {}", seen.answer.len());
         assert!(seen.taken <= 44 * 8 / 3 + 1, "{class:?}: {} pieces", seen.taken);
         assert!(seen.spent.output() <= Tokens(43), "{class:?}: {:?}", seen.spent);
@@ -42,9 +48,9 @@ fn whoever_writes_on_without_end_is_hung_up_on_in_every_class() {
 #[test]
 fn one_huge_event_is_cut_to_the_limit_and_never_booked_whole() {
     for class in CLASSES {
-        let terms = Terms { overhead: Tokens(0), ..terms(class, 0, 10) };
+        let terms = ChoiceTerms { overhead: Tokens(0), ..terms(class, 0, 10) };
         let seen = play(terms, &[&[answer(&"so ".repeat(1_000_000), 0), STOP_WORD]]);
-        assert_eq!(ended(&seen), (SolutionEnded::Upstream, Some(Finish::Length)), "{class:?}");
+        assert_eq!(ended(&seen), (SolutionStopReason::Upstream, Some(FinishReason::Length)), "{class:?}");
         assert!(seen.answer.len() <= most(10) && seen.spent.output() <= Tokens(43), "{class:?}");
     }
 }
@@ -53,56 +59,62 @@ fn one_huge_event_is_cut_to_the_limit_and_never_booked_whole() {
 fn a_count_that_is_too_low_hides_nothing_and_one_that_is_too_high_costs_no_more_than_can_have_been_written() {
     let low: Vec<Piece> =
         tokens(5_000).into_iter().flat_map(|piece| [piece, usage(20, 1, Some(0))]).collect();
-    let seen = play(Terms { overhead: Tokens(0), ..terms(Class::Turn, 0, 10) }, &[&low]);
-    assert_eq!(ended(&seen).0, SolutionEnded::Upstream);
+    let seen = play(ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Turn, 0, 10) }, &[&low]);
+    assert_eq!(ended(&seen).0, SolutionStopReason::Upstream);
     assert!(seen.answer.len() <= most(10));
     let high: &[Piece] = &[answer("four", 0), usage(20, 1_000_000, Some(0)), STOP_WORD];
-    let seen = play(Terms { overhead: Tokens(0), ..terms(Class::Turn, 0, 10) }, &[high]);
-    assert_eq!((seen.answer.as_str(), ended(&seen)), ("four", (SolutionEnded::Stop, Some(Finish::Stop))));
+    let seen = play(ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Turn, 0, 10) }, &[high]);
+    assert_eq!(
+        (seen.answer.as_str(), ended(&seen)),
+        ("four", (SolutionStopReason::Stop, Some(FinishReason::Stop)))
+    );
     assert_eq!(seen.spent.output(), Tokens(43));
-    assert!(seen.observations.iter().any(|it| matches!(it, Observation::Overran { .. })), "it is named");
+    assert!(
+        seen.observations.iter().any(|it| matches!(it, BehaviorObservation::Overran { .. })),
+        "it is named"
+    );
 }
 
 #[test]
 fn pieces_are_counted_as_tokens_where_the_target_is_known_for_it() {
-    let conduct = Conduct { token_each: true, ..Conduct::default() };
-    let terms = Terms { overhead: Tokens(0), ..terms(Class::Turn, 0, 10) };
+    let conduct = TargetBehavior { has_token_per_piece: true, ..TargetBehavior::default() };
+    let terms = ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Turn, 0, 10) };
     let seen = play_known(terms, conduct, &[&tokens(5_000)]);
     assert_eq!((seen.answer.as_str(), seen.taken), ("so so so so so so so so so so ", 44));
-    assert_eq!(ended(&seen).0, SolutionEnded::Upstream);
+    assert_eq!(ended(&seen).0, SolutionStopReason::Upstream);
 }
 
 #[test]
 fn what_looked_like_too_much_is_passed_on_where_its_count_says_that_it_was_within_the_limit() {
     let long = "pneumonoultramicroscopicsilicovolcanoconiosis-and-so-forth ".repeat(2);
     let within: &[Piece] = &[answer(&long, 0), usage(20, 10, Some(0)), LIMIT];
-    let plain = Terms { overhead: Tokens(0), ..terms(Class::Turn, 0, 10) };
+    let plain = ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Turn, 0, 10) };
     let seen = play(plain.clone(), &[within]);
-    assert_eq!((seen.answer.as_str(), ended(&seen).0), (long.as_str(), SolutionEnded::Caller));
+    assert_eq!((seen.answer.as_str(), ended(&seen).0), (long.as_str(), SolutionStopReason::Caller));
     let untold: &[Piece] = &[answer(&long, 0), LIMIT];
     assert_eq!(play(plain, &[untold]).answer.len(), most(10), "nobody says that it was");
 }
 
 #[test]
 fn a_target_that_was_told_no_limit_breaks_none() {
-    let terms = Terms {
+    let terms = ChoiceTerms {
         overhead: Tokens(0),
         tells_limit: false,
         solution_by: LimitedBy::Model,
-        ..terms(Class::Turn, 0, 10)
+        ..terms(EnforcementClass::Turn, 0, 10)
     };
     let seen = play(terms, &[&tokens(5_000)]);
-    assert_eq!(ended(&seen), (SolutionEnded::Model, Some(Finish::Length)));
+    assert_eq!(ended(&seen), (SolutionStopReason::Model, Some(FinishReason::Length)));
     assert_eq!(seen.observations, []);
 }
 
 #[test]
 fn the_first_phase_of_a_thought_is_held_too_and_answered() {
-    for class in [Class::Continue, Class::Turn, Class::Native] {
+    for class in [EnforcementClass::Continue, EnforcementClass::Turn, EnforcementClass::Native] {
         let second: &[Piece] = &[HAND_OFF, answer("2", 0), usage(40, 1, None), STOP_WORD];
-        let terms = Terms { resume: Some(Class::Turn), ..terms(class, 10, 10) };
+        let terms = ChoiceTerms { resume: Some(EnforcementClass::Turn), ..terms(class, 10, 10) };
         let seen = play(terms, &[&thoughts(5_000), second]);
-        assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(Finish::Stop)), "{class:?}");
+        assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(FinishReason::Stop)), "{class:?}");
         assert!(seen.thought.len() < 44 * 8, "{class:?}: {}", seen.thought.len());
         assert_eq!(seen.parts.len(), 2);
     }
@@ -120,19 +132,20 @@ fn a_tool_call_without_end_is_broken_off_and_told_as_unfinished() {
     };
     let mut pieces = vec![call("{\"text\": \"")];
     pieces.extend(std::iter::repeat_n(call("and so on "), 100_000));
-    let seen = play(Terms { overhead: Tokens(0), ..terms(Class::Effort, 0, 10) }, &[&pieces]);
-    assert_eq!(ended(&seen), (SolutionEnded::Upstream, Some(Finish::Length)));
+    let seen =
+        play(ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Effort, 0, 10) }, &[&pieces]);
+    assert_eq!(ended(&seen), (SolutionStopReason::Upstream, Some(FinishReason::Length)));
     assert_eq!(seen.spent.unfinished_calls, 1);
     assert!(seen.taken < 40, "{}", seen.taken);
 }
 
 /// As the readers of chat completions have it.
-fn piece(span: Span) -> Piece {
+fn piece(span: TaggedSpan) -> Piece {
     match span {
-        Span::Thought(text) => thought(&text, 0),
-        Span::Answer(text) => answer(&text, 0),
-        Span::Start => Piece::Tag { tokens: Tokens::ZERO, edge: Edge::Start },
-        Span::End => Piece::Tag { tokens: Tokens::ZERO, edge: Edge::End },
+        TaggedSpan::Thought(text) => thought(&text, 0),
+        TaggedSpan::Answer(text) => answer(&text, 0),
+        TaggedSpan::Start => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::Start },
+        TaggedSpan::End => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::End },
     }
 }
 
@@ -158,12 +171,12 @@ fn mixes_tags(limit: usize, again: bool) -> Vec<Piece> {
 #[test]
 fn an_answer_is_delivered_once_wherever_the_first_phase_is_cut() {
     for cut in 1..=44 {
-        let terms = terms(Class::Continue, cut, 400);
+        let terms = terms(EnforcementClass::Continue, cut, 400);
         let seen =
             play(terms, &[&mixes_tags(usize::try_from(cut).unwrap(), false), &mixes_tags(usize::MAX, true)]);
         assert_eq!(
             (seen.answer.as_str(), seen.finish),
-            ("The answer is 4.", Some(Finish::Stop)),
+            ("The answer is 4.", Some(FinishReason::Stop)),
             "cut at {cut}"
         );
     }
@@ -176,23 +189,26 @@ fn an_answer_is_delivered_once_where_the_first_phase_does_not_hold_its_limit() {
             let mut first = mixes_tags(usize::MAX, false);
             first.pop();
             first.push(ending);
-            let seen = play(terms(Class::Continue, budget, 400), &[&first, &mixes_tags(usize::MAX, true)]);
+            let seen = play(
+                terms(EnforcementClass::Continue, budget, 400),
+                &[&first, &mixes_tags(usize::MAX, true)],
+            );
             assert_eq!(seen.answer, "The answer is 4.", "a budget of {budget}");
         }
     }
 }
 
-fn shown_terms() -> Terms {
-    Terms {
+fn shown_terms() -> ChoiceTerms {
+    ChoiceTerms {
         visible_max: Some(Tokens(20)),
         effort_least: Some("minimal".into()),
-        ..terms(Class::Effort, 20, 100)
+        ..terms(EnforcementClass::Effort, 20, 100)
     }
 }
 
-const TAKES_TURNS: Conduct = Conduct {
+const TAKES_TURNS: TargetBehavior = TargetBehavior {
     turns: Turns::Always,
-    token_each: false,
+    has_token_per_piece: false,
     shows_thoughts: false,
     ignores_switch: false,
     never_thinks: false,
@@ -202,18 +218,18 @@ const TAKES_TURNS: Conduct = Conduct {
 fn effort_a_thought_that_shows_is_cut_at_a_stated_budget_and_answered_in_a_new_turn() {
     let second: &[Piece] = &[answer("2", 0), usage(40, 1, Some(0)), STOP_WORD];
     let seen = play_known(shown_terms(), TAKES_TURNS, &[&thoughts(2_000), second]);
-    assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(Finish::Stop)));
+    assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(FinishReason::Stop)));
     assert!(seen.taken < 30, "{}", seen.taken);
-    assert!(matches!(seen.parts[1], Part::Solution { .. }));
-    assert!(seen.observations.contains(&Observation::ShowsThoughts));
-    assert!(seen.observations.contains(&Observation::Switched(true)));
+    assert!(matches!(seen.parts[1], GenerationPart::Solution { .. }));
+    assert!(seen.observations.contains(&BehaviorObservation::ShowsThoughts));
+    assert!(seen.observations.contains(&BehaviorObservation::ThinkingSwitched(true)));
 }
 
 #[test]
 fn effort_a_word_alone_cuts_nothing() {
     let mut whole = thoughts(60);
     whole.extend([answer("2", 0), usage(20, 61, Some(60)), STOP_WORD]);
-    let seen = play_known(Terms { visible_max: None, ..shown_terms() }, TAKES_TURNS, &[&whole]);
+    let seen = play_known(ChoiceTerms { visible_max: None, ..shown_terms() }, TAKES_TURNS, &[&whole]);
     assert_eq!((seen.answer.as_str(), seen.parts.len(), seen.spent.thinking), ("2", 1, Tokens(60)));
 }
 
@@ -223,8 +239,12 @@ fn effort_a_target_that_cannot_be_kept_from_thinking_is_not_asked_twice() {
     empty.extend([usage(20, 120, Some(120)), LIMIT]);
     let seen = play_known(shown_terms(), TAKES_TURNS, &[&empty, &empty]);
     assert_eq!(seen.parts.len(), 2);
-    assert!(seen.observations.contains(&Observation::Switched(false)), "{:?}", seen.observations);
-    let known = Conduct { ignores_switch: true, ..TAKES_TURNS };
+    assert!(
+        seen.observations.contains(&BehaviorObservation::ThinkingSwitched(false)),
+        "{:?}",
+        seen.observations
+    );
+    let known = TargetBehavior { ignores_switch: true, ..TAKES_TURNS };
     let seen = play_known(shown_terms(), known, &[&empty, &empty]);
     assert_eq!((seen.parts.len(), seen.lacks_answer), (1, true));
 }
@@ -232,15 +252,16 @@ fn effort_a_target_that_cannot_be_kept_from_thinking_is_not_asked_twice() {
 #[test]
 fn an_answer_is_lacking_only_where_a_limit_or_its_thought_took_it() {
     let of = |pieces: &[Piece]| {
-        play(Terms { rescue: false, ..terms(Class::Effort, 20, 100) }, &[pieces]).lacks_answer
+        play(ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 20, 100) }, &[pieces])
+            .lacks_answer
     };
     assert!(of(&[usage(20, 125, Some(125)), LIMIT]));
     assert!(of(&[thought("hm", 0), STOP_WORD]), "its thought was never closed");
     assert!(!of(&[usage(20, 1, Some(0)), STOP_WORD]), "it answered with nothing");
     assert!(!of(&[answer("\n", 0), LIMIT]), "blank is an answer");
-    assert!(!of(&[Piece::End(Ending::Filtered)]));
+    assert!(!of(&[Piece::End(GenerationEnd::Filtered)]));
 }
 
-fn play_known(terms: Terms, conduct: Conduct, script: &[&[Piece]]) -> Seen {
+fn play_known(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
     tests::play_met(terms, conduct, script)
 }

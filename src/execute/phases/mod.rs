@@ -7,37 +7,37 @@
 
 use std::collections::BTreeMap;
 
+mod continuation;
 mod drain;
 mod endings;
-mod further;
-mod hold;
-mod repeat;
-mod surface;
-mod unthought;
+mod limit_enforcer;
+mod reclassify;
+mod repeat_filter;
+mod visible_thought;
 
 use serde_json::Value;
 
-use crate::backend::{Edge, Part, Piece, Thought, Usage, Writing};
-use crate::catalog::{Class, Ended, Further, LimitedBy, Spent};
-use crate::chat::{Event, Finish, Form, Keep};
+use crate::backend::{GenerationPart, OutputStats, Piece, TagEdge, Thought, TokenUsage};
+use crate::catalog::{ChoiceUsage, ContinuationLimit, EnforcementClass, LimitedBy, ThinkingStopReason};
+use crate::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason};
 use crate::units::Tokens;
 
-use super::account::{Account, Close, Lean};
-use super::answer::Answer;
-use super::brake::tolerated;
-use super::leak::Leaks;
-use super::logprobs::Logprobs;
-use further::Rest;
-use hold::Hold;
-use repeat::Repeat;
+use super::leak::LeakCounter;
+use super::logprobs::LogprobBuffer;
+use super::overrun_guard::with_tolerance;
+use super::stop_filter::StopFilter;
+use super::usage_account::{CountBias, PartEnd, UsageAccount};
+use continuation::ContinuationState;
+use limit_enforcer::LimitEnforcer;
+use repeat_filter::RepeatFilter;
 
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Terms {
+pub struct ChoiceTerms {
     /// How the budgets are held.
-    pub class: Class,
+    pub class: EnforcementClass,
     /// How an answer is asked for after a thought that was stopped from outside, where that can be.
-    pub resume: Option<Class>,
+    pub resume: Option<EnforcementClass>,
     /// The thinking budget t.
     pub thinking: Tokens,
     /// The most that the answer may take.
@@ -56,7 +56,7 @@ pub struct Terms {
     /// the class `effort`.
     pub visible_max: Option<Tokens>,
     /// How far the answer may go in further calls, where money alone limits the first one.
-    pub further: Option<Further>,
+    pub continuation: Option<ContinuationLimit>,
     /// True where an answer that came out empty may be tried again.
     pub rescue: bool,
     /// The word for the least effort, for that second try.
@@ -64,34 +64,34 @@ pub struct Terms {
     /// An upper bound of the prompt's tokens, until the backend says how many they are.
     pub prompt: Tokens,
     /// True where reading costs nothing, so that a thought may be read again whatever its length.
-    pub reads_free: bool,
+    pub has_free_input: bool,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
-    pub keep: Keep,
+    pub cache_ttl: CacheTtl,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// What is wanted: a text that goes on keeps the blank that it goes on with.
-    pub form: Form,
+    pub kind: CompletionKind,
 }
 
 /// What to do after a piece.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum ChoiceStep {
     /// Nothing is to be shown.
-    Quiet,
+    Continue,
     /// The caller sees this; more pieces follow.
-    Show(Event),
+    Show(ChoiceEvent),
     /// The caller sees this, if anything, and nothing more; what still comes goes to [`Phases::drain`].
-    Drain(Option<Event>),
+    Drain(Option<ChoiceEvent>),
     /// This part is over: drop it and call for the next one.
-    Call(Part),
+    Call(GenerationPart),
     /// The caller sees this, if anything; this part is over, and the next one goes on with the answer.
-    GoOn(Option<Event>, Part),
+    GoOn(Option<ChoiceEvent>, GenerationPart),
     /// The choice is over; the text that was held back, if any, is shown first.
-    Finish(Option<Event>, Finish),
+    Finish(Option<ChoiceEvent>, FinishReason),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChoiceState {
     /// Nothing was called for.
     Waiting,
     /// The thought runs.
@@ -108,105 +108,113 @@ enum State {
 
 /// One choice's way from the prompt to the end of its answer, and the account of what it took.
 #[derive(Debug, Clone)]
-pub struct Phases {
-    terms: Terms,
+pub struct ChoiceStateMachine {
+    terms: ChoiceTerms,
     /// How the running part holds its budgets.
-    class: Class,
-    state: State,
-    account: Account,
+    class: EnforcementClass,
+    state: ChoiceState,
+    account: UsageAccount,
     thought: Thought,
-    answer: Answer,
+    stop_filter: StopFilter,
     /// The answer so far, where a limit may break it off that another call can lift.
-    said: String,
-    rest: Rest,
-    leaks: Leaks,
-    logprobs: Logprobs,
+    answer_so_far: String,
+    rest: ContinuationState,
+    leaks: LeakCounter,
+    logprobs: LogprobBuffer,
     /// True while the running part was asked for a thought, so that its limit is the thought's.
     thinks: bool,
     tool_calls: bool,
     /// The arguments of each call so far.
     arguments: BTreeMap<u32, String>,
     /// Something of the answer came, if only blank.
-    spoke: bool,
+    has_answered: bool,
     rescued: bool,
     overran: bool,
-    hold: Hold,
+    enforcer: LimitEnforcer,
     /// True once a thought has shown that was to be hidden.
-    surfaced: bool,
+    is_thought_visible: bool,
     /// True where a tag of thinking came that was not counted: thoughts come mixed into the answer.
-    tagged: bool,
+    has_stray_tags: bool,
     /// The answer is gone on with, and may be begun again instead.
-    repeat: Option<Repeat>,
+    repeat_filter: Option<RepeatFilter>,
     /// The stop text that ended the answer, where the upstream says so.
     stopped_by: Option<Box<str>>,
 }
 
-impl Phases {
+impl ChoiceStateMachine {
     /// A choice that has not begun.
-    pub fn new(terms: Terms) -> Phases {
-        Phases {
+    pub fn new(terms: ChoiceTerms) -> ChoiceStateMachine {
+        ChoiceStateMachine {
             class: terms.class,
-            state: State::Waiting,
-            account: Account::new(terms.prompt, terms.overhead, terms.keep),
+            state: ChoiceState::Waiting,
+            account: UsageAccount::new(terms.prompt, terms.overhead, terms.cache_ttl),
             thought: Thought::default(),
-            answer: Answer::new(&terms.stop, terms.form),
-            said: String::new(),
-            rest: Rest::default(),
-            leaks: Leaks::default(),
-            logprobs: Logprobs::default(),
+            stop_filter: StopFilter::new(&terms.stop, terms.kind),
+            answer_so_far: String::new(),
+            rest: ContinuationState::default(),
+            leaks: LeakCounter::default(),
+            logprobs: LogprobBuffer::default(),
             thinks: false,
             tool_calls: false,
             arguments: BTreeMap::new(),
-            spoke: false,
+            has_answered: false,
             rescued: false,
             overran: false,
-            hold: Hold::default(),
-            surfaced: false,
-            tagged: false,
-            repeat: None,
+            enforcer: LimitEnforcer::default(),
+            is_thought_visible: false,
+            has_stray_tags: false,
+            repeat_filter: None,
             stopped_by: None,
             terms,
         }
     }
 
     /// A second try at a choice whose first came out empty; there is no third.
-    pub fn again(terms: Terms) -> Phases {
-        Phases { rescued: true, ..Phases::new(terms) }
+    pub fn retry(terms: ChoiceTerms) -> ChoiceStateMachine {
+        ChoiceStateMachine { rescued: true, ..ChoiceStateMachine::new(terms) }
     }
 
     /// The first part to call for.
-    pub fn begin(&mut self) -> Part {
-        let Terms { thinking, solution, .. } = self.terms;
+    pub fn begin(&mut self) -> GenerationPart {
+        let ChoiceTerms { thinking, solution, .. } = self.terms;
         let whole = thinking + solution + self.terms.overhead;
-        self.account.begin(self.hidden(whole));
-        let thinks = thinking > Tokens::ZERO || self.class == Class::Effort;
-        self.state = if thinks { State::Thinking } else { State::Solution };
+        self.account.begin(self.hidden_max(whole));
+        let thinks = thinking > Tokens::ZERO || self.class == EnforcementClass::Effort;
+        self.state = if thinks { ChoiceState::Thinking } else { ChoiceState::Solution };
         self.thinks = thinks;
         let part = match self.class {
-            Class::Inline | Class::Native => Part::Whole { thinking, solution },
-            Class::Continue | Class::Turn if thinks => Part::Thought { thinking, solution },
-            Class::Continue | Class::Turn => Part::resumed(Thought::default(), solution),
-            Class::Effort => Part::Total { effort: self.terms.effort.clone(), tokens: whole },
+            EnforcementClass::Inline | EnforcementClass::Native => {
+                GenerationPart::Whole { thinking, solution }
+            }
+            EnforcementClass::Continue | EnforcementClass::Turn if thinks => {
+                GenerationPart::Thought { thinking, solution }
+            }
+            EnforcementClass::Continue | EnforcementClass::Turn => {
+                GenerationPart::after_thought(Thought::default(), solution)
+            }
+            EnforcementClass::Effort => {
+                GenerationPart::Total { effort: self.terms.effort.clone(), tokens: whole }
+            }
         };
-        self.call_for(part)
+        self.prepare_part(part)
     }
 
     /// All that the first call may write unseen, where its thought may be hidden: whoever hangs up meanwhile, the
     /// upstream bills it.
-    fn hidden(&self, whole: Tokens) -> Option<Tokens> {
-        let Terms { class, thinking, rescue, .. } = self.terms;
+    fn hidden_max(&self, whole: Tokens) -> Option<Tokens> {
+        let ChoiceTerms { class, thinking, rescue, .. } = self.terms;
         match class {
-            Class::Effort => (rescue && !self.hold.conduct.shows_thoughts).then_some(whole),
-            Class::Native => {
-                let beyond = Class::native_most(thinking).saturating_sub(thinking);
+            EnforcementClass::Effort => (rescue && !self.enforcer.behavior.shows_thoughts).then_some(whole),
+            EnforcementClass::Native => {
+                let beyond = EnforcementClass::native_max(thinking).saturating_sub(thinking);
                 (thinking > Tokens::ZERO).then_some(whole + beyond)
             }
-            Class::Inline | Class::Continue | Class::Turn => None,
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Turn => None,
         }
     }
 
     /// How the part that was called for last holds its budgets.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> EnforcementClass {
         self.class
     }
 
@@ -221,76 +229,78 @@ impl Phases {
     }
 
     /// The part that was called for was refused before a model saw it: it took nothing.
-    pub fn refused(&mut self) {
-        self.account.forget();
+    pub fn mark_refused(&mut self) {
+        self.account.discard_running();
     }
 
     /// The chances of the tokens that this text is made of, where they are told.
     pub fn logprobs_of(&mut self, shown: &str) -> Vec<Value> {
-        self.logprobs.of(shown)
+        self.logprobs.take_for(shown)
     }
 
     /// Takes the next piece of the running part.
-    pub fn on(&mut self, piece: Piece) -> Step {
-        if self.watch(&piece) {
-            return self.brake(piece);
+    pub fn on_piece(&mut self, piece: Piece) -> ChoiceStep {
+        if self.is_overrun_by(&piece) {
+            return self.on_overrun(piece);
         }
         match piece {
-            Piece::Thought { text, tokens, ids } => return self.think(text, tokens, &ids),
-            Piece::Answer { text, tokens } => return self.solve(&text, tokens),
-            Piece::End(ending) => return self.end(ending),
-            Piece::Usage(usage) => return self.count(usage),
+            Piece::Thought { text, tokens, ids } => return self.on_thought(text, tokens, &ids),
+            Piece::Answer { text, tokens } => return self.on_answer(&text, tokens),
+            Piece::End(ending) => return self.on_end(ending),
+            Piece::Usage(usage) => return self.on_usage(usage),
             Piece::Tag { tokens, edge } => {
-                self.account.overhead(tokens);
-                self.tagged |= tokens == Tokens::ZERO;
-                if edge == Edge::Start {
-                    self.repeat.iter_mut().for_each(Repeat::doubt);
+                self.account.add_overhead(tokens);
+                self.has_stray_tags |= tokens == Tokens::ZERO;
+                if edge == TagEdge::Start {
+                    self.repeat_filter.iter_mut().for_each(RepeatFilter::distrust);
                 }
-                if edge == Edge::End {
-                    self.close(Ended::Closed);
+                if edge == TagEdge::End {
+                    self.end_thinking(ThinkingStopReason::Closed);
                 }
             }
             Piece::HandOff { tokens } => {
                 match self.class {
-                    Class::Continue | Class::Turn => self.account.injected(tokens),
-                    Class::Inline | Class::Native | Class::Effort => self.account.overhead(tokens),
+                    EnforcementClass::Continue | EnforcementClass::Turn => self.account.add_injected(tokens),
+                    EnforcementClass::Inline | EnforcementClass::Native | EnforcementClass::Effort => {
+                        self.account.add_overhead(tokens);
+                    }
                 }
-                self.close(self.handed_off());
-                self.state = State::Solution;
+                self.end_thinking(self.hand_off_reason());
+                self.state = ChoiceState::Solution;
             }
             Piece::Summary(text) if text.is_empty() => {}
-            Piece::Summary(text) => return Step::Show(Event::Thought(text)),
-            Piece::Signed(signed) => return Step::Show(Event::Signed(signed)),
+            Piece::Summary(text) => return ChoiceStep::Show(ChoiceEvent::Thought(text)),
+            Piece::Signed(signed) => return ChoiceStep::Show(ChoiceEvent::Signed(signed)),
             Piece::StoppedBy(text) => self.stopped_by = Some(text),
-            Piece::Unthought => return self.unthink(),
+            Piece::Unthought => return self.reclassify_thought(),
             Piece::Logprobs(entries) => self.logprobs.push(entries),
             Piece::ToolCall(delta) => {
-                self.answer_begins();
-                self.account.solve(&delta.arguments, Tokens::ZERO);
+                self.begin_answer();
+                self.account.add_solution(&delta.arguments, Tokens::ZERO);
                 self.tool_calls = true;
                 self.arguments.entry(delta.index).or_default().push_str(&delta.arguments);
                 if self.is_answer_beyond() {
                     return self.hang_up(String::new());
                 }
-                return Step::Show(Event::ToolCall(delta));
+                return ChoiceStep::Show(ChoiceEvent::ToolCall(delta));
             }
         }
-        Step::Quiet
+        ChoiceStep::Continue
     }
 
     /// True while the thought runs.
     pub fn is_thinking(&self) -> bool {
-        self.state == State::Thinking
+        self.state == ChoiceState::Thinking
     }
 
     /// How many tokens the backend said that the prompt has, where it did and no second try had another one.
-    pub fn prompt_told(&self) -> Option<Tokens> {
-        self.account.prompt_told().filter(|_| !self.rescued)
+    pub fn prompt_reported(&self) -> Option<Tokens> {
+        self.account.prompt_reported().filter(|_| !self.rescued)
     }
 
     /// The same, and the most that it was taken to have.
     pub fn prompt_read(&self) -> (Option<Tokens>, Tokens) {
-        (self.prompt_told(), self.terms.prompt)
+        (self.prompt_reported(), self.terms.prompt)
     }
 
     /// True once an empty answer was tried again.
@@ -299,26 +309,26 @@ impl Phases {
     }
 
     /// What the choice has taken so far, the running part included; ask at any moment.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> ChoiceUsage {
         self.spent_within(None)
     }
 
     /// The same, where the running part can have written so much unseen and no more.
-    pub fn spent_within(&self, unseen_max: Option<Tokens>) -> Spent {
+    pub fn spent_within(&self, unseen_max: Option<Tokens>) -> ChoiceUsage {
         let mut account = self.account.clone();
-        account.unseen_at_most(unseen_max);
-        account.book(Close::BrokenOff);
-        Spent { leaks: self.leaks.count(), overran: self.overran, ..account.spent }
+        account.set_unseen_max(unseen_max);
+        account.book(PartEnd::BrokenOff);
+        ChoiceUsage { leaks: self.leaks.count(), overran: self.overran, ..account.spent }
     }
 
     /// The running part is about to be broken off, and can have written so much unseen and no more.
-    pub fn unseen_at_most(&mut self, most: Tokens) {
-        self.account.unseen_at_most(Some(most));
+    pub fn set_unseen_max(&mut self, most: Tokens) {
+        self.account.set_unseen_max(Some(most));
     }
 
     /// Its target writes like that, as far as it is known.
-    pub fn writes(&mut self, writing: Writing) {
-        self.account.writes(writing);
+    pub fn set_output_stats(&mut self, writing: OutputStats) {
+        self.account.set_output_stats(writing);
     }
 
     /// Everything written until now, shown or not.
@@ -327,13 +337,13 @@ impl Phases {
     }
 
     /// How many tokens a piece is, reckoned where it is not said.
-    pub fn size(&self, piece: &Piece) -> Tokens {
+    pub fn estimate_tokens(&self, piece: &Piece) -> Tokens {
         match piece {
             Piece::Thought { text, tokens, .. } | Piece::Answer { text, tokens } => match *tokens {
-                Tokens::ZERO => self.account.size(text),
+                Tokens::ZERO => self.account.estimate_tokens(text),
                 told => told,
             },
-            Piece::ToolCall(delta) => self.account.size(&delta.arguments),
+            Piece::ToolCall(delta) => self.account.estimate_tokens(&delta.arguments),
             Piece::Tag { tokens, .. } => *tokens,
             Piece::HandOff { .. }
             | Piece::Summary(_)
@@ -346,114 +356,120 @@ impl Phases {
         }
     }
 
-    fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {
-        if self.class.is_resumed() && self.state == State::Solution {
+    fn on_thought(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> ChoiceStep {
+        if self.class.is_resumed() && self.state == ChoiceState::Solution {
             // A thought that begins again inside the answer eats the answer's budget and is not shown.
-            return self.solve("", tokens);
+            return self.on_answer("", tokens);
         }
-        self.surface();
-        if self.is_beyond(&text, tokens) {
+        self.on_visible_thought();
+        if self.is_beyond_budget(&text, tokens) {
             // The backend does not hold its limit: we do, where we can.
-            self.overran |= self.class == Class::Native;
+            self.overran |= self.class == EnforcementClass::Native;
             if self.resume_class().is_some() {
-                self.account.discarded(&text, tokens);
-                return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
+                self.account.add_discarded(&text, tokens);
+                return ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff));
             }
         }
-        if self.class == Class::Continue && self.hold.brake.thought() > self.thinking_max() {
+        if self.class == EnforcementClass::Continue
+            && self.enforcer.guard.thinking_tokens() > self.thinking_max()
+        {
             // Within the tolerance, and beyond the budget all the same.
-            self.account.discarded(&text, tokens);
-            return Step::Quiet;
+            self.account.add_discarded(&text, tokens);
+            return ChoiceStep::Continue;
         }
-        self.account.think(&text, tokens);
+        self.account.add_thinking(&text, tokens);
         self.thought.ids.extend_from_slice(ids);
         self.thought.text.push_str(&text);
-        if text.is_empty() { Step::Quiet } else { Step::Show(Event::Thought(text)) }
+        if text.is_empty() { ChoiceStep::Continue } else { ChoiceStep::Show(ChoiceEvent::Thought(text)) }
     }
 
     /// Whether a thought with one more piece goes beyond what its class allows, by the best count there is. A limit that the
     /// backend holds itself is only doubted where it counts each token.
-    fn is_beyond(&self, text: &str, tokens: Tokens) -> bool {
+    fn is_beyond_budget(&self, text: &str, tokens: Tokens) -> bool {
         let t = self.thinking_max();
         match self.class {
-            Class::Continue if tokens > Tokens::ZERO => self.account.thinking_now() + tokens > t,
-            Class::Continue => self.hold.brake.thought() > tolerated(t),
-            Class::Turn => self.account.thinking_with(text, tokens, Lean::Early) > t,
-            Class::Native => self.account.thinking_with(text, tokens, Lean::Late) > Class::native_most(t),
-            Class::Inline | Class::Effort => false,
+            EnforcementClass::Continue if tokens > Tokens::ZERO => self.account.thinking_now() + tokens > t,
+            EnforcementClass::Continue => self.enforcer.guard.thinking_tokens() > with_tolerance(t),
+            EnforcementClass::Turn => self.account.thinking_with(text, tokens, CountBias::High) > t,
+            EnforcementClass::Native => {
+                self.account.thinking_with(text, tokens, CountBias::Low) > EnforcementClass::native_max(t)
+            }
+            EnforcementClass::Inline | EnforcementClass::Effort => false,
         }
     }
 
     /// Takes the upstream's own count, which may say in the middle that the thought has gone too far.
-    fn count(&mut self, usage: Usage) -> Step {
-        self.account.usage(self.believed(usage));
-        let cuts = matches!(self.class, Class::Turn | Class::Native) && self.is_beyond("", Tokens::ZERO);
-        self.overran |= cuts && self.class == Class::Native;
+    fn on_usage(&mut self, usage: TokenUsage) -> ChoiceStep {
+        self.account.set_usage(self.clamp_usage(usage));
+        let cuts = matches!(self.class, EnforcementClass::Turn | EnforcementClass::Native)
+            && self.is_beyond_budget("", Tokens::ZERO);
+        self.overran |= cuts && self.class == EnforcementClass::Native;
         if cuts
-            && self.state == State::Thinking
+            && self.state == ChoiceState::Thinking
             && self.resume_class().is_some()
-            && self.account.thought_shows()
+            && self.account.has_visible_thought()
         {
-            return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
+            return ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff));
         }
-        Step::Quiet
+        ChoiceStep::Continue
     }
 
-    fn solve(&mut self, text: &str, tokens: Tokens) -> Step {
-        self.answer_begins();
-        let held = self.class == Class::Effort || self.account.solution_now() + tokens <= self.terms.solution;
+    fn on_answer(&mut self, text: &str, tokens: Tokens) -> ChoiceStep {
+        self.begin_answer();
+        let held = self.class == EnforcementClass::Effort
+            || self.account.solution_now() + tokens <= self.terms.solution;
         if !held {
-            self.account.discarded(text, tokens);
-            return self.finish(self.terms.solution_by.into(), Finish::Length);
+            self.account.add_discarded(text, tokens);
+            return self.finish(self.terms.solution_by.into(), FinishReason::Length);
         }
-        let text = self.unblanked(text);
-        let text = self.news(text);
-        self.account.solve(&text, tokens);
+        let text = self.strip_repeated_blank(text);
+        let text = self.new_text(text);
+        self.account.add_solution(&text, tokens);
         self.say(&text)
     }
 
     /// Shows what passes of some text of the answer.
-    fn say(&mut self, text: &str) -> Step {
-        let text = self.pass(text);
-        self.spoke |= !text.is_empty();
-        self.look_at(&text);
+    fn say(&mut self, text: &str) -> ChoiceStep {
+        let text = self.pass_within_limit(text);
+        self.has_answered |= !text.is_empty();
+        self.observe_answer(&text);
         let shown = self.answer_shows(&text);
         if self.is_answer_beyond() {
             return self.hang_up(shown);
         }
-        if self.answer.stopped_by().is_some() {
-            self.stop(shown)
+        if self.stop_filter.stopped_by().is_some() {
+            self.on_stop_text(shown)
         } else if shown.is_empty() {
-            Step::Quiet
+            ChoiceStep::Continue
         } else {
-            Step::Show(Event::Answer(shown))
+            ChoiceStep::Show(ChoiceEvent::Answer(shown))
         }
     }
 
     /// Where the thought was cut, it may go on in the answer; where a limit is the thought's, it may break off the
     /// answer that followed.
-    fn look_at(&mut self, text: &str) {
-        if self.account.spent.thinking_ended == Ended::Cut {
+    fn observe_answer(&mut self, text: &str) {
+        if self.account.spent.thinking_ended == ThinkingStopReason::Cut {
             self.leaks.push(text);
         }
-        if self.class == Class::Continue || self.terms.further.is_some() {
-            self.said.push_str(text);
+        if self.class == EnforcementClass::Continue || self.terms.continuation.is_some() {
+            self.answer_so_far.push_str(text);
         }
     }
 
-    fn answer_begins(&mut self) {
-        if self.account.thought_shows() {
-            self.close(Ended::Closed);
-        } else if self.state == State::Thinking {
-            self.leave_rest(false);
+    fn begin_answer(&mut self) {
+        if self.account.has_visible_thought() {
+            self.end_thinking(ThinkingStopReason::Closed);
+        } else if self.state == ChoiceState::Thinking {
+            self.carry_over_thinking(false);
         }
-        self.state = State::Solution;
+        self.state = ChoiceState::Solution;
     }
 }
 
 /// Text that the caller sees, if there is any.
-fn shown(text: String) -> Option<Event> {
-    (!text.is_empty()).then_some(Event::Answer(text))
+fn visible_answer(text: String) -> Option<ChoiceEvent> {
+    (!text.is_empty()).then_some(ChoiceEvent::Answer(text))
 }
 
 #[cfg(test)]

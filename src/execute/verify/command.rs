@@ -6,16 +6,16 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::{NoVerdict, REPLY_MAX};
+use super::{REPLY_MAX, VerifierError};
 
 /// All that a program has of an environment: ours may have secrets in it.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs the program once. It is killed where this is dropped.
-pub(super) async fn ask(words: &[String], asked: String) -> Result<Vec<u8>, NoVerdict> {
-    let mut child = start(words).map_err(NoVerdict::Program)?;
+pub(super) async fn call(words: &[String], asked: String) -> Result<Vec<u8>, VerifierError> {
+    let mut child = start(words).map_err(VerifierError::Program)?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
-    let (Some(mut input), Some(output)) = (input, output) else { return Err(NoVerdict::Ended) };
+    let (Some(mut input), Some(output)) = (input, output) else { return Err(VerifierError::Ended) };
     let tell = async move {
         // Whoever needs not read it all may say so.
         drop(input.write_all(asked.as_bytes()).await);
@@ -23,13 +23,13 @@ pub(super) async fn ask(words: &[String], asked: String) -> Result<Vec<u8>, NoVe
     let mut said = Vec::new();
     let mut output = output.take(u64::try_from(REPLY_MAX).unwrap_or(u64::MAX) + 1);
     let ((), read) = tokio::join!(tell, output.read_to_end(&mut said));
-    read.map_err(NoVerdict::Program)?;
+    read.map_err(VerifierError::Program)?;
     if said.len() > REPLY_MAX {
-        return Err(NoVerdict::TooLong);
+        return Err(VerifierError::TooLong);
     }
-    match child.wait().await.map_err(NoVerdict::Program)?.success() {
+    match child.wait().await.map_err(VerifierError::Program)?.success() {
         true => Ok(said),
-        false => Err(NoVerdict::Ended),
+        false => Err(VerifierError::Ended),
     }
 }
 

@@ -22,24 +22,24 @@ const REPLY_MAX: usize = 64 << 10;
 /// A verifier. Clones share its places.
 #[derive(Debug, Clone)]
 pub struct Verifier {
-    settings: catalog::Verifier,
-    asking: Asking,
-    places: Arc<Semaphore>,
+    settings: catalog::VerifierSettings,
+    transport: VerifierTransport,
+    permits: Arc<Semaphore>,
 }
 
 #[derive(Debug, Clone)]
-enum Asking {
+enum VerifierTransport {
     Command(Vec<String>),
     Url(reqwest::Client, String),
-    Nobody,
+    Unavailable,
 }
 
 /// Why there is no verdict.
 #[derive(Debug, thiserror::Error)]
-pub enum NoVerdict {
+pub enum VerifierError {
     /// It took too long.
     #[error("the verifier did not answer in time; make it faster, or raise its timeout")]
-    Late,
+    Timeout,
     /// The program could not be run or its answer not be read.
     #[error("the verifier's program failed; run it by hand with a question on its standard input")]
     Program(#[source] std::io::Error),
@@ -64,19 +64,19 @@ pub enum NoVerdict {
 
 impl Verifier {
     /// A verifier that nobody was asked yet.
-    pub fn new(settings: catalog::Verifier) -> Verifier {
+    pub fn new(settings: catalog::VerifierSettings) -> Verifier {
         let asking = match &settings.by {
-            Checker::Command(words) => Asking::Command(words.clone()),
+            Checker::Command(words) => VerifierTransport::Command(words.clone()),
             Checker::Url(address) => match url::client() {
-                Ok(client) => Asking::Url(client, address.clone()),
+                Ok(client) => VerifierTransport::Url(client, address.clone()),
                 Err(error) => {
                     tracing::error!(%error, "no HTTP client can be made: the verifier gives no verdicts");
-                    Asking::Nobody
+                    VerifierTransport::Unavailable
                 }
             },
         };
         let places = Arc::new(Semaphore::new(settings.concurrency));
-        Verifier { settings, asking, places }
+        Verifier { settings, transport: asking, permits: places }
     }
 
     /// The score from which on an answer is good enough.
@@ -88,25 +88,25 @@ impl Verifier {
     ///
     /// # Errors
     /// When there is no verdict.
-    pub async fn score(&self, question: &str, answer: &str) -> Result<Chance, NoVerdict> {
+    pub async fn score(&self, question: &str, answer: &str) -> Result<Chance, VerifierError> {
         let asked = json!({ "question": question, "answer": answer }).to_string();
-        let score = tokio::time::timeout(self.settings.timeout, self.ask(asked)).await;
-        read(&score.map_err(|_| NoVerdict::Late)??)
+        let score = tokio::time::timeout(self.settings.timeout, self.call(asked)).await;
+        parse_score(&score.map_err(|_| VerifierError::Timeout)??)
     }
 
-    async fn ask(&self, asked: String) -> Result<Vec<u8>, NoVerdict> {
+    async fn call(&self, asked: String) -> Result<Vec<u8>, VerifierError> {
         // Nobody closes the semaphore.
-        let _place = self.places.acquire().await.map_err(|_| NoVerdict::Late)?;
-        match &self.asking {
-            Asking::Command(words) => command::ask(words, asked).await,
-            Asking::Url(client, address) => url::ask(client, address, asked).await,
-            Asking::Nobody => Err(NoVerdict::Malformed),
+        let _place = self.permits.acquire().await.map_err(|_| VerifierError::Timeout)?;
+        match &self.transport {
+            VerifierTransport::Command(words) => command::call(words, asked).await,
+            VerifierTransport::Url(client, address) => url::call(client, address, asked).await,
+            VerifierTransport::Unavailable => Err(VerifierError::Malformed),
         }
     }
 }
 
-fn read(reply: &[u8]) -> Result<Chance, NoVerdict> {
-    let reply: Value = serde_json::from_slice(reply).map_err(|_| NoVerdict::Malformed)?;
+fn parse_score(reply: &[u8]) -> Result<Chance, VerifierError> {
+    let reply: Value = serde_json::from_slice(reply).map_err(|_| VerifierError::Malformed)?;
     let score = reply["score"].as_f64().filter(|score| (0.0..=1.0).contains(score));
-    score.map(Chance::new).ok_or(NoVerdict::Malformed)
+    score.map(Chance::new).ok_or(VerifierError::Malformed)
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 
 fn verifier(words: &[&str], timeout: Duration) -> Verifier {
-    Verifier::new(catalog::Verifier {
+    Verifier::new(catalog::VerifierSettings {
         by: Checker::Command(words.iter().map(ToString::to_string).collect()),
         floor: Chance::new(0.5),
         timeout,
@@ -36,7 +36,7 @@ async fn whatever_goes_wrong_is_no_verdict() {
     check(r#"echo '{"score": 1}'; exit 3"#, Err("Ended")).await;
     check("head -c 100000 /dev/zero", Err("TooLong")).await;
     let absent = verifier(&["/nowhere/at/all"], Duration::from_secs(5));
-    assert!(matches!(absent.score("q", "a").await, Err(NoVerdict::Program(_))));
+    assert!(matches!(absent.score("q", "a").await, Err(VerifierError::Program(_))));
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_program_that_does_not_end_is_killed() {
     let mark = folder.path().join("mark");
     let script = format!("sleep 0.6; touch {}", mark.display());
     let slow = verifier(&["sh", "-c", &script], Duration::from_millis(100));
-    assert!(matches!(slow.score("q", "a").await, Err(NoVerdict::Late)));
+    assert!(matches!(slow.score("q", "a").await, Err(VerifierError::Timeout)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!mark.exists(), "it went on");
 }
@@ -55,8 +55,12 @@ async fn an_address_is_asked_and_its_errors_are_no_verdict() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let by = Checker::Url(format!("http://{}/score", listener.local_addr().unwrap()));
-    let settings =
-        catalog::Verifier { by, floor: Chance::new(0.5), timeout: Duration::from_secs(5), concurrency: 1 };
+    let settings = catalog::VerifierSettings {
+        by,
+        floor: Chance::new(0.5),
+        timeout: Duration::from_secs(5),
+        concurrency: 1,
+    };
     let serve = async {
         for reply in [
             "200 OK\r\ncontent-length: 14\r\n\r\n{\"score\":0.25}",
@@ -72,7 +76,7 @@ async fn an_address_is_asked_and_its_errors_are_no_verdict() {
     let ask = async {
         let verifier = Verifier::new(settings);
         assert!((verifier.score("q", "a").await.unwrap().get() - 0.25).abs() < 1e-9);
-        assert!(matches!(verifier.score("q", "a").await, Err(NoVerdict::Status(302))));
+        assert!(matches!(verifier.score("q", "a").await, Err(VerifierError::Status(302))));
     };
     tokio::join!(serve, ask);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Client, redirect};
 
-use super::{NoVerdict, REPLY_MAX};
+use super::{REPLY_MAX, VerifierError};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -20,17 +20,17 @@ pub(super) fn client() -> Result<Client, reqwest::Error> {
 }
 
 /// Posts once.
-pub(super) async fn ask(client: &Client, address: &str, asked: String) -> Result<Vec<u8>, NoVerdict> {
+pub(super) async fn call(client: &Client, address: &str, asked: String) -> Result<Vec<u8>, VerifierError> {
     let request = client.post(address).header("content-type", "application/json").body(asked);
-    let mut response = request.send().await.map_err(NoVerdict::Unreachable)?;
+    let mut response = request.send().await.map_err(VerifierError::Unreachable)?;
     if response.status() != 200 {
-        return Err(NoVerdict::Status(response.status().as_u16()));
+        return Err(VerifierError::Status(response.status().as_u16()));
     }
     let mut said = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(NoVerdict::Unreachable)? {
+    while let Some(piece) = response.chunk().await.map_err(VerifierError::Unreachable)? {
         said.extend_from_slice(&piece);
         if said.len() > REPLY_MAX {
-            return Err(NoVerdict::TooLong);
+            return Err(VerifierError::TooLong);
         }
     }
     Ok(said)

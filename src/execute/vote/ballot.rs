@@ -2,22 +2,22 @@
 
 use crate::units::Chance;
 
-use super::doubt::{Counts, Doubt};
+use super::overtake_risk::{OvertakeRisk, VoteCounts};
 
 /// What a vote is about, in dollars.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stakes {
+pub struct StoppingRule {
     /// What a right answer is worth.
     pub worth: f64,
     /// What one more sample costs: its money at its shadow price, and the time that is waited for it.
     pub price: f64,
     /// The chance that more samples would change the winner at which none is asked for any more.
-    pub doubt: Chance,
+    pub stop_probability: Chance,
 }
 
 /// One answer and those who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct AnswerVotes {
     /// What makes it this answer and no other.
     pub key: String,
     /// How many samples gave it.
@@ -28,16 +28,16 @@ pub struct Standing {
 
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum VoteStep {
     /// More samples are wanted: so many at once, beside none. Fewer could decide nothing even if they all agreed.
-    Ask(u32),
+    Sample(u32),
     /// No more samples are wanted.
-    Stop(Decided),
+    Stop(VoteStopReason),
 }
 
 /// Why a vote ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decided {
+pub enum VoteStopReason {
     /// No further answers could change the winner.
     Uncatchable,
     /// Further answers would hardly change the winner, or not enough to be worth their price.
@@ -48,14 +48,14 @@ pub enum Decided {
     Exhausted,
 }
 
-impl Decided {
+impl VoteStopReason {
     /// The word in metrics.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Decided::Uncatchable => "uncatchable",
-            Decided::NotWorth => "not_worth",
-            Decided::Torn => "torn",
-            Decided::Exhausted => "exhausted",
+            VoteStopReason::Uncatchable => "uncatchable",
+            VoteStopReason::NotWorth => "not_worth",
+            VoteStopReason::Torn => "torn",
+            VoteStopReason::Exhausted => "exhausted",
         }
     }
 }
@@ -63,11 +63,11 @@ impl Decided {
 /// A vote under way. The answer with most votes wins, of equals the one that came first.
 #[derive(Debug, Clone)]
 pub struct Ballot {
-    most: u32,
+    samples_max: u32,
     /// How many votes the winner must have, where that is asked.
     quorum: Option<u32>,
     /// In the order in which they came first.
-    answers: Vec<Standing>,
+    answers: Vec<AnswerVotes>,
     /// Samples without an answer that can be compared.
     blank: u32,
 }
@@ -75,7 +75,7 @@ pub struct Ballot {
 impl Ballot {
     /// A vote of so many samples at most.
     pub fn new(most: u32) -> Ballot {
-        Ballot { most, quorum: None, answers: Vec::new(), blank: 0 }
+        Ballot { samples_max: most, quorum: None, answers: Vec::new(), blank: 0 }
     }
 
     /// One that finds out whether an answer is given by more than half of all samples, and ends when that is known.
@@ -84,7 +84,7 @@ impl Ballot {
     }
 
     /// False where a majority is asked for and no answer has it.
-    pub fn is_carried(&self) -> bool {
+    pub fn has_quorum(&self) -> bool {
         let votes = self.winner().map_or(0, |winner| winner.votes);
         self.quorum.is_none_or(|quorum| votes >= quorum)
     }
@@ -97,40 +97,40 @@ impl Ballot {
         };
         match self.answers.iter_mut().find(|answer| answer.key == key) {
             Some(answer) => answer.votes += 1,
-            None => self.answers.push(Standing { key, votes: 1, sample }),
+            None => self.answers.push(AnswerVotes { key, votes: 1, sample }),
         }
     }
 
     /// How many samples it has at most.
-    pub fn most(&self) -> u32 {
-        self.most
+    pub fn samples_max(&self) -> u32 {
+        self.samples_max
     }
 
     /// How many samples were counted, blank ones included.
-    pub fn cast_so_far(&self) -> u32 {
+    pub fn votes_cast(&self) -> u32 {
         self.blank + self.answers.iter().map(|answer| answer.votes).sum::<u32>()
     }
 
     /// The answer that leads.
-    pub fn winner(&self) -> Option<&Standing> {
+    pub fn winner(&self) -> Option<&AnswerVotes> {
         // Of equals, `max_by_key` takes the last.
         self.answers.iter().rev().max_by_key(|answer| answer.votes)
     }
 
     /// The answers that are left to choose from by other means than counting, best first: what one sample alone said is
     /// dropped where two or more agree on something else.
-    pub fn common(&self) -> Vec<&Standing> {
+    pub fn common_answers(&self) -> Vec<&AnswerVotes> {
         let most = self.winner().map_or(0, |winner| winner.votes);
-        let mut common: Vec<&Standing> =
+        let mut common: Vec<&AnswerVotes> =
             self.answers.iter().filter(|answer| answer.votes > 1 || most == 1).collect();
         common.sort_by_key(|answer| std::cmp::Reverse(answer.votes));
         common
     }
 
     /// What is to be done, where so many samples may run at once.
-    pub fn next(&self, stakes: &Stakes, at_once: u32) -> Next {
-        if let Some(decided) = self.decided(stakes) {
-            return Next::Stop(decided);
+    pub fn next_step(&self, stakes: &StoppingRule, at_once: u32) -> VoteStep {
+        if let Some(decided) = self.stop_reason(stakes) {
+            return VoteStep::Stop(decided);
         }
         let mut hoped = self.clone();
         let mut wanted = 0;
@@ -138,37 +138,37 @@ impl Ballot {
             let leads = self.winner().map_or_else(String::new, |winner| winner.key.clone());
             hoped.cast(u32::MAX, Some(leads));
             wanted += 1;
-            if hoped.decided(stakes).is_some() {
+            if hoped.stop_reason(stakes).is_some() {
                 break;
             }
         }
-        Next::Ask(wanted)
+        VoteStep::Sample(wanted)
     }
 
-    fn decided(&self, stakes: &Stakes) -> Option<Decided> {
-        let left = self.most.saturating_sub(self.cast_so_far());
+    fn stop_reason(&self, stakes: &StoppingRule) -> Option<VoteStopReason> {
+        let left = self.samples_max.saturating_sub(self.votes_cast());
         if left == 0 {
-            return Some(Decided::Exhausted);
+            return Some(VoteStopReason::Exhausted);
         }
         if let Some(quorum) = self.quorum {
             let votes = self.winner().map_or(0, |winner| winner.votes);
-            let torn = (votes + left < quorum).then_some(Decided::Torn);
-            return if votes >= quorum { Some(Decided::Uncatchable) } else { torn };
+            let torn = (votes + left < quorum).then_some(VoteStopReason::Torn);
+            return if votes >= quorum { Some(VoteStopReason::Uncatchable) } else { torn };
         }
         let leader = self.winner()?;
-        let doubt = self.doubt(leader, left);
-        let Some(fewest) = doubt.fewest else { return Some(Decided::Uncatchable) };
+        let doubt = self.overtake_risk(leader, left);
+        let Some(fewest) = doubt.fewest else { return Some(VoteStopReason::Uncatchable) };
         let pays = stakes.worth * doubt.gain >= stakes.price * f64::from(fewest);
-        let sure = doubt.change <= stakes.doubt.get();
-        (sure || !pays).then_some(Decided::NotWorth)
+        let sure = doubt.change <= stakes.stop_probability.get();
+        (sure || !pays).then_some(VoteStopReason::NotWorth)
     }
 
     /// How far the leader is from being caught.
-    fn doubt(&self, leader: &Standing, left: u32) -> Doubt {
+    fn overtake_risk(&self, leader: &AnswerVotes, left: u32) -> OvertakeRisk {
         let at = self.answers.iter().position(|answer| answer.key == leader.key).unwrap_or(0);
         let earlier = |other: usize| other < at;
         let others = self.answers.iter().enumerate().filter(|(other, _)| *other != at);
-        Doubt::of(&Counts {
+        OvertakeRisk::of(&VoteCounts {
             leader: leader.votes,
             others: others.map(|(other, answer)| (answer.votes, earlier(other))).collect(),
             blank: self.blank,

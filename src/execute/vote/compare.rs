@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::catalog::Compare;
+use crate::catalog::AnswerComparison;
 
 /// What stands before the letter of an option, where it is not marked otherwise.
 const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
@@ -13,12 +13,12 @@ const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
 const LETTER_LAST: u8 = b'J';
 
 /// The key of an answer; nothing where it has none of what is compared.
-pub fn key(answer: &str, compare: &Compare) -> Option<String> {
+pub fn answer_key(answer: &str, compare: &AnswerComparison) -> Option<String> {
     match compare {
-        Compare::Number => number(answer),
-        Compare::Choice => letter(answer),
-        Compare::Exact => text(answer),
-        Compare::Json(pointer) => json(answer, pointer),
+        AnswerComparison::Number => number(answer),
+        AnswerComparison::Choice => letter(answer),
+        AnswerComparison::Exact => text(answer),
+        AnswerComparison::Json(pointer) => json(answer, pointer),
     }
 }
 
@@ -176,16 +176,16 @@ fn plain_float(number: Option<f64>) -> Value {
 mod tests {
     use super::*;
 
-    fn check(compare: &Compare, cases: &[(&str, Option<&str>)]) {
+    fn check(compare: &AnswerComparison, cases: &[(&str, Option<&str>)]) {
         for (answer, expected) in cases {
-            assert_eq!(key(answer, compare).as_deref(), *expected, "{answer:?}");
+            assert_eq!(answer_key(answer, compare).as_deref(), *expected, "{answer:?}");
         }
     }
 
     #[test]
     fn the_last_number_is_the_answer_however_it_is_written() {
         check(
-            &Compare::Number,
+            &AnswerComparison::Number,
             &[
                 ("858", Some("858")),
                 ("The answer is 1,234.50.", Some("1234.5")),
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_letter_of_an_option_is_told_from_a_word() {
         check(
-            &Compare::Choice,
+            &AnswerComparison::Choice,
             &[
                 ("C", Some("C")),
                 ("(b)", Some("B")),
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn texts_are_the_same_whatever_their_case_and_blanks() {
         check(
-            &Compare::Exact,
+            &AnswerComparison::Exact,
             &[(" New\n  York. ", Some("new york")), ("new york", Some("new york")), (" .", None)],
         );
     }
@@ -237,13 +237,13 @@ mod tests {
     #[test]
     fn members_of_json_are_the_same_whatever_their_order() {
         check(
-            &Compare::Json("".into()),
+            &AnswerComparison::Json("".into()),
             &[
                 (r#"{"b": 1.0, "a": [2]}"#, Some(r#"{"a":[2],"b":1}"#)),
                 ("```json\n{\"a\":[2],\"b\":1}\n```", Some(r#"{"a":[2],"b":1}"#)),
                 ("{", None),
             ],
         );
-        check(&Compare::Json("/a/0".into()), &[(r#"{"a":[2]}"#, Some("2")), (r#"{"b":1}"#, None)]);
+        check(&AnswerComparison::Json("/a/0".into()), &[(r#"{"a":[2]}"#, Some("2")), (r#"{"b":1}"#, None)]);
     }
 }

@@ -5,9 +5,9 @@
 
 mod ballot;
 mod compare;
-mod doubt;
+mod overtake_risk;
 #[cfg(test)]
 mod tests;
 
-pub use ballot::{Ballot, Decided, Next, Stakes, Standing};
-pub use compare::key;
+pub use ballot::{AnswerVotes, Ballot, StoppingRule, VoteStep, VoteStopReason};
+pub use compare::answer_key;

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::doubt::edge;
+use super::overtake_risk::edge;
 use super::*;
-use crate::units::{Chance, Dice};
+use crate::units::{Chance, SeededRng};
 
-const FREE: Stakes = Stakes { worth: 1.0, price: 0.0, doubt: Chance::NONE };
+const FREE: StoppingRule = StoppingRule { worth: 1.0, price: 0.0, stop_probability: Chance::ZERO };
 
 fn ballot(most: u32, answers: &[u8]) -> Ballot {
     let mut ballot = Ballot::new(most);
@@ -14,19 +14,19 @@ fn ballot(most: u32, answers: &[u8]) -> Ballot {
     ballot
 }
 
-fn check(most: u32, answers: &str, stakes: &Stakes, expected: Next) {
-    assert_eq!(ballot(most, answers.as_bytes()).next(stakes, 3), expected, "{answers} of {most}");
+fn check(most: u32, answers: &str, stakes: &StoppingRule, expected: VoteStep) {
+    assert_eq!(ballot(most, answers.as_bytes()).next_step(stakes, 3), expected, "{answers} of {most}");
 }
 
 #[test]
 fn a_leader_that_cannot_be_caught_has_won() {
-    check(5, "aa", &FREE, Next::Ask(1));
-    check(5, "aaa", &FREE, Next::Stop(Decided::Uncatchable));
-    check(5, "abab", &FREE, Next::Ask(1));
-    check(5, "ababb", &FREE, Next::Stop(Decided::Exhausted));
-    check(3, "a-", &FREE, Next::Stop(Decided::Uncatchable));
-    check(4, "aab", &FREE, Next::Stop(Decided::Uncatchable));
-    check(1, "a", &FREE, Next::Stop(Decided::Exhausted));
+    check(5, "aa", &FREE, VoteStep::Sample(1));
+    check(5, "aaa", &FREE, VoteStep::Stop(VoteStopReason::Uncatchable));
+    check(5, "abab", &FREE, VoteStep::Sample(1));
+    check(5, "ababb", &FREE, VoteStep::Stop(VoteStopReason::Exhausted));
+    check(3, "a-", &FREE, VoteStep::Stop(VoteStopReason::Uncatchable));
+    check(4, "aab", &FREE, VoteStep::Stop(VoteStopReason::Uncatchable));
+    check(1, "a", &FREE, VoteStep::Stop(VoteStopReason::Exhausted));
 }
 
 #[test]
@@ -40,33 +40,38 @@ fn of_equals_the_first_to_come_wins() {
     }
     assert_eq!(ballot(9, b"--").winner(), None);
     // The leader came second, so a draw would be the other's.
-    check(5, "abb", &FREE, Next::Ask(1));
-    check(4, "abb", &FREE, Next::Ask(1));
+    check(5, "abb", &FREE, VoteStep::Sample(1));
+    check(4, "abb", &FREE, VoteStep::Sample(1));
 }
 
 #[test]
 fn no_more_are_asked_for_at_once_than_could_decide() {
-    check(9, "", &FREE, Next::Ask(3));
-    check(9, "aaaa", &FREE, Next::Ask(1));
-    check(9, "aaa", &Stakes { doubt: Chance::new(0.05), ..FREE }, Next::Stop(Decided::NotWorth));
-    check(9, "aa", &Stakes { doubt: Chance::new(0.05), ..FREE }, Next::Ask(1));
+    check(9, "", &FREE, VoteStep::Sample(3));
+    check(9, "aaaa", &FREE, VoteStep::Sample(1));
+    check(
+        9,
+        "aaa",
+        &StoppingRule { stop_probability: Chance::new(0.05), ..FREE },
+        VoteStep::Stop(VoteStopReason::NotWorth),
+    );
+    check(9, "aa", &StoppingRule { stop_probability: Chance::new(0.05), ..FREE }, VoteStep::Sample(1));
 }
 
 #[test]
 fn a_sample_is_asked_for_while_what_it_may_change_is_worth_its_price() {
-    let dear = |price| Stakes { worth: 1.0, price, doubt: Chance::NONE };
-    check(9, "ab", &dear(0.001), Next::Ask(3));
-    check(9, "ab", &dear(0.5), Next::Stop(Decided::NotWorth));
-    check(9, "aaa", &dear(0.000_1), Next::Ask(2));
-    check(9, "aaa", &dear(0.01), Next::Stop(Decided::NotWorth));
-    check(9, "", &dear(100.0), Next::Ask(1));
+    let dear = |price| StoppingRule { worth: 1.0, price, stop_probability: Chance::ZERO };
+    check(9, "ab", &dear(0.001), VoteStep::Sample(3));
+    check(9, "ab", &dear(0.5), VoteStep::Stop(VoteStopReason::NotWorth));
+    check(9, "aaa", &dear(0.000_1), VoteStep::Sample(2));
+    check(9, "aaa", &dear(0.01), VoteStep::Stop(VoteStopReason::NotWorth));
+    check(9, "", &dear(100.0), VoteStep::Sample(1));
 }
 
 #[test]
 fn rare_answers_are_dropped_where_others_agree() {
     let common = |answers: &str| {
         let ballot = ballot(9, answers.as_bytes());
-        ballot.common().into_iter().map(|standing| standing.key.clone()).collect::<String>()
+        ballot.common_answers().into_iter().map(|standing| standing.key.clone()).collect::<String>()
     };
     assert_eq!(
         (common("abcbcc"), common("abc"), common("-a"), common("")),
@@ -79,14 +84,14 @@ fn a_vote_for_a_majority_ends_when_there_is_one_or_can_be_none() {
     let check = |most, answers: &str, expected, carried| {
         let mut vote = Ballot::of_majority(most);
         (0..).zip(answers.chars()).for_each(|(sample, answer)| vote.cast(sample, Some(answer.to_string())));
-        assert_eq!((vote.next(&FREE, 3), vote.is_carried()), (expected, carried), "{answers} of {most}");
+        assert_eq!((vote.next_step(&FREE, 3), vote.has_quorum()), (expected, carried), "{answers} of {most}");
     };
-    check(2, "a", Next::Ask(1), false);
-    check(2, "aa", Next::Stop(Decided::Exhausted), true);
-    check(3, "aa", Next::Stop(Decided::Uncatchable), true);
-    check(3, "ab", Next::Ask(1), false);
-    check(4, "ab", Next::Ask(2), false);
-    check(4, "abc", Next::Stop(Decided::Torn), false);
+    check(2, "a", VoteStep::Sample(1), false);
+    check(2, "aa", VoteStep::Stop(VoteStopReason::Exhausted), true);
+    check(3, "aa", VoteStep::Stop(VoteStopReason::Uncatchable), true);
+    check(3, "ab", VoteStep::Sample(1), false);
+    check(4, "ab", VoteStep::Sample(2), false);
+    check(4, "abc", VoteStep::Stop(VoteStopReason::Torn), false);
 }
 
 /// I½(a, b) by the trapezoid rule, to check the sum against.
@@ -106,7 +111,7 @@ fn how_much_likelier_one_answer_is_the_commoner_is_the_beta_distributions_median
 }
 
 /// Adds one sample drawn from what is believed of the shares: of all answers given so far, and one not yet given.
-fn draw(answers: &mut Vec<u8>, dice: &mut Dice) {
+fn draw(answers: &mut Vec<u8>, dice: &mut SeededRng) {
     let kinds: Vec<u8> = (b'a'..=b'z').filter(|kind| answers.contains(kind)).collect();
     let drawn = dice.below(answers.len() + kinds.len() + 1);
     let next = if drawn < answers.len() {
@@ -120,27 +125,27 @@ fn draw(answers: &mut Vec<u8>, dice: &mut Dice) {
 
 #[test]
 fn a_vote_that_ended_early_would_have_ended_otherwise_as_seldom_as_it_says() {
-    let mut dice = Dice::new(5);
+    let mut dice = SeededRng::new(5);
     for doubt in [0.02, 0.05, 0.1] {
-        let stakes = Stakes { doubt: Chance::new(doubt), ..FREE };
+        let stakes = StoppingRule { stop_probability: Chance::new(doubt), ..FREE };
         let (mut early, mut changed) = (0_u32, 0_u32);
         for _ in 0..4_000 {
             let mut answers = Vec::new();
             let decided = loop {
                 draw(&mut answers, &mut dice);
                 let ballot = ballot(9, &answers);
-                if let Next::Stop(decided) = ballot.next(&stakes, 3) {
+                if let VoteStep::Stop(decided) = ballot.next_step(&stakes, 3) {
                     break (decided, ballot.winner().cloned());
                 }
             };
             while answers.len() < 9 {
                 draw(&mut answers, &mut dice);
             }
-            let key = |winner: Option<Standing>| winner.map(|winner| winner.key);
+            let key = |winner: Option<AnswerVotes>| winner.map(|winner| winner.key);
             let is_other = key(ballot(9, &answers).winner().cloned()) != key(decided.1);
             match decided.0 {
-                Decided::NotWorth => (early, changed) = (early + 1, changed + u32::from(is_other)),
-                Decided::Uncatchable | Decided::Exhausted | Decided::Torn => {
+                VoteStopReason::NotWorth => (early, changed) = (early + 1, changed + u32::from(is_other)),
+                VoteStopReason::Uncatchable | VoteStopReason::Exhausted | VoteStopReason::Torn => {
                     assert!(!is_other, "{answers:?}");
                 }
             }
@@ -157,7 +162,7 @@ proptest! {
         let most = u32::try_from(answers.len()).unwrap();
         let named: Vec<u8> = answers.iter().map(|answer| if *answer == 5 { b'-' } else { b'a' + answer }).collect();
         let stop = (0..=named.len()).find(|&taken| {
-            matches!(ballot(most, &named[..taken]).next(&FREE, 3), Next::Stop(_))
+            matches!(ballot(most, &named[..taken]).next_step(&FREE, 3), VoteStep::Stop(_))
         });
         let taken = &named[..stop.unwrap()];
         let most_votes = (b'a'..=b'e').map(|kind| named.iter().filter(|other| **other == kind).count()).max().unwrap();
@@ -173,15 +178,15 @@ proptest! {
         answers in proptest::collection::vec(0..4_u8, 15),
         (price, doubt, at_once) in (0.0..0.1_f64, 0.0..0.2_f64, 1..9_u32),
     ) {
-        let stakes = Stakes { worth: 1.0, price, doubt: Chance::new(doubt) };
+        let stakes = StoppingRule { worth: 1.0, price, stop_probability: Chance::new(doubt) };
         let mut vote = Ballot::new(15);
         for (sample, answer) in (0..).zip(&answers) {
-            match vote.next(&stakes, at_once) {
-                Next::Ask(more) => prop_assert!((1..=at_once.min(15 - sample)).contains(&more)),
-                Next::Stop(_) => return Ok(()),
+            match vote.next_step(&stakes, at_once) {
+                VoteStep::Sample(more) => prop_assert!((1..=at_once.min(15 - sample)).contains(&more)),
+                VoteStep::Stop(_) => return Ok(()),
             }
             vote.cast(sample, Some(answer.to_string()));
         }
-        prop_assert_eq!(vote.next(&stakes, at_once), Next::Stop(Decided::Exhausted));
+        prop_assert_eq!(vote.next_step(&stakes, at_once), VoteStep::Stop(VoteStopReason::Exhausted));
     }
 }

@@ -1,11 +1,11 @@
 //! Runs as their operator sees and manages them: whoever's they are.
 
-use crate::agent::{Episode, EpisodesError};
+use crate::agent::{EpisodesError, StoredEpisode};
 use crate::chat::EpisodeRaise;
 use crate::gateway::Gateway;
 use crate::units::{AccountId, EpisodeId};
 
-use super::Shown;
+use super::EpisodeView;
 
 impl Gateway {
     /// Runs in the order of their accounts and names, those after this one, so many at most; of one account alone where that
@@ -18,9 +18,9 @@ impl Gateway {
         account: Option<&AccountId>,
         after: Option<&(AccountId, EpisodeId)>,
         most: u32,
-    ) -> Result<Vec<(AccountId, Episode)>, EpisodesError> {
-        let agents = &self.parts.agents;
-        agents.patiently(agents.inner.store.list(account, after, most)).await
+    ) -> Result<Vec<(AccountId, StoredEpisode)>, EpisodesError> {
+        let agents = &self.parts.episodes;
+        agents.with_timeout(agents.inner.store.list(account, after, most)).await
     }
 
     /// Raises the limits of a run by so much, or ends it. It holds from the next step on, whatever the steps say of their run;
@@ -33,11 +33,11 @@ impl Gateway {
         account: &AccountId,
         id: &EpisodeId,
         more: &EpisodeRaise,
-    ) -> Result<Option<Shown>, EpisodesError> {
-        let agents = &self.parts.agents;
-        let raised = agents.patiently(agents.inner.store.raise(account, id, more, self.now())).await?;
+    ) -> Result<Option<EpisodeView>, EpisodesError> {
+        let agents = &self.parts.episodes;
+        let raised = agents.with_timeout(agents.inner.store.raise(account, id, more, self.now())).await?;
         match raised {
-            Some(episode) => Ok(Some(self.shown(account, episode).await)),
+            Some(episode) => Ok(Some(self.view_of(account, episode).await)),
             None => Ok(None),
         }
     }

@@ -9,15 +9,15 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::agent::{Course, Ending, EpisodesError, Run, Turns};
+use crate::agent::{EpisodeEnding, EpisodeLength, EpisodesError, TurnObservation, TurnStatistics};
 use crate::tasks::Tasks;
 use crate::units::Timestamp;
 
-use super::agents::Inner;
+use super::manager::EpisodeManagerInner;
 
 /// How often the latest runs are looked at, and how many of them.
 const LEARN_EVERY: Duration = Duration::from_secs(30);
-const COURSES_MAX: u32 = 2_000;
+const LENGTHS_MAX: u32 = 2_000;
 /// Runs deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
 const PURGE_MAX: u32 = 64;
 const PURGE_EVERY: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const PURGE_PAUSE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs until all ends.
-pub(super) async fn run(latest: Arc<ArcSwap<Inner>>, tasks: Tasks) {
+pub(super) async fn run(latest: Arc<ArcSwap<EpisodeManagerInner>>, tasks: Tasks) {
     let stopping = tasks.stopping();
     tokio::pin!(stopping);
     let (mut learn, mut purge) = (Instant::now(), Instant::now() + PURGE_EVERY);
@@ -42,10 +42,10 @@ pub(super) async fn run(latest: Arc<ArcSwap<Inner>>, tasks: Tasks) {
     }
 }
 
-impl Inner {
+impl EpisodeManagerInner {
     async fn learn(&self) {
-        match in_time(self.store.courses(COURSES_MAX)).await {
-            Ok(courses) => self.turns.store(Arc::new(learned(&courses))),
+        match with_timeout(self.store.episode_lengths(LENGTHS_MAX)).await {
+            Ok(courses) => self.turns.store(Arc::new(learn_turns(&courses))),
             Err(error) => {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
@@ -58,7 +58,7 @@ impl Inner {
     /// Deletes some of what is too old; says when to look again.
     async fn purge(&self) -> Duration {
         let before = Timestamp::now().before(self.settings.expires_after);
-        match in_time(self.store.purge(before, PURGE_MAX)).await {
+        match with_timeout(self.store.purge(before, PURGE_MAX)).await {
             Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
             Ok(_) => {}
             Err(error) => {
@@ -69,17 +69,18 @@ impl Inner {
     }
 }
 
-async fn in_time<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> Result<T, EpisodesError> {
+async fn with_timeout<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> Result<T, EpisodesError> {
     let late = |_| EpisodesError::new("the store did not answer in time");
     timeout(PATIENCE, answer).await.map_err(late)?
 }
 
 /// How many turns runs take, by these, of which the latest come first. One that goes on, or was made to end, says that it takes
 /// at least so many.
-fn learned(courses: &[Course]) -> Turns {
-    let mut turns = Turns::default();
+fn learn_turns(courses: &[EpisodeLength]) -> TurnStatistics {
+    let mut turns = TurnStatistics::default();
     for course in courses.iter().rev() {
-        let run = Run { turns: course.steps, is_complete: course.ended == Ending::Answered };
+        let run =
+            TurnObservation { turns: course.steps, is_complete: course.ended == EpisodeEnding::Answered };
         turns.learn(course.class, &course.model, run);
     }
     turns
@@ -93,17 +94,17 @@ mod tests {
 
     #[test]
     fn what_was_made_to_end_says_at_least_so_many() {
-        let course = |steps, ended| Course {
+        let course = |steps, ended| EpisodeLength {
             class: TaskClass::Agentic,
             model: "one".into(),
             steps: Count(steps),
             ended,
         };
-        let answered = (1..=40).map(|steps| course(steps, Ending::Answered)).collect::<Vec<_>>();
+        let answered = (1..=40).map(|steps| course(steps, EpisodeEnding::Answered)).collect::<Vec<_>>();
         let drawn = Chance::new(0.5);
-        let free = learned(&answered).cap(TaskClass::Agentic, "one", drawn).unwrap();
-        let capped: Vec<_> = (0..40).map(|_| course(10, Ending::Capped)).chain(answered).collect();
-        let after = learned(&capped).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        let free = learn_turns(&answered).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        let capped: Vec<_> = (0..40).map(|_| course(10, EpisodeEnding::Capped)).chain(answered).collect();
+        let after = learn_turns(&capped).cap(TaskClass::Agentic, "one", drawn).unwrap();
         assert!(free.usual >= Count(18) && after.usual >= free.usual, "{free:?} {after:?}");
     }
 }

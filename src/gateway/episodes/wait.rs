@@ -2,18 +2,18 @@
 
 use tokio::time::Instant;
 
-use crate::agent::Wait;
-use crate::gateway::wait::{RETRY_AFTER, Waiting};
-use crate::gateway::{Gateway, Refusal};
+use crate::agent::StepWait;
+use crate::gateway::wait::{BoundedWait, RETRY_AFTER};
+use crate::gateway::{Gateway, RequestRefusal};
 use crate::units::AccountId;
 
 impl Gateway {
     /// How long a step may wait: as the settings say, and no longer than the request has time.
-    pub(super) fn waiting_step(&self, deadline: Instant) -> Waiting {
-        let agents = &self.parts.agents.inner;
+    pub(super) fn new_step_wait(&self, deadline: Instant) -> BoundedWait {
+        let agents = &self.parts.episodes.inner;
         let until = deadline.min(Instant::now() + agents.settings.wait_max);
         // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
-        Waiting::until(&agents.waiting, until, self.parts.settings.flights_max / 2)
+        BoundedWait::until(&agents.wait_queues, until, self.parts.settings.flights_max / 2)
     }
 
     /// Waits until something of the run is given back, or may have been elsewhere.
@@ -23,23 +23,23 @@ impl Gateway {
     pub(super) async fn wait_for_steps(
         &self,
         account: &AccountId,
-        waiting: &mut Waiting,
+        waiting: &mut BoundedWait,
         heard: impl Future<Output = ()>,
-        wait: &Wait,
-    ) -> Result<(), Refusal> {
+        wait: &StepWait,
+    ) -> Result<(), RequestRefusal> {
         if waiting.is_new() {
-            self.parts.agents.inner.metrics.agents.waits.inc();
+            self.parts.episodes.inner.metrics.episodes.waits.inc();
         }
         if waiting.pause(account, heard).await { Ok(()) } else { Err(busy(wait)) }
     }
 }
 
 /// What is told where waiting was in vain.
-pub(super) fn busy(wait: &Wait) -> Refusal {
-    Refusal::Busy { what: named(wait), retry_after: RETRY_AFTER }
+pub(super) fn busy(wait: &StepWait) -> RequestRefusal {
+    RequestRefusal::EpisodeBusy { what: describe_wait(wait), retry_after: RETRY_AFTER }
 }
 
-fn named(wait: &Wait) -> String {
+fn describe_wait(wait: &StepWait) -> String {
     let mut what: Vec<String> = wait.tools.iter().map(|tool| format!("calls of {tool}")).collect();
     what.extend(wait.turn.then(|| "the last turn".to_owned()));
     what.extend(wait.money.then(|| "the money left".to_owned()));

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::catalog::{Source, Verdict};
-use crate::history::{StoriesError, Story};
+use crate::catalog::{Verdict, VerdictSource};
+use crate::history::{HistoryStoreError, RequestRecord};
 use crate::tenant::Tenant;
 use crate::units::{AccountId, Chance, RequestId, Timestamp};
 
 use super::Learning;
-use super::handle::{Inner, Job, Judged, STORE_PATIENCE};
-use super::sway::Weight;
+use super::handle::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
+use super::influence_cap::SignalWeight;
 
 /// What a person's plain word counts.
 const PLAIN: f64 = 1.0;
@@ -21,7 +21,7 @@ const PREFERENCE: f64 = 0.3;
 
 /// What a caller says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Opinion {
+pub enum CallerFeedback {
     /// How right an answer is; 1 is right, 0 is wrong.
     Score(RequestId, Chance),
     /// One answer is better than another.
@@ -41,10 +41,10 @@ pub enum FeedbackError {
     Unknown,
     /// The account turned over too much of what it had said, and has to wait.
     #[error("too many judgements were changed within an hour; what was said before stays for now")]
-    Fickle(Duration),
+    TooManyReversals(Duration),
     /// The store cannot keep it now.
     #[error("feedback cannot be recorded right now; try again shortly")]
-    Store(#[from] StoriesError),
+    Store(#[from] HistoryStoreError),
 }
 
 impl Learning {
@@ -52,62 +52,82 @@ impl Learning {
     ///
     /// # Errors
     /// When the caller has no such request, or the store does not take it.
-    pub async fn feedback(&self, tenant: &Tenant, opinion: Opinion) -> Result<(), FeedbackError> {
+    pub async fn feedback(&self, tenant: &Tenant, opinion: CallerFeedback) -> Result<(), FeedbackError> {
         let inner = self.inner().ok_or(FeedbackError::Unknown)?;
         match opinion {
-            Opinion::Score(id, success) => {
-                let story = inner.own(tenant, id).await?;
-                inner.say(&tenant.account, [said(story, Source::Feedback, success, PLAIN)]).await
+            CallerFeedback::Score(id, success) => {
+                let story = inner.own_record(tenant, id).await?;
+                inner
+                    .record_feedback(
+                        &tenant.account,
+                        [verdict_for(story, VerdictSource::Feedback, success, PLAIN)],
+                    )
+                    .await
             }
-            Opinion::Preferred { better, worse } => {
-                let (better, worse) = (inner.own(tenant, better).await?, inner.own(tenant, worse).await?);
-                let said = |story, success| said(story, Source::Preference, Chance::new(success), PREFERENCE);
-                inner.say(&tenant.account, [said(better, 1.0), said(worse, 0.0)]).await
+            CallerFeedback::Preferred { better, worse } => {
+                let (better, worse) =
+                    (inner.own_record(tenant, better).await?, inner.own_record(tenant, worse).await?);
+                let said = |story, success| {
+                    verdict_for(story, VerdictSource::Preference, Chance::new(success), PREFERENCE)
+                };
+                inner.record_feedback(&tenant.account, [said(better, 1.0), said(worse, 0.0)]).await
             }
         }
     }
 }
 
-impl Inner {
+impl LearningInner {
     /// The story of a request of this caller's.
-    async fn own(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<Story>, FeedbackError> {
+    async fn own_record(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<RequestRecord>, FeedbackError> {
         let story = self.find(id).await?;
-        story.filter(|story| tenant.account.holds(&story.account)).ok_or(FeedbackError::Unknown)
+        story.filter(|story| tenant.account.contains(&story.account)).ok_or(FeedbackError::Unknown)
     }
 
     /// Takes what an account says together, or none of it where it turns over too much.
-    async fn say<const N: usize>(
+    async fn record_feedback<const N: usize>(
         &self,
         account: &AccountId,
-        said: [(Arc<Story>, Verdict); N],
+        said: [(Arc<RequestRecord>, Verdict); N],
     ) -> Result<(), FeedbackError> {
-        let turns_over = |(story, verdict): &&(Arc<Story>, Verdict)| {
+        let turns_over = |(story, verdict): &&(Arc<RequestRecord>, Verdict)| {
             story.verdict(verdict.source).is_some_and(|known| known.success != verdict.success)
         };
         let changed: Vec<&AccountId> =
             said.iter().filter(turns_over).map(|(story, _)| &story.account).collect();
-        self.changes.take(&changed, Timestamp::now()).map_err(FeedbackError::Fickle)?;
+        self.reversals.take(&changed, Timestamp::now()).map_err(FeedbackError::TooManyReversals)?;
         for (story, verdict) in said {
-            let Weight { learned: weight, alarm } = self.weight(account, &story, &verdict);
+            let SignalWeight { learned: weight, alarm } = self.weight(account, &story, &verdict);
             let verdict = Verdict { weight, ..verdict };
-            let late = |_| StoriesError::new("the store did not answer in time");
-            let before = timeout(STORE_PATIENCE, self.stories.judge(&verdict)).await.map_err(late)??;
+            let late = |_| HistoryStoreError::new("the store did not answer in time");
+            let before =
+                timeout(STORE_PATIENCE, self.records.set_verdict(&verdict)).await.map_err(late)??;
             self.recent.judge(&verdict);
-            self.submit(Job::Judged(Box::new(Judged { story, verdict, alarm, before, is_kept: true })));
+            self.submit(LearnJob::Verdict(Box::new(VerdictUpdate {
+                record: story,
+                verdict,
+                alarm,
+                before,
+                is_kept: true,
+            })));
         }
         Ok(())
     }
 
     /// What a word counts: what is left for a first one, and for a change what the first one counted.
-    fn weight(&self, account: &AccountId, story: &Story, verdict: &Verdict) -> Weight {
+    fn weight(&self, account: &AccountId, story: &RequestRecord, verdict: &Verdict) -> SignalWeight {
         match story.verdict(verdict.source) {
-            Some(known) => Weight { learned: known.weight, alarm: 0.0 },
-            None => self.sway.of_word(account, verdict.weight, verdict.at),
+            Some(known) => SignalWeight { learned: known.weight, alarm: 0.0 },
+            None => self.influence_cap.cap_feedback(account, verdict.weight, verdict.at),
         }
     }
 }
 
-fn said(story: Arc<Story>, source: Source, success: Chance, weight: f64) -> (Arc<Story>, Verdict) {
+fn verdict_for(
+    story: Arc<RequestRecord>,
+    source: VerdictSource,
+    success: Chance,
+    weight: f64,
+) -> (Arc<RequestRecord>, Verdict) {
     let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
     (story, verdict)
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::catalog::{Source, Verdict};
-use crate::history::{Line, ReplicaId, Scribe, Story};
-use crate::learn::{Book, Lesson};
+use crate::catalog::{Verdict, VerdictSource};
+use crate::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
+use crate::learn::{BeliefStore, OutcomeSample};
 use crate::tasks::Tasks;
 
-use super::clerk::{Clerk, Paper};
-use super::exchange;
-use super::handle::{Inner, Job, Judged, lines};
+use super::handle::{LearnJob, LearningInner, VerdictUpdate, lines};
 use super::lesson;
-use super::marks::Marks;
+use super::marks::VerdictMarks;
+use super::state_exchange;
+use super::story_writer::{StoryWriter, WriteJob};
 
 /// Jobs between two moments at which what was learned is made known.
 const BATCH_MAX: usize = 256;
@@ -23,17 +23,17 @@ const BATCH_MAX: usize = 256;
 const LAST_SAVE: Duration = Duration::from_secs(2);
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-pub(super) struct Learner {
-    pub(super) inner: Arc<Inner>,
-    pub(super) arrived: mpsc::Receiver<Job>,
-    pub(super) book: Book,
-    pub(super) marks: Marks,
-    pub(super) clerk: Clerk,
-    pub(super) scribe: Option<Scribe>,
+pub(super) struct LearnerTask {
+    pub(super) inner: Arc<LearningInner>,
+    pub(super) arrived: mpsc::Receiver<LearnJob>,
+    pub(super) book: BeliefStore,
+    pub(super) marks: VerdictMarks,
+    pub(super) clerk: StoryWriter,
+    pub(super) scribe: Option<DecisionLogWriter>,
     pub(super) replica: ReplicaId,
 }
 
-impl Learner {
+impl LearnerTask {
     /// Runs until shutdown, and then until all is learned that has arrived.
     pub(super) async fn run(mut self, tasks: Tasks) {
         let stopping = tasks.stopping();
@@ -57,48 +57,54 @@ impl Learner {
         self.end().await;
     }
 
-    fn learn(&mut self, job: Job) {
+    fn learn(&mut self, job: LearnJob) {
         match job {
-            Job::Landed(story) => self.landed(story),
-            Job::Judged(judged) => {
-                let Judged { story, verdict, alarm, before, is_kept } = *judged;
-                self.judged(&story, &verdict, alarm, before.as_ref());
-                self.log(Line::of_verdict(verdict.clone()));
+            LearnJob::Finished(story) => self.learn_outcome(story),
+            LearnJob::Verdict(judged) => {
+                let VerdictUpdate { record: story, verdict, alarm, before, is_kept } = *judged;
+                self.learn_verdict(&story, &verdict, alarm, before.as_ref());
+                self.log(DecisionLogLine::from_verdict(verdict.clone()));
                 if !is_kept {
-                    self.clerk.keep(Paper::Verdict(verdict));
+                    self.clerk.keep(WriteJob::Verdict(verdict));
                 }
             }
-            Job::Show(told) => {
-                let _ = told.send(self.book.own());
+            LearnJob::ReadState(told) => {
+                let _ = told.send(self.book.own_state());
             }
-            Job::Others(states) => {
+            LearnJob::OtherStates(states) => {
                 if let Err(error) = self.book.with_others(states) {
                     tracing::warn!(%error, "what another replica has learned is left out");
                 }
             }
-            Job::TakenOver(states) => self.book.take_over(&states),
-            Job::Anew => {
-                self.book = Book::new(self.inner.settings.book);
+            LearnJob::TakenOver(states) => self.book.take_over(&states),
+            LearnJob::Reset => {
+                self.book = BeliefStore::new(self.inner.settings.book);
                 self.marks.forget();
             }
         }
     }
 
-    fn landed(&mut self, story: Arc<Story>) {
+    fn learn_outcome(&mut self, story: Arc<RequestRecord>) {
         for lesson in lesson::of_outcome(&story) {
             self.book.observe(&lesson);
             self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
         }
         for verdict in &story.verdicts {
-            self.judged(&story, verdict, verdict.weight, None);
+            self.learn_verdict(&story, verdict, verdict.weight, None);
         }
         lines(&story).for_each(|line| self.log(line));
-        self.clerk.keep(Paper::Story(story));
+        self.clerk.keep(WriteJob::Record(story));
     }
 
-    fn judged(&mut self, story: &Story, verdict: &Verdict, alarm: f64, before: Option<&Verdict>) {
+    fn learn_verdict(
+        &mut self,
+        story: &RequestRecord,
+        verdict: &Verdict,
+        alarm: f64,
+        before: Option<&Verdict>,
+    ) {
         let model = &*story.outcome.model;
-        if verdict.source == Source::Feedback {
+        if verdict.source == VerdictSource::Feedback {
             let score = verdict.success.get();
             self.inner.metrics.learning.feedback_score.with_label_values(&[model]).observe(score);
         }
@@ -108,13 +114,13 @@ impl Learner {
         if let Some(lesson) = lesson::of_verdict(story, verdict) {
             let is_learned = match before {
                 None => {
-                    let mark = self.book.judge(&Lesson { alarm, ..lesson });
+                    let mark = self.book.judge(&OutcomeSample { alarm, ..lesson });
                     mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
                     mark.is_some()
                 }
                 // What is changed weighs what it weighed when it was said first.
                 Some(before) => {
-                    let lesson = Lesson { weight: before.weight, ..lesson };
+                    let lesson = OutcomeSample { weight: before.weight, ..lesson };
                     self.book.amend(&lesson, before.success, self.marks.of(verdict))
                 }
             };
@@ -124,7 +130,7 @@ impl Learner {
         }
     }
 
-    fn log(&self, line: Line) {
+    fn log(&self, line: DecisionLogLine) {
         if let Some(scribe) = &self.scribe {
             scribe.write(line);
         }
@@ -132,8 +138,8 @@ impl Learner {
 
     /// Says for the last time what was learned, and waits a little for those who write.
     async fn end(self) {
-        let own = exchange::saved(&self.replica, &self.book.own(), true);
-        let is_saved = timeout(LAST_SAVE, self.inner.stories.save(&own, &[])).await;
+        let own = state_exchange::saved(&self.replica, &self.book.own_state(), true);
+        let is_saved = timeout(LAST_SAVE, self.inner.records.save_state(&own, &[])).await;
         if !matches!(is_saved, Ok(Ok(_))) {
             tracing::warn!("what was learned since it was last saved is lost: the store does not take it");
         }

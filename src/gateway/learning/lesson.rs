@@ -1,31 +1,31 @@
 //! What a story teaches.
 
 use crate::catalog::{ChoiceOutcome, Demand, Verdict};
-use crate::history::Story;
-use crate::learn::{Context, Lesson};
+use crate::history::RequestRecord;
+use crate::learn::{DemandSummary, OutcomeSample};
 
 /// How long thought and answer of each choice were. Only whole answers teach that: of others nobody knows how long they
 /// would have been.
-pub(super) fn of_outcome(story: &Story) -> Vec<Lesson> {
+pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     choices.filter_map(|choice| lesson(story, choice)).collect()
 }
 
 /// What was said of an answer; where there are several choices, of the first. An answer that was chosen among several says
 /// little of how often one is right, so nothing is learned of that from it.
-pub(super) fn of_verdict(story: &Story, verdict: &Verdict) -> Option<Lesson> {
+pub(super) fn of_verdict(story: &RequestRecord, verdict: &Verdict) -> Option<OutcomeSample> {
     if story.decision.of_model(&story.outcome.model).is_some_and(|candidate| candidate.samples > 1) {
         return None;
     }
     let choice = story.outcome.choices.first().filter(|_| story.outcome.is_finished())?;
     let (success, weight) = (Some(verdict.success), verdict.weight);
-    Some(Lesson { success, weight, alarm: weight, ..lesson(story, choice)? })
+    Some(OutcomeSample { success, weight, alarm: weight, ..lesson(story, choice)? })
 }
 
-fn lesson(story: &Story, choice: &ChoiceOutcome) -> Option<Lesson> {
+fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample> {
     let (decision, outcome) = (&story.decision, &story.outcome);
     let candidate = decision.of_model(&outcome.model)?;
-    Some(Lesson {
+    Some(OutcomeSample {
         model: outcome.model.clone(),
         class: decision.class,
         predicted: candidate.prior.clone(),
@@ -42,11 +42,11 @@ fn lesson(story: &Story, choice: &ChoiceOutcome) -> Option<Lesson> {
 }
 
 /// As it was written down; where another version wrote it, by what was predicted of the candidates.
-fn context(story: &Story) -> Context {
+fn context(story: &RequestRecord) -> DemandSummary {
     let decision = &story.decision;
     serde_json::from_value(decision.context.clone()).unwrap_or_else(|_| {
         let models = decision.candidates.iter().map(|each| (each.model.clone(), each.prior.clone()));
-        Context::of(&Demand {
+        DemandSummary::of(&Demand {
             class: decision.class,
             difficulty: decision.difficulty,
             confidence: decision.confidence,

@@ -4,30 +4,30 @@
 //! them in the store, one exchanges what was learned with other replicas, and a thread writes the log. Whatever is full, slow
 //! or broken among them drops and counts; no answer waits for any of it.
 
-mod changes;
-mod clerk;
-mod exchange;
 mod feedback;
-mod fits;
 mod handle;
+mod influence_cap;
 mod learner;
 mod lesson;
 mod marks;
-mod recall;
 mod recent;
+mod repeat_detector;
+mod request_record;
+mod reversal_limiter;
+mod schema_fit;
 mod settings;
 mod signals;
-mod sway;
-mod tale;
+mod state_exchange;
+mod story_writer;
 mod windows;
 
-pub use feedback::{FeedbackError, Opinion};
+pub use feedback::{CallerFeedback, FeedbackError};
 pub use handle::Learning;
 pub use settings::LearnSettings;
 
-pub(super) use recall::Asked;
-pub(super) use signals::{listened, of_ending, of_form};
-pub(super) use tale::{Close, Grounds};
+pub(super) use repeat_detector::QuestionFingerprint;
+pub(super) use request_record::{DecisionContext, RequestEnding};
+pub(super) use signals::{of_ending, of_form, with_transcript};
 
 /// Where an outcome may be lost.
 const STORE: &str = "store";

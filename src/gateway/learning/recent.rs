@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::catalog::Verdict;
-use crate::history::Story;
+use crate::history::RequestRecord;
 use crate::units::RequestId;
 
 /// How many stories are remembered.
@@ -12,23 +12,23 @@ const STORIES_MAX: usize = 4096;
 
 /// The latest stories of this process. Its lock is held for moments.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
-    stories: Mutex<Stories>,
+pub(super) struct RecentRecords {
+    records: Mutex<RecentRecordIndex>,
 }
 
 #[derive(Debug, Default)]
-struct Stories {
-    by_id: HashMap<RequestId, Arc<Story>>,
+struct RecentRecordIndex {
+    by_id: HashMap<RequestId, Arc<RequestRecord>>,
     order: VecDeque<RequestId>,
 }
 
-impl Recent {
-    fn stories(&self) -> MutexGuard<'_, Stories> {
-        self.stories.lock().unwrap_or_else(PoisonError::into_inner)
+impl RecentRecords {
+    fn records(&self) -> MutexGuard<'_, RecentRecordIndex> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, story: &Arc<Story>) {
-        let mut stories = self.stories();
+    pub(super) fn add(&self, story: &Arc<RequestRecord>) {
+        let mut stories = self.records();
         let id = story.decision.id;
         if stories.by_id.insert(id, story.clone()).is_none() {
             stories.order.push_back(id);
@@ -40,30 +40,30 @@ impl Recent {
         }
     }
 
-    pub(super) fn find(&self, id: RequestId) -> Option<Arc<Story>> {
-        self.stories().by_id.get(&id).cloned()
+    pub(super) fn find(&self, id: RequestId) -> Option<Arc<RequestRecord>> {
+        self.records().by_id.get(&id).cloned()
     }
 
     /// Takes a verdict in, where its story is here; the one of the same source that it replaces comes back.
     pub(super) fn judge(&self, verdict: &Verdict) -> Option<Verdict> {
-        let mut stories = self.stories();
+        let mut stories = self.records();
         let story = stories.by_id.get_mut(&verdict.id)?;
-        Arc::make_mut(story).judge(verdict.clone())
+        Arc::make_mut(story).set_verdict(verdict.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Source;
+    use crate::catalog::VerdictSource;
     use crate::history::conformance;
 
     #[test]
     fn only_the_latest_are_remembered_with_what_was_said_of_them() {
-        let recent = Recent::default();
+        let recent = RecentRecords::default();
         let first = Arc::new(conformance::story(1));
         recent.add(&first);
-        let verdict = conformance::verdict(&first, Source::Feedback, 1.0);
+        let verdict = conformance::verdict(&first, VerdictSource::Feedback, 1.0);
         assert_eq!(recent.judge(&verdict), None);
         assert_eq!(recent.judge(&verdict), Some(verdict.clone()));
         assert_eq!(recent.find(first.decision.id).unwrap().verdicts, std::slice::from_ref(&verdict));
@@ -71,6 +71,6 @@ mod tests {
         (0..STORIES_MAX).for_each(|_| recent.add(&Arc::new(conformance::story(2))));
         assert_eq!(recent.find(first.decision.id), None);
         assert_eq!(recent.judge(&verdict), None);
-        assert_eq!(recent.stories().by_id.len(), STORIES_MAX);
+        assert_eq!(recent.records().by_id.len(), STORIES_MAX);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::LogSettings;
+use crate::history::DecisionLogSettings;
 use crate::learn;
 
 /// How a gateway learns.
@@ -13,7 +13,7 @@ pub struct LearnSettings {
     /// How fast is learned and forgotten.
     pub book: learn::Settings,
     /// The decision log, where there is one.
-    pub log: Option<LogSettings>,
+    pub log: Option<DecisionLogSettings>,
     /// How long the story of a request is kept, and feedback on it is taken.
     pub keep: Duration,
     /// How many stories are kept at most, in all gateways that share them; beyond it the oldest go.

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::catalog::Source;
+use crate::catalog::VerdictSource;
 use crate::chat::Request;
-use crate::execute::{Heard, HeardCall, Progress};
-use crate::history::Story;
+use crate::execute::{AnswerTranscript, ChoiceProgress, TranscriptToolCall};
+use crate::history::RequestRecord;
 use crate::units::Chance;
 
-use super::fits::fits;
+use super::schema_fit::fits;
 
 /// How much of an answer is held in memory to look at its form, in bytes.
 const FORM_MAX: usize = 64 << 10;
@@ -25,16 +25,16 @@ const RESCUE: f64 = 0.3;
 const LEAK: f64 = 0.1;
 
 /// What is said: by which source, how right the answer is, and how much that counts.
-pub(in crate::gateway) type Said = (Source, Chance, f64);
+pub(in crate::gateway) type AnswerSignal = (VerdictSource, Chance, f64);
 
 /// A choice of a request, listened to where its form will be looked at.
-pub(in crate::gateway) fn listened(request: &Request, progress: Progress) -> Progress {
+pub(in crate::gateway) fn with_transcript(request: &Request, progress: ChoiceProgress) -> ChoiceProgress {
     let wants = schema(request).is_some() || !request.tools.is_empty();
-    if wants { progress.listening(FORM_MAX) } else { progress }
+    if wants { progress.with_transcript(FORM_MAX) } else { progress }
 }
 
 /// What the end of an answer says of the budgets that were chosen for it. A limit that the caller stated is the caller's.
-pub(in crate::gateway) fn of_ending(story: &Story, request: &Request) -> Option<Said> {
+pub(in crate::gateway) fn of_ending(story: &RequestRecord, request: &Request) -> Option<AnswerSignal> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
     let weights = choices.map(|choice| match () {
@@ -44,23 +44,26 @@ pub(in crate::gateway) fn of_ending(story: &Story, request: &Request) -> Option<
         () => 0.0,
     });
     let weight = weights.fold(0.0, f64::max);
-    (weight > 0.0).then_some((Source::Ending, Chance::new(0.0), weight))
+    (weight > 0.0).then_some((VerdictSource::Ending, Chance::new(0.0), weight))
 }
 
 /// What the forms of the answers say, of those that were heard whole.
-pub(in crate::gateway) fn of_form(request: &Request, progress: &[Progress]) -> Vec<Said> {
-    let heard: Vec<_> = progress.iter().filter_map(|choice: &Progress| Heard::whole(&choice.heard)).collect();
-    let calls: Vec<&HeardCall> = heard.iter().flat_map(|(_, calls)| calls.iter()).collect();
+pub(in crate::gateway) fn of_form(request: &Request, progress: &[ChoiceProgress]) -> Vec<AnswerSignal> {
+    let heard: Vec<_> = progress
+        .iter()
+        .filter_map(|choice: &ChoiceProgress| AnswerTranscript::complete(&choice.transcript))
+        .collect();
+    let calls: Vec<&TranscriptToolCall> = heard.iter().flat_map(|(_, calls)| calls.iter()).collect();
     let arguments = (!calls.is_empty()).then(|| calls.iter().all(|call| is_called_well(request, call)));
     let answers = heard.iter().filter(|(_, calls)| calls.is_empty()).map(|(answer, _)| *answer);
     let mut answers = answers.peekable();
     let form = schema(request).filter(|_| answers.peek().is_some());
     let form = form.map(|schema| answers.all(|answer| is_well_formed(answer, schema)));
-    let said = [(Source::ToolArguments, arguments), (Source::Form, form)];
+    let said = [(VerdictSource::ToolArguments, arguments), (VerdictSource::Form, form)];
     said.into_iter().filter_map(|(source, fits)| Some(verdict(source, fits?))).collect()
 }
 
-fn verdict(source: Source, fits: bool) -> Said {
+fn verdict(source: VerdictSource, fits: bool) -> AnswerSignal {
     let (success, weight) = if fits { (1.0, FITTING) } else { (0.0, UNFIT) };
     (source, Chance::new(success), weight)
 }
@@ -81,7 +84,7 @@ fn is_well_formed(answer: &str, schema: &Value) -> bool {
 }
 
 /// A tool that there is, with arguments that fit it.
-fn is_called_well(request: &Request, call: &HeardCall) -> bool {
+fn is_called_well(request: &Request, call: &TranscriptToolCall) -> bool {
     let Some(tool) = request.tools.iter().find(|tool| tool.name == call.name) else { return false };
     let parameters = &tool.declaration["function"]["parameters"];
     // No arguments at all are written by some as nothing at all.

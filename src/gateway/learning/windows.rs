@@ -11,32 +11,32 @@ const ACCOUNTS_MAX: usize = 4096;
 
 /// The windows of accounts. One begins with the first thing that is done after the one before is over.
 #[derive(Debug)]
-pub(super) struct Windows<T>(HashMap<AccountId, Window<T>>);
+pub(super) struct AccountWindows<T>(HashMap<AccountId, AccountWindow<T>>);
 
 /// An hour of an account.
 #[derive(Debug)]
-pub(super) struct Window<T> {
+pub(super) struct AccountWindow<T> {
     began: Timestamp,
     /// What was done in it.
     pub(super) done: T,
 }
 
-impl<T> Default for Windows<T> {
-    fn default() -> Windows<T> {
-        Windows(HashMap::new())
+impl<T> Default for AccountWindows<T> {
+    fn default() -> AccountWindows<T> {
+        AccountWindows(HashMap::new())
     }
 }
 
-impl<T: Default> Windows<T> {
+impl<T: Default> AccountWindows<T> {
     /// The one that an account is in now.
-    pub(super) fn of(&mut self, account: &AccountId, now: Timestamp) -> &mut Window<T> {
+    pub(super) fn of(&mut self, account: &AccountId, now: Timestamp) -> &mut AccountWindow<T> {
         if !self.0.contains_key(account) && self.0.len() >= ACCOUNTS_MAX {
             self.0.retain(|_, window| now < window.end());
             if self.0.len() >= ACCOUNTS_MAX {
                 self.0.clear();
             }
         }
-        let fresh = || Window { began: now, done: T::default() };
+        let fresh = || AccountWindow { began: now, done: T::default() };
         let window = self.0.entry(account.clone()).or_insert_with(fresh);
         if now >= window.end() {
             *window = fresh();
@@ -45,7 +45,7 @@ impl<T: Default> Windows<T> {
     }
 }
 
-impl<T> Window<T> {
+impl<T> AccountWindow<T> {
     fn end(&self) -> Timestamp {
         self.began + WINDOW
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_window_lasts_an_hour_from_what_is_done_first() {
-        let mut windows = Windows::<u32>::default();
+        let mut windows = AccountWindows::<u32>::default();
         let account = AccountId::new("one");
         windows.of(&account, Timestamp(1_000)).done = 7;
         let window = windows.of(&account, Timestamp(3_600_999));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn however_many_accounts_there_are_no_more_are_remembered() {
-        let mut windows = Windows::<u32>::default();
+        let mut windows = AccountWindows::<u32>::default();
         for at in 0..2 * ACCOUNTS_MAX {
             windows.of(&AccountId::new(format!("a{at}")), Timestamp(0)).done += 1;
             assert!(windows.0.len() <= ACCOUNTS_MAX);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn whose_window_is_over_goes_before_anybody_else() {
-        let mut windows = Windows::<u32>::default();
+        let mut windows = AccountWindows::<u32>::default();
         for at in 0..ACCOUNTS_MAX {
             let at_last = Timestamp(if at == 0 { 1_000 } else { 0 });
             windows.of(&AccountId::new(format!("a{at}")), at_last).done = 7;

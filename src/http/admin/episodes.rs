@@ -8,25 +8,29 @@ use axum::http::Request;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use crate::agent::Episode;
+use crate::agent::StoredEpisode;
 use crate::chat::{EpisodeRaise, ToolCounts};
-use crate::gateway::{Gateway, Shown};
+use crate::gateway::{EpisodeView, Gateway};
 use crate::units::{AccountId, Count, EpisodeId, Tokens};
 
-use super::query::{Asked, Span};
-use super::{Admin, page};
-use crate::http::error::Problem;
+use super::query::{PageQuery, QueryParams};
+use super::{AdminState, page};
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::{body, budget, episodes};
 
 /// `GET /admin/episodes`: runs by account and name; with `account`, only that account's.
-pub(super) async fn list(State(admin): State<Arc<Admin>>, asked: Asked) -> Result<Response, Problem> {
-    let span = Span::read(asked, &["after", "limit", "account"])?;
+pub(super) async fn list(
+    State(admin): State<Arc<AdminState>>,
+    asked: QueryParams,
+) -> Result<Response, ApiError> {
+    let span = PageQuery::read(asked, &["after", "limit", "account"])?;
     let account = span.account.as_deref().map(account).transpose()?;
     let after = span.after.as_deref().map(cursor).transpose()?;
-    let most = span.most();
-    let runs = admin.running()?.episodes(account.as_ref(), after.as_ref(), most.saturating_add(1)).await;
-    let mut runs = runs.map_err(|error| Problem::no_episode(&error))?;
+    let most = span.page_size();
+    let runs =
+        admin.require_gateway()?.episodes(account.as_ref(), after.as_ref(), most.saturating_add(1)).await;
+    let mut runs = runs.map_err(|error| ApiError::episodes_unavailable(&error))?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let has_more = runs.len() > most;
     runs.truncate(most);
@@ -37,27 +41,27 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>, asked: Asked) -> Resul
 
 /// `GET /admin/episodes/{id}?account=…`: with what it has used and what is left.
 pub(super) async fn show(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,
-    asked: Asked,
-) -> Result<Response, Problem> {
-    let (account, id) = named(asked, &id)?;
-    let shown = admin.running()?.episode(&account, &id).await;
-    shown_of(&account, shown.map_err(|error| Problem::no_episode(&error))?)
+    asked: QueryParams,
+) -> Result<Response, ApiError> {
+    let (account, id) = requested_episode(asked, &id)?;
+    let shown = admin.require_gateway()?.episode(&account, &id).await;
+    episode_page(&account, shown.map_err(|error| ApiError::episodes_unavailable(&error))?)
 }
 
 /// `POST /admin/episodes/{id}/raise?account=…`: so much more of what it is limited in.
 pub(super) async fn raise(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,
-    asked: Asked,
+    asked: QueryParams,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let (account, id) = named(asked, &id)?;
+) -> Result<Response, ApiError> {
+    let (account, id) = requested_episode(asked, &id)?;
     let mut fields = body::fields(request, &admin.settings).await?;
     let more = more(&mut fields)?;
-    fields.end()?;
-    let gateway = admin.running()?;
+    fields.finish()?;
+    let gateway = admin.require_gateway()?;
     may_be_raised(gateway, &account, &id).await?;
     tracing::info!(%account, episode = %id, "raised a run's limits");
     change(gateway, &account, &id, &more).await
@@ -65,14 +69,14 @@ pub(super) async fn raise(
 
 /// `POST /admin/episodes/{id}/end?account=…`: it takes no step any more, for good.
 pub(super) async fn end(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,
-    asked: Asked,
-) -> Result<Response, Problem> {
-    let (account, id) = named(asked, &id)?;
+    asked: QueryParams,
+) -> Result<Response, ApiError> {
+    let (account, id) = requested_episode(asked, &id)?;
     let more = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
     tracing::info!(%account, episode = %id, "ended a run");
-    change(admin.running()?, &account, &id, &more).await
+    change(admin.require_gateway()?, &account, &id, &more).await
 }
 
 async fn change(
@@ -80,16 +84,16 @@ async fn change(
     account: &AccountId,
     id: &EpisodeId,
     more: &EpisodeRaise,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let changed = gateway.raise_episode(account, id, more).await;
-    shown_of(account, changed.map_err(|error| Problem::no_episode(&error))?)
+    episode_page(account, changed.map_err(|error| ApiError::episodes_unavailable(&error))?)
 }
 
 /// What has ended stays so.
-async fn may_be_raised(gateway: &Gateway, account: &AccountId, id: &EpisodeId) -> Result<(), Problem> {
-    let known = gateway.episode(account, id).await.map_err(|error| Problem::no_episode(&error))?;
+async fn may_be_raised(gateway: &Gateway, account: &AccountId, id: &EpisodeId) -> Result<(), ApiError> {
+    let known = gateway.episode(account, id).await.map_err(|error| ApiError::episodes_unavailable(&error))?;
     match known {
-        Some(known) if known.episode.raised.is_end => Err(Problem::standing(
+        Some(known) if known.episode.raised.is_end => Err(ApiError::state_conflict(
             "this run was ended, which is for good: begin another one".to_owned(),
             "ended",
         )),
@@ -98,9 +102,9 @@ async fn may_be_raised(gateway: &Gateway, account: &AccountId, id: &EpisodeId) -
     }
 }
 
-fn more(fields: &mut Fields) -> Result<EpisodeRaise, Problem> {
-    let (cost, thinking) = (budget::cost(fields)?, fields.whole("thinking_tokens")?);
-    let (turns, tools) = (fields.whole("turns")?, budget::tool_calls(fields)?);
+fn more(fields: &mut Fields) -> Result<EpisodeRaise, ApiError> {
+    let (cost, thinking) = (budget::cost(fields)?, fields.integer("thinking_tokens")?);
+    let (turns, tools) = (fields.integer("turns")?, budget::tool_calls(fields)?);
     let more = EpisodeRaise {
         cost: cost.unwrap_or_default(),
         thinking: Tokens(thinking.unwrap_or_default()),
@@ -111,34 +115,34 @@ fn more(fields: &mut Fields) -> Result<EpisodeRaise, Problem> {
     };
     if more == (EpisodeRaise { raises: 1, ..EpisodeRaise::default() }) {
         let must = "say by how much: cost_usd, thinking_tokens, turns or tool_calls";
-        return Err(Problem::invalid(None, must));
+        return Err(ApiError::invalid(None, must));
     }
     Ok(more)
 }
 
 /// Whose run it is, and which.
-fn named(asked: Asked, id: &str) -> Result<(AccountId, EpisodeId), Problem> {
-    let span = Span::read(asked, &["account"])?;
-    let whose = span.account.ok_or_else(|| Problem::missing("account", "the account whose run it is"))?;
+fn requested_episode(asked: QueryParams, id: &str) -> Result<(AccountId, EpisodeId), ApiError> {
+    let span = PageQuery::read(asked, &["account"])?;
+    let whose = span.account.ok_or_else(|| ApiError::missing("account", "the account whose run it is"))?;
     Ok((account(&whose)?, id.parse().map_err(|_| unknown())?))
 }
 
-fn account(path: &str) -> Result<AccountId, Problem> {
-    path.parse().map_err(|error| Problem::invalid(Some("account"), format!("is {error}")))
+fn account(path: &str) -> Result<AccountId, ApiError> {
+    path.parse().map_err(|error| ApiError::invalid(Some("account"), format!("is {error}")))
 }
 
 /// The `next` of another page.
-fn cursor(text: &str) -> Result<(AccountId, EpisodeId), Problem> {
-    let wrong = || Problem::invalid(Some("after"), "must be the `next` of another page");
+fn cursor(text: &str) -> Result<(AccountId, EpisodeId), ApiError> {
+    let wrong = || ApiError::invalid(Some("after"), "must be the `next` of another page");
     let (account, id) = text.split_once(' ').ok_or_else(wrong)?;
     Ok((account.parse().map_err(|_| wrong())?, id.parse().map_err(|_| wrong())?))
 }
 
-fn unknown() -> Problem {
-    Problem::not_found("this account has no such run, or it was too long ago").code("episode_not_found")
+fn unknown() -> ApiError {
+    ApiError::not_found("this account has no such run, or it was too long ago").with_code("episode_not_found")
 }
 
-fn shown_of(account: &AccountId, shown: Option<Shown>) -> Result<Response, Problem> {
+fn episode_page(account: &AccountId, shown: Option<EpisodeView>) -> Result<Response, ApiError> {
     let shown = shown.ok_or_else(unknown)?;
     let mut told = episodes::page(&shown);
     told["account"] = account.as_str().into();
@@ -147,7 +151,7 @@ fn shown_of(account: &AccountId, shown: Option<Shown>) -> Result<Response, Probl
 }
 
 /// A run in a list, with what is known of it without asking the ledger.
-fn summary(account: &AccountId, run: &Episode) -> Value {
+fn summary(account: &AccountId, run: &StoredEpisode) -> Value {
     json!({
         "object": "episode",
         "id": run.id.as_str(),
@@ -155,12 +159,12 @@ fn summary(account: &AccountId, run: &Episode) -> Value {
         "limits": episodes::limits(&run.limits),
         "raised": raised(run),
         "steps": run.steps.0,
-        "used_at": run.used,
+        "used_at": run.last_used,
         "model": run.last.as_ref().map(|last| &*last.model),
-        "state": run.last.as_ref().map(|last| last.ended.word()),
+        "state": run.last.as_ref().map(|last| last.ended.as_str()),
     })
 }
 
-fn raised(run: &Episode) -> Value {
+fn raised(run: &StoredEpisode) -> Value {
     json!({ "times": run.raised.raises, "is_ended": run.raised.is_end })
 }

@@ -12,44 +12,52 @@ use axum::response::{IntoResponse, Response};
 use crate::tenant::hash_key;
 use crate::units::Timestamp;
 
-use super::Admin;
+use super::AdminState;
 use crate::http::auth;
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 
 /// The names of this machine for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Looks at the host and the token before anything else is looked at.
-pub(super) async fn guard(State(admin): State<Arc<Admin>>, request: Request<Body>, next: Next) -> Response {
+pub(super) async fn guard(
+    State(admin): State<Arc<AdminState>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
     match check(&admin, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn check(admin: &Admin, request: &Request<Body>) -> Result<(), Problem> {
+fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
     if !host(request).is_some_and(|host| is_known(admin, &host)) {
-        return Err(Problem::forbidden(
+        return Err(ApiError::forbidden(
             "the admin API is not called by that host name; add it to hosts in [admin]",
         )
-        .code("bad_host"));
+        .with_code("bad_host"));
     }
-    may(admin, request.headers())
+    authorize(admin, request.headers())
 }
 
 /// The token, or a key with the scope. A key without it is told so: its owner is known.
-fn may(admin: &Admin, headers: &HeaderMap) -> Result<(), Problem> {
-    let presented = auth::presented(headers)?;
-    let secret = presented.filter(|secret| !secret.is_empty()).ok_or_else(|| auth::unknown(presented))?;
+fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<(), ApiError> {
+    let presented = auth::presented_key(headers)?;
+    let secret = presented
+        .filter(|secret| !secret.is_empty())
+        .ok_or_else(|| auth::missing_or_invalid_key(presented))?;
     if hash_key(secret).matches(&admin.access.token.hash()) {
         return Ok(());
     }
-    let tenant = admin.directory.keys().find(Some(secret), Timestamp::now()).ok_or_else(auth::refused)?;
+    let tenant = admin.directory.keys().find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?;
     // Where everybody may ask, nobody has shown a key.
     match (tenant.access.admin, tenant.key) {
         (true, Some(_)) => Ok(()),
-        (false, Some(_)) => Err(Problem::forbidden("this key may not use the admin API").code("not_admin")),
-        (_, None) => Err(auth::refused()),
+        (false, Some(_)) => {
+            Err(ApiError::forbidden("this key may not use the admin API").with_code("not_admin"))
+        }
+        (_, None) => Err(auth::invalid_key()),
     }
 }
 
@@ -62,7 +70,7 @@ fn host(request: &Request<Body>) -> Option<String> {
     Some(authority.host().to_ascii_lowercase())
 }
 
-fn is_known(admin: &Admin, host: &str) -> bool {
+fn is_known(admin: &AdminState, host: &str) -> bool {
     let own = admin.access.listen.ip();
     LOOPBACK.contains(&host)
         || admin.access.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))

@@ -4,18 +4,18 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use serde_json::{Value, json};
 
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 
 /// The usual and the largest page of a list.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1000;
 
 /// The parameters of a request, as axum takes them apart.
-pub(super) type Asked = Result<Query<Vec<(String, String)>>, QueryRejection>;
+pub(super) type QueryParams = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
 /// A part of a list.
 #[derive(Debug, Default)]
-pub(super) struct Span {
+pub(super) struct PageQuery {
     /// The last entry of the part before.
     pub(super) after: Option<String>,
     limit: Option<usize>,
@@ -23,31 +23,31 @@ pub(super) struct Span {
     pub(super) account: Option<String>,
 }
 
-impl Span {
+impl PageQuery {
     /// # Errors
     /// 400 that names what is not known or wrong.
-    pub(super) fn read(asked: Asked, known: &[&str]) -> Result<Span, Problem> {
-        let Query(pairs) = asked.map_err(|error| Problem::invalid(None, error.to_string()))?;
-        let mut span = Span::default();
+    pub(super) fn read(asked: QueryParams, known: &[&str]) -> Result<PageQuery, ApiError> {
+        let Query(pairs) = asked.map_err(|error| ApiError::invalid(None, error.to_string()))?;
+        let mut span = PageQuery::default();
         for (name, value) in pairs {
             let twice = match name.as_str() {
                 _ if !known.contains(&&*name) => {
                     let message = format!("is not known here; these are: {}", known.join(", "));
-                    return Err(Problem::invalid(Some(&name), message).code("unknown_parameter"));
+                    return Err(ApiError::invalid(Some(&name), message).with_code("unknown_parameter"));
                 }
                 "after" => span.after.replace(value).is_some(),
                 "account" => span.account.replace(value).is_some(),
                 _ => span.limit.replace(limit(&value)?).is_some(),
             };
             if twice {
-                return Err(Problem::invalid(Some(&name), "is there twice; send it once"));
+                return Err(ApiError::invalid(Some(&name), "is there twice; send it once"));
             }
         }
         Ok(span)
     }
 
     /// How many entries it has at most.
-    pub(super) fn most(&self) -> u32 {
+    pub(super) fn page_size(&self) -> u32 {
         u32::try_from(self.limit.unwrap_or(PAGE)).unwrap_or(u32::MAX)
     }
 
@@ -55,18 +55,18 @@ impl Span {
     ///
     /// # Errors
     /// 400 where nothing of the list is called what the part is to begin after.
-    pub(super) fn of<T>(
+    pub(super) fn page<T>(
         &self,
         list: &[T],
         name: impl Fn(&T) -> String,
         show: impl Fn(&T) -> Value,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Value, ApiError> {
         let start = match &self.after {
             None => 0,
             Some(after) => {
                 let place = list.iter().position(|entry| name(entry) == *after);
                 1 + place
-                    .ok_or_else(|| Problem::invalid(Some("after"), "must be the `next` of another page"))?
+                    .ok_or_else(|| ApiError::invalid(Some("after"), "must be the `next` of another page"))?
             }
         };
         let rest = list.get(start..).unwrap_or_default();
@@ -76,9 +76,9 @@ impl Span {
     }
 }
 
-fn limit(text: &str) -> Result<usize, Problem> {
+fn limit(text: &str) -> Result<usize, ApiError> {
     let limit = text.parse().ok().filter(|limit| (1..=PAGE_MAX).contains(limit));
     limit.ok_or_else(|| {
-        Problem::invalid(Some("limit"), format!("must be a whole number from 1 to {PAGE_MAX}"))
+        ApiError::invalid(Some("limit"), format!("must be a whole number from 1 to {PAGE_MAX}"))
     })
 }

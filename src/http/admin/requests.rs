@@ -5,22 +5,23 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::{Admin, page};
-use crate::http::error::Problem;
-use crate::http::{digits, feedback, requests};
+use super::{AdminState, page};
+use crate::http::error::ApiError;
+use crate::http::{feedback, requests, rounding};
 
 /// By the request's own id, the id of its completion, message or response, or what its answer had as `x-request-id`.
-pub(super) async fn story(
-    State(admin): State<Arc<Admin>>,
+pub(super) async fn request_record(
+    State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    let found = admin.running()?.learning().any_story(feedback::id(&id)?).await;
-    let story = found.map_err(|error| Problem::forgetful(&error))?;
+) -> Result<Response, ApiError> {
+    let found =
+        admin.require_gateway()?.learning().any_request_record(feedback::parse_request_id(&id)?).await;
+    let story = found.map_err(|error| ApiError::history_unavailable(&error))?;
     let story = story.ok_or_else(|| {
-        Problem::not_found(
+        ApiError::not_found(
             "there is no request of that id, it was refused before it was sent, or it was too long ago",
         )
-        .code("request_not_found")
+        .with_code("request_not_found")
     })?;
-    Ok(page(&digits::shortened(requests::page(&story))))
+    Ok(page(&rounding::rounded(requests::page(&story))))
 }

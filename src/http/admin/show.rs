@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::http::pages;
-use crate::ledger::Line;
-use crate::tenant::{Listed, Source, Terms};
+use crate::ledger::LimitStatus;
+use crate::tenant::{AccountTerms, ListedKey, RecordSource};
 use crate::units::{AccountId, Holder, Timestamp};
 
-pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
+pub(super) fn key(key: &ListedKey, now: Timestamp) -> Value {
     let path = key.terms.account.as_str();
     let (parent, name) = path.rsplit_once('/').map_or((None, path), |(parent, name)| (Some(parent), name));
     json!({
@@ -21,7 +21,7 @@ pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
         "models": key.access.models,
         "routes": key.access.routes,
         "admin": key.access.admin,
-        "priority": key.priority.word(),
+        "priority": key.priority.as_str(),
         "created_at": key.created,
         "expires_at": key.expires,
         "revoked_at": key.revoked,
@@ -32,7 +32,7 @@ pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
     })
 }
 
-pub(super) fn account(terms: &Terms, from: Source, standing: Option<&[Line]>) -> Value {
+pub(super) fn account(terms: &AccountTerms, from: RecordSource, standing: Option<&[LimitStatus]>) -> Value {
     json!({
         "object": "account",
         "path": terms.account.as_str(),
@@ -45,7 +45,7 @@ pub(super) fn account(terms: &Terms, from: Source, standing: Option<&[Line]>) ->
 }
 
 /// What would be a key's own, seen from a key, is this account's.
-fn of(line: &Line, account: &AccountId) -> Line {
+fn of(line: &LimitStatus, account: &AccountId) -> LimitStatus {
     let mut line = line.clone();
     if line.limit.holder == Holder::Key {
         line.limit.holder = Holder::Account(account.clone());
@@ -54,13 +54,13 @@ fn of(line: &Line, account: &AccountId) -> Line {
 }
 
 /// Those of the accounts above it are in it: they hold for it too.
-pub(super) fn standing(lines: Option<&[Line]>) -> Value {
+pub(super) fn standing(lines: Option<&[LimitStatus]>) -> Value {
     json!(lines.map(|lines| lines.iter().map(pages::limit).collect::<Vec<_>>()))
 }
 
-fn source(source: Source) -> &'static str {
+fn source(source: RecordSource) -> &'static str {
     match source {
-        Source::Configuration => "configuration",
-        Source::Store => "store",
+        RecordSource::Configuration => "configuration",
+        RecordSource::Store => "store",
     }
 }

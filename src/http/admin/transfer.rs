@@ -10,30 +10,30 @@ use serde_json::json;
 
 use crate::tenant::to_toml;
 
-use super::{Admin, page};
+use super::{AdminState, page};
 use crate::http::body;
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 
 const TOML: &str = "application/toml";
 
 /// `GET /admin/export`: everything in force, with hashes only.
-pub(super) async fn export(State(admin): State<Arc<Admin>>) -> Response {
+pub(super) async fn export(State(admin): State<Arc<AdminState>>) -> Response {
     let headers = [(header::CONTENT_TYPE, TOML), (header::CACHE_CONTROL, "no-store")];
-    (headers, to_toml(&admin.directory.book())).into_response()
+    (headers, to_toml(&admin.directory.snapshot())).into_response()
 }
 
 /// `POST /admin/import`: all of it or nothing.
 pub(super) async fn import(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     if parts.headers.get(header::CONTENT_TYPE).is_none_or(|kind| kind != TOML) {
-        return Err(Problem::not_toml());
+        return Err(ApiError::not_toml());
     }
     let text = body::collect(&parts.headers, body, &admin.settings).await?;
-    let text = std::str::from_utf8(&text).map_err(|_| Problem::invalid(None, "the body is not UTF-8"))?;
-    let wanted = (admin.read)(text).map_err(|mistakes| Problem::invalid(None, mistakes))?;
+    let text = std::str::from_utf8(&text).map_err(|_| ApiError::invalid(None, "the body is not UTF-8"))?;
+    let wanted = (admin.read)(text).map_err(|mistakes| ApiError::invalid(None, mistakes))?;
     let count = admin.directory.import(&wanted).await?;
     tracing::info!(?count, "imported keys and accounts");
     Ok(page(&json!({

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::{Event, Signed};
-use crate::http::said::Said;
+use crate::chat::{ChoiceEvent, SignedThought};
+use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 
-use super::render::Thoughts;
+use super::render::AnthropicThoughts;
 
 /// Arguments that are no JSON, as Anthropic has them wrapped.
 const INVALID: &str = "INVALID_JSON";
 
 /// The blocks of a whole answer; thoughts as they are asked for.
-pub(super) fn of(said: Said, thoughts: Thoughts) -> Vec<Value> {
+pub(super) fn render_blocks(said: CollectedChoice, thoughts: AnthropicThoughts) -> Vec<Value> {
     let mut blocks: Vec<Value> = Vec::new();
     for event in said.into_events() {
         match event {
             // There is no place for these in a message.
-            Event::Logprobs(_) => {}
-            Event::Signed(_) if thoughts == Thoughts::Hidden => {}
-            Event::Signed(signed) if thoughts == Thoughts::Sealed => {
-                blocks.push(thinking("", &signed::sealed(&signed)));
+            ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Signed(_) if thoughts == AnthropicThoughts::Hidden => {}
+            ChoiceEvent::Signed(signed) if thoughts == AnthropicThoughts::Sealed => {
+                blocks.push(thinking("", &signed::seal(&signed)));
             }
-            Event::Thought(_) if thoughts != Thoughts::Shown => {}
-            Event::Thought(text) => blocks.push(thinking(&text, "")),
-            Event::Signed(signed) => sign(&mut blocks, &signed),
-            Event::Answer(text) => blocks.push(text_block(&text)),
-            Event::ToolCall(call) => {
+            ChoiceEvent::Thought(_) if thoughts != AnthropicThoughts::Shown => {}
+            ChoiceEvent::Thought(text) => blocks.push(thinking(&text, "")),
+            ChoiceEvent::Signed(signed) => sign(&mut blocks, &signed),
+            ChoiceEvent::Answer(text) => blocks.push(text_block(&text)),
+            ChoiceEvent::ToolCall(call) => {
                 let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
                 blocks.push(tool_use(&id, &name, &input(&call.arguments)));
             }
@@ -36,10 +36,10 @@ pub(super) fn of(said: Said, thoughts: Thoughts) -> Vec<Value> {
 }
 
 /// A signed part belongs to the thought before it, or stands for one that nobody may see.
-fn sign(blocks: &mut Vec<Value>, signed: &Signed) {
+fn sign(blocks: &mut Vec<Value>, signed: &SignedThought) {
     match blocks.last_mut() {
         Some(last) if last["type"] == "thinking" && last["signature"] == "" => {
-            last["signature"] = signed::sealed(signed).into();
+            last["signature"] = signed::seal(signed).into();
         }
         _ => blocks.push(redacted(signed)),
     }
@@ -49,8 +49,8 @@ pub(super) fn thinking(text: &str, signature: &str) -> Value {
     json!({ "type": "thinking", "thinking": text, "signature": signature })
 }
 
-pub(super) fn redacted(signed: &Signed) -> Value {
-    json!({ "type": "redacted_thinking", "data": signed::sealed(signed) })
+pub(super) fn redacted(signed: &SignedThought) -> Value {
+    json!({ "type": "redacted_thinking", "data": signed::seal(signed) })
 }
 
 pub(super) fn text_block(text: &str) -> Value {

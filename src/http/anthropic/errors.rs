@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 use crate::http::headers;
 
 /// The paths whose callers speak this dialect.
@@ -19,7 +19,7 @@ const OVERLOADED: u16 = 529;
 pub(super) const NO_THREADS: &str = "thread_unsupported_request";
 
 /// The body of an error.
-pub(super) fn object(problem: &Problem, id: &str) -> Value {
+pub(super) fn object(problem: &ApiError, id: &str) -> Value {
     let mut error = problem.to_json()["error"].take();
     let kind = kind(problem.status());
     let details = details(&error);
@@ -41,32 +41,32 @@ fn details(error: &Value) -> Option<Value> {
 }
 
 /// An error as an answer.
-pub(in crate::http) fn problem(problem: Problem, id: &str) -> Response {
+pub(in crate::http) fn error_response(problem: ApiError, id: &str) -> Response {
     let body = object(&problem, id).to_string();
     let status = match problem.status() {
         StatusCode::SERVICE_UNAVAILABLE => StatusCode::from_u16(OVERLOADED),
         status => Ok(status),
     };
     let mut response = problem.into_response();
-    response.extensions_mut().remove::<Problem>();
+    response.extensions_mut().remove::<ApiError>();
     *response.status_mut() = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     response.headers_mut().remove(header::CONTENT_LENGTH);
     response.map(|_| Body::from(body))
 }
 
 /// Rewords what was refused before anybody looked at what dialect is spoken.
-pub(in crate::http) async fn reworded(request: Request<Body>, next: Next) -> Response {
+pub(in crate::http) async fn rewrite_errors(request: Request<Body>, next: Next) -> Response {
     let path = request.uri().path();
     let ours = path.strip_prefix(PATHS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let mut response = next.run(request).await;
     if !ours {
         return response;
     }
-    let id = headers::the_request_id(response.headers()).cloned();
+    let id = headers::request_id_of(response.headers()).cloned();
     let text = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
-    if let Some(refused) = response.extensions_mut().remove::<Problem>() {
+    if let Some(refused) = response.extensions_mut().remove::<ApiError>() {
         let (parts, _) = response.into_parts();
-        response = problem(refused, &text);
+        response = error_response(refused, &text);
         for (name, value) in &parts.headers {
             if *name != header::CONTENT_LENGTH {
                 response.headers_mut().insert(name, value.clone());

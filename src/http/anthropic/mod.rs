@@ -11,22 +11,22 @@ use axum::http::HeaderMap;
 
 use crate::chat::Request;
 
-use super::budget::{Dialects, Efforts};
-use super::error::Problem;
+use super::budget::{BudgetParser, EffortTable};
+use super::error::ApiError;
 use super::fields::Fields;
-use super::{marks, strict, unknown};
+use super::{cache_control, strict, unknown_members};
 
-pub(super) use errors::{problem, reworded};
-pub(super) use render::{Look, Thoughts, message};
-pub(super) use stream::Chunks;
+pub(super) use errors::{error_response, rewrite_errors};
+pub(super) use render::{AnthropicRenderOptions, AnthropicThoughts, message};
+pub(super) use stream::AnthropicStreamWriter;
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct AnthropicDeliveryOptions {
     /// Events as they come, or one object.
     pub(super) stream: bool,
     /// Thoughts beside the answer.
-    pub(super) thoughts: Thoughts,
+    pub(super) thoughts: AnthropicThoughts,
 }
 
 /// Reads the body and the headers of a request for a message.
@@ -36,24 +36,24 @@ pub(super) struct Wanted {
 pub(super) fn read(
     body: &[u8],
     headers: &HeaderMap,
-    efforts: &Efforts,
-) -> Result<(Request, Wanted), Problem> {
-    let mut fields = Fields::of_body(strict::object(body)?);
-    let mut dialects = Dialects::of_messages(efforts);
+    efforts: &EffortTable,
+) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
+    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut dialects = BudgetParser::for_messages(efforts);
     let model = dialects.suffix(&model(&mut fields)?)?;
     dialects.messages(&mut fields)?;
     dialects.headers(headers)?;
     let mut request = parse::request(&mut fields, &mut dialects, model)?;
     let thoughts = match (dialects.thoughts, dialects.sealed) {
-        (true, _) => Thoughts::Shown,
-        (false, true) => Thoughts::Sealed,
-        (false, false) => Thoughts::Hidden,
+        (true, _) => AnthropicThoughts::Shown,
+        (false, true) => AnthropicThoughts::Sealed,
+        (false, false) => AnthropicThoughts::Hidden,
     };
-    let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts };
+    let wanted = AnthropicDeliveryOptions { stream: fields.boolean("stream")?.unwrap_or(false), thoughts };
     request.streams = wanted.stream;
-    request.budget = dialects.finish_for(&request.tools)?;
-    request.passed = unknown::rest(&mut fields)?;
-    marks::check(&request)?;
+    request.budget = dialects.finish_with_tools(&request.tools)?;
+    request.unknown_members = unknown_members::take_unknown(&mut fields)?;
+    cache_control::check(&request)?;
     Ok((request, wanted))
 }
 
@@ -61,20 +61,20 @@ pub(super) fn read(
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read_count(body: &[u8], efforts: &Efforts) -> Result<Request, Problem> {
-    let mut fields = Fields::of_body(strict::object(body)?);
-    let mut dialects = Dialects::of_messages(efforts);
+pub(super) fn read_count(body: &[u8], efforts: &EffortTable) -> Result<Request, ApiError> {
+    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut dialects = BudgetParser::for_messages(efforts);
     let model = dialects.suffix(&model(&mut fields)?)?;
     // It says nothing about the prompt.
-    fields.pass(&["thinking", "max_tokens", "stream"]);
+    fields.take_all(&["thinking", "max_tokens", "stream"]);
     let request = parse::request(&mut fields, &mut dialects, model)?;
-    fields.end()?;
-    marks::check(&request)?;
+    fields.finish()?;
+    cache_control::check(&request)?;
     Ok(request)
 }
 
-fn model(fields: &mut Fields) -> Result<String, Problem> {
-    fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)
+fn model(fields: &mut Fields) -> Result<String, ApiError> {
+    fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)
 }
 
 #[cfg(test)]

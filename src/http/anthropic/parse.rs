@@ -2,30 +2,30 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Request, Sampling, Tool};
-use crate::http::budget::{self, Dialects};
-use crate::http::error::Problem;
+use crate::chat::{Request, SamplingOptions, Tool};
+use crate::http::budget::{self, BudgetParser};
+use crate::http::cache_control;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::marks;
 use crate::units::EpisodeId;
 
-use super::conversation::{self, Effort};
+use super::conversation::{self, EffortOverride};
 use super::errors::NO_THREADS;
 
 /// The members that are not about budgets; those were taken before.
 pub(super) fn request(
     fields: &mut Fields,
-    dialects: &mut Dialects,
+    dialects: &mut BudgetParser,
     model: String,
-) -> Result<Request, Problem> {
+) -> Result<Request, ApiError> {
     let (mut messages, efforts) = conversation::read(fields)?;
-    marks::take_whole(fields, &mut messages)?;
-    refused(fields)?;
-    let response_format = output(fields, dialects, efforts)?;
+    cache_control::take_from_request(fields, &mut messages)?;
+    check_unsupported(fields)?;
+    let response_format = output_config(fields, dialects, efforts)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
-    dialects.episode(episode);
+    dialects.name_episode(episode);
     if let Some(user) = user {
         extra.insert("user".into(), user.into());
     }
@@ -42,9 +42,9 @@ pub(super) fn request(
     })
 }
 
-fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
-    let top_k = fields.whole("top_k")?;
-    Ok(Sampling {
+fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
+    let top_k = fields.integer("top_k")?;
+    Ok(SamplingOptions {
         temperature: fields.number("temperature", 0.0, 1.0)?.map(narrow),
         top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
         top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
@@ -58,8 +58,8 @@ fn narrow(number: f64) -> f32 {
     number as f32
 }
 
-fn stop(fields: &mut Fields) -> Result<Vec<String>, Problem> {
-    let wrong = || Problem::invalid(Some("stop_sequences"), "must be a list of up to 16 strings");
+fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
+    let wrong = || ApiError::invalid(Some("stop_sequences"), "must be a list of up to 16 strings");
     let list = fields.list("stop_sequences")?.unwrap_or_default();
     if list.len() > 16 {
         return Err(wrong());
@@ -80,49 +80,49 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What changes the bill or keeps something, and is not offered.
-fn refused(fields: &mut Fields) -> Result<(), Problem> {
+fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
     if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "standard_only")) {
-        return Err(Problem::invalid(Some("service_tier"), "may only be auto or standard_only here"));
+        return Err(ApiError::invalid(Some("service_tier"), "may only be auto or standard_only here"));
     }
     if !matches!(fields.text("speed")?.as_deref(), None | Some("standard")) {
-        return Err(Problem::invalid(Some("speed"), "may only be standard here"));
+        return Err(ApiError::invalid(Some("speed"), "may only be standard here"));
     }
-    edits(fields)?;
+    context_management(fields)?;
     let is_there = |value: &Value| *value != json!([]) && *value != json!({});
     for &(param, why) in REFUSED {
         if fields.take(param).is_some_and(|value| is_there(&value)) {
-            return Err(Problem::invalid(Some(param), why));
+            return Err(ApiError::invalid(Some(param), why));
         }
     }
     // The SDK's tool runner asks for one by itself, and by this code knows to go on without.
     if fields.take("thread").is_some() {
         let why = "is not offered: conversations of messages are not kept; send all of it as messages";
-        return Err(Problem::invalid(Some("thread"), why).code(NO_THREADS));
+        return Err(ApiError::invalid(Some("thread"), why).with_code(NO_THREADS));
     }
     Ok(())
 }
 
 /// `context_management`: thoughts that are to be kept are kept, as all is that is sent; nothing is cleared.
-fn edits(fields: &mut Fields) -> Result<(), Problem> {
+fn context_management(fields: &mut Fields) -> Result<(), ApiError> {
     let Some(mut management) = fields.fields("context_management")? else { return Ok(()) };
-    let name = management.name("edits");
+    let name = management.full_name("edits");
     let edits = management.list("edits")?.unwrap_or_default();
     let keeps = |edit: &Value| edit["type"] == "clear_thinking_20251015" && edit["keep"] == "all";
     match edits.iter().position(|edit| !keeps(edit)) {
-        None => management.end(),
+        None => management.finish(),
         Some(at) => {
             let why = "is not offered: nothing is left out of what you send; shorten messages yourself";
-            Err(Problem::invalid(Some(&format!("{name}[{at}]")), why))
+            Err(ApiError::invalid(Some(&format!("{name}[{at}]")), why))
         }
     }
 }
 
 /// `output_config`: how deep to think, unless the conversation says otherwise, and the form of the answer.
-fn output(
+fn output_config(
     fields: &mut Fields,
-    dialects: &mut Dialects,
-    mut efforts: Vec<Effort>,
-) -> Result<Option<Value>, Problem> {
+    dialects: &mut BudgetParser,
+    mut efforts: Vec<EffortOverride>,
+) -> Result<Option<Value>, ApiError> {
     // Where it stood before it was a member of that.
     let format = fields.fields("output_format")?.map(schema).transpose()?;
     let mut output = fields.fields("output_config")?;
@@ -132,80 +132,85 @@ fn output(
         dialects.effort(name, word)?;
     }
     // Of several the last holds, however deep the others.
-    dialects.word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
+    dialects.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
     let Some(mut output) = output else { return Ok(format) };
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
-    output.end()?;
+    output.finish()?;
     Ok(format)
 }
 
-fn schema(mut format: Fields) -> Result<Value, Problem> {
+fn schema(mut format: Fields) -> Result<Value, ApiError> {
     if format.text("type")?.as_deref() != Some("json_schema") {
-        return Err(Problem::invalid(Some(&format.name("type")), "must be json_schema"));
+        return Err(ApiError::invalid(Some(&format.full_name("type")), "must be json_schema"));
     }
-    let name = format.name("schema");
+    let name = format.full_name("schema");
     let schema = format.take("schema").filter(Value::is_object);
-    let schema = schema.ok_or_else(|| Problem::invalid(Some(&name), "must be an object"))?;
-    format.end()?;
+    let schema = schema.ok_or_else(|| ApiError::invalid(Some(&name), "must be an object"))?;
+    format.finish()?;
     let named = json!({ "name": "answer", "schema": schema, "strict": true });
     Ok(json!({ "type": "json_schema", "json_schema": named }))
 }
 
 /// Whom the request is for, and the run that it belongs to.
-fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), Problem> {
+fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), ApiError> {
     let Some(mut metadata) = fields.fields("metadata")? else { return Ok((None, None)) };
     let user = metadata.text("user_id")?;
-    let name = metadata.name("episode_id");
-    let episode = metadata.text("episode_id")?.map(|episode| budget::named(&name, &episode)).transpose()?;
-    metadata.end()?;
+    let name = metadata.full_name("episode_id");
+    let episode =
+        metadata.text("episode_id")?.map(|episode| budget::parse_episode_id(&name, &episode)).transpose()?;
+    metadata.finish()?;
     Ok((user, episode))
 }
 
-fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {
+fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     let list = fields.list("tools")?.unwrap_or_default();
-    list.into_iter().enumerate().map(|(at, tool)| declared(&format!("tools[{at}]"), tool)).collect()
+    list.into_iter().enumerate().map(|(at, tool)| read_tool(&format!("tools[{at}]"), tool)).collect()
 }
 
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
-fn declared(path: &str, tool: Value) -> Result<Tool, Problem> {
-    let mut fields = Fields::of(path, tool)?;
+fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
+    let mut fields = Fields::from_value(path, tool)?;
     if !matches!(fields.text("type")?.as_deref(), None | Some("custom")) {
         let must = "must be \"custom\": tools that run at a provider are not offered";
-        return Err(Problem::invalid(Some(&fields.name("type")), must));
+        return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
     }
-    let name = fields.need("name")?;
-    let schema = fields.name("input_schema");
+    let name = fields.require("name")?;
+    let schema = fields.full_name("input_schema");
     let parameters = fields.take("input_schema").filter(Value::is_object);
-    let parameters = parameters.ok_or_else(|| Problem::invalid(Some(&schema), "must be an object"))?;
+    let parameters = parameters.ok_or_else(|| ApiError::invalid(Some(&schema), "must be an object"))?;
     let mut function = Map::new();
     function.insert("name".into(), name.clone().into());
     if let Some(description) = fields.text("description")? {
         function.insert("description".into(), description.into());
     }
     function.insert("parameters".into(), parameters);
-    if fields.flag("strict")? == Some(true) {
+    if fields.boolean("strict")? == Some(true) {
         function.insert("strict".into(), true.into());
     }
-    let marked = marks::take(&mut fields)?;
-    fields.pass(&["input_examples", "eager_input_streaming", "allowed_callers", "defer_loading"]);
-    fields.end()?;
-    Ok(Tool { name, declaration: json!({ "type": "function", "function": function }), marked })
+    let marked = cache_control::take(&mut fields)?;
+    fields.take_all(&["input_examples", "eager_input_streaming", "allowed_callers", "defer_loading"]);
+    fields.finish()?;
+    Ok(Tool {
+        name,
+        declaration: json!({ "type": "function", "function": function }),
+        cache_breakpoint: marked,
+    })
 }
 
 /// The choice, and whether only one tool may be called at a time.
-fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), Problem> {
+fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), ApiError> {
     let Some(mut choice) = fields.fields("tool_choice")? else { return Ok((None, false)) };
-    let one_by_one = choice.flag("disable_parallel_tool_use")? == Some(true);
+    let one_by_one = choice.boolean("disable_parallel_tool_use")? == Some(true);
     let told = match choice.text("type")?.as_deref() {
         Some("auto") => json!("auto"),
         Some("any") => json!("required"),
         Some("none") => json!("none"),
-        Some("tool") => json!({ "type": "function", "function": { "name": choice.need("name")? } }),
+        Some("tool") => json!({ "type": "function", "function": { "name": choice.require("name")? } }),
         _ => {
             let must = "must be auto, any, tool or none";
-            return Err(Problem::invalid(Some(&choice.name("type")), must));
+            return Err(ApiError::invalid(Some(&choice.full_name("type")), must));
         }
     };
-    choice.end()?;
+    choice.finish()?;
     Ok((Some(told), one_by_one))
 }

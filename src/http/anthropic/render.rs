@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::Finish;
-use crate::gateway::Receipt;
+use crate::chat::FinishReason;
+use crate::gateway::RequestReceipt;
+use crate::http::collected_choice::CollectedChoice;
 use crate::http::openai::budget;
-use crate::http::said::Said;
 use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 
 /// What is told of thoughts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Thoughts {
+pub(in crate::http) enum AnthropicThoughts {
     /// Nothing.
     Hidden,
     /// What their provider signed, so that they can be sent back, and not their text.
@@ -23,24 +23,28 @@ pub(in crate::http) enum Thoughts {
 
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::http) struct Look {
+pub(in crate::http) struct AnthropicRenderOptions {
     /// Thoughts beside the answer.
-    pub(in crate::http) thoughts: Thoughts,
+    pub(in crate::http) thoughts: AnthropicThoughts,
 }
 
 /// The whole answer as one object.
-pub(in crate::http) fn message(receipt: &Receipt, said: Vec<Said>, look: Look) -> Value {
-    let finish = receipt.choices.first().map_or(Finish::Stop, |choice| choice.finish);
-    let said = said.into_iter().next().unwrap_or_default().finished(finish);
-    let mut message = frame(receipt.id, &receipt.model, &usage(receipt));
-    message["content"] = blocks::of(said, look.thoughts).into();
+pub(in crate::http) fn message(
+    receipt: &RequestReceipt,
+    said: Vec<CollectedChoice>,
+    look: AnthropicRenderOptions,
+) -> Value {
+    let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
+    let said = said.into_iter().next().unwrap_or_default().without_partial_calls(finish);
+    let mut message = empty_message(receipt.id, &receipt.model, &usage(receipt));
+    message["content"] = blocks::render_blocks(said, look.thoughts).into();
     (message["stop_reason"], message["stop_sequence"]) = stop(receipt);
     message["budget"] = budget(receipt);
     message
 }
 
 /// An answer without its content.
-pub(super) fn frame(id: RequestId, model: &str, usage: &Value) -> Value {
+pub(super) fn empty_message(id: RequestId, model: &str, usage: &Value) -> Value {
     json!({
         "id": id.to_string().replacen("req_", "msg_", 1),
         "type": "message",
@@ -54,22 +58,24 @@ pub(super) fn frame(id: RequestId, model: &str, usage: &Value) -> Value {
 }
 
 /// Why it ended, and the stop text that ended it, where one did and it is known.
-pub(super) fn stop(receipt: &Receipt) -> (Value, Value) {
+pub(super) fn stop(receipt: &RequestReceipt) -> (Value, Value) {
     let choice = receipt.choices.first();
     let by = choice.and_then(|choice| choice.spent.stopped_by.as_deref());
     let reason = match choice.map(|choice| choice.finish) {
-        None | Some(Finish::Stop) if by.is_some() => "stop_sequence",
-        None | Some(Finish::Stop) => "end_turn",
-        Some(Finish::Length) => "max_tokens",
-        Some(Finish::ToolCalls) => "tool_use",
-        Some(Finish::ContentFilter) => "refusal",
+        None | Some(FinishReason::Stop) if by.is_some() => "stop_sequence",
+        None | Some(FinishReason::Stop) => "end_turn",
+        Some(FinishReason::Length) => "max_tokens",
+        Some(FinishReason::ToolCalls) => "tool_use",
+        Some(FinishReason::ContentFilter) => "refusal",
     };
     (reason.into(), by.into())
 }
 
 /// What was read and written. What the provider's cache had is not in `input_tokens`, as Anthropic counts.
-pub(super) fn usage(receipt: &Receipt) -> Value {
-    let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else { return read(Tokens::ZERO) };
+pub(super) fn usage(receipt: &RequestReceipt) -> Value {
+    let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else {
+        return prompt_usage(Tokens::ZERO);
+    };
     let cached = spent.cache_read().min(spent.prompt);
     let mut usage = counted(spent.prompt.saturating_sub(cached), cached, spent.completion());
     usage["output_tokens_details"] = json!({ "thinking_tokens": spent.thinking });
@@ -77,7 +83,7 @@ pub(super) fn usage(receipt: &Receipt) -> Value {
 }
 
 /// Before anything is written: what is to be read.
-pub(super) fn read(prompt: Tokens) -> Value {
+pub(super) fn prompt_usage(prompt: Tokens) -> Value {
     counted(prompt, Tokens::ZERO, Tokens::ZERO)
 }
 

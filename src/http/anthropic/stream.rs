@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chat::{Event, Signed, ToolCallDelta, is_whole};
-use crate::gateway::{Flight, Receipt};
-use crate::http::error::Problem;
+use crate::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::error::ApiError;
 use crate::http::events;
 use crate::http::openai::budget;
 use crate::http::signed;
@@ -15,11 +15,11 @@ use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::errors;
-use super::render::{Look, Thoughts, frame, read, stop, usage};
+use super::render::{AnthropicRenderOptions, AnthropicThoughts, empty_message, prompt_usage, stop, usage};
 
 /// The block that is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Open {
+enum AnthropicOpenBlock {
     Thinking,
     Text,
     /// A call, with the arguments so far.
@@ -28,27 +28,27 @@ enum Open {
 
 /// Writes the events of one answer.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Chunks {
+pub(in crate::http) struct AnthropicStreamWriter {
     id: RequestId,
     model: Arc<str>,
     /// What the model reads, where that is known before it has read it.
     prompt: Option<Tokens>,
-    look: Look,
+    options: AnthropicRenderOptions,
     begun: bool,
-    open: Option<Open>,
+    open: Option<AnthropicOpenBlock>,
     /// How many blocks were opened.
     opened: u32,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
 }
 
-impl Chunks {
-    pub(in crate::http) fn new(flight: &Flight, look: Look) -> Chunks {
-        Chunks {
+impl AnthropicStreamWriter {
+    pub(in crate::http) fn new(flight: &RequestTask, look: AnthropicRenderOptions) -> AnthropicStreamWriter {
+        AnthropicStreamWriter {
             id: flight.id(),
             model: flight.model().clone(),
             prompt: flight.prompt(),
-            look,
+            options: look,
             begun: false,
             open: None,
             opened: 0,
@@ -62,70 +62,71 @@ impl Chunks {
             false => {
                 // An upper bound may be four times too much, and some look here alone: it is rather told at the end.
                 let prompt = self.prompt.unwrap_or(Tokens::ZERO);
-                let message = frame(self.id, &self.model, &read(prompt));
+                let message = empty_message(self.id, &self.model, &prompt_usage(prompt));
                 event("message_start", json!({ "message": message }))
             }
         }
     }
 
-    fn event(&mut self, said: Event) -> String {
+    fn event(&mut self, said: ChoiceEvent) -> String {
         match said {
-            Event::Thought(_) if self.look.thoughts != Thoughts::Shown => String::new(),
-            Event::Signed(_) if self.look.thoughts == Thoughts::Hidden => String::new(),
-            Event::Logprobs(_) => String::new(),
-            Event::Thought(text) => {
-                let opened = self.open(Open::Thinking, || blocks::thinking("", ""));
+            ChoiceEvent::Thought(_) if self.options.thoughts != AnthropicThoughts::Shown => String::new(),
+            ChoiceEvent::Signed(_) if self.options.thoughts == AnthropicThoughts::Hidden => String::new(),
+            ChoiceEvent::Logprobs(_) => String::new(),
+            ChoiceEvent::Thought(text) => {
+                let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
             }
-            Event::Signed(signed) => self.signed(&signed),
-            Event::Answer(text) => {
-                let opened = self.open(Open::Text, || blocks::text_block(""));
+            ChoiceEvent::Signed(signed) => self.signed(&signed),
+            ChoiceEvent::Answer(text) => {
+                let opened = self.open(AnthropicOpenBlock::Text, || blocks::text_block(""));
                 opened + &self.delta(&json!({ "type": "text_delta", "text": text }))
             }
-            Event::ToolCall(piece) => self.call(piece),
+            ChoiceEvent::ToolCall(piece) => self.call(piece),
         }
     }
 
     /// Opens a block of that kind, unless one is open; what else is open is closed.
-    fn open(&mut self, kind: Open, block: impl Fn() -> Value) -> String {
+    fn open(&mut self, kind: AnthropicOpenBlock, block: impl Fn() -> Value) -> String {
         if self.open.as_ref() == Some(&kind) {
             return String::new();
         }
         let closed = self.close();
         self.open = Some(kind);
         self.opened += 1;
-        closed + &event("content_block_start", json!({ "index": self.at(), "content_block": block() }))
+        closed
+            + &event("content_block_start", json!({ "index": self.block_index(), "content_block": block() }))
     }
 
     fn close(&mut self) -> String {
         match self.open.take() {
-            Some(_) => event("content_block_stop", json!({ "index": self.at() })),
+            Some(_) => event("content_block_stop", json!({ "index": self.block_index() })),
             None => String::new(),
         }
     }
 
-    fn at(&self) -> u32 {
+    fn block_index(&self) -> u32 {
         self.opened.saturating_sub(1)
     }
 
     fn delta(&self, delta: &Value) -> String {
-        event("content_block_delta", json!({ "index": self.at(), "delta": delta }))
+        event("content_block_delta", json!({ "index": self.block_index(), "delta": delta }))
     }
 
     /// A signature closes the thought that it is of; where thoughts are not shown, it has one without a text.
-    fn signed(&mut self, signed: &Signed) -> String {
+    fn signed(&mut self, signed: &SignedThought) -> String {
         let mut told = String::new();
-        if self.look.thoughts == Thoughts::Sealed {
-            told += &self.open(Open::Thinking, || blocks::thinking("", ""));
+        if self.options.thoughts == AnthropicThoughts::Sealed {
+            told += &self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
         }
-        if self.open == Some(Open::Thinking) {
-            let signature = signed::sealed(signed);
+        if self.open == Some(AnthropicOpenBlock::Thinking) {
+            let signature = signed::seal(signed);
             told += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
             return told + &self.close();
         }
         let closed = self.close();
         self.opened += 1;
-        let at = self.at();
+        let at = self.block_index();
         let start =
             event("content_block_start", json!({ "index": at, "content_block": blocks::redacted(signed) }));
         closed + &start + &event("content_block_stop", json!({ "index": at }))
@@ -134,20 +135,22 @@ impl Chunks {
     /// Blocks do not overlap, but calls may: a piece of another call waits until the open one is whole.
     fn call(&mut self, piece: ToolCallDelta) -> String {
         match &mut self.open {
-            Some(Open::Call(index, arguments)) if *index == piece.index => {
+            Some(AnthropicOpenBlock::Call(index, arguments)) if *index == piece.index => {
                 arguments.push_str(&piece.arguments);
                 return self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
             }
-            Some(Open::Call(_, arguments)) if !is_whole(arguments) => self.wait(piece),
+            Some(AnthropicOpenBlock::Call(_, arguments)) if !is_complete_json(arguments) => {
+                self.buffer_call(piece);
+            }
             _ => {
-                self.wait(piece);
+                self.buffer_call(piece);
                 return self.next_call();
             }
         }
         String::new()
     }
 
-    fn wait(&mut self, piece: ToolCallDelta) {
+    fn buffer_call(&mut self, piece: ToolCallDelta) {
         match self.waiting.get_mut(&piece.index) {
             Some(waiting) => waiting.arguments.push_str(&piece.arguments),
             None => {
@@ -160,14 +163,16 @@ impl Chunks {
     fn next_call(&mut self) -> String {
         let Some((index, call)) = self.waiting.pop_first() else { return String::new() };
         let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
-        let opened = self.open(Open::Call(index, String::new()), || blocks::tool_use(&id, &name, &json!({})));
-        if let Some(Open::Call(_, arguments)) = &mut self.open {
+        let opened = self.open(AnthropicOpenBlock::Call(index, String::new()), || {
+            blocks::tool_use(&id, &name, &json!({}))
+        });
+        if let Some(AnthropicOpenBlock::Call(_, arguments)) = &mut self.open {
             arguments.push_str(&call.arguments);
         }
         opened + &self.delta(&json!({ "type": "input_json_delta", "partial_json": call.arguments }))
     }
 
-    fn done(&mut self, receipt: &Receipt) -> String {
+    fn done(&mut self, receipt: &RequestReceipt) -> String {
         let mut text = self.begin();
         while !self.waiting.is_empty() {
             text += &self.next_call();
@@ -180,21 +185,21 @@ impl Chunks {
     }
 }
 
-impl events::Chunks for Chunks {
-    fn said(&mut self, _: u32, event: Event) -> String {
+impl events::StreamWriter for AnthropicStreamWriter {
+    fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
         let said = self.event(event);
         if said.is_empty() { said } else { self.begin() + &said }
     }
 
-    fn ended(&mut self, receipt: &Receipt) -> String {
+    fn write_end(&mut self, receipt: &RequestReceipt) -> String {
         self.done(receipt)
     }
 
-    fn silence(&self) -> &'static str {
+    fn keep_alive(&self) -> &'static str {
         "event: ping\ndata: {\"type\":\"ping\"}\n\n"
     }
 
-    fn problem(&self, problem: &Problem) -> String {
+    fn write_error(&self, problem: &ApiError) -> String {
         format!("event: error\ndata: {}\n\n", errors::object(problem, &self.id.to_string()))
     }
 }
@@ -211,14 +216,14 @@ fn event(name: &str, mut members: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{Maker, Origin};
+    use crate::chat::{SigningDomain, ThoughtSigner};
 
-    fn chunks(thoughts: Thoughts) -> Chunks {
-        Chunks {
+    fn chunks(thoughts: AnthropicThoughts) -> AnthropicStreamWriter {
+        AnthropicStreamWriter {
             id: RequestId::new(),
             model: "m".into(),
             prompt: None,
-            look: Look { thoughts },
+            options: AnthropicRenderOptions { thoughts },
             begun: false,
             open: None,
             opened: 0,
@@ -226,13 +231,18 @@ mod tests {
         }
     }
 
-    fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
+    fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
         let name = name.map(str::to_owned);
-        Event::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
+        ChoiceEvent::ToolCall(ToolCallDelta {
+            index,
+            id: name.clone(),
+            name,
+            arguments: arguments.to_owned(),
+        })
     }
 
     /// `3+thinking` opens block 3, `3-` closes it, everything between is what was added to it.
-    fn check(thoughts: Thoughts, said: Vec<Event>, expected: &str) {
+    fn check(thoughts: AnthropicThoughts, said: Vec<ChoiceEvent>, expected: &str) {
         let mut chunks = chunks(thoughts);
         let mut text: String = said.into_iter().map(|event| chunks.event(event)).collect();
         while !chunks.waiting.is_empty() {
@@ -259,24 +269,31 @@ mod tests {
 
     #[test]
     fn blocks_open_and_close_one_after_another() {
-        let said = || vec![Event::Thought("a".into()), Event::Thought("b".into()), Event::Answer("c".into())];
-        check(Thoughts::Shown, said(), "0+thinking a b 0- 1+text c 1-");
-        check(Thoughts::Hidden, said(), "0+text c 0-");
-        check(Thoughts::Sealed, said(), "0+text c 0-");
+        let said = || {
+            vec![
+                ChoiceEvent::Thought("a".into()),
+                ChoiceEvent::Thought("b".into()),
+                ChoiceEvent::Answer("c".into()),
+            ]
+        };
+        check(AnthropicThoughts::Shown, said(), "0+thinking a b 0- 1+text c 1-");
+        check(AnthropicThoughts::Hidden, said(), "0+text c 0-");
+        check(AnthropicThoughts::Sealed, said(), "0+text c 0-");
     }
 
     #[test]
     fn a_signature_closes_its_thought_and_a_hidden_thought_is_a_block_of_its_own() {
-        let maker = Maker { model: "m".into(), origin: Origin(7) };
-        let part = Signed { maker, block: "{}".into() };
-        let signed = || Event::Signed(part.clone());
-        let seal = signed::sealed(&part);
-        let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
+        let maker = ThoughtSigner { model: "m".into(), domain: SigningDomain(7) };
+        let part = SignedThought { signer: maker, block: "{}".into() };
+        let signed = || ChoiceEvent::Signed(part.clone());
+        let seal = signed::seal(&part);
+        let said =
+            vec![ChoiceEvent::Thought("a".into()), signed(), signed(), ChoiceEvent::Answer("c".into())];
         let shown = format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-");
-        check(Thoughts::Shown, said.clone(), &shown);
+        check(AnthropicThoughts::Shown, said.clone(), &shown);
         let sealed = format!("0+thinking {seal} 0- 1+thinking {seal} 1- 2+text c 2-");
-        check(Thoughts::Sealed, said.clone(), &sealed);
-        check(Thoughts::Hidden, said, "0+text c 0-");
+        check(AnthropicThoughts::Sealed, said.clone(), &sealed);
+        check(AnthropicThoughts::Hidden, said, "0+text c 0-");
     }
 
     #[test]
@@ -288,8 +305,8 @@ mod tests {
             call(1, None, "]"),
             call(2, Some("h"), "{}"),
         ];
-        check(Thoughts::Shown, said, "0+tool_use { } 0- 1+tool_use [] 1- 2+tool_use {} 2-");
+        check(AnthropicThoughts::Shown, said, "0+tool_use { } 0- 1+tool_use [] 1- 2+tool_use {} 2-");
         let whole = vec![call(0, Some("f"), "{}"), call(1, Some("g"), "{"), call(1, None, "}")];
-        check(Thoughts::Shown, whole, "0+tool_use {} 0- 1+tool_use { } 1-");
+        check(AnthropicThoughts::Shown, whole, "0+tool_use {} 0- 1+tool_use { } 1-");
     }
 }

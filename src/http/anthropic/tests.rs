@@ -2,12 +2,12 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{Keep, Maker, Origin, Part, Role, Signed};
+use crate::chat::{CacheTtl, ContentPart, Role, SignedThought, SigningDomain, ThoughtSigner};
 use crate::http::signed;
 use crate::units::Tokens;
 
-fn read_json(body: &Value) -> Result<(Request, Wanted), Problem> {
-    read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new())
+fn read_json(body: &Value) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
+    read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
 }
 
 fn asked(messages: &Value, more: &Value) -> Request {
@@ -46,22 +46,25 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
     let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::User]);
     assert_eq!(request.messages[2].tool_calls[0].arguments, r#"{"q":1}"#);
-    assert_eq!(request.messages[3].plain(), "Error: cat");
+    assert_eq!(request.messages[3].plain_text(), "Error: cat");
     assert_eq!(request.messages[4].tool_call_id.as_deref(), Some("t2"));
-    assert_eq!(request.messages[4].plain(), "tool: CronList\n");
-    assert_eq!(request.messages[5].content, [Part::Text("go on".into()), Part::Mark(Keep::Minutes)]);
+    assert_eq!(request.messages[4].plain_text(), "tool: CronList\n");
+    assert_eq!(
+        request.messages[5].content,
+        [ContentPart::Text("go on".into()), ContentPart::CacheBreakpoint(CacheTtl::Minutes)]
+    );
 }
 
 #[test]
 fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
-    let maker = Maker { model: "sonnet".into(), origin: Origin(7) };
-    let one = Signed { maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
+    let maker = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
+    let one = SignedThought { signer: maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
     let request = asked(
         &json!([
             { "role": "user", "content": "hi" },
             { "role": "assistant", "content": [
-                { "type": "thinking", "thinking": "hm", "signature": signed::sealed(&one) },
-                { "type": "redacted_thinking", "data": signed::sealed(&one) },
+                { "type": "thinking", "thinking": "hm", "signature": signed::seal(&one) },
+                { "type": "redacted_thinking", "data": signed::seal(&one) },
                 { "type": "thinking", "thinking": "!", "signature": "of another" },
             ]},
         ]),
@@ -73,13 +76,13 @@ fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
 
 #[test]
 fn the_last_effort_that_a_conversation_says_holds() {
-    let efforts = Efforts::from(
+    let efforts = EffortTable::from(
         [("low", 0.25), ("high", 1.0)].map(|(word, share)| (word.to_owned(), share.try_into().unwrap())),
     );
     let depth = |messages: Value| {
         let body = json!({ "model": "m", "max_tokens": 9, "output_config": { "effort": "low" }, "messages": messages });
         let (request, _) = read(body.to_string().as_bytes(), &HeaderMap::new(), &efforts)?;
-        Ok::<_, Problem>((request.budget.depth.unwrap().word, request.messages.len()))
+        Ok::<_, ApiError>((request.budget.reasoning_effort.unwrap().word, request.messages.len()))
     };
     let user = || json!({ "role": "user", "content": "hi" });
     let system = |config: Value| json!({ "role": "system", "content": [], "output_config": config });

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Dialects;
-use crate::http::error::Problem;
+use super::BudgetParser;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 
 /// What limits all that is written. Below zero means no limit to those who know these names.
@@ -32,7 +32,7 @@ const TEMPLATE_SWITCHES: [(&str, &str); 2] = [
 ];
 
 /// How thoughts are told apart and shown, which is decided here: every answer has them in the same place.
-const SHOWN: [&str; 8] = [
+const DISPLAY_MEMBERS: [&str; 8] = [
     "separate_reasoning",
     "stream_reasoning",
     "reasoning_split",
@@ -43,11 +43,11 @@ const SHOWN: [&str; 8] = [
     "prompt_mode",
 ];
 
-impl Dialects<'_> {
+impl BudgetParser<'_> {
     /// The limits on all that is written.
-    pub(in crate::http) fn foreign_totals(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    pub(in crate::http) fn foreign_totals(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         for key in TOTALS {
-            if let Some(value) = limit(fields, key)? {
+            if let Some(value) = token_limit(fields, key)? {
                 fields.put(key, value.into());
                 self.total(fields, key)?;
             }
@@ -56,49 +56,49 @@ impl Dialects<'_> {
     }
 
     /// What limits a thought or turns it off.
-    pub(in crate::http) fn foreign_thinking(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    pub(in crate::http) fn foreign_thinking(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         for key in BUDGETS {
-            let tokens = limit(fields, key)?;
+            let tokens = token_limit(fields, key)?;
             self.thinking(key, tokens);
         }
-        if fields.flag("enable_thinking")? == Some(false) {
+        if fields.boolean("enable_thinking")? == Some(false) {
             self.thinking("enable_thinking", Some(0));
         }
         self.think(fields)?;
-        self.template(fields)?;
-        self.custom(fields)?;
+        self.template_arguments(fields)?;
+        self.custom_params(fields)?;
         if fields.text("reasoning_format")?.as_deref() == Some("hidden") {
             self.thoughts = false;
         }
-        fields.pass(&SHOWN);
+        fields.take_all(&DISPLAY_MEMBERS);
         Ok(())
     }
 
     /// Ollama's `think`: a switch, or an effort word.
-    fn think(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    fn think(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         match fields.take("think") {
             None | Some(Value::Bool(true)) => Ok(()),
             Some(Value::Bool(false)) => {
                 self.thinking("think", Some(0));
                 Ok(())
             }
-            Some(Value::String(word)) => self.word("think", Some(word)),
-            Some(_) => Err(Problem::invalid(Some("think"), "must be true, false or an effort word")),
+            Some(Value::String(word)) => self.effort_word("think", Some(word)),
+            Some(_) => Err(ApiError::invalid(Some("think"), "must be true, false or an effort word")),
         }
     }
 
     /// The arguments of the chat template: those that speak of thinking hold here, the others are left for who has a template.
-    fn template(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    fn template_arguments(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         let Some(mut arguments) = fields.fields("chat_template_kwargs")? else { return Ok(()) };
         for (key, param) in TEMPLATE_SWITCHES {
-            if arguments.flag(key)? == Some(false) {
+            if arguments.boolean(key)? == Some(false) {
                 self.thinking(param, Some(0));
             }
         }
-        let tokens = limit(&mut arguments, "thinking_budget")?;
+        let tokens = token_limit(&mut arguments, "thinking_budget")?;
         self.thinking("chat_template_kwargs.thinking_budget", tokens);
         let word = arguments.text("reasoning_effort")?;
-        self.word("chat_template_kwargs.reasoning_effort", word)?;
+        self.effort_word("chat_template_kwargs.reasoning_effort", word)?;
         let rest = arguments.into_members();
         if !rest.is_empty() {
             fields.put("chat_template_kwargs", Value::Object(rest));
@@ -107,9 +107,9 @@ impl Dialects<'_> {
     }
 
     /// `SGLang`'s `custom_params`, which have the budget among what a processor of the operator's may want.
-    fn custom(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+    fn custom_params(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         let Some(mut custom) = fields.fields("custom_params")? else { return Ok(()) };
-        let tokens = limit(&mut custom, "thinking_budget")?;
+        let tokens = token_limit(&mut custom, "thinking_budget")?;
         self.thinking("custom_params.thinking_budget", tokens);
         let rest = custom.into_members();
         if !rest.is_empty() {
@@ -120,12 +120,12 @@ impl Dialects<'_> {
 }
 
 /// A number of tokens; nothing where it is below zero.
-pub(in crate::http) fn limit(fields: &mut Fields, key: &str) -> Result<Option<u64>, Problem> {
+pub(in crate::http) fn token_limit(fields: &mut Fields, key: &str) -> Result<Option<u64>, ApiError> {
     match fields.peek(key).and_then(Value::as_i64) {
         Some(below) if below < 0 => {
             fields.take(key);
             Ok(None)
         }
-        _ => fields.whole(key),
+        _ => fields.integer(key),
     }
 }

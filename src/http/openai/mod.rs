@@ -9,14 +9,14 @@ use axum::http::HeaderMap;
 
 use crate::chat::Request;
 
-use super::budget::{self, Dialects, Efforts};
-use super::error::Problem;
+use super::budget::{self, BudgetParser, EffortTable};
+use super::error::ApiError;
 use super::fields::Fields;
-use super::{marks, strict, unknown};
+use super::{cache_control, strict, unknown_members};
 
-pub(super) use parse::Wanted;
-pub(super) use render::{Look, Style, budget, completion};
-pub(super) use stream::Chunks;
+pub(super) use parse::OpenAiDeliveryOptions;
+pub(super) use render::{CompletionFormat, OpenAiRenderOptions, budget, completion};
+pub(super) use stream::OpenAiStreamWriter;
 pub(super) use text::read_text;
 
 /// Reads a chat completion's body and headers.
@@ -26,20 +26,20 @@ pub(super) use text::read_text;
 pub(super) fn read(
     body: &[u8],
     headers: &HeaderMap,
-    efforts: &Efforts,
-) -> Result<(Request, Wanted), Problem> {
-    let mut fields = Fields::of_body(strict::object(body)?);
-    let mut dialects = Dialects::of_chat(efforts);
+    efforts: &EffortTable,
+) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
+    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut dialects = BudgetParser::for_chat(efforts);
     let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model = model.ok_or_else(Problem::no_model)?;
+    let model = model.ok_or_else(ApiError::missing_model)?;
     let model = dialects.suffix(&model)?;
     dialects.body(&mut fields)?;
     dialects.headers(headers)?;
     let (mut request, mut wanted) = parse::request(&mut fields, model)?;
     wanted.thoughts = dialects.thoughts;
-    dialects.episode(budget::of_metadata(&request.extra)?);
-    request.budget = dialects.finish_for(&request.tools)?;
-    request.passed = unknown::rest(&mut fields)?;
-    marks::check(&request)?;
+    dialects.name_episode(budget::from_metadata(&request.extra)?);
+    request.budget = dialects.finish_with_tools(&request.tools)?;
+    request.unknown_members = unknown_members::take_unknown(&mut fields)?;
+    cache_control::check(&request)?;
     Ok((request, wanted))
 }

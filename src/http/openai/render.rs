@@ -2,27 +2,27 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Spent;
-use crate::chat::Event;
-use crate::gateway::{Receipt, Settled, Tally};
+use crate::catalog::ChoiceUsage;
+use crate::chat::ChoiceEvent;
+use crate::gateway::{RequestReceipt, SettledChoice, VoteTally};
 use crate::units::{RequestId, Timestamp, Tokens};
 
+use crate::http::collected_choice::CollectedChoice;
 use crate::http::episodes;
-use crate::http::said::Said;
 use crate::http::signed;
 
 /// A choice as a message, and the chances of its tokens where they are told.
-fn message(said: Said, look: Look) -> (Value, Value) {
+fn message(said: CollectedChoice, look: OpenAiRenderOptions) -> (Value, Value) {
     let mut logprobs = Value::Null;
     let (mut thought, mut answer) = (String::new(), String::new());
     let (mut calls, mut details) = (Vec::new(), Vec::new());
     for event in said.into_events() {
         match event {
-            Event::Thought(text) => thought += &text,
-            Event::Answer(text) => answer += &text,
-            Event::Logprobs(entries) => logprobs = told(entries),
-            Event::Signed(signed) => details.push(signed::write(&signed)),
-            Event::ToolCall(call) => {
+            ChoiceEvent::Thought(text) => thought += &text,
+            ChoiceEvent::Answer(text) => answer += &text,
+            ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
+            ChoiceEvent::Signed(signed) => details.push(signed::reasoning_detail(&signed)),
+            ChoiceEvent::ToolCall(call) => {
                 let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
                 let id = call.id.unwrap_or_default();
                 calls.push(json!({ "id": id, "type": "function", "function": function }));
@@ -50,42 +50,45 @@ fn message(said: Said, look: Look) -> (Value, Value) {
 }
 
 /// The chances of tokens, as OpenAI has them in a choice.
-pub(super) fn told(entries: Vec<Value>) -> Value {
+pub(super) fn logprobs_member(entries: Vec<Value>) -> Value {
     json!({ "content": Value::Array(entries), "refusal": null })
 }
 
 /// A choice as text alone.
-fn text(said: Said) -> String {
+fn text(said: CollectedChoice) -> String {
     let answer = said.into_events().into_iter().filter_map(|event| match event {
-        Event::Answer(text) => Some(text),
-        Event::Thought(_) | Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => None,
+        ChoiceEvent::Answer(text) => Some(text),
+        ChoiceEvent::Thought(_)
+        | ChoiceEvent::Signed(_)
+        | ChoiceEvent::Logprobs(_)
+        | ChoiceEvent::ToolCall(_) => None,
     });
     answer.collect()
 }
 
 /// Which of OpenAI's two completions is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum CompletionFormat {
     /// A turn of a conversation.
     Chat,
     /// How a text goes on.
     Text,
 }
 
-impl Style {
+impl CompletionFormat {
     /// The endpoint's name.
     pub(crate) fn endpoint(self) -> &'static str {
         match self {
-            Style::Chat => "chat.completions",
-            Style::Text => "completions",
+            CompletionFormat::Chat => "chat.completions",
+            CompletionFormat::Text => "completions",
         }
     }
 
     /// `chatcmpl-` or `cmpl-`, and the request's id.
     pub(super) fn id(self, id: RequestId) -> String {
         let prefix = match self {
-            Style::Chat => "chatcmpl-",
-            Style::Text => "cmpl-",
+            CompletionFormat::Chat => "chatcmpl-",
+            CompletionFormat::Text => "cmpl-",
         };
         id.to_string().replacen("req_", prefix, 1)
     }
@@ -93,33 +96,38 @@ impl Style {
     /// What a whole answer, and what a chunk of one, is called.
     pub(super) fn objects(self) -> (&'static str, &'static str) {
         match self {
-            Style::Chat => ("chat.completion", "chat.completion.chunk"),
-            Style::Text => ("text_completion", "text_completion"),
+            CompletionFormat::Chat => ("chat.completion", "chat.completion.chunk"),
+            CompletionFormat::Text => ("text_completion", "text_completion"),
         }
     }
 }
 
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) style: Style,
+pub(crate) struct OpenAiRenderOptions {
+    pub(crate) kind: CompletionFormat,
     pub(crate) thoughts: bool,
     pub(crate) mirror: bool,
 }
 
 /// The whole answer as one object.
-pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
+pub(crate) fn completion(
+    receipt: &RequestReceipt,
+    said: Vec<CollectedChoice>,
+    created: Timestamp,
+    look: OpenAiRenderOptions,
+) -> Value {
     let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
-        let said = said.finished(settled.finish);
-        let (name, (said, logprobs)) = match look.style {
-            Style::Chat => ("message", message(said, look)),
-            Style::Text => ("text", (text(said).into(), Value::Null)),
+        let said = said.without_partial_calls(settled.finish);
+        let (name, (said, logprobs)) = match look.kind {
+            CompletionFormat::Chat => ("message", message(said, look)),
+            CompletionFormat::Text => ("text", (text(said).into(), Value::Null)),
         };
-        json!({ "index": index, name: said, "logprobs": logprobs, "finish_reason": settled.finish.word() })
+        json!({ "index": index, name: said, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
     });
     json!({
-        "id": look.style.id(receipt.id),
-        "object": look.style.objects().0,
+        "id": look.kind.id(receipt.id),
+        "object": look.kind.objects().0,
         "created": created.as_seconds(),
         "model": &*receipt.model,
         "choices": choices.collect::<Vec<_>>(),
@@ -129,14 +137,14 @@ pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp,
 }
 
 /// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
-pub(super) fn usage(receipt: &Receipt) -> Value {
-    let total = |count: fn(&Spent) -> Tokens| -> Tokens {
+pub(super) fn usage(receipt: &RequestReceipt) -> Value {
+    let total = |count: fn(&ChoiceUsage) -> Tokens| -> Tokens {
         receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
     };
     let first = receipt.choices.first().map(|choice| &choice.spent);
     let prompt = first.map_or(Tokens::ZERO, |spent| spent.prompt);
     let cached = first.map_or(Tokens::ZERO, |spent| spent.cache_read().min(prompt));
-    let completion = total(Spent::completion);
+    let completion = total(ChoiceUsage::completion);
     json!({
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -147,19 +155,19 @@ pub(super) fn usage(receipt: &Receipt) -> Value {
 }
 
 /// The `budget` member: what was given, what was used, what it cost, and why.
-pub(in crate::http) fn budget(receipt: &Receipt) -> Value {
+pub(in crate::http) fn budget(receipt: &RequestReceipt) -> Value {
     let mut budget = Map::new();
     budget.insert("id".into(), receipt.id.to_string().into());
     budget.insert("model".into(), (*receipt.model).into());
-    budget.insert("enforced".into(), receipt.class.word().into());
+    budget.insert("enforced".into(), receipt.class.as_str().into());
     if let [only] = &receipt.choices[..] {
         budget.extend(phases(receipt, only));
     } else {
         let each = receipt.choices.iter().map(|choice| Value::Object(phases(receipt, choice)));
         budget.insert("choices".into(), each.collect::<Vec<_>>().into());
     }
-    budget.extend(receipt.episode.iter().flat_map(episodes::told));
-    budget.insert("other".into(), other(receipt));
+    budget.extend(receipt.episode.iter().flat_map(episodes::step_members));
+    budget.insert("other".into(), undelivered(receipt));
     budget.insert("cost_usd".into(), receipt.cost.to_string().into());
     budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());
     let estimated = receipt.choices.iter().any(|choice| choice.spent.estimated);
@@ -168,12 +176,12 @@ pub(in crate::http) fn budget(receipt: &Receipt) -> Value {
     budget.into()
 }
 
-fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
+fn phases(receipt: &RequestReceipt, choice: &SettledChoice) -> Map<String, Value> {
     let spent = &choice.spent;
     let thinking =
         json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
     let solution =
-        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.word() });
+        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.as_str() });
     let overhead = json!(spent.overhead);
     let unfinished =
         (spent.unfinished_calls > 0).then(|| ("unfinished_tool_calls", json!(spent.unfinished_calls)));
@@ -186,17 +194,17 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
 }
 
 /// How the answer was chosen among several.
-fn samples(tally: &Tally) -> Value {
-    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.word(),
+fn samples(tally: &VoteTally) -> Value {
+    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.as_str(),
             "ended": tally.ended })
 }
 
 /// What was billed and not delivered: prompts read again, discarded tokens, failed attempts.
-fn other(receipt: &Receipt) -> Value {
+fn undelivered(receipt: &RequestReceipt) -> Value {
     let again = receipt.choices.iter().skip(1).map(|choice| choice.spent.prompt).sum::<Tokens>();
-    let each = |spent: &Spent| spent.prompt_again + spent.other;
+    let each = |spent: &ChoiceUsage| spent.prompt_rebilled + spent.undelivered;
     let each = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>();
     let tokens = each + again + receipt.given_up;
-    let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.other_attempts).sum();
+    let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.extra_calls).sum();
     json!({ "attempts": attempts + receipt.attempts, "tokens": tokens })
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::Event;
-use crate::gateway::{Flight, Receipt};
+use crate::chat::ChoiceEvent;
+use crate::gateway::{RequestReceipt, RequestTask};
 use crate::units::Timestamp;
 
-use super::render::{Look, Style, budget, told, usage};
-use crate::http::error::Problem;
+use super::render::{CompletionFormat, OpenAiRenderOptions, budget, logprobs_member, usage};
+use crate::http::error::ApiError;
 use crate::http::events;
 use crate::http::signed;
 
@@ -18,26 +18,31 @@ const COMMENT: &str = ": thinking\n\n";
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Chunks {
+pub(crate) struct OpenAiStreamWriter {
     id: String,
     model: Arc<str>,
     created: i64,
     include_usage: bool,
-    look: Look,
+    options: OpenAiRenderOptions,
     begun: Vec<bool>,
     /// The chances of each choice's next tokens: they go out with their text.
     logprobs: Vec<Value>,
 }
 
-impl Chunks {
-    pub(crate) fn new(flight: &Flight, created: Timestamp, include_usage: bool, look: Look) -> Chunks {
+impl OpenAiStreamWriter {
+    pub(crate) fn new(
+        flight: &RequestTask,
+        created: Timestamp,
+        include_usage: bool,
+        look: OpenAiRenderOptions,
+    ) -> OpenAiStreamWriter {
         let choices = usize::try_from(flight.choices()).unwrap_or(usize::MAX);
-        Chunks {
-            id: look.style.id(flight.id()),
+        OpenAiStreamWriter {
+            id: look.kind.id(flight.id()),
             model: flight.model().clone(),
             created: created.as_seconds(),
             include_usage,
-            look,
+            options: look,
             begun: vec![false; choices],
             logprobs: vec![Value::Null; choices],
         }
@@ -46,7 +51,7 @@ impl Chunks {
     fn chunk(&self, choices: Value, more: &[(&str, Value)]) -> Value {
         let mut chunk = Map::new();
         chunk.insert("id".into(), self.id.clone().into());
-        chunk.insert("object".into(), self.look.style.objects().1.into());
+        chunk.insert("object".into(), self.options.kind.objects().1.into());
         chunk.insert("created".into(), self.created.into());
         chunk.insert("model".into(), (*self.model).into());
         chunk.insert("choices".into(), choices);
@@ -58,9 +63,9 @@ impl Chunks {
     }
 
     fn delta(&mut self, index: u32, delta: Map<String, Value>, finish: Option<&str>) -> Value {
-        match self.look.style {
-            Style::Chat => self.chat_delta(index, delta, finish),
-            Style::Text => {
+        match self.options.kind {
+            CompletionFormat::Chat => self.chat_delta(index, delta, finish),
+            CompletionFormat::Text => {
                 let text = delta.get("content").cloned().unwrap_or_else(|| "".into());
                 json!([{ "index": index, "text": text, "logprobs": null, "finish_reason": finish }])
             }
@@ -76,25 +81,25 @@ impl Chunks {
         json!([{ "index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish }])
     }
 
-    fn event(&self, event: Event) -> Option<Map<String, Value>> {
+    fn event(&self, event: ChoiceEvent) -> Option<Map<String, Value>> {
         let mut delta = Map::new();
         match event {
-            Event::Answer(text) => {
+            ChoiceEvent::Answer(text) => {
                 delta.insert("content".into(), text.into());
             }
-            Event::Logprobs(_) => return None,
-            Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
-            Event::ToolCall(_) if self.look.style == Style::Text => return None,
-            Event::Signed(signed) => {
-                delta.insert("reasoning_details".into(), json!([signed::write(&signed)]));
+            ChoiceEvent::Logprobs(_) => return None,
+            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => return None,
+            ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => return None,
+            ChoiceEvent::Signed(signed) => {
+                delta.insert("reasoning_details".into(), json!([signed::reasoning_detail(&signed)]));
             }
-            Event::Thought(text) => {
-                if self.look.mirror {
+            ChoiceEvent::Thought(text) => {
+                if self.options.mirror {
                     delta.insert("reasoning".into(), text.clone().into());
                 }
                 delta.insert("reasoning_content".into(), text.into());
             }
-            Event::ToolCall(call) => {
+            ChoiceEvent::ToolCall(call) => {
                 let mut function = Map::new();
                 if let Some(name) = call.name {
                     function.insert("name".into(), name.into());
@@ -112,12 +117,12 @@ impl Chunks {
     }
 
     /// The finishing chunks, the budget on the last of them, usage where it was asked for, and the end mark.
-    fn done(&mut self, receipt: &Receipt) -> String {
+    fn done(&mut self, receipt: &RequestReceipt) -> String {
         let mut text = String::new();
         let last = receipt.choices.len().saturating_sub(1);
         for (at, choice) in receipt.choices.iter().enumerate() {
             let index = u32::try_from(at).unwrap_or(u32::MAX);
-            let choices = self.delta(index, Map::new(), Some(choice.finish.word()));
+            let choices = self.delta(index, Map::new(), Some(choice.finish.as_str()));
             let budget = (at == last).then(|| ("budget", budget(receipt)));
             text += &data(&self.chunk(choices, budget.as_slice()));
         }
@@ -128,11 +133,11 @@ impl Chunks {
     }
 }
 
-impl events::Chunks for Chunks {
-    fn said(&mut self, choice: u32, event: Event) -> String {
-        if let Event::Logprobs(entries) = event {
+impl events::StreamWriter for OpenAiStreamWriter {
+    fn write_event(&mut self, choice: u32, event: ChoiceEvent) -> String {
+        if let ChoiceEvent::Logprobs(entries) = event {
             if let Some(waiting) = self.logprobs.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {
-                *waiting = told(entries);
+                *waiting = logprobs_member(entries);
             }
             return String::new();
         }
@@ -141,16 +146,16 @@ impl events::Chunks for Chunks {
         data(&self.chunk(choices, &[]))
     }
 
-    fn ended(&mut self, receipt: &Receipt) -> String {
+    fn write_end(&mut self, receipt: &RequestReceipt) -> String {
         self.done(receipt)
     }
 
-    fn silence(&self) -> &'static str {
+    fn keep_alive(&self) -> &'static str {
         COMMENT
     }
 
     /// No `[DONE]` after it.
-    fn problem(&self, problem: &Problem) -> String {
+    fn write_error(&self, problem: &ApiError) -> String {
         data(&problem.to_json())
     }
 }

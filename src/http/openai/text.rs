@@ -4,61 +4,66 @@ use axum::http::HeaderMap;
 use serde_json::Value;
 
 use crate::chat::{Budget, Request};
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{strict, unknown};
+use crate::http::{strict, unknown_members};
 use crate::units::Tokens;
 
-use super::parse::{self, Wanted};
+use super::parse::{self, OpenAiDeliveryOptions};
 use crate::http::budget;
 
 /// What OpenAI writes where the caller does not say how much.
-const TOKENS: Tokens = Tokens(16);
+const DEFAULT_TOKENS: Tokens = Tokens(16);
 
 /// Reads a completion's body and headers.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Request, Wanted), Problem> {
-    let mut fields = Fields::of_body(strict::object(body)?);
-    let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
-    let mut stated = budget::plain(&mut fields, headers)?;
-    refused(&mut fields)?;
+pub(in crate::http) fn read_text(
+    body: &[u8],
+    headers: &HeaderMap,
+) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
+    let mut fields = Fields::from_body(strict::object(body)?);
+    let model =
+        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
+    let mut stated = budget::extension_only(&mut fields, headers)?;
+    check_unsupported(&mut fields)?;
     let text = prompt(&mut fields)?;
-    let stream = fields.flag("stream")?.unwrap_or(false);
+    let stream = fields.boolean("stream")?.unwrap_or(false);
     let choices = parse::choices(&mut fields)?;
     parse::best_of(&mut fields, choices)?;
     // The least wins, as everywhere.
     for param in ["max_tokens"].into_iter().chain(budget::TOTALS) {
-        let own = budget::limit(&mut fields, param)?.map(Tokens);
+        let own = budget::token_limit(&mut fields, param)?.map(Tokens);
         if own.is_some_and(|own| stated.solution.is_none_or(|said| own < said)) {
             (stated.solution, stated.members.solution) = (own, param);
         }
     }
-    let extra = parse::extra(&mut fields)?;
-    let named = budget::of_metadata(&extra)?;
+    let extra = parse::passed_members(&mut fields)?;
+    let named = budget::from_metadata(&extra)?;
     let request = Request {
         sampling: parse::sampling(&mut fields)?,
         choices,
         extra,
         budget: Budget {
             thinking: Some(Tokens::ZERO),
-            solution: Some(stated.solution.unwrap_or(TOKENS)),
+            solution: Some(stated.solution.unwrap_or(DEFAULT_TOKENS)),
             episode: stated.episode.or(named),
             ..stated
         },
         streams: stream,
         ..Request::text(model, text)
     };
-    let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
-    Ok((Request { passed: unknown::rest(&mut fields)?, ..request }, wanted))
+    let wanted =
+        OpenAiDeliveryOptions { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
+    Ok((Request { unknown_members: unknown_members::take_unknown(&mut fields)?, ..request }, wanted))
 }
 
 /// One text. Lists of several, and of token ids, mean that as many answers are wanted in one: they are asked for one by
 /// one here.
-fn prompt(fields: &mut Fields) -> Result<String, Problem> {
+fn prompt(fields: &mut Fields) -> Result<String, ApiError> {
     let must = "must be one text; ask for several texts one by one, and send text rather than token ids";
-    let wrong = || Problem::invalid(Some("prompt"), must);
+    let wrong = || ApiError::invalid(Some("prompt"), must);
     match fields.take("prompt") {
         Some(Value::String(text)) => Ok(text),
         Some(Value::Array(mut list)) if list.len() == 1 => match list.pop() {
@@ -70,13 +75,13 @@ fn prompt(fields: &mut Fields) -> Result<String, Problem> {
 }
 
 /// What is refused rather than ignored.
-fn refused(fields: &mut Fields) -> Result<(), Problem> {
-    let echo = fields.flag("echo")? == Some(true);
+fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
+    let echo = fields.boolean("echo")? == Some(true);
     let suffix = fields.text("suffix")?.is_some_and(|text| !text.is_empty());
     let logprobs = fields.take("logprobs").is_some();
     for (param, asked) in [("echo", echo), ("suffix", suffix), ("logprobs", logprobs)] {
         if asked {
-            return Err(Problem::invalid(Some(param), "is not offered here; leave it out"));
+            return Err(ApiError::invalid(Some(param), "is not offered here; leave it out"));
         }
     }
     Ok(())
@@ -88,8 +93,9 @@ mod tests {
 
     fn check(body: &str, expected: Result<(&str, u64), &str>) {
         let read = read_text(body.as_bytes(), &HeaderMap::new());
-        let read = read.map(|(request, _)| (request.raw().unwrap(), request.budget.solution.unwrap().0));
-        let param = |problem: Problem| problem.to_json()["error"]["param"].as_str().unwrap().to_owned();
+        let read =
+            read.map(|(request, _)| (request.raw_prompt().unwrap(), request.budget.solution.unwrap().0));
+        let param = |problem: ApiError| problem.to_json()["error"]["param"].as_str().unwrap().to_owned();
         assert_eq!(
             read.map_err(param),
             expected.map(|(text, s)| (text.to_owned(), s)).map_err(str::to_owned)

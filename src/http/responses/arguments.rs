@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(super) const INPUT: &str = "input";
 
 /// The plain text in the arguments of a call of a custom tool; what has another form is passed on as it is.
-pub(super) fn input(arguments: &str) -> String {
+pub(super) fn unwrap_input(arguments: &str) -> String {
     let mut read = serde_json::from_str(arguments).unwrap_or(Value::Null);
     match read[INPUT].take() {
         Value::String(input) => input,
@@ -15,7 +15,7 @@ pub(super) fn input(arguments: &str) -> String {
 }
 
 /// What a search is to find; what has no form of its own is passed on as it is.
-pub(super) fn searched(arguments: &str) -> Value {
+pub(super) fn search_arguments(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(read @ Value::Object(_)) => read,
         _ if arguments.trim().is_empty() => json!({}),
@@ -24,6 +24,6 @@ pub(super) fn searched(arguments: &str) -> Value {
 }
 
 /// The arguments of a call of a custom tool with that input.
-pub(super) fn of_input(input: &str) -> String {
+pub(super) fn wrap_input(input: &str) -> String {
     json!({ INPUT: input }).to_string()
 }

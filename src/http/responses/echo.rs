@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Spent;
-use crate::chat::Finish;
-use crate::gateway::Receipt;
+use crate::catalog::ChoiceUsage;
+use crate::chat::FinishReason;
+use crate::gateway::RequestReceipt;
 use crate::http::openai::budget;
 use crate::units::{RequestId, Timestamp, Tokens};
 
-use super::{name, tools};
+use super::{response_id, tools};
 
 /// Members that are repeated as they were sent, null where they were not.
 const REPEATED: &[&str] = &[
@@ -24,7 +24,7 @@ const REPEATED: &[&str] = &[
 ];
 
 /// What a response repeats of its request's body.
-pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn request_members(members: &Map<String, Value>) -> Map<String, Value> {
     let sent = |key: &str| members.get(key).filter(|value| !value.is_null()).cloned();
     let mut echo: Map<String, Value> =
         REPEATED.iter().map(|&key| (key.to_owned(), sent(key).unwrap_or_default())).collect();
@@ -48,7 +48,7 @@ pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
         ("reasoning", json!({ "effort": effort, "summary": summary })),
         ("text", shown),
         ("tool_choice", sent("tool_choice").unwrap_or_else(|| "auto".into())),
-        ("tools", offered(sent("tools"))),
+        ("tools", shown_tools(sent("tools"))),
     ] {
         echo.insert(key.to_owned(), value);
     }
@@ -56,16 +56,16 @@ pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The tools that models are told of.
-fn offered(tools: Option<Value>) -> Value {
+fn shown_tools(tools: Option<Value>) -> Value {
     let mut tools = tools.unwrap_or_else(|| json!([]));
     if let Some(list) = tools.as_array_mut() {
-        list.retain(|tool| !tools::is_left_out(tool));
+        list.retain(|tool| !tools::is_omitted(tool));
     }
     tools
 }
 
 /// A response that has not ended.
-pub(super) fn frame(
+pub(super) fn in_progress(
     id: RequestId,
     created: Timestamp,
     model: &str,
@@ -73,7 +73,7 @@ pub(super) fn frame(
     echo: &Map<String, Value>,
 ) -> Value {
     let mut frame = json!({
-        "id": name(id),
+        "id": response_id(id),
         "object": "response",
         "created_at": created.as_seconds(),
         "status": "in_progress",
@@ -96,7 +96,12 @@ pub(super) fn frame(
 }
 
 /// The same, ended.
-pub(super) fn ended(mut frame: Value, receipt: &Receipt, output: Vec<Value>, now: Timestamp) -> Value {
+pub(super) fn finished(
+    mut frame: Value,
+    receipt: &RequestReceipt,
+    output: Vec<Value>,
+    now: Timestamp,
+) -> Value {
     let status = status(receipt);
     frame["status"] = status.into();
     match status {
@@ -111,24 +116,24 @@ pub(super) fn ended(mut frame: Value, receipt: &Receipt, output: Vec<Value>, now
 }
 
 /// Whether the answer is whole.
-pub(super) fn status(receipt: &Receipt) -> &'static str {
+pub(super) fn status(receipt: &RequestReceipt) -> &'static str {
     match receipt.choices.first().map(|choice| choice.finish) {
-        Some(Finish::Length | Finish::ContentFilter) => "incomplete",
-        None | Some(Finish::Stop | Finish::ToolCalls) => "completed",
+        Some(FinishReason::Length | FinishReason::ContentFilter) => "incomplete",
+        None | Some(FinishReason::Stop | FinishReason::ToolCalls) => "completed",
     }
 }
 
-fn reason(receipt: &Receipt) -> &'static str {
+fn reason(receipt: &RequestReceipt) -> &'static str {
     match receipt.choices.first().map(|choice| choice.finish) {
-        Some(Finish::ContentFilter) => "content_filter",
+        Some(FinishReason::ContentFilter) => "content_filter",
         _ => "max_output_tokens",
     }
 }
 
-fn usage(receipt: &Receipt) -> Value {
+fn usage(receipt: &RequestReceipt) -> Value {
     let spent = receipt.choices.first().map(|choice| &choice.spent);
-    let count = |of: fn(&Spent) -> Tokens| spent.map_or(Tokens::ZERO, of);
-    let (input, output) = (count(|spent| spent.prompt), count(Spent::completion));
+    let count = |of: fn(&ChoiceUsage) -> Tokens| spent.map_or(Tokens::ZERO, of);
+    let (input, output) = (count(|spent| spent.prompt), count(ChoiceUsage::completion));
     json!({
         "input_tokens": input,
         "input_tokens_details":

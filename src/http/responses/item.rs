@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The item in its full form, where a caller wrote it shorter.
-pub(super) fn whole(mut item: Value) -> Value {
+pub(super) fn normalized(mut item: Value) -> Value {
     if item["type"].is_null() {
         item["type"] = "message".into();
     }

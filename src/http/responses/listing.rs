@@ -4,7 +4,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 
 /// How many items a page has where nobody says, and at most.
 const LIMIT_USUAL: usize = 20;
@@ -12,34 +12,34 @@ const LIMIT_MAX: usize = 100;
 
 /// Which of the items are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct ItemPageQuery {
     pub(super) limit: usize,
     pub(super) newest_first: bool,
     /// Those behind the item of this id.
     pub(super) after: Option<String>,
 }
 
-impl Wanted {
+impl ItemPageQuery {
     /// Reads `limit`, `order` and `after`.
     ///
     /// # Errors
     /// 400 that names the parameter and the remedy.
-    pub(super) fn read(query: Option<&str>) -> Result<Wanted, Problem> {
-        let mut wanted = Wanted { limit: LIMIT_USUAL, newest_first: true, after: None };
+    pub(super) fn read(query: Option<&str>) -> Result<ItemPageQuery, ApiError> {
+        let mut wanted = ItemPageQuery { limit: LIMIT_USUAL, newest_first: true, after: None };
         for (name, value) in pairs(query) {
             match (name.as_str(), value.as_str()) {
                 ("limit", number) => {
                     let limit = number.parse().ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
                     let must = format!("must be a whole number from 1 to {LIMIT_MAX}");
-                    wanted.limit = limit.ok_or_else(|| Problem::invalid(Some("limit"), must))?;
+                    wanted.limit = limit.ok_or_else(|| ApiError::invalid(Some("limit"), must))?;
                 }
                 ("order", "asc") => wanted.newest_first = false,
                 ("order", "desc") => wanted.newest_first = true,
-                ("order", _) => return Err(Problem::invalid(Some("order"), "must be asc or desc")),
+                ("order", _) => return Err(ApiError::invalid(Some("order"), "must be asc or desc")),
                 ("after", _) => wanted.after = Some(value),
                 // All that could be included is there.
                 ("include" | "include[]", _) => {}
-                _ => return Err(Problem::invalid(Some(&name), "is not known here; leave it out")),
+                _ => return Err(ApiError::invalid(Some(&name), "is not known here; leave it out")),
             }
         }
         Ok(wanted)
@@ -49,12 +49,12 @@ impl Wanted {
     ///
     /// # Errors
     /// 400 where `after` names none of them.
-    pub(super) fn of(self, mut items: Vec<Value>) -> Result<Value, Problem> {
+    pub(super) fn page_of(self, mut items: Vec<Value>) -> Result<Value, ApiError> {
         if self.newest_first {
             items.reverse();
         }
         if let Some(after) = &self.after {
-            let at = items.iter().position(|item| item["id"] == **after).ok_or_else(no_such)?;
+            let at = items.iter().position(|item| item["id"] == **after).ok_or_else(unknown_cursor)?;
             items.drain(..=at);
         }
         Ok(self.page(items))
@@ -78,8 +78,8 @@ pub(super) fn list(items: &[Value], has_more: bool) -> Value {
 }
 
 /// `after` is nowhere in the list.
-pub(super) fn no_such() -> Problem {
-    Problem::invalid(Some("after"), "names no item of this list")
+pub(super) fn unknown_cursor() -> ApiError {
+    ApiError::invalid(Some("after"), "names no item of this list")
 }
 
 /// The parameters of a query.
@@ -89,6 +89,6 @@ pub(super) fn pairs(query: Option<&str>) -> impl Iterator<Item = (String, String
 }
 
 /// An object as an answer.
-pub(super) fn shown(value: &Value) -> Response {
+pub(super) fn json_response(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }

@@ -1,27 +1,27 @@
 //! OpenAI's Responses: items in, items out, responses that can be had again, and conversations that they go on from.
 
 mod arguments;
-mod before;
 mod choice;
 pub(super) mod conversations;
 mod echo;
+mod event_writer;
 mod form;
 mod item;
 mod items;
-mod keeping;
 mod listing;
-mod offer;
+mod load_context;
 mod output;
 mod parse;
 mod parts;
-mod recall;
-mod refer;
+mod previous_context;
+mod recorder;
+mod references;
 mod respond;
 mod stored;
 mod stream;
-mod teller;
 #[cfg(test)]
 mod tests;
+mod tool_set;
 mod tools;
 
 pub(super) use respond::respond;
@@ -33,11 +33,11 @@ use crate::units::RequestId;
 pub(super) const PREFIX: &str = "resp_";
 
 /// The id of a response.
-fn name(id: RequestId) -> String {
+fn response_id(id: RequestId) -> String {
     id.to_string().replacen("req_", PREFIX, 1)
 }
 
 /// The request that made a response, by the response's id.
-fn request_of(name: &str) -> Option<RequestId> {
+fn request_id_of(name: &str) -> Option<RequestId> {
     name.strip_prefix(PREFIX)?.parse().ok()
 }

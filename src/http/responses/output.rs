@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chat::{Signed, ToolCallDelta};
+use crate::chat::{SignedThought, ToolCallDelta};
 use crate::http::signed;
 
 use super::arguments;
-use super::offer::{Form, Kind, Kinds};
+use super::tool_set::{ToolCallForm, ToolIdentities, ToolIdentity};
 
 /// Where thoughts are told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Thoughts {
+pub(super) enum ResponsesThoughts {
     /// Nowhere; they are kept all the same where the response is.
     #[default]
     Hidden,
@@ -24,42 +24,47 @@ pub(super) enum Thoughts {
 
 /// How an answer is to look.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Look {
-    pub(super) thoughts: Thoughts,
+pub(super) struct ResponsesRenderOptions {
+    pub(super) thoughts: ResponsesThoughts,
     /// What calls of the tools are told as.
-    pub(super) kinds: Arc<Kinds>,
+    pub(super) tools: Arc<ToolIdentities>,
 }
 
-impl Look {
+impl ResponsesRenderOptions {
     /// What a call is told as; one of a tool that nobody offered is a function's.
-    pub(super) fn kind(&self, call: &ToolCallDelta) -> Kind {
+    pub(super) fn tool_identity(&self, call: &ToolCallDelta) -> ToolIdentity {
         let name = call.name.clone().unwrap_or_default();
-        self.kinds.get(&name).cloned().unwrap_or_else(|| Kind { name, ..Kind::default() })
+        self.tools.get(&name).cloned().unwrap_or_else(|| ToolIdentity { name, ..ToolIdentity::default() })
     }
 }
 
 /// An item, and whether its caller sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Item {
+pub(super) struct OutputItem {
     pub(super) value: Value,
-    pub(super) shown: bool,
+    pub(super) is_visible: bool,
 }
 
 /// The items that a caller sees.
-pub(super) fn shown(items: &[Item]) -> Vec<Value> {
-    items.iter().filter(|item| item.shown).map(|item| item.value.clone()).collect()
+pub(super) fn visible_items(items: &[OutputItem]) -> Vec<Value> {
+    items.iter().filter(|item| item.is_visible).map(|item| item.value.clone()).collect()
 }
 
 /// A thought, with what its provider signed of it.
-pub(super) fn reasoning(id: &str, text: &str, thoughts: Thoughts, signed: Option<&Signed>) -> Value {
+pub(super) fn reasoning(
+    id: &str,
+    text: &str,
+    thoughts: ResponsesThoughts,
+    signed: Option<&SignedThought>,
+) -> Value {
     let told = |kind| if text.is_empty() { json!([]) } else { json!([{ "type": kind, "text": text }]) };
     let (summary, content) = match thoughts {
-        Thoughts::Summary => (told("summary_text"), json!([])),
-        Thoughts::Content | Thoughts::Hidden => (json!([]), told("reasoning_text")),
+        ResponsesThoughts::Summary => (told("summary_text"), json!([])),
+        ResponsesThoughts::Content | ResponsesThoughts::Hidden => (json!([]), told("reasoning_text")),
     };
     json!({
         "id": id, "type": "reasoning", "status": "completed", "summary": summary, "content": content,
-        "encrypted_content": signed.map(signed::sealed),
+        "encrypted_content": signed.map(signed::seal),
     })
 }
 
@@ -74,22 +79,22 @@ pub(super) fn text_part(text: &str) -> Value {
 }
 
 /// A call of one of the caller's tools.
-pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &Kind) -> Value {
+pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &ToolIdentity) -> Value {
     let call_id = call.id.as_deref().unwrap_or_default();
     let mut item = json!({ "id": id, "status": "completed", "call_id": call_id });
-    if kind.form == Form::Search {
+    if kind.form == ToolCallForm::Search {
         item["type"] = "tool_search_call".into();
         item["execution"] = "client".into();
-        item["arguments"] = arguments::searched(&call.arguments);
+        item["arguments"] = arguments::search_arguments(&call.arguments);
         return item;
     }
     item["name"] = kind.name.clone().into();
-    if let Some(space) = &kind.space {
+    if let Some(space) = &kind.namespace {
         item["namespace"] = space.clone().into();
     }
-    if kind.form == Form::Custom {
+    if kind.form == ToolCallForm::Custom {
         item["type"] = "custom_tool_call".into();
-        item["input"] = arguments::input(&call.arguments).into();
+        item["input"] = arguments::unwrap_input(&call.arguments).into();
     } else {
         item["type"] = "function_call".into();
         item["arguments"] = call.arguments.clone().into();

@@ -3,21 +3,21 @@
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Request, Sampling};
-use crate::http::budget::{self, Dialects, Efforts};
-use crate::http::error::Problem;
+use crate::chat::{Request, SamplingOptions};
+use crate::http::budget::{self, BudgetParser, EffortTable};
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{strict, unknown};
+use crate::http::{strict, unknown_members};
 use crate::units::{ConversationId, RequestId};
 
-use super::choice::Choice;
-use super::offer::Offer;
-use super::output::{Look, Thoughts};
-use super::{choice, echo, form, request_of, tools};
+use super::choice::ResponsesToolChoice;
+use super::output::{ResponsesRenderOptions, ResponsesThoughts};
+use super::tool_set::ToolSet;
+use super::{choice, echo, form, request_id_of, tools};
 
 /// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ResponsesRequest {
     /// All but its messages, its tools and which of them to call.
     pub(super) request: Request,
     /// The system's words.
@@ -33,11 +33,11 @@ pub(super) struct Asked {
     /// Events as they come, or one object.
     pub(super) stream: bool,
     /// The tools that the request itself offers; items may offer more.
-    pub(super) offer: Offer,
+    pub(super) tool_set: ToolSet,
     /// Which of all that is offered must or may be called.
-    pub(super) choice: Option<Choice>,
+    pub(super) choice: Option<ResponsesToolChoice>,
     /// How the answer is to look.
-    pub(super) look: Look,
+    pub(super) options: ResponsesRenderOptions,
     /// What the response repeats of the request.
     pub(super) echo: Map<String, Value>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Asked {
 const PASSED: &[&str] = &["metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user"];
 
 /// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, and who they are.
-const IDLE: &[&str] = &["client_metadata", "prompt_cache_retention", "prompt_cache_options"];
+const IGNORED: &[&str] = &["client_metadata", "prompt_cache_retention", "prompt_cache_options"];
 
 /// What may be asked for beside: of these only the first ever comes.
 const INCLUDABLE: &[&str] = &[
@@ -63,45 +63,50 @@ const INCLUDABLE: &[&str] = &[
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Result<Asked, Problem> {
+pub(super) fn read(
+    body: &[u8],
+    headers: &HeaderMap,
+    efforts: &EffortTable,
+) -> Result<ResponsesRequest, ApiError> {
     let members = strict::object(body)?;
-    let echo = echo::of(&members);
-    let mut fields = Fields::of_body(members);
-    let mut dialects = Dialects::of_responses(efforts);
-    let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
+    let echo = echo::request_members(&members);
+    let mut fields = Fields::from_body(members);
+    let mut dialects = BudgetParser::for_responses(efforts);
+    let model =
+        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
     let model = dialects.suffix(&model)?;
-    let summary = summary(&mut fields, &mut dialects)?;
+    let summary = reads_summary(&mut fields, &mut dialects)?;
     dialects.responses(&mut fields)?;
     dialects.headers(headers)?;
     let thoughts = match (dialects.thoughts, summary) {
-        (false, _) => Thoughts::Hidden,
-        (true, true) => Thoughts::Summary,
-        (true, false) => Thoughts::Content,
+        (false, _) => ResponsesThoughts::Hidden,
+        (true, true) => ResponsesThoughts::Summary,
+        (true, false) => ResponsesThoughts::Content,
     };
-    refused(&mut fields)?;
-    included(&mut fields)?;
+    check_unsupported(&mut fields)?;
+    check_include(&mut fields)?;
     let (offer, choice) = (tools::read(&mut fields)?, choice::read(&mut fields)?);
     let (response_format, verbosity) = form::read(&mut fields)?;
-    let stream = fields.flag("stream")?.unwrap_or(false);
+    let stream = fields.boolean("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
     let mut extra = extra(&mut fields)?;
-    dialects.episode(budget::of_metadata(&extra)?);
+    dialects.name_episode(budget::from_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
-    let (previous, conversation) = before(&mut fields)?;
+    let (previous, conversation) = previous_ids(&mut fields)?;
     // What it goes on from may have brought tools of its own.
     let is_whole = previous.is_none() && conversation.is_none();
-    let mut budget = dialects.finish_for(if is_whole { offer.listed() } else { &[] })?;
-    budget.run.tools.shorten();
-    let mut asked = Asked {
+    let mut budget = dialects.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
+    budget.episode_limits.tools.shorten();
+    let mut asked = ResponsesRequest {
         instructions: fields.text("instructions")?,
         input: input(&mut fields)?,
         previous,
         conversation,
-        store: fields.flag("store")?.unwrap_or(true),
+        store: fields.boolean("store")?.unwrap_or(true),
         stream,
-        offer,
+        tool_set: offer,
         choice,
-        look: Look { thoughts, ..Look::default() },
+        options: ResponsesRenderOptions { thoughts, ..ResponsesRenderOptions::default() },
         echo,
         request: Request {
             sampling: sampling(&mut fields)?,
@@ -112,34 +117,34 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
             ..Request::new(model, Vec::new())
         },
     };
-    asked.request.passed = unknown::rest(&mut fields)?;
+    asked.request.unknown_members = unknown_members::take_unknown(&mut fields)?;
     Ok(asked)
 }
 
 /// `reasoning`: how deep to think; and whether thoughts are to be told as a summary, which is what many clients show.
-fn summary(fields: &mut Fields, dialects: &mut Dialects<'_>) -> Result<bool, Problem> {
+fn reads_summary(fields: &mut Fields, dialects: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
     let Some(mut reasoning) = fields.fields("reasoning")? else { return Ok(false) };
     let mut asked = false;
     for key in ["summary", "generate_summary"] {
-        let name = reasoning.name(key);
+        let name = reasoning.full_name(key);
         match reasoning.text(key)?.as_deref() {
             None => {}
             Some("auto" | "concise" | "detailed") => asked = true,
             // Some clients have a word for none.
             Some("none") => {}
-            Some(_) => return Err(Problem::invalid(Some(&name), "must be auto, concise or detailed")),
+            Some(_) => return Err(ApiError::invalid(Some(&name), "must be auto, concise or detailed")),
         }
     }
     if !matches!(reasoning.text("mode")?.as_deref(), None | Some("standard")) {
-        return Err(Problem::invalid(Some(&reasoning.name("mode")), "may only be standard here"));
+        return Err(ApiError::invalid(Some(&reasoning.full_name("mode")), "may only be standard here"));
     }
-    reasoning.pass(&["context"]);
+    reasoning.take_all(&["context"]);
     dialects.reasoning(reasoning)?;
     Ok(asked)
 }
 
 /// What is not offered, each with what to do instead.
-fn refused(fields: &mut Fields) -> Result<(), Problem> {
+fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
     let is_there = |value: &Value| *value != json!([]) && *value != json!({});
     for (param, why) in [
         ("prompt", "is not offered: there are no prompts here; send instructions and input"),
@@ -147,108 +152,111 @@ fn refused(fields: &mut Fields) -> Result<(), Problem> {
         ("moderation", "is not offered; leave it out"),
     ] {
         if fields.take(param).is_some_and(|value| is_there(&value)) {
-            return Err(Problem::invalid(Some(param), why));
+            return Err(ApiError::invalid(Some(param), why));
         }
     }
-    if fields.flag("background")? == Some(true) {
+    if fields.boolean("background")? == Some(true) {
         let why = "may only be false here: an answer is given to whoever waits for it; use stream";
-        return Err(Problem::invalid(Some("background"), why));
+        return Err(ApiError::invalid(Some("background"), why));
     }
     if !matches!(fields.text("truncation")?.as_deref(), None | Some("disabled")) {
         let why = "may only be disabled here: nothing is left out of what you send";
-        return Err(Problem::invalid(Some("truncation"), why));
+        return Err(ApiError::invalid(Some("truncation"), why));
     }
     if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "default")) {
-        return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));
+        return Err(ApiError::invalid(Some("service_tier"), "may only be auto or default here"));
     }
-    if fields.whole("top_logprobs")?.unwrap_or(0) > 0 {
+    if fields.integer("top_logprobs")?.unwrap_or(0) > 0 {
         let why = "is not offered yet, so it is refused rather than ignored";
-        return Err(Problem::invalid(Some("top_logprobs"), why));
+        return Err(ApiError::invalid(Some("top_logprobs"), why));
     }
     Ok(())
 }
 
-fn included(fields: &mut Fields) -> Result<(), Problem> {
+fn check_include(fields: &mut Fields) -> Result<(), ApiError> {
     let list = fields.list("include")?.unwrap_or_default();
     let is_known = |asked: &Value| asked.as_str().is_some_and(|asked| INCLUDABLE.contains(&asked));
     match list.iter().position(|asked| !is_known(asked)) {
         None => Ok(()),
         Some(at) => {
             let must = format!("must be one of {}", INCLUDABLE.join(", "));
-            Err(Problem::invalid(Some(&format!("include[{at}]")), must))
+            Err(ApiError::invalid(Some(&format!("include[{at}]")), must))
         }
     }
 }
 
-fn stream_options(fields: &mut Fields) -> Result<(), Problem> {
+fn stream_options(fields: &mut Fields) -> Result<(), ApiError> {
     let Some(mut options) = fields.fields("stream_options")? else { return Ok(()) };
     // Padding is for networks that others listen to; there is none here.
-    options.flag("include_obfuscation")?;
-    options.flag("include_usage")?;
-    options.end()
+    options.boolean("include_obfuscation")?;
+    options.boolean("include_usage")?;
+    options.finish()
 }
 
-fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
-    fields.pass(IDLE);
-    let extra = fields.pass(PASSED);
+fn extra(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
+    fields.take_all(IGNORED);
+    let extra = fields.take_all(PASSED);
     for key in ["metadata", "parallel_tool_calls"] {
         let (is_right, must) = match key {
             "metadata" => (extra.get(key).is_none_or(Value::is_object), "must be an object"),
             _ => (extra.get(key).is_none_or(Value::is_boolean), "must be true or false"),
         };
         if !is_right {
-            return Err(Problem::invalid(Some(key), must));
+            return Err(ApiError::invalid(Some(key), must));
         }
     }
     Ok(extra)
 }
 
-fn input(fields: &mut Fields) -> Result<Vec<Value>, Problem> {
+fn input(fields: &mut Fields) -> Result<Vec<Value>, ApiError> {
     let must = "a string or a list of items";
     match fields.take("input") {
         Some(Value::String(text)) => Ok(vec![json!({
             "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }],
         })]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(Problem::invalid(Some("input"), format!("must be {must}"))),
-        None => Err(Problem::missing("input", must)),
+        Some(_) => Err(ApiError::invalid(Some("input"), format!("must be {must}"))),
+        None => Err(ApiError::missing("input", must)),
     }
 }
 
 /// What it goes on from: a response or a conversation.
-fn before(fields: &mut Fields) -> Result<(Option<RequestId>, Option<ConversationId>), Problem> {
+fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<ConversationId>), ApiError> {
     let (previous, conversation) = (fields.text("previous_response_id")?, conversation(fields)?);
     if previous.is_some() && conversation.is_some() {
         let why =
             "a conversation has all that was said in it: send either previous_response_id or conversation";
-        return Err(Problem::invalid(None, why).code("mutually_exclusive_parameters"));
+        return Err(ApiError::invalid(None, why).with_code("mutually_exclusive_parameters"));
     }
-    let previous = previous.map(|name| request_of(&name).ok_or_else(super::recall::unknown)).transpose()?;
-    let conversation =
-        conversation.map(|id| id.parse().map_err(|_| super::conversations::unknown())).transpose()?;
+    let previous = previous
+        .map(|name| request_id_of(&name).ok_or_else(super::load_context::response_not_found))
+        .transpose()?;
+    let conversation = conversation
+        .map(|id| id.parse().map_err(|_| super::conversations::conversation_not_found()))
+        .transpose()?;
     Ok((previous, conversation))
 }
 
 /// A conversation, by its id or as an object with it.
-fn conversation(fields: &mut Fields) -> Result<Option<String>, Problem> {
+fn conversation(fields: &mut Fields) -> Result<Option<String>, ApiError> {
     match fields.take("conversation") {
         None => Ok(None),
         Some(Value::String(id)) => Ok(Some(id)),
         Some(Value::Object(members)) => {
-            let mut named = Fields::of("conversation", Value::Object(members))?;
-            let id = named.need("id")?;
-            named.end()?;
+            let mut named = Fields::from_value("conversation", Value::Object(members))?;
+            let id = named.require("id")?;
+            named.finish()?;
             Ok(Some(id))
         }
-        Some(_) => Err(Problem::invalid(Some("conversation"), "must be an id, or an object with it")),
+        Some(_) => Err(ApiError::invalid(Some("conversation"), "must be an id, or an object with it")),
     }
 }
 
-fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
-    Ok(Sampling {
+fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
+    Ok(SamplingOptions {
         temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
         top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
-        ..Sampling::default()
+        ..SamplingOptions::default()
     })
 }
 

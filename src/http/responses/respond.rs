@@ -10,62 +10,83 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::chat::Finish;
-use crate::gateway::{Flight, Receipt};
-use crate::http::bodies::{Held, Room};
-use crate::http::error::Problem;
+use crate::chat::FinishReason;
+use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
+use crate::http::collected_choice::CollectedChoice;
+use crate::http::dialect::{
+    ApiDialect, ParsedRequest, ReceivedRequest, answer_with_ticket, receive, with_limits,
+};
+use crate::http::error::ApiError;
 use crate::http::events;
-use crate::http::repeat::{self, Turn};
-use crate::http::router::Service;
-use crate::http::said::Said;
-use crate::http::surface::{Call, Opened, Surface, open, run, with_limits};
+use crate::http::idempotency_key::{self, IdempotencyDecision};
+use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp};
 
-use super::keeping::Keeping;
-use super::output::{Look, shown};
-use super::parse::{self, Asked};
-use super::recall::{Joins, Recalled};
-use super::stream::Chunks;
-use super::teller::Teller;
-use super::{echo, recall};
+use super::event_writer::EventWriter;
+use super::load_context::{LoadedContext, PendingAppend};
+use super::output::{ResponsesRenderOptions, visible_items};
+use super::parse::{self, ResponsesRequest};
+use super::recorder::ResponseRecorder;
+use super::stream::ResponsesStreamWriter;
+use super::{echo, load_context};
 
 /// The endpoint's name.
 const ENDPOINT: &str = "responses";
 
 /// Answers with a response, as one object or as events.
 pub(in crate::http) async fn respond(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let room = request.extensions().get::<Room>().cloned();
-    let Opened { tenant, headers, body } = open(&service, request).await?;
+) -> Result<Response, ApiError> {
+    let room = request.extensions().get::<BodyLimiter>().cloned();
+    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
-    let ticket =
-        match repeat::turn(&service, &tenant, &headers, repeat::Asked { of: ENDPOINT, body: &body }).await? {
-            Turn::Run(ticket) => ticket,
-            Turn::Said(response) => return Ok(with_limits(&service, &tenant, response)),
-        };
-    let Recalled { held, joins } = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
+    let ticket = match idempotency_key::check_key(
+        &service,
+        &tenant,
+        &headers,
+        idempotency_key::IdempotentRequest { endpoint: ENDPOINT, body: &body },
+    )
+    .await?
+    {
+        IdempotencyDecision::Proceed(ticket) => ticket,
+        IdempotencyDecision::Replay(response) => return Ok(with_limits(&service, &tenant, response)),
+    };
+    let LoadedContext { permits: held, append: joins } =
+        load_context::load_conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
     let claim = joins.as_ref().map(|joins| joins.claim.clone());
-    let keeping = keeping(&service, &tenant, &mut asked, joins);
-    let Asked { request, stream, look, echo, .. } = asked;
-    let call = Call { headers, body, request, stream };
-    let answered = run(&service, &tenant, call, ticket, &Responses { look, echo, keeping, held }).await;
+    let keeping = response_recorder(&service, &tenant, &mut asked, joins);
+    let ResponsesRequest { request, stream, options: look, echo, .. } = asked;
+    let call = ParsedRequest { headers, body, request, stream };
+    let answered = answer_with_ticket(
+        &service,
+        &tenant,
+        call,
+        ticket,
+        &ResponsesDialect { options: look, echo, recorder: keeping, permits: held },
+    )
+    .await;
     // Where no stream goes on with it, it is over.
     if let Some(claim) = claim.and_then(Arc::into_inner) {
-        claim.give_back().await;
+        claim.release().await;
     }
     Ok(answered)
 }
 
 /// What is to be kept: the response where both the caller and the operator want that, and what lengthens a conversation.
-fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked, joins: Option<Joins>) -> Keeping {
+fn response_recorder(
+    service: &ApiState,
+    tenant: &Tenant,
+    asked: &mut ResponsesRequest,
+    joins: Option<PendingAppend>,
+) -> ResponseRecorder {
     let wanted = asked.store && service.responses.settings().store;
-    Keeping {
+    ResponseRecorder {
         keeper: wanted.then(|| service.responses.clone()),
-        joins,
+        append: joins,
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
         previous: asked.previous,
@@ -74,51 +95,58 @@ fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked, joins: Option<
 }
 
 /// OpenAI's responses.
-struct Responses {
-    look: Look,
+struct ResponsesDialect {
+    options: ResponsesRenderOptions,
     echo: Map<String, Value>,
-    keeping: Keeping,
+    recorder: ResponseRecorder,
     /// Room for what it continues.
-    held: Vec<Held>,
+    permits: Vec<SharedBodyPermit>,
 }
 
-impl Responses {
-    async fn whole(&self, receipt: &Receipt, said: Vec<Said>, created: Timestamp) -> Value {
-        let mut teller = Teller::new(receipt.id, self.look.clone());
-        let finish = receipt.choices.first().map_or(Finish::Stop, |choice| choice.finish);
-        let said = said.into_iter().next().unwrap_or_default().finished(finish);
+impl ResponsesDialect {
+    async fn whole(&self, receipt: &RequestReceipt, said: Vec<CollectedChoice>, created: Timestamp) -> Value {
+        let mut teller = EventWriter::new(receipt.id, self.options.clone());
+        let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
+        let said = said.into_iter().next().unwrap_or_default().without_partial_calls(finish);
         for event in said.into_events() {
-            teller.tell(event);
+            teller.write(event);
         }
         teller.end(echo::status(receipt));
         let (now, items) = (Timestamp::now(), teller.items());
-        let frame = echo::frame(receipt.id, created, &receipt.model, self.keeping.stores(), &self.echo);
-        let mut response = echo::ended(frame, receipt, shown(items), now);
-        self.keeping.keep(receipt, now, &mut response, items).await;
+        let frame =
+            echo::in_progress(receipt.id, created, &receipt.model, self.recorder.is_stored(), &self.echo);
+        let mut response = echo::finished(frame, receipt, visible_items(items), now);
+        self.recorder.store(receipt, now, &mut response, items).await;
         response
     }
 }
 
-impl Surface for Responses {
+impl ApiDialect for ResponsesDialect {
     fn endpoint(&self) -> &'static str {
         ENDPOINT
     }
 
-    fn object<'a>(
+    fn render<'a>(
         &'a self,
-        receipt: &'a Receipt,
-        said: Vec<Said>,
+        receipt: &'a RequestReceipt,
+        said: Vec<CollectedChoice>,
         created: Timestamp,
     ) -> BoxFuture<'a, Value> {
         self.whole(receipt, said, created).boxed()
     }
 
-    fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn events::Chunks> {
-        let chunks = Chunks::new(flight, created, self.look.clone(), &self.echo, self.keeping.clone());
-        Box::new(chunks.holding(self.held.clone()))
+    fn stream_writer(&self, flight: &RequestTask, created: Timestamp) -> Box<dyn events::StreamWriter> {
+        let chunks = ResponsesStreamWriter::new(
+            flight,
+            created,
+            self.options.clone(),
+            &self.echo,
+            self.recorder.clone(),
+        );
+        Box::new(chunks.with_permits(self.permits.clone()))
     }
 
-    fn problem(&self, problem: Problem, _: RequestId) -> Response {
+    fn error_response(&self, problem: ApiError, _: RequestId) -> Response {
         problem.into_response()
     }
 }

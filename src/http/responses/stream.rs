@@ -4,47 +4,54 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::chat::Event;
-use crate::gateway::{Flight, Receipt};
-use crate::http::bodies::Held;
-use crate::http::error::Problem;
+use crate::chat::ChoiceEvent;
+use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::body_limiter::SharedBodyPermit;
+use crate::http::error::ApiError;
 use crate::http::events;
 use crate::units::Timestamp;
 
 use super::echo;
-use super::keeping::Keeping;
-use super::output::{Look, shown};
-use super::teller::{Teller, event};
+use super::event_writer::{EventWriter, event};
+use super::output::{ResponsesRenderOptions, visible_items};
+use super::recorder::ResponseRecorder;
 
 /// Writes the events of one response.
-pub(super) struct Chunks {
+pub(super) struct ResponsesStreamWriter {
     /// The response as it is before it ends.
     frame: Value,
-    teller: Teller,
-    keeping: Keeping,
+    writer: EventWriter,
+    recorder: ResponseRecorder,
     begun: bool,
     /// What ends it, once it has ended and is kept.
     ended: Option<String>,
     /// Room for what it continues.
-    _held: Vec<Held>,
+    _permits: Vec<SharedBodyPermit>,
 }
 
-impl Chunks {
+impl ResponsesStreamWriter {
     pub(super) fn new(
-        flight: &Flight,
+        flight: &RequestTask,
         created: Timestamp,
-        look: Look,
+        look: ResponsesRenderOptions,
         echo: &Map<String, Value>,
-        keeping: Keeping,
-    ) -> Chunks {
+        keeping: ResponseRecorder,
+    ) -> ResponsesStreamWriter {
         let id = flight.id();
-        let frame = echo::frame(id, created, flight.model(), keeping.stores(), echo);
-        Chunks { frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: Vec::new() }
+        let frame = echo::in_progress(id, created, flight.model(), keeping.is_stored(), echo);
+        ResponsesStreamWriter {
+            frame,
+            writer: EventWriter::new(id, look),
+            recorder: keeping,
+            begun: false,
+            ended: None,
+            _permits: Vec::new(),
+        }
     }
 
     /// The same with room that it gives back when it is over.
-    pub(super) fn holding(self, held: Vec<Held>) -> Chunks {
-        Chunks { _held: held, ..self }
+    pub(super) fn with_permits(self, held: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
+        ResponsesStreamWriter { _permits: held, ..self }
     }
 
     fn begin(&mut self) -> String {
@@ -52,51 +59,51 @@ impl Chunks {
             return String::new();
         }
         let response = json!({ "response": self.frame });
-        let created = self.teller.emit("response.created", response.clone());
-        created + &self.teller.emit("response.in_progress", response)
+        let created = self.writer.emit("response.created", response.clone());
+        created + &self.writer.emit("response.in_progress", response)
     }
 
-    async fn end(&mut self, receipt: &Receipt) {
+    async fn end(&mut self, receipt: &RequestReceipt) {
         let status = echo::status(receipt);
         let mut text = self.begin();
-        text += &self.teller.end(status);
-        let (now, items) = (Timestamp::now(), self.teller.items());
-        let mut response = echo::ended(self.frame.clone(), receipt, shown(items), now);
-        self.keeping.keep(receipt, now, &mut response, items).await;
-        text += &self.teller.emit(&format!("response.{status}"), json!({ "response": response }));
+        text += &self.writer.end(status);
+        let (now, items) = (Timestamp::now(), self.writer.items());
+        let mut response = echo::finished(self.frame.clone(), receipt, visible_items(items), now);
+        self.recorder.store(receipt, now, &mut response, items).await;
+        text += &self.writer.emit(&format!("response.{status}"), json!({ "response": response }));
         self.ended = Some(text);
     }
 }
 
-impl events::Chunks for Chunks {
-    fn said(&mut self, _: u32, event: Event) -> String {
+impl events::StreamWriter for ResponsesStreamWriter {
+    fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
         let begun = self.begin();
-        begun + &self.teller.tell(event)
+        begun + &self.writer.write(event)
     }
 
-    fn ended(&mut self, _: &Receipt) -> String {
+    fn write_end(&mut self, _: &RequestReceipt) -> String {
         self.ended.take().unwrap_or_default()
     }
 
-    fn before_end<'a>(&'a mut self, receipt: &'a Receipt) -> BoxFuture<'a, ()> {
+    fn before_end<'a>(&'a mut self, receipt: &'a RequestReceipt) -> BoxFuture<'a, ()> {
         self.end(receipt).boxed()
     }
 
-    fn silence(&self) -> &'static str {
+    fn keep_alive(&self) -> &'static str {
         ": thinking\n\n"
     }
 
     /// For those who look at the response's state, and for those who look for an error.
-    fn problem(&self, problem: &Problem) -> String {
+    fn write_error(&self, problem: &ApiError) -> String {
         let error = problem.to_json()["error"].take();
         let code = failed_code(problem.status().as_u16(), error["code"].as_str());
         let mut response = self.frame.clone();
         response["status"] = "failed".into();
         response["store"] = false.into();
         response["conversation"] = Value::Null;
-        response["output"] = shown(self.teller.items()).into();
+        response["output"] = visible_items(self.writer.items()).into();
         response["error"] = json!({ "code": code, "message": error["message"] });
-        let number = self.teller.sequence();
+        let number = self.writer.sequence();
         let failed = event("response.failed", number, json!({ "response": response }));
         let flat = json!({
             "code": error["code"], "message": error["message"], "param": error["param"], "error": error,

@@ -3,26 +3,28 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::items::Conversation;
-use super::offer::{Form, Kind, known_as};
-use super::output::{Item, Look, Thoughts, shown};
-use super::parse::{self, Asked};
-use super::teller::Teller;
-use super::{name, request_of};
-use crate::chat::{Event, Maker, Message, Origin, Part, Role, Signed, ToolCallDelta};
-use crate::http::budget::Efforts;
-use crate::http::error::Problem;
+use super::event_writer::EventWriter;
+use super::items::ConversationBuilder;
+use super::output::{OutputItem, ResponsesRenderOptions, ResponsesThoughts, visible_items};
+use super::parse::{self, ResponsesRequest};
+use super::tool_set::{ToolCallForm, ToolIdentity, flat_name};
+use super::{request_id_of, response_id};
+use crate::chat::{
+    ChoiceEvent, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCallDelta,
+};
+use crate::http::budget::EffortTable;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::signed;
 use crate::units::{Count, RequestId, Tokens};
 
-fn read(more: &Value) -> Result<Asked, Problem> {
+fn read(more: &Value) -> Result<ResponsesRequest, ApiError> {
     let mut body = json!({ "model": "m", "input": "hi" });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    parse::read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new())
+    parse::read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
 }
 
-fn asked(more: &Value) -> Asked {
+fn asked(more: &Value) -> ResponsesRequest {
     read(more).unwrap_or_else(|problem| panic!("{}", problem.message()))
 }
 
@@ -31,17 +33,17 @@ fn check_refused(more: &Value, says: &str) {
     assert!(problem.message().starts_with(says), "{}", problem.message());
 }
 
-fn conversation(items: &Value) -> Result<Vec<Message>, Problem> {
-    let mut conversation = Conversation::new(Some("Be brief."));
+fn conversation(items: &Value) -> Result<Vec<Message>, ApiError> {
+    let mut conversation = ConversationBuilder::new(Some("Be brief."));
     for (at, item) in items.as_array().unwrap().iter().enumerate() {
         conversation.push(&format!("input[{at}]"), item)?;
     }
     conversation.into_messages()
 }
 
-fn part() -> Signed {
-    let maker = Maker { model: "sonnet".into(), origin: Origin(7) };
-    Signed { maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() }
+fn part() -> SignedThought {
+    let maker = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
+    SignedThought { signer: maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() }
 }
 
 #[test]
@@ -53,7 +55,7 @@ fn items_of_one_turn_become_one_message_and_signed_thoughts_come_back_byte_for_b
             { "type": "input_image", "image_url": "data:,x", "detail": "low" },
         ]},
         { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "hm" }],
-          "encrypted_content": signed::sealed(&part()), "status": "completed" },
+          "encrypted_content": signed::seal(&part()), "status": "completed" },
         { "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
           "content": [{ "type": "output_text", "text": "looking", "annotations": [], "logprobs": [] }] },
         { "type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}" },
@@ -68,14 +70,17 @@ fn items_of_one_turn_become_one_message_and_signed_thoughts_come_back_byte_for_b
         [Role::System, Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::Assistant];
     assert_eq!(roles, expected);
     let image = json!({ "type": "image_url", "image_url": { "detail": "low", "url": "data:,x" } });
-    assert_eq!(messages[2].content, [Part::Text("look".into()), Part::Other(image)]);
+    assert_eq!(messages[2].content, [ContentPart::Text("look".into()), ContentPart::Other(image)]);
     let turn = &messages[3];
-    assert_eq!((turn.thought.as_deref(), turn.plain().as_str()), (Some("hm"), "looking"));
+    assert_eq!((turn.thought.as_deref(), turn.plain_text().as_str()), (Some("hm"), "looking"));
     assert_eq!(turn.signed, [part()]);
     let calls: Vec<_> =
         turn.tool_calls.iter().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
     assert_eq!(calls, [("c1", "{}"), ("c2", r#"{"input":"a\nb"}"#)]);
-    assert_eq!((messages[5].tool_call_id.as_deref(), messages[5].plain().as_str()), (Some("c2"), "done"));
+    assert_eq!(
+        (messages[5].tool_call_id.as_deref(), messages[5].plain_text().as_str()),
+        (Some("c2"), "done")
+    );
     assert_eq!((messages[6].thought.as_deref(), messages[6].signed.len()), (Some("so"), 0));
 }
 
@@ -97,23 +102,26 @@ fn settings_become_those_of_the_canonical_request() {
         "parallel_tool_calls": false, "prompt_cache_key": "k", "client_metadata": { "x": "y" },
         "include": ["reasoning.encrypted_content"], "truncation": "disabled", "metadata": { "a": "b" },
     }));
-    let choice = asked.choice.take().unwrap().of(&mut asked.offer);
+    let choice = asked.choice.take().unwrap().resolve(&mut asked.tool_set);
     let choice = choice.unwrap_or_else(|problem| panic!("{}", problem.message()));
     let request = &asked.request;
-    assert_eq!((request.budget.total, request.budget.calls), (Some(Tokens(100)), Some(Count(2))));
-    let tools = asked.offer.clone().tools().unwrap_or_else(|problem| panic!("{}", problem.message()));
+    assert_eq!((request.budget.total, request.budget.tool_calls_max), (Some(Tokens(100)), Some(Count(2))));
+    let tools = asked.tool_set.clone().tools().unwrap_or_else(|problem| panic!("{}", problem.message()));
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, choice), (vec!["f", "p"], json!("required")));
     let function = &tools[1].declaration["function"];
     assert_eq!(function["parameters"]["required"], json!(["input"]));
     assert!(function["description"].as_str().unwrap().ends_with("(lark):\nstart: X"));
-    let forms = ["f", "p"].map(|name| asked.offer.kinds[name].form);
-    assert_eq!(forms, [Form::Function, Form::Custom]);
+    let forms = ["f", "p"].map(|name| asked.tool_set.identities[name].form);
+    assert_eq!(forms, [ToolCallForm::Function, ToolCallForm::Custom]);
     let schema = json!({ "name": "n", "schema": { "type": "object" }, "strict": true });
     assert_eq!(request.response_format, Some(json!({ "type": "json_schema", "json_schema": schema })));
     let extra = json!({ "metadata": { "a": "b" }, "parallel_tool_calls": false, "prompt_cache_key": "k", "verbosity": "low" });
     assert_eq!(Value::Object(request.extra.clone()), extra);
-    assert_eq!((asked.look.thoughts, asked.store, asked.stream), (Thoughts::Summary, false, true));
+    assert_eq!(
+        (asked.options.thoughts, asked.store, asked.stream),
+        (ResponsesThoughts::Summary, false, true)
+    );
     assert_eq!(asked.echo["max_tool_calls"], 2);
     assert_eq!(asked.echo["reasoning"], json!({ "effort": null, "summary": "auto" }));
     assert_eq!(asked.echo["user"], Value::Null);
@@ -177,41 +185,41 @@ fn what_is_wrong_is_named() {
 #[test]
 fn an_id_is_that_of_its_request() {
     let id = RequestId::new();
-    assert_eq!(request_of(&name(id)), Some(id));
-    assert_eq!(request_of(&id.to_string()), None);
-    assert_eq!(request_of("resp_1"), None);
+    assert_eq!(request_id_of(&response_id(id)), Some(id));
+    assert_eq!(request_id_of(&id.to_string()), None);
+    assert_eq!(request_id_of("resp_1"), None);
 }
 
-fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
+fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
     let name = name.map(str::to_owned);
-    Event::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
+    ChoiceEvent::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
 }
 
-fn teller(thoughts: Thoughts) -> Teller {
-    let kind = |form, space: Option<&str>, name: &str| Kind {
+fn teller(thoughts: ResponsesThoughts) -> EventWriter {
+    let kind = |form, space: Option<&str>, name: &str| ToolIdentity {
         form,
-        space: space.map(str::to_owned),
+        namespace: space.map(str::to_owned),
         name: name.to_owned(),
     };
     let kinds = [
-        ("patch".to_owned(), kind(Form::Custom, None, "patch")),
-        ("crm__find".to_owned(), kind(Form::Function, Some("crm"), "find")),
-        ("tool_search".to_owned(), kind(Form::Search, None, "tool_search")),
+        ("patch".to_owned(), kind(ToolCallForm::Custom, None, "patch")),
+        ("crm__find".to_owned(), kind(ToolCallForm::Function, Some("crm"), "find")),
+        ("tool_search".to_owned(), kind(ToolCallForm::Search, None, "tool_search")),
     ];
-    let look = Look { thoughts, kinds: Arc::new(kinds.into()) };
-    Teller::new("req_0192f0c1a2b34c5d8e6f708192a3b4c5".parse().unwrap(), look)
+    let look = ResponsesRenderOptions { thoughts, tools: Arc::new(kinds.into()) };
+    EventWriter::new("req_0192f0c1a2b34c5d8e6f708192a3b4c5".parse().unwrap(), look)
 }
 
-fn told(thoughts: Thoughts, said: Vec<Event>, status: &str) -> (Vec<Value>, Vec<Item>) {
+fn told(thoughts: ResponsesThoughts, said: Vec<ChoiceEvent>, status: &str) -> (Vec<Value>, Vec<OutputItem>) {
     let mut teller = teller(thoughts);
-    let mut text: String = said.into_iter().map(|event| teller.tell(event)).collect();
+    let mut text: String = said.into_iter().map(|event| teller.write(event)).collect();
     text += &teller.end(status);
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
     (data.map(|data| serde_json::from_str(data).unwrap()).collect(), teller.items().to_vec())
 }
 
 /// `0+message` adds item 0, `0-` is its end, everything between is what was added to it.
-fn check(thoughts: Thoughts, said: Vec<Event>, expected: &str) {
+fn check(thoughts: ResponsesThoughts, said: Vec<ChoiceEvent>, expected: &str) {
     let (events, items) = told(thoughts, said, "completed");
     let mut done = Vec::new();
     let short = |(number, event): (usize, &Value)| {
@@ -230,30 +238,36 @@ fn check(thoughts: Thoughts, said: Vec<Event>, expected: &str) {
     };
     let seen: Vec<String> = events.iter().enumerate().filter_map(short).collect();
     assert_eq!(seen.join(" "), expected);
-    assert_eq!(done, shown(&items), "what is told last is what there is");
+    assert_eq!(done, visible_items(&items), "what is told last is what there is");
 }
 
 #[test]
 fn items_open_and_close_one_after_another_and_hidden_ones_are_not_told() {
-    let said = || vec![Event::Thought("a".into()), Event::Thought("b".into()), Event::Answer("c".into())];
-    check(Thoughts::Content, said(), "0+reasoning a b 0- 1+message c 1-");
-    check(Thoughts::Summary, said(), "0+reasoning a b 0- 1+message c 1-");
-    check(Thoughts::Hidden, said(), "0+message c 0-");
-    let (_, items) = told(Thoughts::Hidden, said(), "completed");
+    let said = || {
+        vec![
+            ChoiceEvent::Thought("a".into()),
+            ChoiceEvent::Thought("b".into()),
+            ChoiceEvent::Answer("c".into()),
+        ]
+    };
+    check(ResponsesThoughts::Content, said(), "0+reasoning a b 0- 1+message c 1-");
+    check(ResponsesThoughts::Summary, said(), "0+reasoning a b 0- 1+message c 1-");
+    check(ResponsesThoughts::Hidden, said(), "0+message c 0-");
+    let (_, items) = told(ResponsesThoughts::Hidden, said(), "completed");
     assert_eq!(items[0].value["content"][0]["text"], "ab", "it is remembered all the same");
     assert_eq!(items[1].value["id"], "msg_0192f0c1a2b34c5d8e6f708192a3b4c5_1");
 }
 
 #[test]
 fn a_signature_closes_its_thought_and_a_hidden_thought_is_an_item_of_its_own() {
-    let signed = || Event::Signed(part());
-    let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
-    check(Thoughts::Content, said.clone(), "0+reasoning a 0- 1+reasoning 1- 2+message c 2-");
-    let (_, items) = told(Thoughts::Content, said, "completed");
+    let signed = || ChoiceEvent::Signed(part());
+    let said = vec![ChoiceEvent::Thought("a".into()), signed(), signed(), ChoiceEvent::Answer("c".into())];
+    check(ResponsesThoughts::Content, said.clone(), "0+reasoning a 0- 1+reasoning 1- 2+message c 2-");
+    let (_, items) = told(ResponsesThoughts::Content, said, "completed");
     for (item, thoughts) in items.iter().zip([json!([{ "type": "reasoning_text", "text": "a" }]), json!([])])
     {
         assert_eq!(item.value["content"], thoughts);
-        assert_eq!(item.value["encrypted_content"], signed::sealed(&part()));
+        assert_eq!(item.value["encrypted_content"], signed::seal(&part()));
     }
 }
 
@@ -266,7 +280,11 @@ fn calls_that_overlap_are_told_one_after_another_and_plain_text_is_unwrapped() {
         call(1, None, r#"b"}"#),
         call(2, Some("h"), "{}"),
     ];
-    check(Thoughts::Content, said, "0+function_call { } 0- 1+custom_tool_call ab 1- 2+function_call {} 2-");
+    check(
+        ResponsesThoughts::Content,
+        said,
+        "0+function_call { } 0- 1+custom_tool_call ab 1- 2+function_call {} 2-",
+    );
 }
 
 #[test]
@@ -278,11 +296,11 @@ fn calls_are_told_as_those_of_the_tools_that_were_meant() {
         call(2, Some("nobodys"), "{}"),
     ];
     check(
-        Thoughts::Content,
+        ResponsesThoughts::Content,
         said.clone(),
         r#"0+function_call {"q":1} 0- 1+tool_search_call 1- 2+function_call {} 2-"#,
     );
-    let (_, items) = told(Thoughts::Content, said, "completed");
+    let (_, items) = told(ResponsesThoughts::Content, said, "completed");
     let id = |kind: &str, at: u32| format!("{kind}_0192f0c1a2b34c5d8e6f708192a3b4c5_{at}");
     let expected = json!([
         { "type": "function_call", "id": id("fc", 0), "status": "completed", "call_id": "crm__find",
@@ -292,20 +310,20 @@ fn calls_are_told_as_those_of_the_tools_that_were_meant() {
         { "type": "function_call", "id": id("fc", 2), "status": "completed", "call_id": "nobodys",
           "name": "nobodys", "arguments": "{}" },
     ]);
-    assert_eq!(json!(shown(&items)), expected);
+    assert_eq!(json!(visible_items(&items)), expected);
     // What was told comes back as what the model said.
     let outputs = ["crm__find", "nobodys"]
         .map(|id| json!({ "type": "function_call_output", "call_id": id, "output": "x" }));
     let found = json!({ "type": "tool_search_output", "call_id": "tool_search", "execution": "client", "tools": [
         { "type": "namespace", "name": "mcp__mail__", "description": "", "tools": [
             { "type": "function", "name": "send", "defer_loading": true, "parameters": { "type": "object" } }] }] });
-    let items: Vec<Value> = shown(&items).into_iter().chain(outputs).chain([found]).collect();
+    let items: Vec<Value> = visible_items(&items).into_iter().chain(outputs).chain([found]).collect();
     let messages = conversation(&items.into()).unwrap();
     let calls: Vec<_> =
         messages[1].tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
     let said = [("crm__find", r#"{"q":1}"#), ("tool_search", r#"{"query":"mail"}"#), ("nobodys", "{}")];
     assert_eq!(calls, said);
-    assert_eq!(messages[3].plain(), r#"{"tools":["mcp__mail__send"]}"#);
+    assert_eq!(messages[3].plain_text(), r#"{"tools":["mcp__mail__send"]}"#);
 }
 
 #[test]
@@ -316,15 +334,20 @@ fn tools_are_known_to_models_by_one_name_each() {
         (Some("crm"), "find", "crm__find"),
         (Some("mcp__mail__"), "send", "mcp__mail__send"),
     ] {
-        assert_eq!(known_as(space, name), known);
+        assert_eq!(flat_name(space, name), known);
     }
-    let (one, other) = (known_as(Some(&"s".repeat(60)), "aaaa"), known_as(Some(&"s".repeat(60)), "bbbb"));
+    let (one, other) = (flat_name(Some(&"s".repeat(60)), "aaaa"), flat_name(Some(&"s".repeat(60)), "bbbb"));
     assert!(one.len() == 64 && other.len() == 64 && one != other, "{one} {other}");
     let limited = format!("{}__aaaa", "s".repeat(60));
-    let said = asked(&json!({ "budget": { "tool_calls": { limited: 3, "f": 2 } } })).request.budget.run.tools;
+    let said = asked(&json!({ "budget": { "tool_calls": { limited: 3, "f": 2 } } }))
+        .request
+        .budget
+        .episode_limits
+        .tools;
     assert_eq!((said.each[&*one], said.each["f"], said.each.len()), (Count(3), Count(2), 2));
-    let offered =
-        |list: Value| super::tools::read(&mut Fields::of("", json!({ "tools": list })).unwrap())?.tools();
+    let offered = |list: Value| {
+        super::tools::read(&mut Fields::from_value("", json!({ "tools": list })).unwrap())?.tools()
+    };
     let f = |name: &str, says: &str| json!({ "type": "function", "name": name, "description": says });
     let space = |tools: Value| json!({ "type": "namespace", "name": "crm", "description": "All of it.", "tools": tools });
     let tools =
@@ -357,14 +380,14 @@ fn tools_are_known_to_models_by_one_name_each() {
 }
 
 /// A request whose items are read, its offer with them; and what the model is told of the choice.
-fn chosen(more: &Value) -> Result<(Asked, Option<Value>), Problem> {
+fn chosen(more: &Value) -> Result<(ResponsesRequest, Option<Value>), ApiError> {
     let mut asked = read(more)?;
-    let mut conversation = Conversation::new(None);
+    let mut conversation = ConversationBuilder::new(None);
     for (at, item) in asked.input.iter().enumerate() {
         conversation.push(&format!("input[{at}]"), item)?;
     }
-    asked.offer.join(conversation.take_offer());
-    let choice = asked.choice.take().map(|choice| choice.of(&mut asked.offer)).transpose()?;
+    asked.tool_set.merge_earlier(conversation.take_tool_set());
+    let choice = asked.choice.take().map(|choice| choice.resolve(&mut asked.tool_set)).transpose()?;
     Ok((asked, choice))
 }
 
@@ -374,22 +397,22 @@ fn of_what_models_know_by_one_name_the_requests_own_wins_and_then_the_later() {
     let f = |name: &str, says: &str| json!({ "type": "function", "name": name, "description": says });
     let space =
         json!({ "type": "namespace", "name": "functions", "tools": [f("exec", "v1"), f("look", "v1")] });
-    let check = |tools: Value, expected: &[(&str, &str, Form)]| {
+    let check = |tools: Value, expected: &[(&str, &str, ToolCallForm)]| {
         let items = json!([
             brought(json!([space])),
             brought(json!([f("find", "v1"), { "type": "custom", "name": "exec", "description": "v2" }])),
             brought(json!([f("find", "v2")])),
         ]);
         let (mut asked, _) = chosen(&json!({ "input": items, "tools": tools })).unwrap();
-        let kinds = asked.offer.kinds.clone();
-        let tools = asked.offer.tools().unwrap();
+        let kinds = asked.tool_set.identities.clone();
+        let tools = asked.tool_set.tools().unwrap();
         let seen = tools.iter().map(|tool| {
             let says = tool.declaration["function"]["description"].as_str().unwrap();
             (tool.name.as_str(), says, kinds[&tool.name].form)
         });
         assert_eq!(seen.collect::<Vec<_>>(), expected);
     };
-    let (function, custom) = (Form::Function, Form::Custom);
+    let (function, custom) = (ToolCallForm::Function, ToolCallForm::Custom);
     let brought = [("exec", "v2", custom), ("look", "v1", function), ("find", "v2", function)];
     check(json!([]), &brought);
     let own = [("look", "v3", function), ("exec", "v3", function), ("find", "v2", function)];
@@ -419,7 +442,7 @@ fn a_choice_names_tools_by_their_own_names_where_those_are_enough() {
     let (mut asked, told) =
         choose(allow(json!([f("find"), f("look"), { "type": "tool_search" }, { "type": "web_search" }])))
             .unwrap();
-    let names: Vec<_> = asked.offer.tools().unwrap().into_iter().map(|tool| tool.name).collect();
+    let names: Vec<_> = asked.tool_set.tools().unwrap().into_iter().map(|tool| tool.name).collect();
     assert_eq!(
         (names, told),
         (vec!["crm__find".into(), "tool_search".into(), "look".to_owned()], Some(json!("required")))
@@ -444,7 +467,7 @@ fn a_choice_names_tools_by_their_own_names_where_those_are_enough() {
 /// The whole of it, as it goes over the wire.
 #[test]
 fn events_are_those_of_the_api() {
-    let (events, _) = told(Thoughts::Content, vec![Event::Answer("c".into())], "incomplete");
+    let (events, _) = told(ResponsesThoughts::Content, vec![ChoiceEvent::Answer("c".into())], "incomplete");
     let id = "msg_0192f0c1a2b34c5d8e6f708192a3b4c5_0";
     let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] });
     let item = |status: &str, content: Value| json!({ "id": id, "type": "message", "role": "assistant", "status": status, "content": content });

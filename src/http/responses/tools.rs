@@ -7,11 +7,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::chat::Tool;
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 
 use super::arguments::INPUT;
-use super::offer::{Form, Kind, Offer, known_as};
+use super::tool_set::{ToolCallForm, ToolIdentity, ToolSet, flat_name};
 
 /// What a search for tools is called.
 pub(super) const SEARCH: &str = "tool_search";
@@ -23,86 +23,86 @@ const DISPENSABLE: &[&str] = &["web_search", "web_search_2025_08_26"];
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read(fields: &mut Fields) -> Result<Offer, Problem> {
-    let path = fields.name("tools");
-    let mut offer = Offer::default();
+pub(super) fn read(fields: &mut Fields) -> Result<ToolSet, ApiError> {
+    let path = fields.full_name("tools");
+    let mut offer = ToolSet::default();
     for (at, tool) in fields.list("tools")?.unwrap_or_default().into_iter().enumerate() {
-        one(&format!("{path}[{at}]"), tool, &mut offer)?;
+        add_tool(&format!("{path}[{at}]"), tool, &mut offer)?;
     }
     Ok(offer)
 }
 
-fn one(path: &str, tool: Value, offer: &mut Offer) -> Result<(), Problem> {
-    if is_left_out(&tool) {
-        offer.left_out.get_or_insert_with(|| format!("{path}.type"));
-        return if tool["type"] == SEARCH { hosted(path, tool) } else { Ok(()) };
+fn add_tool(path: &str, tool: Value, offer: &mut ToolSet) -> Result<(), ApiError> {
+    if is_omitted(&tool) {
+        offer.omitted.get_or_insert_with(|| format!("{path}.type"));
+        return if tool["type"] == SEARCH { check_hosted_search(path, tool) } else { Ok(()) };
     }
     if tool["type"] == "namespace" {
         return namespace(path, tool, offer);
     }
-    let (kind, tool) = declared(path, tool, None)?;
-    offer.put(path, kind, tool)
+    let (kind, tool) = read_tool(path, tool, None)?;
+    offer.insert(path, kind, tool)
 }
 
 /// A search that a provider would make: it is left out, and what is wrong with it is said all the same.
-fn hosted(path: &str, tool: Value) -> Result<(), Problem> {
-    let mut fields = Fields::of(path, tool)?;
+fn check_hosted_search(path: &str, tool: Value) -> Result<(), ApiError> {
+    let mut fields = Fields::from_value(path, tool)?;
     fields.text("type")?;
     if !matches!(fields.text("execution")?.as_deref(), None | Some("server")) {
-        return Err(Problem::invalid(Some(&fields.name("execution")), "must be client or server"));
+        return Err(ApiError::invalid(Some(&fields.full_name("execution")), "must be client or server"));
     }
     search(&mut fields)?;
-    fields.end()
+    fields.finish()
 }
 
 /// The tools of a namespace. What it says of itself stands before what its first tool does.
-fn namespace(path: &str, tool: Value, offer: &mut Offer) -> Result<(), Problem> {
-    let mut fields = Fields::of(path, tool)?;
+fn namespace(path: &str, tool: Value, offer: &mut ToolSet) -> Result<(), ApiError> {
+    let mut fields = Fields::from_value(path, tool)?;
     fields.text("type")?;
-    let space = fields.need("name")?;
+    let space = fields.require("name")?;
     let mut about = fields.text("description")?.filter(|about| !about.is_empty());
-    let tools = fields.name("tools");
+    let tools = fields.full_name("tools");
     for (at, tool) in fields.list("tools")?.unwrap_or_default().into_iter().enumerate() {
         let path = format!("{tools}[{at}]");
-        let (kind, mut tool) = declared(&path, tool, Some(&space))?;
+        let (kind, mut tool) = read_tool(&path, tool, Some(&space))?;
         if let Some(about) = about.take() {
             let said = &mut tool.declaration["function"]["description"];
             *said = format!("{about}\n\n{}", said.as_str().unwrap_or_default()).trim_end().into();
         }
-        offer.put(&path, kind, tool)?;
+        offer.insert(&path, kind, tool)?;
     }
-    fields.end()
+    fields.finish()
 }
 
 /// One tool that the caller runs.
-fn declared(path: &str, tool: Value, space: Option<&str>) -> Result<(Kind, Tool), Problem> {
-    let mut fields = Fields::of(path, tool)?;
+fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdentity, Tool), ApiError> {
+    let mut fields = Fields::from_value(path, tool)?;
     let kind = fields.text("type")?;
     let (form, mut function) = match kind.as_deref() {
-        Some("function") => (Form::Function, function(&mut fields)?),
-        Some("custom") => (Form::Custom, free(&mut fields)?),
-        Some(SEARCH) if space.is_none() => (Form::Search, search(&mut fields)?),
+        Some("function") => (ToolCallForm::Function, function(&mut fields)?),
+        Some("custom") => (ToolCallForm::Custom, custom(&mut fields)?),
+        Some(SEARCH) if space.is_none() => (ToolCallForm::Search, search(&mut fields)?),
         _ => {
             let must = "must be function, custom, namespace or tool_search: tools that run at a provider are not offered";
-            return Err(Problem::invalid(Some(&fields.name("type")), must));
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
         }
     };
     // Who may call it, when it is told, and what comes of it: none of it changes what a model is asked.
-    fields.pass(&["allowed_callers", "defer_loading", "output_schema", "async"]);
-    fields.end()?;
+    fields.take_all(&["allowed_callers", "defer_loading", "output_schema", "async"]);
+    fields.finish()?;
     let name = function["name"].as_str().unwrap_or_default().to_owned();
-    let known_as = known_as(space, &name);
+    let known_as = flat_name(space, &name);
     function["name"] = known_as.clone().into();
     let tool = Tool {
         name: known_as,
         declaration: json!({ "type": "function", "function": function }),
-        marked: None,
+        cache_breakpoint: None,
     };
-    Ok((Kind { form, space: space.map(str::to_owned), name }, tool))
+    Ok((ToolIdentity { form, namespace: space.map(str::to_owned), name }, tool))
 }
 
 /// True for a tool that is told to no model.
-pub(super) fn is_left_out(tool: &Value) -> bool {
+pub(super) fn is_omitted(tool: &Value) -> bool {
     tool["type"].as_str().is_some_and(is_dispensable)
         || (tool["type"] == SEARCH && tool["execution"] != "client")
 }
@@ -112,49 +112,49 @@ pub(super) fn is_dispensable(kind: &str) -> bool {
     DISPENSABLE.contains(&kind)
 }
 
-fn search(fields: &mut Fields) -> Result<Value, Problem> {
+fn search(fields: &mut Fields) -> Result<Value, ApiError> {
     fields.text("execution")?;
     let description = fields.text("description")?.unwrap_or_default();
-    let path = fields.name("parameters");
+    let path = fields.full_name("parameters");
     let parameters = fields.take("parameters").unwrap_or_else(|| json!({ "type": "object" }));
     if !parameters.is_object() {
-        return Err(Problem::invalid(Some(&path), "must be an object"));
+        return Err(ApiError::invalid(Some(&path), "must be an object"));
     }
     Ok(json!({ "name": SEARCH, "description": description, "parameters": parameters }))
 }
 
-fn function(fields: &mut Fields) -> Result<Value, Problem> {
+fn function(fields: &mut Fields) -> Result<Value, ApiError> {
     let mut function = Map::new();
-    function.insert("name".into(), fields.need("name")?.into());
+    function.insert("name".into(), fields.require("name")?.into());
     if let Some(description) = fields.text("description")? {
         function.insert("description".into(), description.into());
     }
-    let path = fields.name("parameters");
+    let path = fields.full_name("parameters");
     let parameters =
         fields.take("parameters").unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     if !parameters.is_object() {
-        return Err(Problem::invalid(Some(&path), "must be an object"));
+        return Err(ApiError::invalid(Some(&path), "must be an object"));
     }
     function.insert("parameters".into(), parameters);
-    if let Some(strict) = fields.flag("strict")? {
+    if let Some(strict) = fields.boolean("strict")? {
         function.insert("strict".into(), strict.into());
     }
     Ok(function.into())
 }
 
-fn free(fields: &mut Fields) -> Result<Value, Problem> {
-    let name = fields.need("name")?;
+fn custom(fields: &mut Fields) -> Result<Value, ApiError> {
+    let name = fields.require("name")?;
     let mut description = fields.text("description")?.unwrap_or_default();
     if let Some(mut format) = fields.fields("format")? {
         match format.text("type")?.as_deref() {
             Some("text") => {}
             Some("grammar") => {
-                let (syntax, definition) = (format.need("syntax")?, format.need("definition")?);
+                let (syntax, definition) = (format.require("syntax")?, format.require("definition")?);
                 description += &format!("\n\nThe input must match this grammar ({syntax}):\n{definition}");
             }
-            _ => return Err(Problem::invalid(Some(&format.name("type")), "must be text or grammar")),
+            _ => return Err(ApiError::invalid(Some(&format.full_name("type")), "must be text or grammar")),
         }
-        format.end()?;
+        format.finish()?;
     }
     let input = json!({ "type": "string", "description": "The whole input, as plain text." });
     let parameters = json!({

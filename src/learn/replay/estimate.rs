@@ -17,15 +17,15 @@ const Z95: f64 = 1.959_963_984_540_054;
 
 /// One request, as far as one measure of it goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ReplayRow {
     /// w.
     pub weight: f64,
     /// y: what came of what was chosen.
-    pub seen: f64,
+    pub observed: f64,
     /// q of what was chosen.
     pub predicted: f64,
     /// Σₐ πₐ·qₐ: what the policy was predicted to reach.
-    pub hoped: f64,
+    pub expected: f64,
 }
 
 /// A mean with its 95 % interval.
@@ -41,7 +41,7 @@ pub struct Interval {
 
 /// One measure of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Measure {
+pub struct PolicyMeasure {
     /// On how many requests it rests.
     pub requests: usize,
     /// How many drawn by the policy itself would say as much.
@@ -56,20 +56,20 @@ pub struct Measure {
     pub gain: Interval,
 }
 
-impl Measure {
-    pub(super) fn of(rows: &[Row]) -> Measure {
+impl PolicyMeasure {
+    pub(super) fn of(rows: &[ReplayRow]) -> PolicyMeasure {
         let (sum, squares) = rows
             .iter()
             .fold((0.0, 0.0), |(sum, squares), row| (sum + row.weight, squares + row.weight * row.weight));
-        let weighed: f64 = rows.iter().map(|row| row.weight * row.seen).sum();
-        let robust = |row: &Row| row.hoped + row.weight * (row.seen - row.predicted);
-        Measure {
+        let weighed: f64 = rows.iter().map(|row| row.weight * row.observed).sum();
+        let robust = |row: &ReplayRow| row.expected + row.weight * (row.observed - row.predicted);
+        PolicyMeasure {
             requests: rows.len(),
             effective: if squares > 0.0 { sum * sum / squares } else { 0.0 },
-            logged: Interval::of(rows.iter().map(|row| row.seen)),
+            logged: Interval::of(rows.iter().map(|row| row.observed)),
             snips: if sum > 0.0 { weighed / sum } else { f64::NAN },
             robust: Interval::of(rows.iter().map(robust)),
-            gain: Interval::of(rows.iter().map(|row| robust(row) - row.seen)),
+            gain: Interval::of(rows.iter().map(|row| robust(row) - row.observed)),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{Decision, Outcome, Source, Verdict};
-use crate::history::Line;
+use crate::catalog::{Decision, DecisionOutcome, Verdict, VerdictSource};
+use crate::history::DecisionLogLine;
 use crate::units::RequestId;
 
 /// Words that count less altogether are hints.
@@ -11,16 +11,16 @@ const WEIGHT_MIN: f64 = 0.2;
 
 /// One logged request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Logged {
+pub struct LoggedRequest {
     /// What was decided.
     pub decision: Decision,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// What was said of the answer, by source.
-    pub verdicts: BTreeMap<Source, Verdict>,
+    pub verdicts: BTreeMap<VerdictSource, Verdict>,
 }
 
-impl Logged {
+impl LoggedRequest {
     /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where there are
     /// weak hints alone: those that need no person mostly tell of what went wrong.
     pub fn success(&self) -> Option<f64> {
@@ -32,19 +32,19 @@ impl Logged {
 
 /// Collects lines in any order.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
-    requests: BTreeMap<RequestId, (Decision, Outcome)>,
-    verdicts: BTreeMap<RequestId, BTreeMap<Source, Verdict>>,
+pub struct LogCollector {
+    requests: BTreeMap<RequestId, (Decision, DecisionOutcome)>,
+    verdicts: BTreeMap<RequestId, BTreeMap<VerdictSource, Verdict>>,
 }
 
-impl Gathered {
+impl LogCollector {
     /// Takes in one line. What is said later of an answer by the same source takes the place of what was said before.
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: DecisionLogLine) {
         match line {
-            Line::Decision { decision, outcome, .. } => {
+            DecisionLogLine::Decision { decision, outcome, .. } => {
                 self.requests.insert(decision.id, (*decision, *outcome));
             }
-            Line::Verdict { verdict, .. } => {
+            DecisionLogLine::Verdict { verdict, .. } => {
                 let said = self.verdicts.entry(verdict.id).or_default();
                 if said.get(&verdict.source).is_none_or(|before| before.at <= verdict.at) {
                     said.insert(verdict.source, verdict);
@@ -54,10 +54,10 @@ impl Gathered {
     }
 
     /// The requests in the order of their ids, which is that of their arrival.
-    pub fn finish(mut self) -> Vec<Logged> {
+    pub fn finish(mut self) -> Vec<LoggedRequest> {
         let logged = self.requests.into_iter().map(|(id, (decision, outcome))| {
             let verdicts = self.verdicts.remove(&id).unwrap_or_default();
-            Logged { decision, outcome, verdicts }
+            LoggedRequest { decision, outcome, verdicts }
         });
         logged.collect()
     }

@@ -11,7 +11,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use estimate::{Interval, Measure};
-pub use gather::{Gathered, Logged};
-pub use policy::Policy;
-pub use report::{Conclusion, Report, judge};
+pub use estimate::{Interval, PolicyMeasure};
+pub use gather::{LogCollector, LoggedRequest};
+pub use policy::ReplayPolicy;
+pub use report::{Conclusion, ReplayReport, evaluate};

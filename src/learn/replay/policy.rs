@@ -7,7 +7,7 @@ use crate::units::Preference;
 
 /// A way of choosing among the best offers of the models.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Policy {
+pub enum ReplayPolicy {
     /// As a route would choose, by what it says of worth, time, models and exploration.
     Route(Box<Route>),
     /// Always this model, or the best of the others where it could not serve.
@@ -20,21 +20,23 @@ pub enum Policy {
     Even,
 }
 
-impl Policy {
+impl ReplayPolicy {
     /// The chance with which it would have chosen each candidate; they sum up to 1 where there is one.
     pub fn shares(&self, decision: &Decision) -> Vec<f64> {
         let candidates = &decision.candidates;
         match self {
-            Policy::Even => even(candidates.len(), |_| true),
-            Policy::Cheapest => {
+            ReplayPolicy::Even => even(candidates.len(), |_| true),
+            ReplayPolicy::Cheapest => {
                 all_on(candidates, best_by(candidates, |candidate| -candidate.cost.as_dollars()))
             }
-            Policy::Best => all_on(candidates, best_by(candidates, |candidate| candidate.success.get())),
-            Policy::Model(name) => {
+            ReplayPolicy::Best => {
+                all_on(candidates, best_by(candidates, |candidate| candidate.success.get()))
+            }
+            ReplayPolicy::Model(name) => {
                 let named = candidates.iter().position(|candidate| candidate.model == *name);
                 all_on(candidates, named.or_else(|| best_by(candidates, |candidate| candidate.value)))
             }
-            Policy::Route(route) => of_route(route, decision),
+            ReplayPolicy::Route(route) => of_route(route, decision),
         }
     }
 }
@@ -72,7 +74,7 @@ fn value(route: &Route, preference: Option<Preference>, price: f64, candidate: &
     if p >= 1.0 {
         return candidate.success.get();
     }
-    let burden = price * candidate.cost.as_dollars() + route.second.as_dollars() * candidate.seconds;
+    let burden = price * candidate.cost.as_dollars() + route.cost_per_second.as_dollars() * candidate.seconds;
     route.worth.as_dollars() * p / (1.0 - p) * candidate.success.get() - burden
 }
 

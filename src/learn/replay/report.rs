@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::estimate::{Measure, Row, WEIGHT_MAX};
-use super::{Logged, Policy};
+use super::estimate::{PolicyMeasure, ReplayRow, WEIGHT_MAX};
+use super::{LoggedRequest, ReplayPolicy};
 
 /// The least that is concluded from: so many requests must agree, by their effective number.
 const EFFECTIVE_MIN: f64 = 200.0;
@@ -33,7 +33,7 @@ pub enum Conclusion {
 
 /// What a policy would have reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct ReplayReport {
     /// Logged requests that ended, one way or another, with more than one candidate or not.
     pub requests: usize,
     /// How many of them somebody judged.
@@ -41,20 +41,20 @@ pub struct Report {
     /// The share of what it would choose that had no chance under the logged policy.
     pub untried: f64,
     /// Success, over the judged.
-    pub success: Measure,
+    pub success: PolicyMeasure,
     /// Dollars a request, over all.
-    pub cost: Measure,
+    pub cost: PolicyMeasure,
     /// Seconds a request, over all.
-    pub seconds: Measure,
+    pub seconds: PolicyMeasure,
     /// Worth of success less cost and time at their prices, in dollars a request, over the judged.
-    pub value: Measure,
+    pub value: PolicyMeasure,
     /// What follows.
     pub conclusion: Conclusion,
 }
 
 impl Conclusion {
     /// In words, for people.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Conclusion::Better => "better",
             Conclusion::Worse => "worse",
@@ -66,23 +66,24 @@ impl Conclusion {
     }
 
     /// True where something follows.
-    pub fn is_one(self) -> bool {
+    pub fn is_conclusive(self) -> bool {
         matches!(self, Conclusion::Better | Conclusion::Worse | Conclusion::NoDifference)
     }
 }
 
 /// Judges a policy by what was logged.
-pub fn judge(logged: &[Logged], policy: &Policy) -> Report {
-    let weighed: Vec<Weighed> = logged.iter().filter_map(|one| Weighed::of(one, policy)).collect();
-    let judged: Vec<&Weighed> = weighed.iter().filter(|one| one.success.is_some()).collect();
-    let every: Vec<&Weighed> = weighed.iter().collect();
-    let measure = |of: &[&Weighed], row: &dyn Fn(&Weighed) -> Row| {
-        Measure::of(&of.iter().map(|one| row(one)).collect::<Vec<_>>())
+pub fn evaluate(logged: &[LoggedRequest], policy: &ReplayPolicy) -> ReplayReport {
+    let weighed: Vec<WeightedRequest> =
+        logged.iter().filter_map(|one| WeightedRequest::of(one, policy)).collect();
+    let judged: Vec<&WeightedRequest> = weighed.iter().filter(|one| one.success.is_some()).collect();
+    let every: Vec<&WeightedRequest> = weighed.iter().collect();
+    let measure = |of: &[&WeightedRequest], row: &dyn Fn(&WeightedRequest) -> ReplayRow| {
+        PolicyMeasure::of(&of.iter().map(|one| row(one)).collect::<Vec<_>>())
     };
     let value = measure(&judged, &|one| one.value());
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let untried = weighed.iter().fold(0.0, |sum, one| sum + one.untried) / weighed.len().max(1) as f64;
-    Report {
+    ReplayReport {
         requests: weighed.len(),
         judged: judged.len(),
         untried,
@@ -94,7 +95,7 @@ pub fn judge(logged: &[Logged], policy: &Policy) -> Report {
     }
 }
 
-fn conclusion(untried: f64, judged: usize, value: &Measure) -> Conclusion {
+fn conclusion(untried: f64, judged: usize, value: &PolicyMeasure) -> Conclusion {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let few = (judged as f64) < EFFECTIVE_MIN;
     match () {
@@ -108,17 +109,17 @@ fn conclusion(untried: f64, judged: usize, value: &Measure) -> Conclusion {
 }
 
 /// One request under a policy.
-struct Weighed<'a> {
-    logged: &'a Logged,
+struct WeightedRequest<'a> {
+    logged: &'a LoggedRequest,
     shares: Vec<f64>,
     weight: f64,
     untried: f64,
     success: Option<f64>,
 }
 
-impl<'a> Weighed<'a> {
+impl<'a> WeightedRequest<'a> {
     /// Nothing where there was nothing to choose, or the log does not say how likely the choice was.
-    fn of(logged: &'a Logged, policy: &Policy) -> Option<Weighed<'a>> {
+    fn of(logged: &'a LoggedRequest, policy: &ReplayPolicy) -> Option<WeightedRequest<'a>> {
         let decision = &logged.decision;
         let propensity = decision.choice()?.propensity;
         if propensity <= 0.0 {
@@ -128,23 +129,23 @@ impl<'a> Weighed<'a> {
         let tried = decision.candidates.iter().map(|candidate| candidate.propensity > 0.0);
         let untried = shares.iter().zip(tried).filter(|(_, tried)| !tried).map(|(share, _)| share).sum();
         let weight = (shares.get(decision.chosen)? / propensity).min(WEIGHT_MAX);
-        Some(Weighed { logged, shares, weight, untried, success: logged.success() })
+        Some(WeightedRequest { logged, shares, weight, untried, success: logged.success() })
     }
 
-    fn success(&self) -> Row {
+    fn success(&self) -> ReplayRow {
         self.row(self.success.unwrap_or_default(), |one| one.success.get())
     }
 
-    fn cost(&self) -> Row {
+    fn cost(&self) -> ReplayRow {
         self.row(self.logged.outcome.cost.as_dollars(), |one| one.cost.as_dollars())
     }
 
-    fn seconds(&self) -> Row {
+    fn seconds(&self) -> ReplayRow {
         self.row(self.logged.outcome.seconds, |one| one.seconds)
     }
 
     /// In the logged route's own stakes, so that policies are compared by one yardstick.
-    fn value(&self) -> Row {
+    fn value(&self) -> ReplayRow {
         let stakes = &self.logged.decision.stakes;
         let outcome = &self.logged.outcome;
         let worth = |success: f64, dollars: f64, seconds: f64| {
@@ -154,11 +155,11 @@ impl<'a> Weighed<'a> {
         self.row(seen, |one| worth(one.success.get(), one.cost.as_dollars(), one.seconds))
     }
 
-    fn row(&self, seen: f64, predicted: impl Fn(&crate::catalog::Candidate) -> f64) -> Row {
+    fn row(&self, seen: f64, predicted: impl Fn(&crate::catalog::Candidate) -> f64) -> ReplayRow {
         let decision = &self.logged.decision;
         let hoped =
             self.shares.iter().zip(&decision.candidates).map(|(share, one)| share * predicted(one)).sum();
         let predicted = decision.choice().map_or(0.0, predicted);
-        Row { weight: self.weight, seen, predicted, hoped }
+        ReplayRow { weight: self.weight, observed: seen, predicted, expected: hoped }
     }
 }

@@ -1,36 +1,36 @@
 //! An alarm goes for what every replica learned before it, and for nothing after it.
 
-use super::{Book, Lesson, State, assert_alike, believed, lesson, taught};
+use super::{BeliefStore, LearnedState, OutcomeSample, assert_alike, believed, lesson, taught};
 
 const LONG: usize = 2000;
 
 /// Right once in five.
-fn fallen(count: usize) -> Vec<Lesson> {
+fn fallen(count: usize) -> Vec<OutcomeSample> {
     (0..count).map(|at| lesson("two", if at % 5 == 4 { 1.0 } else { 0.0 })).collect()
 }
 
 /// Two replicas that have long seen the model do well, and know it of each other.
-fn pair() -> [Book; 2] {
+fn pair() -> [BeliefStore; 2] {
     let mut pair = [1, 2].map(|_| taught(&vec![lesson("two", 1.0); LONG]));
     exchange(&mut pair);
     pair
 }
 
-fn exchange(pair: &mut [Book; 2]) {
-    let [one, other] = pair.each_ref().map(Book::own);
+fn exchange(pair: &mut [BeliefStore; 2]) {
+    let [one, other] = pair.each_ref().map(BeliefStore::own_state);
     pair[0].with_others(vec![other]).unwrap();
     pair[1].with_others(vec![one]).unwrap();
 }
 
-fn observe(book: &mut Book, lessons: &[Lesson]) {
+fn observe(book: &mut BeliefStore, lessons: &[OutcomeSample]) {
     lessons.iter().for_each(|lesson| book.observe(lesson));
 }
 
-fn done(book: &Book) -> f64 {
+fn done(book: &BeliefStore) -> f64 {
     believed(book).models["two"].done.get()
 }
 
-fn spread(book: &Book) -> f64 {
+fn spread(book: &BeliefStore) -> f64 {
     believed(book).models["two"].spread
 }
 
@@ -39,14 +39,14 @@ fn who_notices_a_fall_believes_it_whatever_others_say_of_before() {
     let [mut one, other] = pair();
     observe(&mut one, &fallen(60));
     assert!(done(&one) < 0.35, "{}", done(&one));
-    one.with_others(vec![other.own()]).unwrap();
+    one.with_others(vec![other.own_state()]).unwrap();
     assert!(done(&one) < 0.35, "hearing the same again: {}", done(&one));
     let mut over = one.clone();
     over.with_others(Vec::new()).unwrap();
-    over.take_over(&[other.own()]);
+    over.take_over(&[other.own_state()]);
     assert!(done(&over) < 0.35, "taking over what the other left: {}", done(&over));
-    let mut fresh = Book::new(super::Settings::default());
-    fresh.take_over(&[other.own(), one.own()]);
+    let mut fresh = BeliefStore::new(super::Settings::default());
+    fresh.take_over(&[other.own_state(), one.own_state()]);
     assert!(done(&fresh) < 0.35, "beginning with what both left: {}", done(&fresh));
 }
 
@@ -76,11 +76,11 @@ fn an_alarm_that_two_raise_before_they_hear_of_each_other_counts_once() {
 #[test]
 fn a_state_without_a_word_on_alarms_is_taken_for_one_that_heard_of_none() {
     let one = taught(&vec![lesson("two", 1.0); LONG]);
-    let mut text = serde_json::to_value(one.own()).unwrap();
+    let mut text = serde_json::to_value(one.own_state()).unwrap();
     text["models"]["two"].as_object_mut().unwrap().remove("alarms");
-    let read = State::read(&text.to_string(), &super::Settings::default()).unwrap();
+    let read = LearnedState::read(&text.to_string(), &super::Settings::default()).unwrap();
     assert_alike(
-        &Book::resume(super::Settings::default(), read).unwrap(),
+        &BeliefStore::resume(super::Settings::default(), read).unwrap(),
         &taught(&vec![lesson("two", 1.0); LONG]),
         1e-9,
     );

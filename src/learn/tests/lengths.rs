@@ -1,6 +1,6 @@
 //! How long answers are expected to be on work that is hardly known.
 
-use super::{Context, Demand, Lesson, TaskClass, Tokens, lesson, prior, taught};
+use super::{Demand, DemandSummary, OutcomeSample, TaskClass, Tokens, lesson, prior, taught};
 
 fn demand(class: TaskClass, prompt: u64) -> Demand {
     let mut demand = Demand { class, ..prior() };
@@ -9,18 +9,18 @@ fn demand(class: TaskClass, prompt: u64) -> Demand {
 }
 
 /// An answer so long, where 100 tokens were predicted.
-fn answered(class: TaskClass, prompt: u64, solution: u64) -> Lesson {
-    let context = Context::of(&demand(class, prompt));
-    Lesson { class, context, solution: Tokens(solution), ..lesson("one", 1.0) }
+fn answered(class: TaskClass, prompt: u64, solution: u64) -> OutcomeSample {
+    let context = DemandSummary::of(&demand(class, prompt));
+    OutcomeSample { class, context, solution: Tokens(solution), ..lesson("one", 1.0) }
 }
 
 /// Mathematics with short prompts only: answers are as long as predicted on average, and longer for the longer ones.
-fn mathematics() -> Vec<Lesson> {
+fn mathematics() -> Vec<OutcomeSample> {
     vec![[answered(TaskClass::Math, 17, 76), answered(TaskClass::Math, 59, 124)]; 200].concat()
 }
 
 /// What is expected of a chat with such a prompt.
-fn expected(lessons: &[Lesson], prompt: u64) -> u64 {
+fn expected(lessons: &[OutcomeSample], prompt: u64) -> u64 {
     let mut demand = demand(TaskClass::Chat, prompt);
     taught(lessons).adjust(&mut demand);
     demand.models["one"].solution.0

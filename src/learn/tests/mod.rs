@@ -8,10 +8,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::catalog::{Demand, Ended, LogNormal, Measured, ModelDemand, SolutionEnded, TaskClass};
-use crate::units::{Chance, Dice, Difficulty, Tokens};
+use crate::catalog::{
+    Demand, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason,
+};
+use crate::units::{Chance, Difficulty, SeededRng, Tokens};
 
-use crate::learn::{Book, Context, Lesson, Mark, Settings, State, StateError};
+use crate::learn::{
+    BeliefStore, DemandSummary, JudgementMark, LearnedState, OutcomeSample, Settings, StateError,
+};
 
 /// What the prior says of a request: two models, of which the first is thought the worse.
 fn prior() -> Demand {
@@ -24,7 +28,7 @@ fn prior() -> Demand {
         bend: 1.0,
         spread: 0.0,
         prompt_least: Tokens(200),
-        measured: Measured::default(),
+        measured: MeasuredLengths::default(),
     };
     Demand {
         class: TaskClass::Math,
@@ -34,56 +38,56 @@ fn prior() -> Demand {
     }
 }
 
-fn believed(book: &Book) -> Demand {
+fn believed(book: &BeliefStore) -> Demand {
     let mut demand = prior();
     book.adjust(&mut demand);
     demand
 }
 
 /// A finished thought of the model, judged.
-fn lesson(model: &str, success: f64) -> Lesson {
+fn lesson(model: &str, success: f64) -> OutcomeSample {
     let demand = prior();
-    Lesson {
+    OutcomeSample {
         model: model.into(),
         class: demand.class,
         predicted: demand.models[model].clone(),
-        context: Context::of(&demand),
+        context: DemandSummary::of(&demand),
         budget: Tokens(1000),
         thinking: Tokens(150),
-        ended: Ended::Closed,
+        ended: ThinkingStopReason::Closed,
         solution: Tokens(100),
-        solution_ended: SolutionEnded::Stop,
+        solution_ended: SolutionStopReason::Stop,
         success: Some(Chance::new(success)),
         weight: 1.0,
         alarm: 1.0,
     }
 }
 
-fn taught(lessons: &[Lesson]) -> Book {
-    let mut book = Book::new(Settings::default());
+fn taught(lessons: &[OutcomeSample]) -> BeliefStore {
+    let mut book = BeliefStore::new(Settings::default());
     lessons.iter().for_each(|lesson| book.observe(lesson));
     book
 }
 
 /// Outcomes of both models by the dice, cut thoughts and unjudged ones among them.
-fn lessons(seed: u64, count: usize) -> Vec<Lesson> {
-    let mut dice = Dice::new(seed);
+fn lessons(seed: u64, count: usize) -> Vec<OutcomeSample> {
+    let mut dice = SeededRng::new(seed);
     let mut one = || {
-        let name = if dice.share() < 0.5 { "one" } else { "two" };
-        let mut lesson = lesson(name, if dice.share() < 0.7 { 1.0 } else { 0.0 });
-        lesson.thinking = Tokens::round((5.0 + 0.6 * dice.normal()).exp());
-        lesson.solution = Tokens::round(50.0 + 100.0 * dice.share());
+        let name = if dice.next_f64() < 0.5 { "one" } else { "two" };
+        let mut lesson = lesson(name, if dice.next_f64() < 0.7 { 1.0 } else { 0.0 });
+        lesson.thinking = Tokens::round((5.0 + 0.6 * dice.standard_normal()).exp());
+        lesson.solution = Tokens::round(50.0 + 100.0 * dice.next_f64());
         if lesson.thinking > Tokens(180) {
-            (lesson.thinking, lesson.ended) = (Tokens(180), Ended::Cut);
+            (lesson.thinking, lesson.ended) = (Tokens(180), ThinkingStopReason::Cut);
         }
-        lesson.success = lesson.success.filter(|_| dice.share() < 0.8);
+        lesson.success = lesson.success.filter(|_| dice.next_f64() < 0.8);
         lesson
     };
     (0..count).map(|_| one()).collect()
 }
 
 /// Whether two books believe the same, to so much.
-fn assert_alike(a: &Book, b: &Book, within: f64) {
+fn assert_alike(a: &BeliefStore, b: &BeliefStore, within: f64) {
     let (a, b) = (believed(a), believed(b));
     for (name, one) in &a.models {
         let other = &b.models[name];
@@ -103,7 +107,7 @@ fn assert_alike(a: &Book, b: &Book, within: f64) {
 
 #[test]
 fn without_outcomes_the_prior_is_believed_with_a_spread() {
-    let (prior, now) = (prior(), believed(&Book::new(Settings::default())));
+    let (prior, now) = (prior(), believed(&BeliefStore::new(Settings::default())));
     assert_eq!(now.models["one"].done, prior.models["one"].done);
     assert_eq!(now.models["one"].thinking, prior.models["one"].thinking);
     assert!((0.01..0.2).contains(&now.models["one"].spread), "{}", now.models["one"].spread);
@@ -119,7 +123,7 @@ fn a_model_that_fails_is_believed_to_fail_and_the_other_is_not() {
 }
 
 fn prior_spread() -> f64 {
-    believed(&Book::new(Settings::default())).models["two"].spread
+    believed(&BeliefStore::new(Settings::default())).models["two"].spread
 }
 
 #[test]
@@ -142,14 +146,14 @@ fn what_was_learned_after_a_finished_thought_says_less_of_none() {
 #[test]
 fn cut_thoughts_say_that_they_would_have_been_longer() {
     // Truly ln L ~ N(5.6, 0.9), held to 200 tokens, of which about 37 % finish.
-    let mut dice = Dice::new(7);
-    let mut book = Book::new(Settings::default());
+    let mut dice = SeededRng::new(7);
+    let mut book = BeliefStore::new(Settings::default());
     for _ in 0..4000 {
         let mut lesson = lesson("one", 1.0);
         lesson.success = None;
-        lesson.thinking = Tokens::round((5.6 + 0.9 * dice.normal()).exp().max(1.0));
+        lesson.thinking = Tokens::round((5.6 + 0.9 * dice.standard_normal()).exp().max(1.0));
         if lesson.thinking > Tokens(200) {
-            (lesson.thinking, lesson.ended) = (Tokens(200), Ended::Cut);
+            (lesson.thinking, lesson.ended) = (Tokens(200), ThinkingStopReason::Cut);
         }
         book.observe(&lesson);
     }
@@ -162,21 +166,21 @@ fn cut_thoughts_say_that_they_would_have_been_longer() {
 fn a_book_that_was_stored_goes_on_where_it_was() {
     let all = lessons(3, 300);
     let before = taught(&all[..200]);
-    let stored = serde_json::to_string(&before.own()).unwrap();
-    let mut after = Book::resume(Settings::default(), serde_json::from_str(&stored).unwrap()).unwrap();
+    let stored = serde_json::to_string(&before.own_state()).unwrap();
+    let mut after = BeliefStore::resume(Settings::default(), serde_json::from_str(&stored).unwrap()).unwrap();
     all[200..].iter().for_each(|lesson| after.observe(lesson));
     assert_alike(&after, &taught(&all), 1e-9);
 }
 
 #[test]
 fn a_state_from_other_settings_or_another_version_is_refused() {
-    let state = taught(&lessons(1, 20)).own();
+    let state = taught(&lessons(1, 20)).own_state();
     let other = Settings { forget: 0.99, ..Settings::default() };
-    assert!(matches!(Book::resume(other, state.clone()), Err(StateError::Forget { .. })));
+    assert!(matches!(BeliefStore::resume(other, state.clone()), Err(StateError::Forget { .. })));
     let mut text = serde_json::to_value(&state).unwrap();
     text["features"] = 7.into();
-    let old: State = serde_json::from_value(text).unwrap();
-    let mut book = Book::new(Settings::default());
+    let old: LearnedState = serde_json::from_value(text).unwrap();
+    let mut book = BeliefStore::new(Settings::default());
     assert!(matches!(book.with_others(vec![old, state]), Err(StateError::Version { features: 7, .. })));
     assert!(
         believed(&book).models["one"].done != prior().models["one"].done,
@@ -186,8 +190,8 @@ fn a_state_from_other_settings_or_another_version_is_refused() {
 
 #[test]
 fn what_another_version_wrote_is_told_from_what_is_damaged() {
-    let read = |text: &str| State::read(text, &Settings::default());
-    let sound = taught(&lessons(1, 20)).own();
+    let read = |text: &str| LearnedState::read(text, &Settings::default());
+    let sound = taught(&lessons(1, 20)).own_state();
     let text = serde_json::to_string(&sound).unwrap();
     assert!(read(&text).is_ok());
     for of_others in [
@@ -210,7 +214,7 @@ proptest! {
 
     #[test]
     fn the_order_in_which_others_are_heard_of_does_not_matter(seeds in proptest::collection::vec(0..1000u64, 3)) {
-        let states: Vec<State> = seeds.iter().map(|&seed| taught(&lessons(seed, 60)).own()).collect();
+        let states: Vec<LearnedState> = seeds.iter().map(|&seed| taught(&lessons(seed, 60)).own_state()).collect();
         let merged = |order: [usize; 3]| {
             let mut book = taught(&lessons(5, 40));
             book.with_others(order.map(|at| states[at].clone()).to_vec()).unwrap();
@@ -225,11 +229,11 @@ proptest! {
     #[test]
     fn two_replicas_that_share_believe_what_one_would_that_saw_all(seed in 0..1000u64) {
         let all = lessons(seed, 600);
-        let mut replicas = [Book::new(Settings::default()), Book::new(Settings::default())];
+        let mut replicas = [BeliefStore::new(Settings::default()), BeliefStore::new(Settings::default())];
         for (at, lesson) in all.iter().enumerate() {
             replicas[at % 2].observe(lesson);
             if at % 10 == 9 {
-                let states = replicas.each_ref().map(Book::own);
+                let states = replicas.each_ref().map(BeliefStore::own_state);
                 replicas[0].with_others(vec![states[1].clone()]).unwrap();
                 replicas[1].with_others(vec![states[0].clone()]).unwrap();
             }
@@ -243,25 +247,25 @@ proptest! {
 
 #[test]
 fn what_a_replica_had_learned_that_is_gone_goes_on_in_the_one_that_takes_it_over() {
-    let gone = taught(&lessons(1, 60)).own();
+    let gone = taught(&lessons(1, 60)).own_state();
     let mut beside = taught(&lessons(2, 40));
     beside.with_others(vec![gone.clone()]).unwrap();
     let mut over = taught(&lessons(2, 40));
     over.take_over(std::slice::from_ref(&gone));
     assert_alike(&beside, &over, 1e-9);
-    let mut fresh = Book::new(Settings::default());
+    let mut fresh = BeliefStore::new(Settings::default());
     fresh.take_over(std::slice::from_ref(&gone));
-    assert_alike(&fresh, &Book::resume(Settings::default(), gone).unwrap(), 1e-9);
+    assert_alike(&fresh, &BeliefStore::resume(Settings::default(), gone).unwrap(), 1e-9);
 }
 
 #[test]
 fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new_one() {
-    let unjudged = Lesson { success: None, ..lesson("one", 0.0) };
+    let unjudged = OutcomeSample { success: None, ..lesson("one", 0.0) };
     let mut late = taught(&[unjudged]);
     let mark = late.judge(&lesson("one", 1.0));
     assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
     assert!(late.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
-    let weightless = Lesson { weight: 0.0, ..lesson("one", 1.0) };
+    let weightless = OutcomeSample { weight: 0.0, ..lesson("one", 1.0) };
     assert!(!late.amend(&weightless, Chance::new(0.0), mark));
     assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
 }
@@ -279,18 +283,18 @@ proptest! {
         forget in prop_oneof![Just(0.9998), 0.9..0.999],
     ) {
         let settings = Settings { forget, alarm: f64::INFINITY, ..Settings::default() };
-        let ended = if is_cut { Ended::Cut } else { Ended::Closed };
+        let ended = if is_cut { ThinkingStopReason::Cut } else { ThinkingStopReason::Closed };
         let others = || {
-            let mut other = Book::new(settings);
+            let mut other = BeliefStore::new(settings);
             for _ in 0..heard {
                 other.observe(&lesson("one", 1.0));
             }
-            vec![other.own()]
+            vec![other.own_state()]
         };
         let told = |success: f64| {
-            let mut book = Book::new(settings);
+            let mut book = BeliefStore::new(settings);
             book.observe(&lesson("one", 1.0));
-            let mark = book.judge(&Lesson { ended, ..lesson("one", success) });
+            let mark = book.judge(&OutcomeSample { ended, ..lesson("one", success) });
             for at in 0..after {
                 book.observe(&lesson("one", if at % 4 == 0 { 0.0 } else { 1.0 }));
             }
@@ -298,7 +302,7 @@ proptest! {
             (book, mark)
         };
         let (mut changed, mark) = told(first);
-        changed.amend(&Lesson { ended, ..lesson("one", second) }, Chance::new(first), mark);
+        changed.amend(&OutcomeSample { ended, ..lesson("one", second) }, Chance::new(first), mark);
         assert_alike(&changed, &told(second).0, 1e-6);
     }
 }
@@ -306,7 +310,7 @@ proptest! {
 #[test]
 fn of_a_judgement_whose_time_nobody_knows_no_more_is_taken_back_than_may_be_left() {
     let after = vec![lesson("one", 1.0); 3000];
-    let taken_back = |mark: fn(Option<Mark>) -> Option<Mark>| {
+    let taken_back = |mark: fn(Option<JudgementMark>) -> Option<JudgementMark>| {
         let mut book = taught(&[lesson("one", 0.0)]);
         let first = book.judge(&lesson("one", 0.0));
         for lesson in &after {
@@ -334,24 +338,24 @@ fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
 
 #[test]
 fn a_model_that_suddenly_fails_is_found_out_within_150_outcomes() {
-    let mut dice = Dice::new(11);
-    let mut book = Book::new(Settings::default());
+    let mut dice = SeededRng::new(11);
+    let mut book = BeliefStore::new(Settings::default());
     for _ in 0..3000 {
-        book.observe(&lesson("two", if dice.share() < 0.8 { 1.0 } else { 0.0 }));
+        book.observe(&lesson("two", if dice.next_f64() < 0.8 { 1.0 } else { 0.0 }));
     }
     assert!((believed(&book).models["two"].done.get() - 0.8).abs() < 0.05);
     for _ in 0..150 {
-        book.observe(&lesson("two", if dice.share() < 0.2 { 1.0 } else { 0.0 }));
+        book.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
     }
     assert!(believed(&book).models["two"].done.get() < 0.5, "{:?}", believed(&book).models["two"]);
 }
 
 #[test]
 fn how_good_a_model_is_after_it_fell_is_known_within_60_outcomes() {
-    let mut dice = Dice::new(12);
+    let mut dice = SeededRng::new(12);
     let mut book = taught(&vec![lesson("two", 1.0); 2000]);
     for _ in 0..60 {
-        book.observe(&lesson("two", if dice.share() < 0.2 { 1.0 } else { 0.0 }));
+        book.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
     }
     let now = believed(&book).models["two"].done.get();
     assert!((now - 0.2).abs() < 0.15, "{now}");
@@ -380,9 +384,9 @@ fn a_model_that_fell_goes_on_being_worse_at_what_it_was_worse_at() {
 fn what_one_replica_finds_out_the_others_believe_too() {
     let steady = vec![lesson("two", 1.0); 500];
     let (mut one, mut other) = (taught(&steady), taught(&steady));
-    one.with_others(vec![other.own()]).unwrap();
+    one.with_others(vec![other.own_state()]).unwrap();
     vec![lesson("two", 0.0); 60].iter().for_each(|lesson| one.observe(lesson));
-    other.with_others(vec![one.own()]).unwrap();
+    other.with_others(vec![one.own_state()]).unwrap();
     let (here, there) = (believed(&one).models["two"].done.get(), believed(&other).models["two"].done.get());
     assert!(here < 0.6 && (here - there).abs() < 0.05, "{here} {there}");
 }
@@ -401,7 +405,11 @@ fn an_answer_is_expected_to_be_as_long_as_those_to_such_requests_were() {
     let asked = |prompt: u64, solution: u64| {
         let mut demand = prior();
         demand.models.values_mut().for_each(|model| model.prompt = Tokens(prompt));
-        Lesson { context: Context::of(&demand), solution: Tokens(solution), ..lesson("one", 1.0) }
+        OutcomeSample {
+            context: DemandSummary::of(&demand),
+            solution: Tokens(solution),
+            ..lesson("one", 1.0)
+        }
     };
     let book = taught(&vec![vec![asked(50, 60), asked(800, 240)]; 200].concat());
     let expected = |prompt: u64| {
@@ -417,11 +425,11 @@ fn an_answer_is_expected_to_be_as_long_as_those_to_such_requests_were() {
 #[test]
 fn a_cut_thought_that_succeeds_more_than_foretold_bends_the_curve_up() {
     let mut cut = lesson("two", 1.0);
-    cut.ended = Ended::Cut;
+    cut.ended = ThinkingStopReason::Cut;
     let mut finished = lesson("two", 0.8);
     finished.weight = 3.0;
     let mut none = lesson("two", 0.6);
-    (none.ended, none.weight) = (Ended::None, 3.0);
+    (none.ended, none.weight) = (ThinkingStopReason::None, 3.0);
     let book = taught(&vec![vec![cut, finished, none]; 200].concat());
     let now = believed(&book).models["two"].clone();
     assert!(now.bend < 0.6, "{now:?}");
@@ -432,14 +440,14 @@ proptest! {
 
     #[test]
     fn whatever_happens_beliefs_stay_numbers(seed in 0..1000u64, weight in 1e-6..10.0f64) {
-        let mut dice = Dice::new(seed);
-        let mut book = Book::new(Settings::default());
+        let mut dice = SeededRng::new(seed);
+        let mut book = BeliefStore::new(Settings::default());
         for mut lesson in lessons(seed, 200) {
             lesson.weight = weight;
-            lesson.predicted.thinking.mu = 20.0 * dice.share();
-            lesson.predicted.thinking.sigma = 3.0 * dice.share();
-            lesson.predicted.bend = 4.0 * dice.share();
-            lesson.predicted.spread = dice.share();
+            lesson.predicted.thinking.mu = 20.0 * dice.next_f64();
+            lesson.predicted.thinking.sigma = 3.0 * dice.next_f64();
+            lesson.predicted.bend = 4.0 * dice.next_f64();
+            lesson.predicted.spread = dice.next_f64();
             book.observe(&lesson);
         }
         for model in believed(&book).models.values() {

@@ -1,7 +1,7 @@
 //! How a budget is held, and a success reached.
 
-use crate::learn::{Aim, Course, Pace, PaceSettings};
-use crate::units::{Chance, Dice, Money, Timestamp};
+use crate::learn::{BudgetPacer, PaceSettings, RemainingBudget, SuccessPacer};
+use crate::units::{Chance, Money, SeededRng, Timestamp};
 
 const SECOND: i64 = 1_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -12,18 +12,18 @@ fn even() -> PaceSettings {
 }
 
 /// One account in a window, with requests that cost a dollar over the price, more or less.
-struct Account {
-    pace: Pace,
-    dice: Dice,
+struct PacedAccount {
+    pace: BudgetPacer,
+    dice: SeededRng,
     left: Money,
     end: Timestamp,
 }
 
-impl Account {
-    fn new(dollars: f64, end: i64) -> Account {
-        Account {
-            pace: Pace::default(),
-            dice: Dice::new(3),
+impl PacedAccount {
+    fn new(dollars: f64, end: i64) -> PacedAccount {
+        PacedAccount {
+            pace: BudgetPacer::default(),
+            dice: SeededRng::new(3),
             left: Money::from_dollars_up(dollars),
             end: Timestamp(end),
         }
@@ -31,11 +31,11 @@ impl Account {
 
     /// A request; returns what it cost.
     fn ask(&mut self, now: i64) -> f64 {
-        let cost = (0.5 + self.dice.share()) / self.pace.price();
+        let cost = (0.5 + self.dice.next_f64()) / self.pace.price();
         let spent = Money::from_dollars_up(cost);
-        let course = Course { start: Timestamp(0), end: self.end, left: self.left };
+        let course = RemainingBudget { start: Timestamp(0), end: self.end, left: self.left };
         let expected = Money::from_dollars_up(1.0 / self.pace.price());
-        self.pace.expect(Timestamp(now), expected, &course, &even());
+        self.pace.record_expected(Timestamp(now), expected, &course, &even());
         self.pace.settle(expected, spent, &even());
         self.left = self.left.saturating_sub(spent);
         cost
@@ -43,7 +43,7 @@ impl Account {
 }
 
 fn check(share: f64) {
-    let mut account = Account::new(share * 10_000.0, 10_000 * SECOND);
+    let mut account = PacedAccount::new(share * 10_000.0, 10_000 * SECOND);
     let spent: f64 = (0..10_000).map(|at| account.ask(at * SECOND)).sum();
     let missed = spent / (share * 10_000.0) - 1.0;
     assert!(missed.abs() < 0.01, "{share} of what was wanted: missed by {missed}");
@@ -58,7 +58,7 @@ fn a_budget_lasts_to_the_end_of_its_window_and_is_used() {
 
 #[test]
 fn a_limit_is_no_aim() {
-    let mut account = Account::new(1e6, 10_000 * SECOND);
+    let mut account = PacedAccount::new(1e6, 10_000 * SECOND);
     (0..10_000).for_each(|at| {
         account.ask(at * SECOND);
     });
@@ -68,7 +68,7 @@ fn a_limit_is_no_aim() {
 #[test]
 fn after_a_quiet_night_there_is_no_spree() {
     // Ten days of eight busy hours, a request every ten seconds.
-    let mut account = Account::new(0.2 * 28_800.0, 10 * 24 * HOUR);
+    let mut account = PacedAccount::new(0.2 * 28_800.0, 10 * 24 * HOUR);
     let mut days = Vec::new();
     for day in 0..10 {
         let hours: Vec<f64> = (0..8)
@@ -85,7 +85,7 @@ fn after_a_quiet_night_there_is_no_spree() {
 
 #[test]
 fn rate_and_target_are_told_in_dollars_a_second() {
-    let mut account = Account::new(2_000.0, 10_000 * SECOND);
+    let mut account = PacedAccount::new(2_000.0, 10_000 * SECOND);
     (0..5_000).for_each(|at| {
         account.ask(at * SECOND);
     });
@@ -95,11 +95,11 @@ fn rate_and_target_are_told_in_dollars_a_second() {
 
 #[test]
 fn a_stated_success_is_reached() {
-    let (mut aim, mut dice) = (Aim::default(), Dice::new(9));
+    let (mut aim, mut dice) = (SuccessPacer::default(), SeededRng::new(9));
     let mut right = 0.0;
     for at in 0..6_000 {
         let chance = 0.6 + 0.1 * aim.factor().ln().clamp(-3.0, 3.0);
-        let success = if dice.share() < chance { 1.0 } else { 0.0 };
+        let success = if dice.next_f64() < chance { 1.0 } else { 0.0 };
         aim.settle(Chance::new(success), Chance::new(0.75));
         right += if at >= 1_000 { success } else { 0.0 };
     }
@@ -109,7 +109,7 @@ fn a_stated_success_is_reached() {
 
 #[test]
 fn a_success_out_of_reach_is_given_up_on_and_let_go_soon() {
-    let mut aim = Aim::default();
+    let mut aim = SuccessPacer::default();
     (0..100_000).for_each(|_| aim.settle(Chance::new(0.5), Chance::new(0.9)));
     (0..400).for_each(|_| aim.settle(Chance::new(1.0), Chance::new(0.8)));
     assert!(aim.factor() < 1.0, "{}", aim.factor());
@@ -117,12 +117,15 @@ fn a_success_out_of_reach_is_given_up_on_and_let_go_soon() {
 
 #[test]
 fn a_burst_at_first_is_not_taken_for_what_goes_on() {
-    let (mut pace, settings) = (Pace::default(), PaceSettings::default());
+    let (mut pace, settings) = (BudgetPacer::default(), PaceSettings::default());
     let (cost, max) = (Money::from_dollars_up(15e-6), Money::from_dollars_up(1.0));
-    let course =
-        |spent| Course { start: Timestamp(0), end: Timestamp(24 * HOUR), left: max.saturating_sub(spent) };
+    let course = |spent| RemainingBudget {
+        start: Timestamp(0),
+        end: Timestamp(24 * HOUR),
+        left: max.saturating_sub(spent),
+    };
     for at in 0..50_u64 {
-        pace.expect(
+        pace.record_expected(
             Timestamp(9 * HOUR + i64::try_from(at).unwrap() * 100),
             cost,
             &course(cost * at),

@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use crate::ledger::{About, AccountId, Accounts, Amounts, Closed, Entry, How, LedgerError, Refused};
+use crate::ledger::{
+    AccountId, Amounts, ClosedReservation, JournalEntry, LedgerError, LedgerState, RequestScope,
+    ReserveError, ResolutionKind,
+};
 use crate::tenant::TenantLimit;
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::{NOW, claim, claim_of, detail, money, terms, thinking, worst};
 
-fn accounts(limits: &[TenantLimit]) -> Accounts {
-    let mut accounts = Accounts::default();
+fn accounts(limits: &[TenantLimit]) -> LedgerState {
+    let mut accounts = LedgerState::default();
     accounts.declare([&terms("key", limits)]);
     accounts
 }
 
-fn reserve(accounts: &mut Accounts, nanos: u64, tokens: u64) -> RequestId {
+fn reserve(accounts: &mut LedgerState, nanos: u64, tokens: u64) -> RequestId {
     let claim = claim(nanos, tokens);
     let id = claim.id;
     accounts.reserve(claim).unwrap();
@@ -22,15 +25,15 @@ fn reserve(accounts: &mut Accounts, nanos: u64, tokens: u64) -> RequestId {
 }
 
 /// Spent and reserved money under each limit, now.
-fn check(accounts: &Accounts, now: Timestamp, expected: &[(u64, u64)]) {
-    let lines = accounts.statement(&AccountId::new("key"), &About::default(), now);
+fn check(accounts: &LedgerState, now: Timestamp, expected: &[(u64, u64)]) {
+    let lines = accounts.statement(&AccountId::new("key"), &RequestScope::default(), now);
     let found: Vec<(u64, u64)> = lines.iter().map(|line| (line.spent.size(), line.reserved.size())).collect();
     assert_eq!(found, expected);
 }
 
-fn shortfall<T: std::fmt::Debug>(refused: Result<T, Refused>) -> (String, Amount, Amount) {
+fn shortfall<T: std::fmt::Debug>(refused: Result<T, ReserveError>) -> (String, Amount, Amount) {
     match refused {
-        Err(Refused::Shortfall(short)) => (short.limit.to_string(), short.needed, short.left),
+        Err(ReserveError::Shortfall(short)) => (short.limit.to_string(), short.needed, short.left),
         other => panic!("no shortfall but {other:?}"),
     }
 }
@@ -54,11 +57,12 @@ fn what_was_not_used_is_free_at_once() {
     let mut accounts = accounts(&[money(Window::Total, 100)]);
     let id = reserve(&mut accounts, 100, 0);
     accounts.dispatch(id).unwrap();
-    accounts.dispatched(id).unwrap();
+    accounts.confirm_dispatch(id).unwrap();
     let closed = accounts.settle(id, Amounts { money: Money(30), ..Amounts::ZERO }, detail(), NOW).unwrap();
-    assert_eq!((closed.how, closed.overrun), (How::Settled, Amounts::ZERO));
+    assert_eq!((closed.how, closed.overrun), (ResolutionKind::Settled, Amounts::ZERO));
     check(&accounts, NOW, &[(30, 0)]);
-    let left = accounts.allowance(&AccountId::new("key"), &About::default(), NOW).purse.money.unwrap();
+    let left =
+        accounts.allowance(&AccountId::new("key"), &RequestScope::default(), NOW).overall.money.unwrap();
     assert_eq!((left.amount, left.resets_at), (Money(70), None));
 }
 
@@ -94,7 +98,7 @@ fn a_request_is_charged_to_the_window_of_its_admission() {
     check(&accounts, later, &[(0, 100), (95, 100)]);
 }
 
-fn refused(error: LedgerError) -> Refused {
+fn refused(error: LedgerError) -> ReserveError {
     match error {
         LedgerError::Refused(refused) => refused,
         other => panic!("not refused but {other:?}"),
@@ -111,7 +115,7 @@ fn a_clock_that_is_set_back_opens_no_window_twice() {
 /// LB-05: in whichever order reservations are settled, voided and given up, the first result stands.
 #[test]
 fn the_second_resolution_does_nothing() {
-    type Resolve = fn(&mut Accounts, RequestId, u64) -> Option<Closed>;
+    type Resolve = fn(&mut LedgerState, RequestId, u64) -> Option<ClosedReservation>;
     let ways: [(Resolve, u64); 3] = [
         (
             |all, id, nanos| all.settle(id, Amounts { money: Money(nanos), ..Amounts::ZERO }, detail(), NOW),
@@ -125,10 +129,10 @@ fn the_second_resolution_does_nothing() {
             let mut accounts = accounts(&[money(Window::Total, 100)]);
             let id = reserve(&mut accounts, 60, 0);
             accounts.dispatch(id).unwrap();
-            accounts.dispatched(id).unwrap();
+            accounts.confirm_dispatch(id).unwrap();
             assert_eq!(first(&mut accounts, id, 20).unwrap().spent.money, Money(spent));
             assert_eq!(second(&mut accounts, id, 30), None);
-            assert_eq!(accounts.extend(id, worst(1, 0), None), Err(Refused::Expired(id).into()));
+            assert_eq!(accounts.extend(id, worst(1, 0), None), Err(ReserveError::Expired(id).into()));
             check(&accounts, NOW, &[(spent, 0)]);
         }
     }
@@ -140,14 +144,17 @@ fn only_what_may_have_been_sent_is_posted_when_it_expires() {
     let [_reserved, dispatching, dispatched] = [1, 2, 4].map(|nanos| reserve(&mut accounts, nanos, 0));
     accounts.dispatch(dispatching).unwrap();
     accounts.dispatch(dispatched).unwrap();
-    accounts.dispatched(dispatched).unwrap();
+    accounts.confirm_dispatch(dispatched).unwrap();
     accounts.extend(dispatched, worst(8, 0), None).unwrap();
     assert_eq!(accounts.extend(dispatching, worst(8, 0), None), Err(LedgerError::NotDispatched(dispatching)));
     assert_eq!(accounts.expire(NOW), []);
     let closed = accounts.expire(NOW + Duration::from_secs(60));
     let mut hows: Vec<_> = closed.iter().map(|one| (one.spent.money.0, one.how, one.entries.len())).collect();
     hows.sort_by_key(|how| (how.0, how.2));
-    assert_eq!(hows, [(0, How::Voided, 0), (0, How::Voided, 2), (12, How::Expired, 1)]);
+    assert_eq!(
+        hows,
+        [(0, ResolutionKind::Voided, 0), (0, ResolutionKind::Voided, 2), (12, ResolutionKind::Expired, 1)]
+    );
     check(&accounts, NOW, &[(12, 0)]);
 }
 
@@ -168,15 +175,15 @@ fn new_limits_hold_at_once_and_know_what_was_spent_before() {
     accounts.declare([&terms("key", &[money(Window::Day, 100)])]);
     shortfall(accounts.reserve(claim(11, 0)));
     accounts.declare([]);
-    assert_eq!(accounts.reserve(claim(1, 0)), Err(Refused::NoAccount(AccountId::new("key"))));
-    assert!(matches!(accounts.dispatch(id), Ok(Entry::Dispatched(_))), "what was begun may finish");
+    assert_eq!(accounts.reserve(claim(1, 0)), Err(ReserveError::NoAccount(AccountId::new("key"))));
+    assert!(matches!(accounts.dispatch(id), Ok(JournalEntry::Dispatched(_))), "what was begun may finish");
 }
 
 #[test]
 fn more_than_an_entry_holds_is_refused() {
     let mut accounts = accounts(&[]);
-    assert_eq!(accounts.reserve(claim(u64::MAX, 0)), Err(Refused::TooLarge));
-    assert_eq!(accounts.reserve(claim(0, u64::MAX)), Err(Refused::TooLarge));
+    assert_eq!(accounts.reserve(claim(u64::MAX, 0)), Err(ReserveError::TooLarge));
+    assert_eq!(accounts.reserve(claim(0, u64::MAX)), Err(ReserveError::TooLarge));
 }
 
 #[test]
@@ -184,5 +191,5 @@ fn one_request_has_one_reservation() {
     let mut accounts = accounts(&[]);
     let claim = claim(1, 1);
     accounts.reserve(claim.clone()).unwrap();
-    assert_eq!(accounts.reserve(claim.clone()), Err(Refused::Twice(claim.id)));
+    assert_eq!(accounts.reserve(claim.clone()), Err(ReserveError::Duplicate(claim.id)));
 }

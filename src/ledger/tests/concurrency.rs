@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Barrier;
 
-use crate::ledger::{Journal, MemoryJournal, Refused, Reservation};
+use crate::ledger::{Journal, MemoryJournal, Reservation, ReserveError};
 use crate::tasks::Tasks;
 use crate::units::{Money, Tokens};
 
-use super::scripted::Scripted;
+use super::scripted::ScriptedJournal;
 use super::{balance, claim, detail, open};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,10 +30,10 @@ async fn money_for_ten_serves_ten_of_sixty_four_at_once() {
                 Ok(mut reservation) => {
                     reservation.dispatch().await.unwrap();
                     let settling = reservation.settle(Money(100), Tokens(0), detail());
-                    assert!(settling.journalled(PATIENCE).await.journalled);
+                    assert!(settling.wait_durable(PATIENCE).await.is_durable);
                     served.fetch_add(1, Ordering::Relaxed);
                 }
-                Err(refused) => assert!(matches!(refused, Refused::Shortfall(_)), "{refused}"),
+                Err(refused) => assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}"),
             }
         });
     }
@@ -46,7 +46,7 @@ async fn money_for_ten_serves_ten_of_sixty_four_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn one_commit_takes_all_that_arrived_during_the_last() {
-    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::stuck());
     let ledger = open(&tasks, journal.clone(), 1_000).await;
     let mut reservations: Vec<_> = (0..101).map(|_| ledger.reserve(claim(1, 0)).unwrap()).collect();
     let (first, others) = reservations.split_at_mut(1);

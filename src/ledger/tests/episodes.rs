@@ -9,14 +9,14 @@ use proptest::prelude::*;
 
 use crate::chat::{EpisodeLimits, ToolCounts, ToolLimits};
 use crate::ledger::{
-    About, AccountId, Accounts, Amounts, Claim, EpisodeStanding, EpisodeUse, IfAbandoned, Ledger,
-    MemoryJournal, Refused, Reservation, Settings, SettlementDetail, Step,
+    AbandonPolicy, AccountId, Amounts, EpisodeBalance, EpisodeUsage, Ledger, LedgerState, MemoryJournal,
+    RequestScope, Reservation, ReservationRequest, ReserveError, Settings, SettlementDetail, StepReservation,
 };
 use crate::tasks::Tasks;
-use crate::tenant::{TenantLimit, Terms};
+use crate::tenant::{AccountTerms, TenantLimit};
 use crate::units::{Amount, Count, EpisodeId, Money, RequestId, Timestamp, Tokens, Window};
 
-use super::scripted::Scripted;
+use super::scripted::ScriptedJournal;
 use super::{NOW, claim, detail, terms, worst};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,10 +41,10 @@ fn searches(most: u64) -> EpisodeLimits {
 }
 
 /// A step of the run `run`.
-fn step(nanos: u64, limits: &EpisodeLimits, calls: &[(&str, u64)]) -> Claim {
-    let about = About { episode: Some(run("run")), ..About::default() };
-    let step = Some(Step { limits: limits.clone(), tools: tools(calls), tools_cost: Money::ZERO });
-    Claim { about, step, ..claim(nanos, 0) }
+fn step(nanos: u64, limits: &EpisodeLimits, calls: &[(&str, u64)]) -> ReservationRequest {
+    let about = RequestScope { episode: Some(run("run")), ..RequestScope::default() };
+    let step = Some(StepReservation { limits: limits.clone(), tools: tools(calls), tools_cost: Money::ZERO });
+    ReservationRequest { about, step, ..claim(nanos, 0) }
 }
 
 fn passed(calls: &[(&str, u64)]) -> SettlementDetail {
@@ -56,21 +56,21 @@ async fn open(tasks: &Tasks, journal: Arc<dyn crate::ledger::Journal>, limits: &
     Ledger::open(tasks, journal, Arc::new(()), Settings::default(), &terms, NOW).await.unwrap()
 }
 
-async fn obtain(ledger: &Ledger, claim: Claim) -> Reservation {
+async fn obtain(ledger: &Ledger, claim: ReservationRequest) -> Reservation {
     let mut reservation = ledger.obtain(claim).await.unwrap();
     reservation.dispatch().await.unwrap();
     reservation
 }
 
-fn refusal(refused: Result<Reservation, Refused>) -> String {
+fn refusal(refused: Result<Reservation, ReserveError>) -> String {
     match refused {
-        Err(Refused::Shortfall(short)) => format!("{} leaves {}", short.limit, short.left.size()),
+        Err(ReserveError::Shortfall(short)) => format!("{} leaves {}", short.limit, short.left.size()),
         other => format!("{other:?}"),
     }
 }
 
-fn spent(ledger: &Ledger) -> EpisodeUse {
-    let EpisodeStanding { spent, reserved } = ledger.episode(&key(), &run("run"));
+fn spent(ledger: &Ledger) -> EpisodeUsage {
+    let EpisodeBalance { spent, reserved } = ledger.episode(&key(), &run("run"));
     assert_eq!(reserved.turns, Count::ZERO);
     spent
 }
@@ -123,10 +123,10 @@ async fn limits_that_are_said_again_are_only_lowered() {
 async fn the_allowance_of_a_step_is_what_its_run_leaves() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
     let ledger = open(&tasks, journal, &[super::money(Window::Total, 1_000)]).await;
-    let about = About { episode: Some(run("run")), ..About::default() };
+    let about = RequestScope { episode: Some(run("run")), ..RequestScope::default() };
     let limits = EpisodeLimits { cost: Some(Money(100)), thinking: Some(Tokens(50)), ..searches(1) };
     let left = |limits: &EpisodeLimits| {
-        let purse = ledger.allowance_within(&key(), &about, limits, NOW).purse;
+        let purse = ledger.allowance_within(&key(), &about, limits, NOW).overall;
         let money = purse.money.unwrap();
         (money.amount, money.limit.to_string(), purse.thinking.map(|left| left.amount))
     };
@@ -157,7 +157,7 @@ async fn of_a_step_that_nobody_settles_all_calls_are_posted() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
     let ledger = open(&tasks, journal.clone(), &[]).await;
     let mut claim = step(60, &searches(9), &[("search", 3)]);
-    (claim.if_abandoned, claim.step.as_mut().unwrap().tools_cost) = (IfAbandoned::PostMetered, Money(15));
+    (claim.if_abandoned, claim.step.as_mut().unwrap().tools_cost) = (AbandonPolicy::PostMetered, Money(15));
     let reservation = obtain(&ledger, claim).await;
     reservation.meter(Money(20), Tokens(0));
     drop(reservation);
@@ -167,19 +167,19 @@ async fn of_a_step_that_nobody_settles_all_calls_are_posted() {
     assert!(tasks.drain(PATIENCE).await);
     let (tasks, again) = (Tasks::default(), journal.clone());
     let ledger = open(&tasks, again, &[]).await;
-    ledger.gather_episode(&key(), &run("run"), &searches(9)).await;
+    ledger.refresh_episode(&key(), &run("run"), &searches(9)).await;
     assert_eq!(spent(&ledger), used);
 }
 
 /// A process that dies has settled some steps and not others; the next one goes on from both.
 #[tokio::test(start_paused = true)]
 async fn a_restart_forgets_nothing_of_a_run() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), &[]).await;
     let limits = searches(9);
     let settled = obtain(&ledger, step(60, &limits, &[("search", 3)])).await;
-    settled.settle(Money(10), Tokens(5), passed(&[("search", 1)])).journalled(PATIENCE).await;
-    obtain(&ledger, step(5, &limits, &[])).await.void().journalled(PATIENCE).await;
+    settled.settle(Money(10), Tokens(5), passed(&[("search", 1)])).wait_durable(PATIENCE).await;
+    obtain(&ledger, step(5, &limits, &[])).await.void().wait_durable(PATIENCE).await;
     std::mem::forget(obtain(&ledger, step(60, &limits, &[("search", 4), ("browse", 1)])).await);
     let ledger = open(&Tasks::default(), journal, &[]).await;
     assert_eq!(
@@ -209,7 +209,10 @@ async fn a_run_that_is_forgotten_is_read_again() {
     );
     let running = obtain(
         &ledger,
-        Claim { about: About { episode: Some(run("other")), ..About::default() }, ..step(1, &limits, &[]) },
+        ReservationRequest {
+            about: RequestScope { episode: Some(run("other")), ..RequestScope::default() },
+            ..step(1, &limits, &[])
+        },
     );
     let running = running.await;
     ledger.expire(NOW + Duration::from_secs(3));
@@ -218,33 +221,34 @@ async fn a_run_that_is_forgotten_is_read_again() {
     let mut renewed = running;
     renewed.renew(later + PATIENCE).unwrap();
     ledger.expire(later);
-    assert_eq!(spent(&ledger), EpisodeUse::default());
+    assert_eq!(spent(&ledger), EpisodeUsage::default());
     assert_eq!(
         ledger.episode(&key(), &run("other")).reserved.turns,
         Count(1),
         "what is open is not forgotten"
     );
-    let refused = ledger.obtain(Claim { now: later, ..step(1, &limits, &[("search", 2)]) }).await;
+    let refused =
+        ledger.obtain(ReservationRequest { now: later, ..step(1, &limits, &[("search", 2)]) }).await;
     assert_eq!(refusal(refused), "episode tool_calls of search leaves 1");
 }
 
 #[test]
 fn of_too_many_runs_those_that_nobody_asked_for_longest_are_forgotten() {
-    let mut accounts = Accounts::default();
-    accounts.declare(&[Terms::unlimited(key())]);
+    let mut accounts = LedgerState::default();
+    accounts.declare(&[AccountTerms::unlimited(key())]);
     let (limits, later) = (searches(1), NOW + Duration::from_secs(120));
     for number in 0..100_010 {
-        let about = About { episode: Some(run(&format!("run-{number}"))), ..About::default() };
+        let about = RequestScope { episode: Some(run(&format!("run-{number}"))), ..RequestScope::default() };
         let now = NOW + Duration::from_millis(number);
         let step = step(1, &limits, &[]);
         let id = step.id;
-        accounts.reserve(Claim { about, now, ..step }).unwrap();
+        accounts.reserve(ReservationRequest { about, now, ..step }).unwrap();
         if number > 0 {
             accounts.void(id, now).unwrap();
         }
     }
-    accounts.forget_episodes(Duration::from_secs(3_600), later + Duration::from_secs(100));
-    let knows = |number: usize| accounts.knows_episode(&key(), &run(&format!("run-{number}")));
+    accounts.evict_episodes(Duration::from_secs(3_600), later + Duration::from_secs(100));
+    let knows = |number: usize| accounts.has_episode(&key(), &run(&format!("run-{number}")));
     assert!(knows(0), "something of it is open");
     assert!(!knows(1) && !knows(9));
     assert!(knows(11) && knows(100_009));
@@ -255,8 +259,8 @@ async fn who_waits_for_a_run_wakes_when_something_of_it_is_resolved() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
     let ledger = open(&tasks, journal, &[]).await;
     let reservation = ledger.obtain(step(1, &searches(1), &[("search", 1)])).await.unwrap();
-    let mut resolved = std::pin::pin!(ledger.resolved_of(&run("run")));
-    let unpolled = ledger.resolved_of(&run("run"));
+    let mut resolved = std::pin::pin!(ledger.episode_notified(&run("run")));
+    let unpolled = ledger.episode_notified(&run("run"));
     assert!(poll!(resolved.as_mut()).is_pending());
     drop(reservation);
     resolved.await;
@@ -284,7 +288,7 @@ async fn a_step_that_is_extended_is_one_turn_and_costs_what_both_cost() {
 const TOOLS: [&str; 2] = ["search", "browse"];
 
 #[derive(Debug, Clone)]
-enum Op {
+enum EpisodeOp {
     Reserve { run: usize, nanos: u64, calls: [u64; 2], limits: [Option<u64>; 4] },
     Dispatch { at: usize },
     Settle { at: usize, nanos: u64, calls: [u64; 2] },
@@ -295,52 +299,52 @@ enum Op {
     Forget,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = EpisodeOp> {
     let (at, calls) = (0..8usize, [0..3u64, 0..3u64]);
     let limit = || prop::option::weighted(0.3, 0..8u64);
     let limits = [limit(), limit(), limit(), limit()];
     prop_oneof![
         6 => (0..2usize, 0..40u64, calls.clone(), limits)
-            .prop_map(|(run, nanos, calls, limits)| Op::Reserve { run, nanos, calls, limits }),
-        4 => at.clone().prop_map(|at| Op::Dispatch { at }),
-        4 => (at.clone(), 0..60u64, calls).prop_map(|(at, nanos, calls)| Op::Settle { at, nanos, calls }),
-        1 => at.clone().prop_map(|at| Op::Void { at }),
-        2 => at.clone().prop_map(|at| Op::Abandon { at }),
-        2 => (at, 0..20u64).prop_map(|(at, nanos)| Op::Extend { at, nanos }),
-        1 => Just(Op::Declare),
-        1 => Just(Op::Forget),
+            .prop_map(|(run, nanos, calls, limits)| EpisodeOp::Reserve { run, nanos, calls, limits }),
+        4 => at.clone().prop_map(|at| EpisodeOp::Dispatch { at }),
+        4 => (at.clone(), 0..60u64, calls).prop_map(|(at, nanos, calls)| EpisodeOp::Settle { at, nanos, calls }),
+        1 => at.clone().prop_map(|at| EpisodeOp::Void { at }),
+        2 => at.clone().prop_map(|at| EpisodeOp::Abandon { at }),
+        2 => (at, 0..20u64).prop_map(|(at, nanos)| EpisodeOp::Extend { at, nanos }),
+        1 => Just(EpisodeOp::Declare),
+        1 => Just(EpisodeOp::Forget),
     ]
 }
 
 /// A step as a naive book has it.
 #[derive(Debug, Clone)]
-struct Row {
+struct EpisodeModelRow {
     id: RequestId,
     run: usize,
     is_open: bool,
     is_sent: bool,
     /// Set aside while it is open, spent afterwards.
-    used: EpisodeUse,
+    used: EpisodeUsage,
 }
 
 #[derive(Debug, Default)]
-struct Model {
-    rows: Vec<Row>,
+struct EpisodeModel {
+    rows: Vec<EpisodeModelRow>,
     limits: [EpisodeLimits; 2],
 }
 
-impl Model {
-    fn sum(&self, run: usize, is_open: bool) -> EpisodeUse {
-        let mut sum = EpisodeUse::default();
+impl EpisodeModel {
+    fn sum(&self, run: usize, is_open: bool) -> EpisodeUsage {
+        let mut sum = EpisodeUsage::default();
         for row in self.rows.iter().filter(|row| row.run == run && row.is_open == is_open) {
-            let EpisodeUse { cost: money, thinking, turns: requests, tools } = row.used.clone();
+            let EpisodeUsage { cost: money, thinking, turns: requests, tools } = row.used.clone();
             sum.add(Amounts { money, thinking, requests, tool_calls: tools.all }, &tools);
         }
         sum.tools.each.retain(|_, count| *count > Count::ZERO);
         sum
     }
 
-    fn fits(&self, run: usize, more: &EpisodeUse) -> bool {
+    fn fits(&self, run: usize, more: &EpisodeUsage) -> bool {
         let (spent, reserved, limits) = (self.sum(run, false), self.sum(run, true), &self.limits[run]);
         let fits = |spent: u64, reserved: u64, more: u64, most: Option<u64>| {
             more == 0 || most.is_none_or(|most| spent + reserved + more <= most)
@@ -359,8 +363,8 @@ impl Model {
             })
     }
 
-    fn open(&mut self, at: usize) -> Option<&mut Row> {
-        let mut open: Vec<&mut Row> = self.rows.iter_mut().filter(|row| row.is_open).collect();
+    fn open(&mut self, at: usize) -> Option<&mut EpisodeModelRow> {
+        let mut open: Vec<&mut EpisodeModelRow> = self.rows.iter_mut().filter(|row| row.is_open).collect();
         if open.is_empty() { None } else { Some(open.swap_remove(at % open.len())) }
     }
 }
@@ -370,8 +374,8 @@ fn counted(calls: [u64; 2]) -> ToolCounts {
     tools(&each)
 }
 
-fn used(nanos: u64, turns: u64, calls: [u64; 2]) -> EpisodeUse {
-    EpisodeUse { cost: Money(nanos), thinking: Tokens(0), turns: Count(turns), tools: counted(calls) }
+fn used(nanos: u64, turns: u64, calls: [u64; 2]) -> EpisodeUsage {
+    EpisodeUsage { cost: Money(nanos), thinking: Tokens(0), turns: Count(turns), tools: counted(calls) }
 }
 
 fn said([cost, turns, all, search]: [Option<u64>; 4]) -> EpisodeLimits {
@@ -386,46 +390,49 @@ fn said([cost, turns, all, search]: [Option<u64>; 4]) -> EpisodeLimits {
     }
 }
 
-fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) {
+fn apply(accounts: &mut LedgerState, model: &mut EpisodeModel, op: &EpisodeOp, now: &mut Timestamp) {
     match *op {
-        Op::Reserve { run: number, nanos, calls, limits } => {
+        EpisodeOp::Reserve { run: number, nanos, calls, limits } => {
             let (id, limits, more) = (RequestId::new(), said(limits), used(nanos, 1, calls));
             model.limits[number].lower(&limits);
             let fits = model.fits(number, &more);
-            let about = About { episode: Some(run(["one", "two"][number])), ..About::default() };
-            let step = Some(Step { limits, tools: counted(calls), tools_cost: Money::ZERO });
-            let reserved = accounts.reserve(Claim { id, about, step, now: *now, ..claim(nanos, 0) });
+            let about =
+                RequestScope { episode: Some(run(["one", "two"][number])), ..RequestScope::default() };
+            let step = Some(StepReservation { limits, tools: counted(calls), tools_cost: Money::ZERO });
+            let reserved =
+                accounts.reserve(ReservationRequest { id, about, step, now: *now, ..claim(nanos, 0) });
             assert_eq!(reserved.is_ok(), fits, "{reserved:?}");
             if fits {
-                model.rows.push(Row { id, run: number, is_open: true, is_sent: false, used: more });
+                let (is_open, is_sent, used) = (true, false, more);
+                model.rows.push(EpisodeModelRow { id, run: number, is_open, is_sent, used });
             }
         }
-        Op::Dispatch { at } => {
+        EpisodeOp::Dispatch { at } => {
             let Some(row) = model.open(at) else { return };
             row.is_sent = true;
             accounts.dispatch(row.id).unwrap();
-            accounts.dispatched(row.id).unwrap();
+            accounts.confirm_dispatch(row.id).unwrap();
         }
-        Op::Settle { at, nanos, calls } => {
+        EpisodeOp::Settle { at, nanos, calls } => {
             let Some(row) = model.open(at) else { return };
             let detail = SettlementDetail { tools: counted(calls), ..detail() };
             accounts.settle(row.id, Amounts { money: Money(nanos), ..Amounts::ZERO }, detail, *now).unwrap();
             (row.is_open, row.used) = (false, used(nanos, 1, calls));
         }
-        Op::Void { at } => {
+        EpisodeOp::Void { at } => {
             let Some(row) = model.open(at) else { return };
             accounts.void(row.id, *now).unwrap();
-            (row.is_open, row.used) = (false, EpisodeUse::default());
+            (row.is_open, row.used) = (false, EpisodeUsage::default());
         }
-        Op::Abandon { at } => {
+        EpisodeOp::Abandon { at } => {
             let Some(row) = model.open(at) else { return };
             accounts.abandon(row.id, *now).unwrap();
             row.is_open = false;
             if !row.is_sent {
-                row.used = EpisodeUse::default();
+                row.used = EpisodeUsage::default();
             }
         }
-        Op::Extend { at, nanos } => {
+        EpisodeOp::Extend { at, nanos } => {
             let Some((id, number)) = model.open(at).map(|row| (row.id, row.run)) else { return };
             let more = used(nanos, 0, [0, 0]);
             let fits = model.fits(number, &more);
@@ -434,11 +441,11 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
                 row.used.cost += Money(nanos);
             }
         }
-        Op::Declare => accounts.declare(&[Terms::unlimited(key())]),
-        Op::Forget => {
+        EpisodeOp::Declare => accounts.declare(&[AccountTerms::unlimited(key())]),
+        EpisodeOp::Forget => {
             *now = *now + Duration::from_secs(70);
             // Longer ago than anything here was asked for.
-            accounts.forget_episodes(Duration::from_secs(100_000), *now);
+            accounts.evict_episodes(Duration::from_secs(100_000), *now);
         }
     }
 }
@@ -446,12 +453,12 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
 proptest! {
     #[test]
     fn whatever_becomes_of_its_steps_a_run_has_used_what_they_used(ops in prop::collection::vec(op(), 0..60)) {
-        let (mut accounts, mut model, mut now) = (Accounts::default(), Model::default(), NOW);
-        accounts.declare(&[Terms::unlimited(key())]);
+        let (mut accounts, mut model, mut now) = (LedgerState::default(), EpisodeModel::default(), NOW);
+        accounts.declare(&[AccountTerms::unlimited(key())]);
         for op in &ops {
             apply(&mut accounts, &mut model, op, &mut now);
             for (number, name) in ["one", "two"].into_iter().enumerate() {
-                let EpisodeStanding { mut spent, mut reserved } = accounts.episode(&key(), &run(name));
+                let EpisodeBalance { mut spent, mut reserved } = accounts.episode(&key(), &run(name));
                 spent.tools.each.retain(|_, count| *count > Count::ZERO);
                 reserved.tools.each.retain(|_, count| *count > Count::ZERO);
                 prop_assert_eq!(spent, model.sum(number, false));

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, poll};
 
-use crate::ledger::{Journal, Ledger, LedgerError, Receipt, Refused, Reservation};
+use crate::ledger::{Journal, Ledger, LedgerError, Reservation, ReserveError, SettlementReceipt};
 use crate::tasks::Tasks;
 use crate::units::{Money, Tokens};
 
-use super::scripted::Scripted;
+use super::scripted::ScriptedJournal;
 use super::{NOW, balance, claim, detail, open, worst};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ async fn dispatched(ledger: &Ledger, nanos: u64) -> Reservation {
 }
 
 /// What the memory says must be what the journal says, and nothing may be open.
-async fn check(tasks: &Tasks, journal: &Arc<Scripted>, ledger: Ledger, spent: u64) {
+async fn check(tasks: &Tasks, journal: &Arc<ScriptedJournal>, ledger: Ledger, spent: u64) {
     assert_eq!(balance(&ledger), (spent, 0));
     assert_eq!(ledger.open_reservations(), 0);
     drop(ledger);
@@ -33,18 +33,18 @@ async fn check(tasks: &Tasks, journal: &Arc<Scripted>, ledger: Ledger, spent: u6
 
 #[tokio::test(start_paused = true)]
 async fn a_settled_reservation_costs_what_was_used() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let reservation = dispatched(&ledger, 80).await;
-    let receipt = reservation.settle(Money(30), Tokens(5), detail()).journalled(PATIENCE).await;
-    assert_eq!(receipt, Receipt { overrun: Money::ZERO, journalled: true });
+    let receipt = reservation.settle(Money(30), Tokens(5), detail()).wait_durable(PATIENCE).await;
+    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, is_durable: true });
     check(&tasks, &journal, ledger, 30).await;
 }
 
 /// LB-03: also in the journal.
 #[tokio::test(start_paused = true)]
 async fn a_bill_beyond_the_reservation_is_posted_whole() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let settling = dispatched(&ledger, 80).await.settle(Money(120), Tokens(0), detail());
     assert_eq!(settling.overrun(), Money(40));
@@ -55,17 +55,17 @@ async fn a_bill_beyond_the_reservation_is_posted_whole() {
 /// CR-02: what is reserved in memory and never dispatched is in no book.
 #[tokio::test(start_paused = true)]
 async fn what_was_never_dispatched_leaves_no_trace() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     drop(ledger.reserve(claim(100, 0)).unwrap());
-    assert!(ledger.reserve(claim(100, 0)).unwrap().void().journalled(PATIENCE).await.journalled);
+    assert!(ledger.reserve(claim(100, 0)).unwrap().void().wait_durable(PATIENCE).await.is_durable);
     assert!(journal.batches().is_empty());
     check(&tasks, &journal, ledger, 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dispatched_reservation_that_is_dropped_is_posted_whole() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
     reservation.extend(worst(20, 0), None).await.unwrap();
@@ -75,15 +75,15 @@ async fn a_dispatched_reservation_that_is_dropped_is_posted_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dispatched_reservation_whose_call_was_never_sent_is_voided() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
-    assert!(dispatched(&ledger, 60).await.void().journalled(PATIENCE).await.journalled);
+    assert!(dispatched(&ledger, 60).await.void().wait_durable(PATIENCE).await.is_durable);
     check(&tasks, &journal, ledger, 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_leaves_while_the_dispatch_commits_pays_nothing() {
-    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::stuck());
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
     let mut dispatch = reservation.dispatch().boxed();
@@ -98,7 +98,7 @@ async fn a_caller_who_leaves_while_the_dispatch_commits_pays_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dispatch_that_was_broken_off_may_be_tried_again() {
-    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::stuck());
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
     assert!(reservation.dispatch().now_or_never().is_none());
@@ -112,7 +112,7 @@ async fn a_dispatch_that_was_broken_off_may_be_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_leaves_while_an_extension_commits_is_charged_once() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
     journal.close();
@@ -124,11 +124,11 @@ async fn a_caller_who_leaves_while_an_extension_commits_is_charged_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_extension_that_does_not_fit_is_refused_and_the_reservation_stands() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
     let refused = reservation.extend(worst(41, 0), None).await.unwrap_err();
-    assert!(matches!(refused, LedgerError::Refused(Refused::Shortfall(_))));
+    assert!(matches!(refused, LedgerError::Refused(ReserveError::Shortfall(_))));
     assert_eq!(balance(&ledger), (0, 60));
     reservation.extend(worst(40, 0), None).await.unwrap();
     drop(reservation.settle(Money(100), Tokens(0), detail()));
@@ -138,20 +138,20 @@ async fn an_extension_that_does_not_fit_is_refused_and_the_reservation_stands() 
 /// LB-05: the first result stands, and the receipt speaks of it.
 #[tokio::test(start_paused = true)]
 async fn settling_what_has_expired_changes_nothing() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let reservation = dispatched(&ledger, 60).await;
     assert_eq!(ledger.expire(NOW), 0);
     assert_eq!(ledger.expire(NOW + PATIENCE), 1);
-    let receipt = reservation.settle(Money(90), Tokens(0), detail()).journalled(PATIENCE).await;
-    assert_eq!(receipt, Receipt { overrun: Money::ZERO, journalled: true });
+    let receipt = reservation.settle(Money(90), Tokens(0), detail()).wait_durable(PATIENCE).await;
+    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, is_durable: true });
     assert_eq!(journal.unresolved().await.unwrap(), [], "the receipt speaks of the first result");
     check(&tasks, &journal, ledger, 60).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_was_leaked_is_resolved_by_its_expiry() {
-    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     std::mem::forget(dispatched(&ledger, 60).await);
     std::mem::forget(ledger.reserve(claim(40, 0)).unwrap());
@@ -164,7 +164,7 @@ async fn a_guard_that_was_leaked_is_resolved_by_its_expiry() {
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_reservation_sends_nothing() {
-    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::stuck());
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
     let id = reservation.id();
@@ -172,7 +172,7 @@ async fn an_expired_reservation_sends_nothing() {
     assert!(poll!(&mut dispatch).is_pending());
     ledger.expire(NOW + PATIENCE);
     journal.open();
-    assert_eq!(dispatch.await, Err(Refused::Expired(id).into()));
+    assert_eq!(dispatch.await, Err(ReserveError::Expired(id).into()));
     drop(reservation);
     check(&tasks, &journal, ledger, 0).await;
 }

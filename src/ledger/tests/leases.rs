@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use crate::ledger::Refused;
-use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::ledger::ReserveError;
+use crate::tenant::{AccountTerms, LimitSelector, TenantLimit};
 use crate::units::{Money, Tokens, Window};
 
-use super::door::Link;
+use super::linked_coordinator::CoordinatorLink;
 use super::vault::books;
-use super::world::{LASTS, World};
+use super::world::{LASTS, ReplicaWorld};
 use super::{detail, money, terms};
 
 const DAY: i64 = 24 * 3_600 * 1_000;
 
-fn world(count: usize, limits: &[TenantLimit]) -> World {
-    World::new(count, &key(limits))
+fn world(count: usize, limits: &[TenantLimit]) -> ReplicaWorld {
+    ReplicaWorld::new(count, &key(limits))
 }
 
-fn key(limits: &[TenantLimit]) -> Vec<Terms> {
+fn key(limits: &[TenantLimit]) -> Vec<AccountTerms> {
     vec![terms("key", limits)]
 }
 
-fn is_short(answer: &Refused) -> bool {
-    matches!(answer, Refused::Shortfall(_))
+fn is_short(answer: &ReserveError) -> bool {
+    matches!(answer, ReserveError::Shortfall(_))
 }
 
 /// A replica that is paused beyond its lease: on waking it spends nothing, its epoch writes nothing, and its slice has
@@ -38,13 +38,13 @@ fn sleeper(clock_went_on: bool) {
     assert_eq!(books(&world.vault.state()), (200, 0), "it is buried, and what it had sent is posted");
     let taken = world.obtain(1, 800).unwrap();
     // Before it has heard anything.
-    world.machines[0].link.send_replace(Link::Cut);
+    world.machines[0].link.send_replace(CoordinatorLink::Cut);
     world.machines[0].wake(clock_went_on);
     if clock_went_on {
         let asleep = world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1))).unwrap_err();
-        assert_eq!(asleep, Refused::NoLease, "it knows by its own clock");
+        assert_eq!(asleep, ReserveError::NoLease, "it knows by its own clock");
     }
-    world.machines[0].link.send_replace(Link::Whole);
+    world.machines[0].link.send_replace(CoordinatorLink::Whole);
     let (mut dispatched, sent) = {
         let sent = world.until(0, async move {
             let sent = late.dispatch().await;
@@ -82,7 +82,7 @@ fn who_was_asleep_beyond_its_lease_and_does_not_know_writes_nothing() {
 /// itself when it can.
 #[test]
 fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
-    for link in [Link::Cut, Link::Deaf] {
+    for link in [CoordinatorLink::Cut, CoordinatorLink::Deaf] {
         let mut world = world(2, &[money(Window::Total, 100_000)]);
         let small = world.obtain(0, 1).unwrap();
         world.give_back(0, small);
@@ -91,7 +91,8 @@ fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
         // What its slice covers it may still promise, for a while.
         let held = world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)));
         world.machines[0].on(|_| drop(held.unwrap()));
-        let buried = |world: &World| world.vault.state().purses.values().all(|one| one.slices.len() < 2);
+        let buried =
+            |world: &ReplicaWorld| world.vault.state().purses.values().all(|one| one.slices.len() < 2);
         let other = world.obtain(1, 1).unwrap();
         while world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)).map(drop).is_ok()) {
             assert!(!buried(&world), "it promises what is not its own any more");
@@ -99,14 +100,14 @@ fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
         }
         assert!(world.elapsed < before * 2, "it fails closed in time");
         let refused = world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)).unwrap_err());
-        assert_eq!(refused, Refused::NoLease);
+        assert_eq!(refused, ReserveError::NoLease);
         assert!(world.machines[0].on(|ledger| ledger.stats().stalled), "it is not ready");
-        if link == Link::Cut {
+        if link == CoordinatorLink::Cut {
             assert!(!buried(&world), "by its own clock it is over earlier");
             world.run(LASTS);
             assert!(buried(&world));
         }
-        world.machines[0].link.send_replace(Link::Whole);
+        world.machines[0].link.send_replace(CoordinatorLink::Whole);
         world.run(LASTS);
         world.give_back(1, other);
         let healed = world.obtain(0, 99_000).unwrap();
@@ -158,7 +159,7 @@ fn a_limit_on_a_model_that_is_new_knows_what_living_replicas_spent() {
         world.machines[on].on(|_| drop(spent.settle(Money(nanos), Tokens(0), detail())));
     }
     let open = world.dispatched(0, 50);
-    let user = money(Window::Month, 600).on(Scope::EachUser);
+    let user = money(Window::Month, 600).with_selector(LimitSelector::EachUser);
     for machine in &world.machines {
         machine.on(|ledger| ledger.declare(&key(&[money(Window::Total, 10_000), user.clone()])));
     }
@@ -181,7 +182,8 @@ fn a_limit_on_a_model_that_is_new_knows_what_living_replicas_spent() {
 /// A limit that takes long to sum up holds nobody up but those who are under it, and those not for ever.
 #[test]
 fn a_limit_whose_past_takes_long_to_sum_up_is_waited_for_a_bounded_time() {
-    let mut world = World::new(1, &[terms("key", &[]), terms("other", &[money(Window::Total, 1_000_000)])]);
+    let mut world =
+        ReplicaWorld::new(1, &[terms("key", &[]), terms("other", &[money(Window::Total, 1_000_000)])]);
     let spent = world.dispatched(0, 700);
     world.machines[0].on(|_| drop(spent.settle(Money(700), Tokens(0), detail())));
     let all =
@@ -190,7 +192,7 @@ fn a_limit_whose_past_takes_long_to_sum_up_is_waited_for_a_bounded_time() {
     world.machines[0].on(|ledger| ledger.declare(&all));
     let began = world.elapsed;
     let refused = world.obtain(0, 300).unwrap_err();
-    assert_eq!(refused, Refused::Summing);
+    assert_eq!(refused, ReserveError::Summing);
     let waited = world.elapsed - began;
     assert!(waited >= Duration::from_secs(5) && waited < Duration::from_secs(6), "{waited:?}");
     // Longer than an exchange may take, and yet it is there then.
@@ -247,10 +249,10 @@ fn a_recall_that_failed_is_answered_later() {
     let one = world.obtain(0, 1).unwrap();
     world.give_back(0, one);
     let (ledger, claim) = (world.machines[1].ledger.clone(), world.claim(1, 100_000));
-    world.machines[0].link.send_replace(Link::Deaf);
+    world.machines[0].link.send_replace(CoordinatorLink::Deaf);
     world.machines[1].begin(async move { drop(ledger.obtain(claim).await) });
     world.run(Duration::from_millis(500));
-    world.machines[0].link.send_replace(Link::Whole);
+    world.machines[0].link.send_replace(CoordinatorLink::Whole);
     world.run(Duration::from_millis(2_000));
     let whole = world.obtain(1, 100_000).unwrap();
     world.give_back(1, whole);
@@ -263,15 +265,15 @@ fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
     let mut world = world(2, &[money(Window::Total, 1_000)]);
     let open = [world.dispatched(0, 300), world.dispatched(1, 300)];
     for machine in &world.machines {
-        machine.link.send_replace(Link::Cut);
+        machine.link.send_replace(CoordinatorLink::Cut);
     }
     world.run(LASTS * 2);
     for (on, open) in open.into_iter().enumerate() {
         world.machines[on].on(|_| drop(open.settle(Money(10), Tokens(0), detail())));
     }
-    world.machines[0].link.send_replace(Link::Whole);
+    world.machines[0].link.send_replace(CoordinatorLink::Whole);
     world.run(LASTS / 2);
-    world.machines[1].link.send_replace(Link::Whole);
+    world.machines[1].link.send_replace(CoordinatorLink::Whole);
     world.run(LASTS * 2);
     assert_eq!(books(&world.vault.state()), (20, 0));
     let rest = world.obtain(1, 980).unwrap();
@@ -282,17 +284,17 @@ fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
 #[test]
 fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
     let limits = key(&[money(Window::Total, 1_000)]);
-    let mut world = World::new(2, &limits);
+    let mut world = ReplicaWorld::new(2, &limits);
     let open = [world.dispatched(0, 300), world.dispatched(1, 300)];
     for machine in &world.machines {
-        machine.link.send_replace(Link::Cut);
+        machine.link.send_replace(CoordinatorLink::Cut);
     }
     world.run(LASTS * 2);
     let newcomer = world.join(&limits);
     world.run(LASTS / 4);
     for (on, open) in open.into_iter().enumerate() {
         world.machines[on].on(|_| drop(open.settle(Money(10), Tokens(0), detail())));
-        world.machines[on].link.send_replace(Link::Whole);
+        world.machines[on].link.send_replace(CoordinatorLink::Whole);
     }
     world.run(LASTS * 2);
     assert_eq!(books(&world.vault.state()), (20, 0), "as they were settled");
@@ -304,7 +306,7 @@ fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
 #[test]
 fn who_never_comes_back_is_buried_by_a_newcomer() {
     let limits = key(&[money(Window::Total, 1_000)]);
-    let mut world = World::new(1, &limits);
+    let mut world = ReplicaWorld::new(1, &limits);
     drop(world.dispatched(0, 300));
     let lost = world.dispatched(0, 200);
     world.machines[0].pause();

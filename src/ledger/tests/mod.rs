@@ -2,13 +2,13 @@
 
 mod accounts;
 mod concurrency;
-#[cfg(not(feature = "shuttle"))]
-mod door;
 mod episodes;
 mod faults;
 mod guards;
 #[cfg(not(feature = "shuttle"))]
 mod leases;
+#[cfg(not(feature = "shuttle"))]
+mod linked_coordinator;
 pub(crate) mod model;
 mod scripted;
 mod shared;
@@ -27,11 +27,12 @@ use std::sync::Arc;
 
 use crate::catalog::WorstCase;
 use crate::tasks::Tasks;
-use crate::tenant::{TenantLimit, Terms};
+use crate::tenant::{AccountTerms, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::{
-    About, AccountId, Claim, IfAbandoned, Journal, Ledger, MemoryJournal, Settings, SettlementDetail,
+    AbandonPolicy, AccountId, Journal, Ledger, MemoryJournal, RequestScope, ReservationRequest, Settings,
+    SettlementDetail,
 };
 
 /// 2026-11-20T20:36:40Z.
@@ -45,23 +46,34 @@ fn thinking(window: Window, tokens: u64) -> TenantLimit {
     TenantLimit::new(window, Amount::Thinking(Tokens(tokens)))
 }
 
-fn terms(name: &str, limits: &[TenantLimit]) -> Terms {
-    Terms { limits: limits.to_vec(), ..Terms::unlimited(AccountId::new(name)) }
+fn terms(name: &str, limits: &[TenantLimit]) -> AccountTerms {
+    AccountTerms { limits: limits.to_vec(), ..AccountTerms::unlimited(AccountId::new(name)) }
 }
 
 fn worst(nanos: u64, tokens: u64) -> WorstCase {
     WorstCase { money: Money(nanos), thinking: Tokens(tokens) }
 }
 
-fn claim(nanos: u64, tokens: u64) -> Claim {
+fn claim(nanos: u64, tokens: u64) -> ReservationRequest {
     claim_of("key", nanos, tokens, NOW)
 }
 
-fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> Claim {
+fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> ReservationRequest {
     let (account, id, worst) = (AccountId::new(account), RequestId::new(), worst(nanos, tokens));
-    let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
+    let (about, if_abandoned) = (RequestScope::default(), AbandonPolicy::PostWhole);
     let expires = Timestamp(now.0 + 60_000);
-    Claim { account, id, about, worst, step: None, prices: None, if_abandoned, rate: None, now, expires }
+    ReservationRequest {
+        account,
+        id,
+        about,
+        worst,
+        step: None,
+        prices: None,
+        if_abandoned,
+        rate: None,
+        now,
+        expires,
+    }
 }
 
 fn detail() -> SettlementDetail {

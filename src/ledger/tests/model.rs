@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use crate::ledger::conformance::answers_as;
 use crate::ledger::tally::WINDOWS;
 use crate::ledger::{
-    About, AccountId, Accounts, Amounts, Claim, Entry, Extension, IfAbandoned, Journal, Ledger,
-    MemoryJournal, Part, Settings, SettlementDetail, Span,
+    AbandonPolicy, AccountId, Amounts, ExtensionResult, Journal, JournalEntry, Ledger, LedgerState,
+    MemoryJournal, ModelSpend, RequestScope, ReservationRequest, RollupSpan, Settings, SettlementDetail,
 };
 use crate::tasks::Tasks;
-use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::tenant::{AccountTerms, LimitSelector, TenantLimit};
 use crate::units::{
     AccountId as Path, Amount, Count, Facet, Money, RequestId, Timestamp, Tokens, Window, Zone,
 };
@@ -19,7 +19,7 @@ use crate::units::{
 use super::{NOW, detail, money, thinking, worst};
 
 #[derive(Debug, Clone)]
-pub(crate) enum Op {
+pub(crate) enum LedgerOp {
     Reserve { key: usize, about: usize, nanos: u64, tokens: u64 },
     Extend { which: usize, nanos: u64, tokens: u64, model: Option<usize> },
     Dispatch { which: usize },
@@ -34,23 +34,26 @@ const MODELS: [&str; 2] = ["small", "large"];
 const ZONES: [&str; 3] = ["UTC", "Asia/Kolkata", "America/New_York"];
 
 /// Three organisations of five teams of twenty keys: 318 accounts, with limits of every kind.
-pub(super) fn terms() -> Vec<Terms> {
+pub(super) fn terms() -> Vec<AccountTerms> {
     let mut all = Vec::new();
     for (org, zone) in ZONES.iter().enumerate() {
         let name = Path::new(format!("org{org}"));
         let zone: Zone = zone.parse().unwrap();
-        let declare = |account: &Path, limits| Terms {
+        let declare = |account: &Path, limits| AccountTerms {
             limits,
             zone: zone.clone(),
-            ..Terms::unlimited(account.clone())
+            ..AccountTerms::unlimited(account.clone())
         };
         all.push(declare(
             &name,
-            vec![money(Window::Hour, 150), thinking(Window::Day, 400).on(Scope::EachUser)],
+            vec![money(Window::Hour, 150), thinking(Window::Day, 400).with_selector(LimitSelector::EachUser)],
         ));
         for team in (0..5).map(|team| name.child(&format!("team{team}"))) {
             let calls = TenantLimit::new(Window::Minute, Amount::Requests(Count(3)));
-            all.push(declare(&team, vec![calls, money(Window::Day, 90).on(Scope::Model("large".into()))]));
+            all.push(declare(
+                &team,
+                vec![calls, money(Window::Day, 90).with_selector(LimitSelector::Model("large".into()))],
+            ));
             for key in 0..20 {
                 let at_once = TenantLimit::new(Window::Total, Amount::Concurrency(Count(2)));
                 let limits = vec![money(Window::Total, 70), thinking(Window::Minute, 80), at_once];
@@ -66,20 +69,20 @@ pub(super) fn key(number: usize) -> AccountId {
     AccountId::new(format!("org{}/team{}/key{}", number % 3, number % 2, number % 5))
 }
 
-pub(super) fn about(number: usize) -> About {
+pub(super) fn about(number: usize) -> RequestScope {
     let tag = number.is_multiple_of(3).then(|| "batch".into());
-    About {
+    RequestScope {
         model: Some(MODELS[number % 2].into()),
         user: (number > 3).then(|| format!("u{}", number % 4).into()),
         tag,
-        ..About::default()
+        ..RequestScope::default()
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct LedgerModelRow {
     account: AccountId,
-    about: About,
+    about: RequestScope,
     pub(super) id: RequestId,
     admitted: Timestamp,
     pub(super) held: Amounts,
@@ -88,15 +91,24 @@ pub(super) struct Row {
     is_dispatched: bool,
 }
 
-impl Row {
+impl LedgerModelRow {
     pub(super) fn new(
         account: AccountId,
-        about: About,
+        about: RequestScope,
         id: RequestId,
         admitted: Timestamp,
         held: Amounts,
-    ) -> Row {
-        Row { account, about, id, admitted, held, metered: None, spent: None, is_dispatched: false }
+    ) -> LedgerModelRow {
+        LedgerModelRow {
+            account,
+            about,
+            id,
+            admitted,
+            held,
+            metered: None,
+            spent: None,
+            is_dispatched: false,
+        }
     }
 
     fn counts(&self) -> Amounts {
@@ -106,14 +118,14 @@ impl Row {
 
 /// The model: what every limit has used is a sum over all rows.
 #[derive(Debug, Default)]
-pub(crate) struct Model(pub(super) Vec<Row>);
+pub(crate) struct LedgerModel(pub(super) Vec<LedgerModelRow>);
 
-impl Model {
-    fn used(&self, of: &Terms, limit: &TenantLimit, facet: &Facet, now: Timestamp) -> u64 {
+impl LedgerModel {
+    fn used(&self, of: &AccountTerms, limit: &TenantLimit, facet: &Facet, now: Timestamp) -> u64 {
         let start = limit.window.start(now, &of.zone);
         let unit = limit.max.unit();
         let rows = self.0.iter().filter(|row| {
-            of.account.holds(&row.account)
+            of.account.contains(&row.account)
                 && limit.window.start(row.admitted, &of.zone) == start
                 && row.about.facet(&limit.scope).as_ref() == Some(facet)
                 && (row.spent.is_none() || !matches!(limit.max, Amount::Concurrency(_)))
@@ -125,12 +137,12 @@ impl Model {
     pub(super) fn fits(
         &self,
         account: &AccountId,
-        about: &About,
+        about: &RequestScope,
         more: Amounts,
-        row: Option<&Row>,
+        row: Option<&LedgerModelRow>,
         at: Timestamp,
     ) -> bool {
-        terms().iter().filter(|terms| terms.account.holds(account)).all(|terms| {
+        terms().iter().filter(|terms| terms.account.contains(account)).all(|terms| {
             terms.limits.iter().all(|limit| {
                 let Some(facet) = about.facet(&limit.scope) else { return true };
                 let is_new_here =
@@ -143,19 +155,19 @@ impl Model {
     }
 }
 
-pub(crate) fn op() -> impl Strategy<Value = Op> {
+pub(crate) fn op() -> impl Strategy<Value = LedgerOp> {
     let (which, nanos, tokens) = (0..12usize, 0..30u64, 0..60u64);
     prop_oneof![
         6 => (0..30usize, 0..12usize, nanos.clone(), tokens.clone())
-            .prop_map(|(key, about, nanos, tokens)| Op::Reserve { key, about, nanos, tokens }),
+            .prop_map(|(key, about, nanos, tokens)| LedgerOp::Reserve { key, about, nanos, tokens }),
         2 => (which.clone(), nanos.clone(), tokens.clone(), prop::option::of(0..2usize))
-            .prop_map(|(which, nanos, tokens, model)| Op::Extend { which, nanos, tokens, model }),
-        3 => which.clone().prop_map(|which| Op::Dispatch { which }),
-        1 => (which.clone(), nanos.clone()).prop_map(|(which, nanos)| Op::Meter { which, nanos }),
-        3 => (which.clone(), nanos, tokens).prop_map(|(which, nanos, tokens)| Op::Settle { which, nanos, tokens }),
-        1 => which.clone().prop_map(|which| Op::Void { which }),
-        1 => which.prop_map(|which| Op::Abandon { which }),
-        1 => (0..2000u64).prop_map(|seconds| Op::Wait { seconds }),
+            .prop_map(|(which, nanos, tokens, model)| LedgerOp::Extend { which, nanos, tokens, model }),
+        3 => which.clone().prop_map(|which| LedgerOp::Dispatch { which }),
+        1 => (which.clone(), nanos.clone()).prop_map(|(which, nanos)| LedgerOp::Meter { which, nanos }),
+        3 => (which.clone(), nanos, tokens).prop_map(|(which, nanos, tokens)| LedgerOp::Settle { which, nanos, tokens }),
+        1 => which.clone().prop_map(|which| LedgerOp::Void { which }),
+        1 => which.prop_map(|which| LedgerOp::Abandon { which }),
+        1 => (0..2000u64).prop_map(|seconds| LedgerOp::Wait { seconds }),
     ]
 }
 
@@ -166,7 +178,11 @@ pub(super) fn amounts(nanos: u64, tokens: u64) -> Amounts {
 /// Of some requests another model took a part, of some two.
 fn shared(nanos: u64, tokens: u64) -> SettlementDetail {
     let mut detail = detail();
-    let part = |money, thinking| Part { money: Money(money), thinking: Tokens(thinking), ..Part::default() };
+    let part = |money, thinking| ModelSpend {
+        money: Money(money),
+        thinking: Tokens(thinking),
+        ..ModelSpend::default()
+    };
     if nanos.is_multiple_of(2) {
         detail.parts.add(&MODELS[0].into(), part(nanos / 3, tokens / 2));
     }
@@ -177,14 +193,19 @@ fn shared(nanos: u64, tokens: u64) -> SettlementDetail {
 }
 
 /// Does it in both, and returns what has to be journalled.
-fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) -> Vec<Entry> {
+fn apply(
+    accounts: &mut LedgerState,
+    model: &mut LedgerModel,
+    op: &LedgerOp,
+    now: &mut Timestamp,
+) -> Vec<JournalEntry> {
     match *op {
-        Op::Wait { seconds } => *now = *now + Duration::from_secs(seconds),
-        Op::Reserve { key: number, about: other, nanos, tokens } => {
+        LedgerOp::Wait { seconds } => *now = *now + Duration::from_secs(seconds),
+        LedgerOp::Reserve { key: number, about: other, nanos, tokens } => {
             let (account, about, id) = (key(number), about(other), RequestId::new());
             let held = Amounts { requests: Count::ONE, ..amounts(nanos, tokens) };
             let fits = model.fits(&account, &about, held, None, *now);
-            let claim = Claim {
+            let claim = ReservationRequest {
                 account: account.clone(),
                 about: about.clone(),
                 worst: worst(nanos, tokens),
@@ -192,16 +213,16 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
                 step: None,
                 prices: None,
                 if_abandoned: if number.is_multiple_of(2) {
-                    IfAbandoned::PostWhole
+                    AbandonPolicy::PostWhole
                 } else {
-                    IfAbandoned::PostMetered
+                    AbandonPolicy::PostMetered
                 },
                 rate: None,
                 now: *now,
                 expires: *now + Duration::from_secs(3600),
             };
             assert_eq!(accounts.reserve(claim).is_ok(), fits);
-            let row = Row {
+            let row = LedgerModelRow {
                 account,
                 about,
                 id,
@@ -213,12 +234,12 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
             };
             model.0.extend(fits.then_some(row));
         }
-        Op::Extend { which, .. }
-        | Op::Dispatch { which }
-        | Op::Meter { which, .. }
-        | Op::Settle { which, .. }
-        | Op::Void { which }
-        | Op::Abandon { which } => {
+        LedgerOp::Extend { which, .. }
+        | LedgerOp::Dispatch { which }
+        | LedgerOp::Meter { which, .. }
+        | LedgerOp::Settle { which, .. }
+        | LedgerOp::Void { which }
+        | LedgerOp::Abandon { which } => {
             let open: Vec<usize> = (0..model.0.len()).filter(|at| model.0[*at].spent.is_none()).collect();
             if let Some(at) = open.get(which % open.len().max(1)) {
                 return go_on(accounts, model, op, *at, *now);
@@ -229,14 +250,20 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
 }
 
 /// Goes on with an open reservation.
-fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Timestamp) -> Vec<Entry> {
+fn go_on(
+    accounts: &mut LedgerState,
+    model: &mut LedgerModel,
+    op: &LedgerOp,
+    at: usize,
+    now: Timestamp,
+) -> Vec<JournalEntry> {
     let mut row = model.0[at].clone();
     let id = row.id;
-    let posts_whole = |row: &Row| row.metered == Some(row.held);
+    let posts_whole = |row: &LedgerModelRow| row.metered == Some(row.held);
     let entries = match *op {
-        Op::Extend { nanos, tokens, model: other, .. } => {
+        LedgerOp::Extend { nanos, tokens, model: other, .. } => {
             let name = other.map(|number| MODELS[number].into());
-            let about = About { model: name.clone().or(row.about.model.clone()), ..row.about.clone() };
+            let about = RequestScope { model: name.clone().or(row.about.model.clone()), ..row.about.clone() };
             let fits = model.fits(&row.account, &about, amounts(nanos, tokens), Some(&row), row.admitted);
             let extended = accounts.extend(id, worst(nanos, tokens), name.as_ref());
             assert_eq!(extended.is_ok(), fits);
@@ -245,28 +272,28 @@ fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Ti
                 (row.held, row.about) = (row.held + amounts(nanos, tokens), about);
                 row.metered = if whole { Some(row.held) } else { row.metered };
             }
-            extended.ok().and_then(|Extension { entry, .. }| entry).into_iter().collect()
+            extended.ok().and_then(|ExtensionResult { entry, .. }| entry).into_iter().collect()
         }
-        Op::Dispatch { .. } => {
+        LedgerOp::Dispatch { .. } => {
             let entry = accounts.dispatch(id).unwrap();
-            accounts.dispatched(id).unwrap();
+            accounts.confirm_dispatch(id).unwrap();
             row.is_dispatched = true;
             vec![entry]
         }
-        Op::Meter { nanos, .. } => {
+        LedgerOp::Meter { nanos, .. } => {
             let entry = accounts.meter(id, amounts(nanos, 0), now);
             if row.is_dispatched && !posts_whole(&row) {
                 row.metered = Some(amounts(nanos, 0));
             }
             entry.into_iter().collect()
         }
-        Op::Settle { nanos, tokens, .. } => {
+        LedgerOp::Settle { nanos, tokens, .. } => {
             let closed = accounts.settle(id, amounts(nanos, tokens), shared(nanos, tokens), now).unwrap();
             assert_eq!(closed.overrun.money.0, nanos.saturating_sub(row.held.money.0));
             row.spent = Some(Amounts { requests: Count::ONE, ..amounts(nanos, tokens) });
             closed.entries
         }
-        Op::Void { .. } => {
+        LedgerOp::Void { .. } => {
             row.spent = Some(Amounts::ZERO);
             accounts.void(id, now).unwrap().entries
         }
@@ -281,7 +308,7 @@ fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Ti
 }
 
 /// Every limit of every account has used what the list adds up to.
-fn agree(accounts: &Accounts, model: &Model, now: Timestamp) {
+fn agree(accounts: &LedgerState, model: &LedgerModel, now: Timestamp) {
     let all = terms();
     for number in 0..30 {
         let (account, about) = (key(number), about(number % 12));
@@ -304,8 +331,8 @@ fn agree(accounts: &Accounts, model: &Model, now: Timestamp) {
 
 /// Runs the operations on a fresh machine and on the model; whatever came to be must be the same after a restart from
 /// this journal.
-pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
-    let (mut accounts, mut model, mut now) = (Accounts::default(), Model::default(), NOW);
+pub(crate) async fn run(ops: &[LedgerOp], journal: std::sync::Arc<dyn Journal>) {
+    let (mut accounts, mut model, mut now) = (LedgerState::default(), LedgerModel::default(), NOW);
     let terms = terms();
     accounts.declare(&terms);
     let mut entries = Vec::new();
@@ -325,7 +352,7 @@ pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
     }
     let moments = [0, 1, 700, 2_000, 30_000].map(|seconds| Timestamp(now.0 - seconds * 1000));
     let moments =
-        [&moments[..], &[Span::Quarter.start(now), Timestamp(i64::MIN), Timestamp(i64::MAX)]].concat();
+        [&moments[..], &[RollupSpan::Quarter.start(now), Timestamp(i64::MIN), Timestamp(i64::MAX)]].concat();
     answers_as(&*journal, &plain, &moments).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
     let tasks = Tasks::default();
@@ -335,7 +362,7 @@ pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
         let (account, about) = (key(number), about(number % 12));
         assert_eq!(restarted.statement(&account, &about, now), accounts.statement(&account, &about, now));
     }
-    let spent = |totals: Vec<crate::ledger::Totals>| -> Vec<_> {
+    let spent = |totals: Vec<crate::ledger::AccountTotals>| -> Vec<_> {
         totals.into_iter().filter(|totals| totals.spent != Amounts::ZERO || totals.settled > 0).collect()
     };
     assert_eq!(spent(restarted.totals()), spent(accounts.totals()));

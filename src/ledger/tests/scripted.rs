@@ -7,11 +7,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::ledger::{Dispatched, Entry, EpisodeUse, Journal, JournalError, MemoryJournal, Spent};
+use crate::ledger::{
+    AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
+};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
+pub(super) enum JournalFault {
     /// Nothing is written.
     Before,
     /// Everything is written, and nobody is told.
@@ -20,17 +22,17 @@ pub(super) enum Fault {
     Panic,
 }
 
-pub(super) struct Scripted {
+pub(super) struct ScriptedJournal {
     inner: MemoryJournal,
-    faults: Mutex<VecDeque<Fault>>,
+    faults: Mutex<VecDeque<JournalFault>>,
     is_open: watch::Sender<bool>,
     batches: Mutex<Vec<usize>>,
 }
 
-impl Scripted {
+impl ScriptedJournal {
     /// Fails with these faults, one for each append, and works then.
-    pub(super) fn failing(faults: &[Fault]) -> Arc<Scripted> {
-        Arc::new(Scripted {
+    pub(super) fn failing(faults: &[JournalFault]) -> Arc<ScriptedJournal> {
+        Arc::new(ScriptedJournal {
             inner: MemoryJournal::default(),
             faults: Mutex::new(faults.iter().copied().collect()),
             is_open: watch::channel(true).0,
@@ -39,13 +41,13 @@ impl Scripted {
     }
 
     /// Fails again.
-    pub(super) fn fail(&self, faults: &[Fault]) {
+    pub(super) fn fail(&self, faults: &[JournalFault]) {
         self.faults.lock().unwrap().extend(faults);
     }
 
     /// Commits nothing until it is opened.
-    pub(super) fn stuck() -> Arc<Scripted> {
-        let journal = Scripted::failing(&[]);
+    pub(super) fn stuck() -> Arc<ScriptedJournal> {
+        let journal = ScriptedJournal::failing(&[]);
         journal.close();
         journal
     }
@@ -64,42 +66,42 @@ impl Scripted {
     }
 }
 
-impl Journal for Scripted {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+impl Journal for ScriptedJournal {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
             self.batches.lock().unwrap().push(entries.len());
             self.is_open.subscribe().wait_for(|is_open| *is_open).await.unwrap();
             let fault = self.faults.lock().unwrap().pop_front();
             match fault {
                 None => self.inner.append(entries).await,
-                Some(Fault::Before) => Err(JournalError::new("the disk is full")),
-                Some(Fault::After) => {
+                Some(JournalFault::Before) => Err(JournalError::new("the disk is full")),
+                Some(JournalFault::After) => {
                     self.inner.append(entries).await?;
                     Err(JournalError::new("the answer got lost"))
                 }
-                Some(Fault::Panic) => panic!("as it was told"),
+                Some(JournalFault::Panic) => panic!("as it was told"),
             }
         }
         .boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.inner.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.inner.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.inner.spend_since(since)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.inner.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.inner.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.inner.balances()
     }
 }

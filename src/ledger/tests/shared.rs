@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::ledger::lease::{Balance, Purse};
-use crate::ledger::share::{Decision, Item, Verdict, Want, decide};
-use crate::ledger::{Accounts, Amounts, Claim, IfAbandoned, Need, Refused};
+use crate::ledger::lease_allocation::{LeaseDecision, LeaseVerdict, LocalWindow, QuotaDemand, decide};
+use crate::ledger::quota_coordinator::{QuotaBalance, QuotaWindow};
+use crate::ledger::{AbandonPolicy, Amounts, LedgerState, QuotaNeed, ReservationRequest, ReserveError};
 use crate::units::{Count, RequestId, Timestamp};
 
-use super::model::{Model, Row, about, amounts, key, terms};
+use super::model::{LedgerModel, LedgerModelRow, about, amounts, key, terms};
 use super::{NOW, detail, worst};
 
 const MACHINES: usize = 3;
 
 #[derive(Debug, Clone)]
-enum Op {
+enum SharedOp {
     Reserve { on: usize, key: usize, about: usize, nanos: u64, tokens: u64 },
     Settle { which: usize, share: u64 },
     Void { which: usize },
@@ -26,89 +26,102 @@ enum Op {
     Wait { seconds: u64 },
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = SharedOp> {
     let (on, which) = (0..MACHINES, 0..12usize);
     prop_oneof![
         8 => (on.clone(), 0..30usize, 0..12usize, 0..30u64, 0..60u64)
-            .prop_map(|(on, key, about, nanos, tokens)| Op::Reserve { on, key, about, nanos, tokens }),
-        3 => (which.clone(), 0..=4u64).prop_map(|(which, share)| Op::Settle { which, share }),
-        1 => which.prop_map(|which| Op::Void { which }),
-        1 => on.clone().prop_map(|on| Op::HandBack { on }),
-        1 => on.prop_map(|on| Op::Kill { on }),
-        1 => (0..2000u64).prop_map(|seconds| Op::Wait { seconds }),
+            .prop_map(|(on, key, about, nanos, tokens)| SharedOp::Reserve { on, key, about, nanos, tokens }),
+        3 => (which.clone(), 0..=4u64).prop_map(|(which, share)| SharedOp::Settle { which, share }),
+        1 => which.prop_map(|which| SharedOp::Void { which }),
+        1 => on.clone().prop_map(|on| SharedOp::HandBack { on }),
+        1 => on.prop_map(|on| SharedOp::Kill { on }),
+        1 => (0..2000u64).prop_map(|seconds| SharedOp::Wait { seconds }),
     ]
 }
 
 /// One purse of the bank.
 #[derive(Debug, Clone, Default)]
-struct Handed {
+struct ModelWindow {
     max: u64,
     slices: [u64; MACHINES],
     used_by_the_dead: u64,
 }
 
-struct World {
-    machines: Vec<Accounts>,
-    bank: BTreeMap<Purse, Handed>,
-    model: Model,
+struct SharedWorld {
+    machines: Vec<LedgerState>,
+    bank: BTreeMap<QuotaWindow, ModelWindow>,
+    model: LedgerModel,
     /// On which machine each row of the model is.
     homes: Vec<usize>,
     now: Timestamp,
 }
 
-fn machine() -> Accounts {
-    let mut machine = Accounts::default();
+fn machine() -> LedgerState {
+    let mut machine = LedgerState::default();
     machine.share();
     machine.declare(&terms());
     machine
 }
 
-impl World {
-    fn new() -> World {
+impl SharedWorld {
+    fn new() -> SharedWorld {
         let machines = (0..MACHINES).map(|_| machine()).collect();
-        World { machines, bank: BTreeMap::new(), model: Model::default(), homes: Vec::new(), now: NOW }
+        SharedWorld {
+            machines,
+            bank: BTreeMap::new(),
+            model: LedgerModel::default(),
+            homes: Vec::new(),
+            now: NOW,
+        }
     }
 
-    fn balance(&self, purse: &Purse, on: usize) -> Balance {
+    fn balance(&self, purse: &QuotaWindow, on: usize) -> QuotaBalance {
         let handed = &self.bank[purse];
         let all: u64 = handed.slices.iter().sum();
         let slice = handed.slices[on];
         let (granted, others) = (all + handed.used_by_the_dead, all - slice);
-        Balance { granted, slice, others, replicas: MACHINES as u64, ..Balance::default() }
+        QuotaBalance { granted, own: slice, others, replicas: MACHINES as u64, ..QuotaBalance::default() }
     }
 
     /// One exchange of one machine.
-    fn exchange(&mut self, on: usize, purses: &[(Purse, u64)], keeps: Option<u64>, want: &[Want]) -> bool {
+    fn exchange(
+        &mut self,
+        on: usize,
+        purses: &[(QuotaWindow, u64)],
+        keeps: Option<u64>,
+        want: &[QuotaDemand],
+    ) -> bool {
         let machine = &mut self.machines[on];
-        let items: Vec<Item> = purses
+        let items: Vec<LocalWindow> = purses
             .iter()
             .map(|(purse, max)| {
                 let (used, is_quiet) = machine.freeze(purse, keeps.unwrap_or(0)).unwrap_or_default();
-                Item { used, max: *max, keeps, is_quiet }
+                LocalWindow { used, max: *max, retain: keeps, is_idle: is_quiet }
             })
             .collect();
         for (purse, max) in purses {
             self.bank.entry(purse.clone()).or_default().max = *max;
         }
-        let balances: Vec<Balance> = purses.iter().map(|(purse, _)| self.balance(purse, on)).collect();
-        let Decision { orders, verdicts, .. } = decide(&items, want, &balances);
+        let balances: Vec<QuotaBalance> = purses.iter().map(|(purse, _)| self.balance(purse, on)).collect();
+        let LeaseDecision { adjustments: orders, verdicts, .. } = decide(&items, want, &balances);
         for ((purse, _), order) in purses.iter().zip(orders) {
-            self.bank.get_mut(purse).unwrap().slices[on] = order.slice;
+            self.bank.get_mut(purse).unwrap().slices[on] = order.amount;
             let balance = self.balance(purse, on);
-            self.machines[on].hear(purse, &balance, true);
+            self.machines[on].apply_balance(purse, &balance, true);
         }
-        verdicts.iter().all(|verdict| *verdict == Verdict::Granted)
+        verdicts.iter().all(|verdict| *verdict == LeaseVerdict::Granted)
     }
 
     /// Gets what is needed, from the others too.
-    fn get(&mut self, on: usize, needs: &[Need]) -> bool {
-        let purses: Vec<(Purse, u64)> = needs.iter().map(|need| (need.purse.clone(), need.max)).collect();
+    fn get(&mut self, on: usize, needs: &[QuotaNeed]) -> bool {
+        let purses: Vec<(QuotaWindow, u64)> =
+            needs.iter().map(|need| (need.window.clone(), need.max)).collect();
         let wanted = needs.iter().enumerate().map(|(at, need)| (at, need.shortfall.needed.size()));
-        let want = |has_recalled| Want {
+        let want = |has_recalled| QuotaDemand {
             needs: wanted.clone().collect(),
             has_recalled,
-            may_wait: true,
-            only_looks: false,
+            can_wait: true,
+            is_refresh: false,
         };
         if self.exchange(on, &purses, None, &[want(false)]) {
             return true;
@@ -119,11 +132,11 @@ impl World {
         self.exchange(on, &purses, None, &[want(true)])
     }
 
-    fn reserve(&mut self, on: usize, claim: &Claim) -> bool {
+    fn reserve(&mut self, on: usize, claim: &ReservationRequest) -> bool {
         for _ in 0..4 {
             match self.machines[on].reserve(claim.clone()) {
                 Ok(_) => return true,
-                Err(Refused::Needs(needs)) => {
+                Err(ReserveError::NeedsQuota(needs)) => {
                     if !self.get(on, &needs) {
                         return false;
                     }
@@ -134,17 +147,17 @@ impl World {
         panic!("it was granted and does not fit");
     }
 
-    fn apply(&mut self, op: &Op) {
+    fn apply(&mut self, op: &SharedOp) {
         match *op {
-            Op::Wait { seconds } => self.now = self.now + Duration::from_secs(seconds),
-            Op::Reserve { on, key: number, about: other, nanos, tokens } => {
+            SharedOp::Wait { seconds } => self.now = self.now + Duration::from_secs(seconds),
+            SharedOp::Reserve { on, key: number, about: other, nanos, tokens } => {
                 let (account, about, id, now) = (key(number), about(other), RequestId::new(), self.now);
                 let held = Amounts { requests: Count::ONE, ..amounts(nanos, tokens) };
                 let fits = self.model.fits(&account, &about, held, None, now);
-                let (prices, if_abandoned) = (None, IfAbandoned::PostWhole);
+                let (prices, if_abandoned) = (None, AbandonPolicy::PostWhole);
                 let (expires, worst) = (now + Duration::from_secs(3600), worst(nanos, tokens));
-                let row = Row::new(account.clone(), about.clone(), id, now, held);
-                let claim = Claim {
+                let row = LedgerModelRow::new(account.clone(), about.clone(), id, now, held);
+                let claim = ReservationRequest {
                     account,
                     id,
                     about,
@@ -162,7 +175,7 @@ impl World {
                     self.homes.push(on);
                 }
             }
-            Op::Settle { which, share } => {
+            SharedOp::Settle { which, share } => {
                 if let Some(at) = self.open(which) {
                     let row = &mut self.model.0[at];
                     let spent = amounts(row.held.money.0 * share / 4, row.held.thinking.0 * share / 4);
@@ -170,18 +183,18 @@ impl World {
                     self.machines[self.homes[at]].settle(row.id, spent, detail(), self.now).unwrap();
                 }
             }
-            Op::Void { which } => {
+            SharedOp::Void { which } => {
                 if let Some(at) = self.open(which) {
                     self.model.0[at].spent = Some(Amounts::ZERO);
                     self.machines[self.homes[at]].void(self.model.0[at].id, self.now).unwrap();
                 }
             }
-            Op::HandBack { on } => {
-                for (purse, max, keeps) in self.machines[on].idle(MACHINES as u64) {
+            SharedOp::HandBack { on } => {
+                for (purse, max, keeps) in self.machines[on].idle_leases(MACHINES as u64) {
                     self.exchange(on, &[(purse, max)], Some(keeps), &[]);
                 }
             }
-            Op::Kill { on } => self.kill(on),
+            SharedOp::Kill { on } => self.kill(on),
         }
     }
 
@@ -221,7 +234,7 @@ proptest! {
     /// there is.
     #[test]
     fn machines_that_share_agree_with_a_plain_list(ops in prop::collection::vec(op(), 0..160)) {
-        let mut world = World::new();
+        let mut world = SharedWorld::new();
         for op in &ops {
             world.apply(op);
             world.check();

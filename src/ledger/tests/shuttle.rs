@@ -15,7 +15,8 @@ use shuttle::rand::{Rng, thread_rng};
 use tokio::runtime::Runtime;
 
 use crate::ledger::{
-    Dispatched, Entry, EpisodeUse, Journal, JournalError, Ledger, MemoryJournal, Refused, Reservation, Spent,
+    AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, Ledger, MemoryJournal,
+    Reservation, ReserveError,
 };
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
@@ -33,7 +34,7 @@ static CLOCK: LazyLock<Runtime> =
 struct Yielding(MemoryJournal);
 
 impl Journal for Yielding {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
             shuttle::future::yield_now().await;
             self.0.append(entries).await?;
@@ -43,23 +44,23 @@ impl Journal for Yielding {
         .boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         self.0.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        self.0.spent(since)
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.0.spend_since(since)
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a crate::units::AccountId,
         episode: &'a crate::units::EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
-        self.0.episode(account, episode)
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.0.episode_usage(account, episode)
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         self.0.balances()
     }
 }
@@ -90,7 +91,7 @@ async fn abandon<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
 async fn request(ledger: &Ledger) -> Option<u64> {
     let mut reservation = match ledger.reserve(claim(40, 0)) {
         Ok(reservation) => reservation,
-        Err(Refused::Shortfall(_)) => return Some(0),
+        Err(ReserveError::Shortfall(_)) => return Some(0),
         Err(other) => panic!("{other}"),
     };
     match thread_rng().gen_range(0..6) {
@@ -104,7 +105,7 @@ async fn request(ledger: &Ledger) -> Option<u64> {
         _ => {
             dispatched(reservation, async |reservation| {
                 let settling = reservation.settle(Money(30), Tokens(0), detail());
-                assert!(settling.journalled(Duration::from_secs(3600)).await.journalled);
+                assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_durable);
                 30
             })
             .await
@@ -162,7 +163,7 @@ fn in_every_order_shutdown_waits_for_what_was_dispatched() {
         let stopped = shuttle::future::spawn(async move { stopper.stop() });
         let settled = shuttle::future::spawn(async move {
             let settling = reservation.settle(Money(30), Tokens(0), detail());
-            assert!(settling.journalled(Duration::from_secs(3600)).await.journalled);
+            assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_durable);
         });
         settled.await.unwrap();
         stopped.await.unwrap();

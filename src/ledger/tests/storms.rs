@@ -9,13 +9,13 @@ use proptest::prelude::*;
 use tokio::time::sleep;
 
 use crate::chat::{EpisodeLimits, ToolCounts, ToolLimits};
-use crate::ledger::{About, Claim, Ledger, SettlementDetail, Step};
-use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::ledger::{Ledger, RequestScope, ReservationRequest, SettlementDetail, StepReservation};
+use crate::tenant::{AccountTerms, LimitSelector, TenantLimit};
 use crate::units::{Count, Facet, Money, RequestId, Timestamp, Tokens, Unit, Window};
 
-use super::door::Link;
-use super::vault::{State, books, used};
-use super::world::{LASTS, World};
+use super::linked_coordinator::CoordinatorLink;
+use super::vault::{VaultState, books, used};
+use super::world::{LASTS, ReplicaWorld};
 use super::{NOW, detail, money, terms};
 
 const REPLICAS: usize = 3;
@@ -28,7 +28,7 @@ const TOOLS: [&str; 2] = ["search", "browse"];
 const OF_RUN: (u64, u64, u64) = (450, 6, 4);
 
 #[derive(Debug, Clone)]
-enum Op {
+enum StormOp {
     Ask {
         on: usize,
         model: usize,
@@ -64,38 +64,40 @@ enum Op {
     Limit,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = StormOp> {
     let on = 0..REPLICAS;
     let step = prop::option::of((0..RUNS.len(), 0..TOOLS.len(), 0..4u64));
     prop_oneof![
         8 => (on.clone(), 0..2usize, 1..250u64, 0..=4u64, 0..12_000u64, step)
-            .prop_map(|(on, model, nanos, share, millis, step)| Op::Ask { on, model, nanos, share, millis, step }),
-        6 => (0..4_000u64).prop_map(|millis| Op::Run { millis }),
-        2 => on.clone().prop_map(|on| Op::Pause { on }),
-        2 => (on.clone(), any::<bool>()).prop_map(|(on, clock_went_on)| Op::Wake { on, clock_went_on }),
-        3 => (on.clone(), 0..4usize).prop_map(|(on, link)| Op::Link { on, link }),
-        1 => (on, -40..40i64).prop_map(|(on, days)| Op::Wall { on, days }),
-        1 => (-90_000..90_000i64).prop_map(|seconds| Op::Bank { seconds }),
-        1 => Just(Op::Bury),
-        1 => Just(Op::Limit),
+            .prop_map(|(on, model, nanos, share, millis, step)| StormOp::Ask { on, model, nanos, share, millis, step }),
+        6 => (0..4_000u64).prop_map(|millis| StormOp::Run { millis }),
+        2 => on.clone().prop_map(|on| StormOp::Pause { on }),
+        2 => (on.clone(), any::<bool>()).prop_map(|(on, clock_went_on)| StormOp::Wake { on, clock_went_on }),
+        3 => (on.clone(), 0..4usize).prop_map(|(on, link)| StormOp::Link { on, link }),
+        1 => (on, -40..40i64).prop_map(|(on, days)| StormOp::Wall { on, days }),
+        1 => (-90_000..90_000i64).prop_map(|seconds| StormOp::Bank { seconds }),
+        1 => Just(StormOp::Bury),
+        1 => Just(StormOp::Limit),
     ]
 }
 
 /// What really went upstream, and what it cost: as much as is set aside while it runs.
-type Sent = Arc<Mutex<BTreeMap<RequestId, u64>>>;
+type SentCosts = Arc<Mutex<BTreeMap<RequestId, u64>>>;
 
 struct Storm {
-    world: World,
-    sent: Sent,
+    world: ReplicaWorld,
+    sent: SentCosts,
     /// What of the limited model may be used at most, since the limit came when so much was used.
     of_model: Option<u64>,
     /// The latest that the bank's clock has been.
     latest: Timestamp,
 }
 
-fn limits(has_model: bool) -> Vec<Terms> {
+fn limits(has_model: bool) -> Vec<AccountTerms> {
     let mut all: Vec<TenantLimit> = vec![money(Window::Total, TOTAL), money(Window::Minute, MINUTE)];
-    all.extend(has_model.then(|| money(Window::Total, OF_MODEL).on(Scope::Model("m".into()))));
+    all.extend(
+        has_model.then(|| money(Window::Total, OF_MODEL).with_selector(LimitSelector::Model("m".into()))),
+    );
     vec![terms("key", &all)]
 }
 
@@ -107,18 +109,18 @@ fn of_run() -> EpisodeLimits {
 }
 
 /// A claim as a step of a run.
-fn as_step(claim: Claim, run: usize, tool: usize, count: u64) -> Claim {
-    let about = About { episode: Some(RUNS[run].parse().unwrap()), ..claim.about };
+fn as_step(claim: ReservationRequest, run: usize, tool: usize, count: u64) -> ReservationRequest {
+    let about = RequestScope { episode: Some(RUNS[run].parse().unwrap()), ..claim.about };
     let mut tools = ToolCounts::default();
     if count > 0 {
         tools.add(&TOOLS[tool].into(), Count(count));
     }
-    let step = Some(Step { limits: of_run(), tools, tools_cost: Money::ZERO });
-    Claim { about, step, ..claim }
+    let step = Some(StepReservation { limits: of_run(), tools, tools_cost: Money::ZERO });
+    ReservationRequest { about, step, ..claim }
 }
 
 /// One request from its admission to its end, as a flight does it.
-async fn request(ledger: Ledger, claim: Claim, share: u64, long: Duration, sent: Sent) {
+async fn request(ledger: Ledger, claim: ReservationRequest, share: u64, long: Duration, sent: SentCosts) {
     let (id, nanos) = (claim.id, claim.worst.money.0);
     let mut tools = claim.step.as_ref().map(|step| step.tools.clone()).unwrap_or_default();
     let Ok(mut reservation) = ledger.obtain(claim).await else { return };
@@ -143,19 +145,19 @@ async fn request(ledger: Ledger, claim: Claim, share: u64, long: Duration, sent:
 impl Storm {
     fn new() -> Storm {
         Storm {
-            world: World::new(REPLICAS, &limits(false)),
-            sent: Sent::default(),
+            world: ReplicaWorld::new(REPLICAS, &limits(false)),
+            sent: SentCosts::default(),
             of_model: None,
             latest: NOW,
         }
     }
 
-    fn apply(&mut self, op: &Op) {
+    fn apply(&mut self, op: &StormOp) {
         let world = &mut self.world;
         match *op {
-            Op::Ask { on, model, nanos, share, millis, step } => {
-                let about = About { model: Some(["m", "n"][model].into()), ..About::default() };
-                let claim = Claim { about, ..world.claim(on, nanos) };
+            StormOp::Ask { on, model, nanos, share, millis, step } => {
+                let about = RequestScope { model: Some(["m", "n"][model].into()), ..RequestScope::default() };
+                let claim = ReservationRequest { about, ..world.claim(on, nanos) };
                 let claim = match step {
                     Some((run, tool, count)) => as_step(claim, run, tool, count),
                     None => claim,
@@ -164,21 +166,26 @@ impl Storm {
                 world.machines[on].begin(request(ledger, claim, share, Duration::from_millis(millis), sent));
                 world.run(Duration::from_millis(20));
             }
-            Op::Run { millis } => world.run(Duration::from_millis(millis)),
-            Op::Pause { on } => world.machines[on].pause(),
-            Op::Wake { on, clock_went_on } => world.machines[on].wake(clock_went_on),
-            Op::Link { on, link } => {
-                let link = [Link::Whole, Link::Cut, Link::Deaf, Link::Whole][link];
+            StormOp::Run { millis } => world.run(Duration::from_millis(millis)),
+            StormOp::Pause { on } => world.machines[on].pause(),
+            StormOp::Wake { on, clock_went_on } => world.machines[on].wake(clock_went_on),
+            StormOp::Link { on, link } => {
+                let link = [
+                    CoordinatorLink::Whole,
+                    CoordinatorLink::Cut,
+                    CoordinatorLink::Deaf,
+                    CoordinatorLink::Whole,
+                ][link];
                 world.machines[on].link.send_replace(link);
             }
-            Op::Wall { on, days } => world.machines[on].wall = days * 24 * 3_600 * 1_000,
-            Op::Bank { seconds } => {
+            StormOp::Wall { on, days } => world.machines[on].wall = days * 24 * 3_600 * 1_000,
+            StormOp::Bank { seconds } => {
                 let mut state = world.vault.state();
                 self.latest = self.latest.max(state.now);
                 state.now.0 += seconds * 1_000;
             }
-            Op::Bury => drop(world.vault.state().bury()),
-            Op::Limit => self.limit(),
+            StormOp::Bury => drop(world.vault.state().bury()),
+            StormOp::Limit => self.limit(),
         }
     }
 
@@ -228,7 +235,7 @@ impl Storm {
     /// Everybody is awake and reaches everybody; whatever runs ends.
     fn calm(&mut self) {
         for machine in &mut self.world.machines {
-            machine.link.send_replace(Link::Whole);
+            machine.link.send_replace(CoordinatorLink::Whole);
             machine.wake(true);
         }
         self.world.run(LASTS * 6);
@@ -252,7 +259,7 @@ impl Storm {
 
     /// The last call that a run has left is to be had, wherever its steps were; and no more.
     fn last_call(&mut self, run: usize, money: u64) {
-        let used = |state: &State, tool: Option<&str>| {
+        let used = |state: &VaultState, tool: Option<&str>| {
             let of = state.rows.values().filter(|row| {
                 row.sent.about.episode.as_ref().is_some_and(|episode| episode.as_str() == RUNS[run])
             });
@@ -287,16 +294,16 @@ impl Storm {
     /// The last nano-dollar is to be had, wherever it lies; and no more.
     fn whole_rest(&mut self, left: u64) {
         for on in 0..REPLICAS {
-            let about = About { model: Some("n".into()), ..About::default() };
+            let about = RequestScope { model: Some("n".into()), ..RequestScope::default() };
             let most = left.min(MINUTE);
             let ledger = self.world.machines[on].ledger.clone();
-            let claim = Claim { about: about.clone(), ..self.world.claim(on, most) };
+            let claim = ReservationRequest { about: about.clone(), ..self.world.claim(on, most) };
             let rest = self.world.until(on, async move { ledger.obtain(claim).await });
             let rest =
                 rest.expect("an answer").unwrap_or_else(|refused| panic!("{most} of {left}: {refused}"));
             let (other, ledger) =
                 ((on + 1) % REPLICAS, self.world.machines[(on + 1) % REPLICAS].ledger.clone());
-            let claim = Claim { about, ..self.world.claim(other, 1) };
+            let claim = ReservationRequest { about, ..self.world.claim(other, 1) };
             let beyond = self.world.until(other, async move { ledger.obtain(claim).await.map(drop) });
             assert!(beyond.expect("an answer").is_err(), "beyond the limit");
             self.world.give_back(on, rest);

@@ -7,18 +7,21 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 
-use crate::ledger::lease::{Balance, Change, Decide, News, Opening, Order, Purse, Traded};
-use crate::ledger::{Amounts, Dispatched, Entry, How, JournalError, Resolved};
+use crate::ledger::quota_coordinator::{
+    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaBalance, QuotaWindow,
+    WindowOpening,
+};
+use crate::ledger::{Amounts, DispatchEntry, JournalEntry, JournalError, ResolutionEntry, ResolutionKind};
 use crate::units::{Facet, RequestId, Timestamp, Unit};
 
 /// The bank of all replicas.
 #[derive(Clone)]
 pub(super) struct Vault {
-    pub(super) state: Arc<Mutex<State>>,
-    pub(super) told: broadcast::Sender<Change>,
+    pub(super) state: Arc<Mutex<VaultState>>,
+    pub(super) told: broadcast::Sender<ChangeNotice>,
 }
 
-pub(super) struct State {
+pub(super) struct VaultState {
     pub(super) now: Timestamp,
     pub(super) lasts: Duration,
     /// How long it takes to open a purse.
@@ -26,8 +29,8 @@ pub(super) struct State {
     /// How often it was asked for slices.
     pub(super) exchanges: usize,
     pub(super) lives: BTreeMap<i64, Life>,
-    pub(super) purses: BTreeMap<Purse, Handed>,
-    pub(super) rows: BTreeMap<RequestId, Row>,
+    pub(super) purses: BTreeMap<QuotaWindow, VaultWindow>,
+    pub(super) rows: BTreeMap<RequestId, VaultRow>,
     /// Counts changes: which came first.
     turn: u64,
 }
@@ -39,28 +42,28 @@ pub(super) struct Life {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Handed {
+pub(super) struct VaultWindow {
     pub(super) granted: u64,
     recalled: u64,
     changed: u64,
-    pub(super) slices: BTreeMap<i64, Cut>,
+    pub(super) slices: BTreeMap<i64, VaultLease>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Cut {
+pub(super) struct VaultLease {
     pub(super) amount: u64,
     trimmed: u64,
     is_final: bool,
 }
 
 /// One request, as the journal has it.
-pub(super) struct Row {
+pub(super) struct VaultRow {
     pub(super) epoch: i64,
-    pub(super) sent: Dispatched,
-    pub(super) ended: Option<Resolved>,
+    pub(super) sent: DispatchEntry,
+    pub(super) ended: Option<ResolutionEntry>,
 }
 
-impl Row {
+impl VaultRow {
     /// What it counts for.
     pub(super) fn used(&self, unit: Unit) -> u64 {
         let amounts = self.ended.as_ref().map_or(self.sent.held, |ended| ended.spent);
@@ -68,14 +71,14 @@ impl Row {
     }
 
     /// What it counts for under a limit that it is of.
-    pub(super) fn under(&self, purse: &Purse) -> u64 {
+    pub(super) fn under(&self, purse: &QuotaWindow) -> u64 {
         let Facet::Tool(_, tool) = &purse.facet else { return self.used(purse.unit) };
         let tools = self.ended.as_ref().map_or(&self.sent.tools, |ended| &ended.detail.tools);
         tools.of(tool).0
     }
 
-    pub(super) fn is_of(&self, purse: &Purse) -> bool {
-        let Dispatched { account, about, admitted, .. } = &self.sent;
+    pub(super) fn is_of(&self, purse: &QuotaWindow) -> bool {
+        let DispatchEntry { account, about, admitted, .. } = &self.sent;
         let is_in = match &purse.facet {
             Facet::Whole => true,
             Facet::Model(name) => about.model.as_ref() == Some(name),
@@ -84,7 +87,7 @@ impl Row {
             Facet::Episode(episode) | Facet::Tool(episode, _) => about.episode.as_ref() == Some(episode),
         };
         is_in
-            && purse.account.holds(account)
+            && purse.account.contains(account)
             && purse.begins <= *admitted
             && purse.ends.is_none_or(|end| *admitted < end)
     }
@@ -92,7 +95,7 @@ impl Row {
 
 impl Vault {
     pub(super) fn new(now: Timestamp, lasts: Duration) -> Vault {
-        let state = State {
+        let state = VaultState {
             now,
             lasts,
             opens_in: Duration::ZERO,
@@ -105,12 +108,12 @@ impl Vault {
         Vault { state: Arc::new(Mutex::new(state)), told: broadcast::channel(64).0 }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, VaultState> {
         self.state.lock().unwrap()
     }
 }
 
-impl State {
+impl VaultState {
     fn turn(&mut self) -> u64 {
         self.turn += 1;
         self.turn
@@ -125,10 +128,10 @@ impl State {
     }
 
     fn go_on(&mut self, epoch: i64) -> Result<(), JournalError> {
-        if self.is_alive(epoch) { Ok(()) } else { Err(JournalError::lease_over()) }
+        if self.is_alive(epoch) { Ok(()) } else { Err(JournalError::lease_lost()) }
     }
 
-    pub(super) fn renew(&mut self, epoch: i64) -> Result<News, JournalError> {
+    pub(super) fn renew(&mut self, epoch: i64) -> Result<LeaseRenewal, JournalError> {
         self.go_on(epoch)?;
         let (now, expires, turn) = (self.now, self.now + self.lasts, self.turn());
         let life = self.lives.get_mut(&epoch).unwrap();
@@ -140,12 +143,12 @@ impl State {
             .filter(|(purse, handed)| handed.changed > heard && purse.ends.is_none_or(|end| end > now));
         let purses = purses.map(|(purse, handed)| {
             let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
-            (purse.clone(), Balance { granted: handed.granted, slice, ..Balance::default() })
+            (purse.clone(), QuotaBalance { granted: handed.granted, own: slice, ..QuotaBalance::default() })
         });
-        Ok(News { now, replicas: self.alive(), purses: purses.collect() })
+        Ok(LeaseRenewal { now, replicas: self.alive(), balances: purses.collect() })
     }
 
-    fn balance(&self, epoch: i64, purse: &Purse) -> Balance {
+    fn balance(&self, epoch: i64, purse: &QuotaWindow) -> QuotaBalance {
         let handed = &self.purses[purse];
         let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
         let others = handed.slices.iter().filter(|(other, _)| **other != epoch);
@@ -157,30 +160,39 @@ impl State {
         });
         let is_final = others.clone().all(|(_, cut)| cut.amount == 0 || cut.is_final);
         let others = others.map(|(_, cut)| cut.amount).sum();
-        Balance { granted: handed.granted, slice, others, is_awaited, is_final, replicas: self.alive() }
+        QuotaBalance {
+            granted: handed.granted,
+            own: slice,
+            others,
+            is_recall_pending: is_awaited,
+            is_final,
+            replicas: self.alive(),
+        }
     }
 
     pub(super) fn exchange(
         &mut self,
         epoch: i64,
-        purses: &[Purse],
-        decide: Decide<'_>,
-    ) -> Result<(Traded, Vec<Purse>), JournalError> {
+        purses: &[QuotaWindow],
+        decide: DecideFn<'_>,
+    ) -> Result<(ExchangeResult, Vec<QuotaWindow>), JournalError> {
         self.exchanges += 1;
         self.go_on(epoch)?;
         let missing = (0..purses.len()).filter(|at| !self.purses.contains_key(&purses[*at]));
         let missing: Vec<usize> = missing.collect();
         if !missing.is_empty() {
-            return Ok((Traded::Missing(missing), Vec::new()));
+            return Ok((ExchangeResult::Missing(missing), Vec::new()));
         }
-        let before: Vec<Balance> = purses.iter().map(|purse| self.balance(epoch, purse)).collect();
+        let before: Vec<QuotaBalance> = purses.iter().map(|purse| self.balance(epoch, purse)).collect();
         let orders = decide(&before);
         let (turn, mut recalled, mut after) = (self.turn(), Vec::new(), Vec::new());
-        for ((purse, balance), Order { slice, is_tight, is_final, recalls }) in
-            purses.iter().zip(before).zip(orders)
+        for (
+            (purse, balance),
+            LeaseAdjustment { amount: slice, is_tight, is_final, is_recalling: recalls },
+        ) in purses.iter().zip(before).zip(orders)
         {
             let handed = self.purses.get_mut(purse).unwrap();
-            handed.granted = handed.granted.saturating_sub(balance.slice) + slice;
+            handed.granted = handed.granted.saturating_sub(balance.own) + slice;
             handed.changed = turn;
             let cut = handed.slices.entry(epoch).or_default();
             (cut.amount, cut.trimmed) = (slice, if is_tight { turn } else { cut.trimmed });
@@ -189,17 +201,17 @@ impl State {
                 handed.recalled = turn;
                 recalled.push(purse.clone());
             }
-            after.push(Balance { granted: handed.granted, slice, ..balance });
+            after.push(QuotaBalance { granted: handed.granted, own: slice, ..balance });
         }
-        Ok((Traded::Balances(after), recalled))
+        Ok((ExchangeResult::Balances(after), recalled))
     }
 
-    pub(super) fn open(&mut self, epoch: i64, openings: &[Opening]) -> Result<Vec<u64>, JournalError> {
-        for Opening { purse, .. } in openings {
+    pub(super) fn open(&mut self, epoch: i64, openings: &[WindowOpening]) -> Result<Vec<u64>, JournalError> {
+        for WindowOpening { window: purse, .. } in openings {
             if self.purses.contains_key(purse) {
                 continue;
             }
-            let mut handed = Handed { changed: self.turn(), ..Handed::default() };
+            let mut handed = VaultWindow { changed: self.turn(), ..VaultWindow::default() };
             for row in self.rows.values().filter(|row| row.is_of(purse)) {
                 handed.granted += row.under(purse);
                 if self.is_alive(row.epoch) {
@@ -209,7 +221,7 @@ impl State {
             self.purses.insert(purse.clone(), handed);
         }
         self.go_on(epoch)?;
-        let before = |Opening { purse, counted_since }: &Opening| {
+        let before = |WindowOpening { window: purse, counted_since }: &WindowOpening| {
             let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
             let resolved = theirs.filter(|row| {
                 row.ended.as_ref().zip(*counted_since).is_some_and(|(ended, since)| ended.at < since)
@@ -219,17 +231,17 @@ impl State {
         Ok(openings.iter().map(before).collect())
     }
 
-    pub(super) fn append(&mut self, epoch: i64, entries: &[Entry]) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, epoch: i64, entries: &[JournalEntry]) -> Result<(), JournalError> {
         self.go_on(epoch)?;
         for entry in entries {
             match entry {
-                Entry::Dispatched(sent) => {
-                    let row = Row { epoch, sent: sent.clone(), ended: None };
+                JournalEntry::Dispatched(sent) => {
+                    let row = VaultRow { epoch, sent: sent.clone(), ended: None };
                     self.rows.entry(sent.id).or_insert(row);
                 }
-                Entry::Extended(more) => self.rows.get_mut(&more.id).unwrap().sent.held += more.more,
-                Entry::Metered(_) => {}
-                Entry::Resolved(ended) => {
+                JournalEntry::Extended(more) => self.rows.get_mut(&more.id).unwrap().sent.held += more.more,
+                JournalEntry::Metered(_) => {}
+                JournalEntry::Resolved(ended) => {
                     let row = self.rows.get_mut(&ended.id).expect("it was dispatched");
                     row.ended.get_or_insert_with(|| ended.clone());
                 }
@@ -252,7 +264,9 @@ impl State {
         self.lives.get_mut(&epoch).unwrap().is_over = true;
         let (now, turn) = (self.now, self.turn());
         for row in self.rows.values_mut().filter(|row| row.epoch == epoch && row.ended.is_none()) {
-            let Entry::Resolved(posted) = Entry::posted(row.sent.clone(), now) else { unreachable!() };
+            let JournalEntry::Resolved(posted) = JournalEntry::posted(row.sent.clone(), now) else {
+                unreachable!()
+            };
             row.ended = Some(posted);
         }
         for (purse, handed) in &mut self.purses {
@@ -266,14 +280,14 @@ impl State {
 }
 
 /// All that was used of a purse.
-pub(super) fn used(state: &State, purse: &Purse) -> u64 {
+pub(super) fn used(state: &VaultState, purse: &QuotaWindow) -> u64 {
     state.rows.values().filter(|row| row.is_of(purse)).map(|row| row.under(purse)).sum()
 }
 
 /// What was charged in all, and how many requests are open.
-pub(super) fn books(state: &State) -> (u64, usize) {
+pub(super) fn books(state: &VaultState) -> (u64, usize) {
     let ended = state.rows.values().filter_map(|row| row.ended.as_ref());
-    let spent = ended.filter(|ended| ended.how != How::Voided).map(|ended| ended.spent);
+    let spent = ended.filter(|ended| ended.how != ResolutionKind::Voided).map(|ended| ended.spent);
     let spent = spent.fold(Amounts::ZERO, |sum, one| sum + one).money.0;
     (spent, state.rows.values().filter(|row| row.ended.is_none()).count())
 }

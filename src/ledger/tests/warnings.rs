@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::ledger::conformance::amounts;
-use crate::ledger::{Accounts, Cause, Refused, Warning};
-use crate::tenant::{Percent, Scope, TenantLimit, Terms};
+use crate::ledger::{LedgerState, LimitWarning, ReserveError, WarningCause};
+use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use crate::units::{Amount, Count, RequestId, Timestamp, Window};
 
 use super::{NOW, claim_of, detail, money, terms, thinking};
@@ -12,27 +12,28 @@ use super::{NOW, claim_of, detail, money, terms, thinking};
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Accounts with one key, which warns at half of its limits.
-fn accounts(limits: &[TenantLimit]) -> Accounts {
+fn accounts(limits: &[TenantLimit]) -> LedgerState {
     let half = Percent::try_from(50).unwrap();
-    let mut accounts = Accounts::default();
-    accounts.declare([&Terms { warn_at: half, ..terms("key", limits) }]);
+    let mut accounts = LedgerState::default();
+    accounts.declare([&AccountTerms { warn_at: half, ..terms("key", limits) }]);
     accounts
 }
 
-fn texts<'w>(warnings: impl IntoIterator<Item = &'w Warning>) -> Vec<String> {
-    let text = |Warning { line, .. }: &Warning| format!("{} {}", line.limit, line.spent.size());
+fn texts<'w>(warnings: impl IntoIterator<Item = &'w LimitWarning>) -> Vec<String> {
+    let text =
+        |LimitWarning { status: line, .. }: &LimitWarning| format!("{} {}", line.limit, line.spent.size());
     warnings.into_iter().map(text).collect()
 }
 
 /// Reserves a request, or tells of the refusal.
-fn reserve(accounts: &mut Accounts, nanos: u64, now: Timestamp) -> (Option<RequestId>, Vec<String>) {
+fn reserve(accounts: &mut LedgerState, nanos: u64, now: Timestamp) -> (Option<RequestId>, Vec<String>) {
     let claim = claim_of("key", nanos, 1, now);
     let (id, account) = (claim.id, claim.account.clone());
     match accounts.reserve(claim) {
         Ok(warnings) => (Some(id), texts(&warnings)),
-        Err(Refused::Shortfall(short)) => {
-            let warning = accounts.refused(&account, &short.limit);
-            assert!(warning.iter().all(|warning| warning.cause == Cause::Refused));
+        Err(ReserveError::Shortfall(short)) => {
+            let warning = accounts.record_refusal(&account, &short.limit);
+            assert!(warning.iter().all(|warning| warning.cause == WarningCause::Refused));
             (None, texts(&warning))
         }
         Err(other) => panic!("{other}"),
@@ -40,7 +41,7 @@ fn reserve(accounts: &mut Accounts, nanos: u64, now: Timestamp) -> (Option<Reque
 }
 
 /// A request that reserves so much and spends so much: what is told of it.
-fn request(accounts: &mut Accounts, nanos: u64, spent: u64, now: Timestamp) -> Vec<String> {
+fn request(accounts: &mut LedgerState, nanos: u64, spent: u64, now: Timestamp) -> Vec<String> {
     let (id, mut told) = reserve(accounts, nanos, now);
     let closed = accounts.settle(id.unwrap(), amounts(spent, 1), detail(), now).unwrap();
     told.extend(texts(&closed.warnings));
@@ -68,7 +69,10 @@ fn nobody_is_told_of_a_window_that_is_over() {
 
 #[test]
 fn a_limit_that_refuses_before_it_was_announced_is_announced_then() {
-    let mut accounts = accounts(&[money(Window::Minute, 100), money(Window::Day, 1000).on(Scope::EachUser)]);
+    let mut accounts = accounts(&[
+        money(Window::Minute, 100),
+        money(Window::Day, 1000).with_selector(LimitSelector::EachUser),
+    ]);
     assert_eq!(request(&mut accounts, 100, 10, NOW), [""; 0]);
     assert_eq!(reserve(&mut accounts, 95, NOW), (None, vec!["key money minute 10".to_owned()]));
     assert_eq!(reserve(&mut accounts, 95, NOW), (None, vec![]));
@@ -83,7 +87,7 @@ fn requests_at_once_are_announced_whenever_they_rise_but_not_twice_in_a_minute()
     let most = TenantLimit::new(Window::Total, Amount::Concurrency(Count(4)));
     let mut accounts = accounts(&[most]);
     let told = vec!["key concurrency 0".to_owned()];
-    let end = |accounts: &mut Accounts, id: Option<RequestId>, now| {
+    let end = |accounts: &mut LedgerState, id: Option<RequestId>, now| {
         assert_eq!(accounts.void(id.unwrap(), now).unwrap().warnings, []);
     };
     assert_eq!(reserve(&mut accounts, 1, NOW).1, [""; 0]);

@@ -11,12 +11,12 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::advance;
 
-use crate::ledger::{Claim, Ledger, Refused, Reservation, Settings};
+use crate::ledger::{Ledger, Reservation, ReservationRequest, ReserveError, Settings};
 use crate::tasks::Tasks;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 use crate::units::Timestamp;
 
-use super::door::{Door, Link};
+use super::linked_coordinator::{CoordinatorLink, LinkedCoordinator};
 use super::vault::Vault;
 use super::{NOW, claim_of};
 
@@ -29,9 +29,9 @@ const STEP: Duration = Duration::from_millis(20);
 /// After so many turns a machine has done all that can be done at one moment.
 const TURNS: usize = 24;
 
-pub(super) struct Machine {
+pub(super) struct SimulatedReplica {
     pub(super) ledger: Ledger,
-    pub(super) link: watch::Sender<Link>,
+    pub(super) link: watch::Sender<CoordinatorLink>,
     /// How far the wall clock is off, in milliseconds.
     pub(super) wall: i64,
     /// For how long it has stood still; nothing, where it runs.
@@ -40,21 +40,21 @@ pub(super) struct Machine {
     _tasks: Tasks,
 }
 
-pub(super) struct World {
-    pub(super) machines: Vec<Machine>,
+pub(super) struct ReplicaWorld {
+    pub(super) machines: Vec<SimulatedReplica>,
     pub(super) vault: Vault,
     /// How long it has run.
     pub(super) elapsed: Duration,
 }
 
-impl Machine {
-    fn start(vault: &Vault, terms: &[Terms]) -> Machine {
+impl SimulatedReplica {
+    fn start(vault: &Vault, terms: &[AccountTerms]) -> SimulatedReplica {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let (link, ours) = watch::channel(Link::Whole);
-        let (tasks, bank) = (Tasks::default(), Arc::new(Door::new(vault, ours)));
+        let (link, ours) = watch::channel(CoordinatorLink::Whole);
+        let (tasks, bank) = (Tasks::default(), Arc::new(LinkedCoordinator::new(vault, ours)));
         let opened = Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), terms);
         let ledger = runtime.block_on(opened).unwrap();
-        Machine { ledger, link, wall: 0, paused: None, runtime, _tasks: tasks }
+        SimulatedReplica { ledger, link, wall: 0, paused: None, runtime, _tasks: tasks }
     }
 
     /// Does something by this machine's clocks.
@@ -95,16 +95,16 @@ impl Machine {
     }
 }
 
-impl World {
-    pub(super) fn new(count: usize, terms: &[Terms]) -> World {
+impl ReplicaWorld {
+    pub(super) fn new(count: usize, terms: &[AccountTerms]) -> ReplicaWorld {
         let vault = Vault::new(NOW, LASTS);
-        let machines = (0..count).map(|_| Machine::start(&vault, terms)).collect();
-        World { machines, vault, elapsed: Duration::ZERO }
+        let machines = (0..count).map(|_| SimulatedReplica::start(&vault, terms)).collect();
+        ReplicaWorld { machines, vault, elapsed: Duration::ZERO }
     }
 
     /// One more machine comes.
-    pub(super) fn join(&mut self, terms: &[Terms]) -> usize {
-        self.machines.push(Machine::start(&self.vault, terms));
+    pub(super) fn join(&mut self, terms: &[AccountTerms]) -> usize {
+        self.machines.push(SimulatedReplica::start(&self.vault, terms));
         self.machines.len() - 1
     }
 
@@ -135,7 +135,7 @@ impl World {
     }
 
     /// A claim as a caller of that machine makes it, by its wall clock.
-    pub(super) fn claim(&self, on: usize, nanos: u64) -> Claim {
+    pub(super) fn claim(&self, on: usize, nanos: u64) -> ReservationRequest {
         let wall = NOW.0 + i64::try_from(self.elapsed.as_millis()).unwrap() + self.machines[on].wall;
         claim_of("key", nanos, 0, Timestamp(wall))
     }
@@ -162,7 +162,7 @@ impl World {
         None
     }
 
-    pub(super) fn obtain(&mut self, on: usize, nanos: u64) -> Result<Reservation, Refused> {
+    pub(super) fn obtain(&mut self, on: usize, nanos: u64) -> Result<Reservation, ReserveError> {
         let (ledger, claim) = (self.machines[on].ledger.clone(), self.claim(on, nanos));
         self.until(on, async move { ledger.obtain(claim).await }).expect("an answer in time")
     }

@@ -3,15 +3,15 @@
 use super::*;
 
 /// Two models that cost alike; the second looks a little worse, and is less sure.
-fn unsure() -> World {
+fn unsure() -> PlanFixture {
     world().with(|w| {
-        w.models = vec![model("known", Class::Inline), model("new", Class::Inline)];
+        w.models = vec![model("known", EnforcementClass::Inline), model("new", EnforcementClass::Inline)];
         w.demands = vec![demand(4.0, 0.1, 0.9), ModelDemand { spread: 0.1, ..demand(4.0, 0.1, 0.85) }];
     })
 }
 
 fn drawn(seed: u64, floor: f64) -> Plan {
-    unsure().with(|w| w.explore = Some(Explore { seed, floor: Chance::new(floor) })).plan().unwrap()
+    unsure().with(|w| w.explore = Some(Exploration { seed, floor: Chance::new(floor) })).plan().unwrap()
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn some_thoughts_are_left_uncapped_but_never_beyond_what_caller_and_allowance_al
     let capped = |seed: u64, share: f64| {
         let world = world().with(|w| {
             w.route.uncapped = Chance::new(share);
-            w.explore = Some(Explore { seed, floor: Chance::new(0.0) });
-            w.allowance.purse.thinking = thinking_left(3_000);
+            w.explore = Some(Exploration { seed, floor: Chance::new(0.0) });
+            w.allowance.overall.thinking = thinking_left(3_000);
         });
         world.first().thinking < Tokens(3_000)
     };
@@ -67,14 +67,14 @@ fn some_thoughts_are_left_uncapped_but_never_beyond_what_caller_and_allowance_al
     assert!((60..140).contains(&left), "{left}");
     let stated = world().with(|w| {
         (w.route.uncapped, w.budget.thinking) = (Chance::new(1.0), Some(Tokens(9)));
-        w.explore = Some(Explore { seed: 1, floor: Chance::new(0.0) });
+        w.explore = Some(Exploration { seed: 1, floor: Chance::new(0.0) });
     });
     assert_eq!(stated.first().thinking, Tokens(9));
 }
 
 #[test]
 fn a_quote_shows_all_offers_and_what_would_be_taken_without_a_draw() {
-    let world = unsure().with(|w| w.explore = Some(Explore { seed: 3, floor: Chance::new(1.0) }));
+    let world = unsure().with(|w| w.explore = Some(Exploration { seed: 3, floor: Chance::new(1.0) }));
     let (quote, plan) = (world.ask(quote).unwrap(), unsure().plan().unwrap());
     assert_eq!((&quote.offers[quote.chosen], &quote.why), (&plan.best, &plan.why));
     assert!(quote.offers.len() > 10 && quote.refused.is_empty());
@@ -84,5 +84,5 @@ fn a_quote_shows_all_offers_and_what_would_be_taken_without_a_draw() {
     };
     assert!(sorted("known") && sorted("new"));
     let narrow = world.with(|w| w.models[1].context = Tokens(50)).ask(super::super::quote).unwrap();
-    assert!(matches!(&narrow.refused[..], [(name, Refusal::ContextExceeded { .. })] if &**name == "new"));
+    assert!(matches!(&narrow.refused[..], [(name, PlanRefusal::ContextExceeded { .. })] if &**name == "new"));
 }

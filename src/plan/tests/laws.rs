@@ -7,13 +7,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalog::{Compare, Conditions, Scatter, Vote};
+use crate::catalog::{AnswerComparison, ModelConditions, Vote, VoteAssumptions};
 use crate::units::Preference;
 
 prop_compose! {
     fn any_model()(
         class in prop_oneof![
-            Just(Class::Inline), Just(Class::Continue), Just(Class::Native), Just(Class::Turn), Just(Class::Effort)
+            Just(EnforcementClass::Inline), Just(EnforcementClass::Continue), Just(EnforcementClass::Native), Just(EnforcementClass::Turn), Just(EnforcementClass::Effort)
         ],
         input in 0..20_000_000_000u64, output in 0..80_000_000_000u64, priced in prop::bool::weighted(0.9),
         context in 50..20_000u64, thinking_max in prop_oneof![Just(0u64), 1..10_000u64],
@@ -28,7 +28,7 @@ prop_compose! {
             output_max: output_max.map(Tokens),
             stops_billing,
             thinking_usual: usual,
-            hand_off: HandOff { text: String::new(), overhead: Tokens(overhead), unthought: Tokens(overhead / 3) },
+            hand_off: HandOff { text: String::new(), overhead: Tokens(overhead), overhead_without_thought: Tokens(overhead / 3) },
             ..model("", class)
         }
     }
@@ -42,15 +42,15 @@ prop_compose! {
     ) -> ModelDemand {
         let (solution, prompt) = (Tokens(solution), Tokens(prompt));
         let (done, blind) = (Chance::new(done), Chance::new(blind));
-        let (prompt_least, measured) = (Tokens(prompt.0.div_ceil(bytes)), Measured { thinking: known, solution: known });
+        let (prompt_least, measured) = (Tokens(prompt.0.div_ceil(bytes)), MeasuredLengths { thinking: known, solution: known });
         let thinking = LogNormal { mu, sigma };
         ModelDemand { thinking, solution, prompt, done, blind, bend, spread: 0.0, prompt_least, measured }
     }
 }
 
 prop_compose! {
-    fn any_conditions()(queue in 0.0..5.0f64, prefill in 0.0..0.001f64, token in 0.0..0.05f64) -> Conditions {
-        Conditions { queue, prefill, token, healthy: true }
+    fn any_conditions()(queue in 0.0..5.0f64, prefill in 0.0..0.001f64, token in 0.0..0.05f64) -> ModelConditions {
+        ModelConditions { queue, prefill, token, healthy: true }
     }
 }
 
@@ -66,7 +66,7 @@ prop_compose! {
             total: total.map(Tokens),
             cost: cost.map(Money),
             deadline: deadline.map(Duration::from_millis),
-            depth: effort.and_then(|effort| effort_of(effort, None)),
+            reasoning_effort: effort.and_then(|effort| effort_of(effort, None)),
             preference: None,
             ..Budget::default()
         }
@@ -81,7 +81,7 @@ prop_compose! {
         floor in 0.0..1.0f64, shadow_price in 0.0..20.0f64, choices in 1..4u32,
         (samples, alike, cascade) in (prop::option::of(2..8u32), 0.0..=1.0f64, any::<bool>()),
         sticky in prop::option::weighted(0.3, (prop::bool::ANY, 0..5_000u64, any::<bool>())),
-    ) -> World {
+    ) -> PlanFixture {
         let mut world = world();
         world.models.clear();
         world.demands.clear();
@@ -93,21 +93,21 @@ prop_compose! {
             world.demands.push(demand);
         }
         world.market = Market { models: measured, shadow_price, ..Market::default() };
-        world.allowance.purse.money = money.and_then(money_left);
-        world.allowance.purse.thinking = thinking.and_then(thinking_left);
-        (world.route.worth, world.route.second) = (Money(worth), Money(second));
+        world.allowance.overall.money = money.and_then(money_left);
+        world.allowance.overall.thinking = thinking.and_then(thinking_left);
+        (world.route.worth, world.route.cost_per_second) = (Money(worth), Money(second));
         world.route.success_floor = Chance::new(floor);
-        let scatter = Scatter { wrong: 4, alike: Chance::new(alike) };
-        world.route.vote = samples.map(|samples| Vote::new(samples, Compare::Number, scatter));
+        let scatter = VoteAssumptions { distinct_wrong: 4, correlation: Chance::new(alike) };
+        world.route.vote = samples.map(|samples| Vote::new(samples, AnswerComparison::Number, scatter));
         world.route.cascade = cascade;
         let first = |first| if first { "model-0" } else { "model-1" };
         world.sticky = sticky.map(|(at, cached, evidence)| (first(at), cached, evidence));
-        World { budget, choices, ..world }
+        PlanFixture { budget, choices, ..world }
     }
 }
 
 /// The first offer, if there is one, with a change to the world.
-fn offered(world: &World, change: impl FnOnce(&mut World)) -> Option<Offer> {
+fn offered(world: &PlanFixture, change: impl FnOnce(&mut PlanFixture)) -> Option<Offer> {
     world.clone().with(change).plan().ok().map(|plan| plan.best)
 }
 
@@ -125,8 +125,8 @@ proptest! {
             prop_assert!(offer.opening <= offer.solution);
             prop_assert!(offer.opening == offer.solution || model.stops_billing);
             let is_closed_before = match offer.class {
-                Class::Inline => model.hand_off.unthought < model.hand_off.overhead,
-                class => class != Class::Effort,
+                EnforcementClass::Inline => model.hand_off.overhead_without_thought < model.hand_off.overhead,
+                class => class != EnforcementClass::Effort,
             };
             let is_alone = offer.thinking == Tokens::ZERO && is_closed_before;
             let written = if is_alone { offer.solution } else { all };
@@ -134,8 +134,8 @@ proptest! {
             prop_assert!(world.budget.solution.is_none_or(|most| offer.solution <= most));
             prop_assert!(world.budget.thinking.is_none_or(|most| offer.thinking <= most));
             prop_assert!(world.budget.cost.is_none_or(|most| offer.worst.money <= most));
-            prop_assert!(world.allowance.purse.money.as_ref().is_none_or(|left| offer.worst.money <= left.amount));
-            prop_assert!(world.allowance.purse.thinking.as_ref().is_none_or(|left| offer.worst.thinking <= left.amount));
+            prop_assert!(world.allowance.overall.money.as_ref().is_none_or(|left| offer.worst.money <= left.amount));
+            prop_assert!(world.allowance.overall.thinking.as_ref().is_none_or(|left| offer.worst.thinking <= left.amount));
             prop_assert!(offer.cost <= offer.worst.money + Money(1), "{} of {:?}", offer.cost, offer.worst);
             prop_assert!(offer.seconds.is_finite() && offer.value.is_finite());
             let conditions = world.market.models[&offer.model];
@@ -169,7 +169,7 @@ proptest! {
         mut world in any_world(), a in 0.0..3.0f64, b in 0.0..3.0f64,
     ) {
         world.models.truncate(1);
-        let at = |effort: f64| offered(&world, |w| w.budget.depth = effort_of(effort, None));
+        let at = |effort: f64| offered(&world, |w| w.budget.reasoning_effort = effort_of(effort, None));
         if let (Some(less), Some(more)) = (at(a.min(b)), at(a.max(b))) {
             prop_assert!(less.thinking <= more.thinking);
         }
@@ -199,7 +199,7 @@ proptest! {
     ) {
         world.models.truncate(1);
         world.budget.thinking = thinking.map(Tokens);
-        world.budget.depth = effort_of(effort, None);
+        world.budget.reasoning_effort = effort_of(effort, None);
         let at = |millis: u64| offered(&world, |w| w.budget.deadline = Some(Duration::from_millis(millis)));
         if let (Some(less), Some(more)) = (at(a.min(b)), at(a.max(b))) {
             prop_assert!(less.thinking <= more.thinking);

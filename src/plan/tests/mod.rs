@@ -10,15 +10,15 @@ mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, Class, EffortLevel, GoesOn, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices,
-    Rates, Service, Tariff, TaskClass,
+    Capability, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, MeasuredLengths, ModelDemand,
+    Offer, Prices, Rates, RemainingQuota, Service, Tariff, TaskClass,
 };
-use crate::chat::Depth;
+use crate::chat::ReasoningEffort;
 use crate::units::{Amount, Difficulty, Effort, Limit, Money, Price, Timestamp, Unit, Window};
 
 /// Everything a plan depends on, owned.
 #[derive(Debug, Clone)]
-struct World {
+struct PlanFixture {
     models: Vec<Model>,
     demands: Vec<ModelDemand>,
     market: Market,
@@ -30,15 +30,15 @@ struct World {
     streams: bool,
     /// Model, cached tokens, evidence.
     sticky: Option<(&'static str, u64, bool)>,
-    explore: Option<Explore>,
+    explore: Option<Exploration>,
 }
 
-impl World {
-    fn plan(&self) -> Result<Plan, Refusal> {
+impl PlanFixture {
+    fn plan(&self) -> Result<Plan, PlanRefusal> {
         self.ask(plan)
     }
 
-    fn ask<T>(&self, what: impl FnOnce(&Ask) -> T) -> T {
+    fn ask<T>(&self, what: impl FnOnce(&PlanRequest) -> T) -> T {
         let named = self.models.iter().zip(&self.demands);
         let demand = Demand {
             class: TaskClass::Math,
@@ -46,7 +46,7 @@ impl World {
             confidence: Chance::new(0.5),
             models: named.map(|(model, demand)| (model.name.clone(), demand.clone())).collect(),
         };
-        what(&Ask {
+        what(&PlanRequest {
             demand: &demand,
             models: &self.models.iter().collect::<Vec<_>>(),
             route: &self.route,
@@ -56,10 +56,10 @@ impl World {
             needs: &self.needs,
             choices: self.choices,
             streams: self.streams,
-            sticky: self.sticky.map(|(model, cached, evidence)| Sticky {
+            sticky: self.sticky.map(|(model, cached, evidence)| StickyModel {
                 model,
                 cached: Tokens(cached),
-                evidence,
+                has_problems: evidence,
             }),
             explore: self.explore,
             opening_quantile: Chance::new(OPENING_QUANTILE),
@@ -70,7 +70,7 @@ impl World {
         self.plan().unwrap().best
     }
 
-    fn with(mut self, change: impl FnOnce(&mut World)) -> World {
+    fn with(mut self, change: impl FnOnce(&mut PlanFixture)) -> PlanFixture {
         change(&mut self);
         self
     }
@@ -81,7 +81,7 @@ fn offers(plan: &Plan) -> impl Iterator<Item = &Offer> {
     std::iter::once(&plan.best).chain(&plan.fallbacks)
 }
 
-fn model(name: &str, class: Class) -> Model {
+fn model(name: &str, class: EnforcementClass) -> Model {
     let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
     Model {
         name: name.into(),
@@ -94,7 +94,7 @@ fn model(name: &str, class: Class) -> Model {
         thinking_usual: None,
         solution_max: Some(Tokens(256)),
         output_max: None,
-        hand_off: HandOff { text: String::new(), overhead: Tokens(4), unthought: Tokens(4) },
+        hand_off: HandOff { text: String::new(), overhead: Tokens(4), overhead_without_thought: Tokens(4) },
         services: vec![Service::Chat, Service::Completions],
         capabilities: vec![Capability::Tools],
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
@@ -121,21 +121,21 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         bend: 1.5,
         spread: 0.0,
         prompt_least: Tokens(100),
-        measured: Measured { thinking: true, solution: true },
+        measured: MeasuredLengths { thinking: true, solution: true },
     }
 }
 
 /// One inline model that usually thinks about 148 tokens.
-fn world() -> World {
-    World {
-        models: vec![model("reasoner", Class::Inline)],
+fn world() -> PlanFixture {
+    PlanFixture {
+        models: vec![model("reasoner", EnforcementClass::Inline)],
         demands: vec![demand(5.0, 0.1, 0.95)],
         market: Market::default(),
         route: Route {
             success_floor: Chance::new(0.5),
             worth: Money(10_000_000),
-            second: Money(1_000),
-            ..Route::usual("auto")
+            cost_per_second: Money(1_000),
+            ..Route::with_defaults("auto")
         },
         allowance: Allowance::default(),
         budget: Budget::default(),
@@ -151,22 +151,22 @@ fn key(unit: Unit) -> Limit {
     Limit::of_key(unit, Window::Month)
 }
 
-fn money_left(amount: u64) -> Option<Left<Money>> {
-    Some(Left { limit: key(Unit::Money), amount: Money(amount), resets_at: Some(Timestamp(7)) })
+fn money_left(amount: u64) -> Option<RemainingQuota<Money>> {
+    Some(RemainingQuota { limit: key(Unit::Money), amount: Money(amount), resets_at: Some(Timestamp(7)) })
 }
 
-fn thinking_left(amount: u64) -> Option<Left<Tokens>> {
-    Some(Left { limit: key(Unit::Thinking), amount: Tokens(amount), resets_at: None })
+fn thinking_left(amount: u64) -> Option<RemainingQuota<Tokens>> {
+    Some(RemainingQuota { limit: key(Unit::Thinking), amount: Tokens(amount), resets_at: None })
 }
 
-fn effort_of(effort: f64, word: Option<&str>) -> Option<Depth> {
-    Some(Depth { effort: Effort::try_from(effort).unwrap(), word: word.map(String::from) })
+fn effort_of(effort: f64, word: Option<&str>) -> Option<ReasoningEffort> {
+    Some(ReasoningEffort { effort: Effort::try_from(effort).unwrap(), word: word.map(String::from) })
 }
 
 /// A small model and one ten times as dear.
-fn two() -> World {
+fn two() -> PlanFixture {
     world().with(|w| {
-        w.models = vec![model("small", Class::Inline), model("large", Class::Continue)];
+        w.models = vec![model("small", EnforcementClass::Inline), model("large", EnforcementClass::Continue)];
         w.models[1].tariff =
             Some(Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) }));
         w.demands = vec![demand(5.0, 0.1, 0.9), demand(5.0, 0.4, 0.99)];

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::*;
-use crate::catalog::Conditions;
+use crate::catalog::ModelConditions;
 use crate::units::Preference;
 
-fn check(change: impl FnOnce(&mut World), thinking: u64, solution: u64, why: &str) {
+fn check(change: impl FnOnce(&mut PlanFixture), thinking: u64, solution: u64, why: &str) {
     let plan = world().with(change).plan().unwrap();
     let offer = &plan.best;
     assert_eq!((offer.thinking, offer.solution), (Tokens(thinking), Tokens(solution)), "{}", plan.why);
     assert!(plan.why.contains(why), "{}", plan.why);
 }
 
-fn check_refused(change: impl FnOnce(&mut World), expected: &Refusal) {
+fn check_refused(change: impl FnOnce(&mut PlanFixture), expected: &PlanRefusal) {
     assert_eq!(&world().with(change).plan().unwrap_err(), expected);
 }
 
@@ -22,7 +22,7 @@ fn a_stated_thinking_budget_is_the_thinking_budget() {
     check(|w| w.budget.thinking = Some(Tokens(800)), 800, 256, "stated");
     check(|w| w.budget.thinking = Some(Tokens(0)), 0, 256, "without thinking");
     check(
-        |w| (w.budget.thinking, w.budget.depth) = (Some(Tokens(9)), effort_of(1.0, None)),
+        |w| (w.budget.thinking, w.budget.reasoning_effort) = (Some(Tokens(9)), effort_of(1.0, None)),
         9,
         256,
         "stated",
@@ -33,9 +33,10 @@ fn a_stated_thinking_budget_is_the_thinking_budget() {
 #[test]
 fn a_stated_thinking_budget_gives_way_to_other_stated_caps_and_to_what_is_possible() {
     check(|w| w.budget.thinking = Some(Tokens(9999)), 4096, 256, "the most that the model thinks");
-    let total = |w: &mut World| (w.budget.thinking, w.budget.total) = (Some(Tokens(300)), Some(Tokens(200)));
+    let total =
+        |w: &mut PlanFixture| (w.budget.thinking, w.budget.total) = (Some(Tokens(300)), Some(Tokens(200)));
     check(total, 140, 56, "max_completion_tokens");
-    let both = |w: &mut World| {
+    let both = |w: &mut PlanFixture| {
         total(w);
         w.budget.solution = Some(Tokens(100));
     };
@@ -72,28 +73,28 @@ fn the_plan_thinks_as_long_as_it_pays() {
 fn a_total_that_is_very_small_is_all_for_the_answer() {
     check(|w| w.budget.total = Some(Tokens(20)), 0, 16, "without thinking");
     let too_small =
-        Refusal::BudgetTooSmall { needed: Tokens(5), stated: Tokens(4), member: "max_completion_tokens" };
+        PlanRefusal::BudgetTooSmall { needed: Tokens(5), stated: Tokens(4), member: "max_completion_tokens" };
     check_refused(|w| w.budget.total = Some(Tokens(4)), &too_small);
 }
 
 #[test]
 fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
-    let slow = |w: &mut World, seconds: u64| {
-        let conditions = Conditions { queue: 0.5, prefill: 0.005, token: 0.01, healthy: true };
+    let slow = |w: &mut PlanFixture, seconds: u64| {
+        let conditions = ModelConditions { queue: 0.5, prefill: 0.005, token: 0.01, healthy: true };
         w.market.models.insert("reasoner".into(), conditions);
         w.budget.thinking = Some(Tokens(300));
         w.budget.deadline = Some(Duration::from_secs(seconds));
     };
     check(|w| slow(w, 60), 300, 256, "stated");
     check(|w| slow(w, 3), 140, 256, "deadline");
-    let stated = |w: &mut World| {
+    let stated = |w: &mut PlanFixture| {
         slow(w, 3);
         w.budget.solution = Some(Tokens(100));
     };
     check(stated, 140, 100, "deadline");
     check_refused(
         |w| slow(w, 1),
-        &Refusal::DeadlineUnreachable {
+        &PlanRefusal::DeadlineUnreachable {
             needed: Duration::from_millis(1240),
             left: Duration::from_secs(1),
             member: Some("budget.deadline_ms"),
@@ -105,14 +106,14 @@ fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
 fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
     let worst = world().with(|w| w.budget.thinking = Some(Tokens(200))).first().worst;
     assert_eq!(worst.money, Money(10_000 + 400 * (200 + 4 + 256)));
-    let poor = |w: &mut World| w.allowance.purse.money = money_left(10_000 + 400 * 160);
-    let poor_effort = |w: &mut World| {
+    let poor = |w: &mut PlanFixture| w.allowance.overall.money = money_left(10_000 + 400 * 160);
+    let poor_effort = |w: &mut PlanFixture| {
         poor(w);
-        w.budget.depth = effort_of(1.0, None);
+        w.budget.reasoning_effort = effort_of(1.0, None);
     };
     check(poor_effort, 93, 63, "key money month");
-    let few = |w: &mut World| {
-        (w.allowance.purse.thinking, w.budget.depth) = (thinking_left(30), effort_of(1.0, None));
+    let few = |w: &mut PlanFixture| {
+        (w.allowance.overall.thinking, w.budget.reasoning_effort) = (thinking_left(30), effort_of(1.0, None));
     };
     check(few, 30, 256, "key thinking month");
     check_refused(
@@ -120,7 +121,7 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
             poor(w);
             w.budget.thinking = Some(Tokens(800));
         },
-        &Refusal::DoesNotFit {
+        &PlanRefusal::InsufficientQuota {
             limit: Box::new(key(Unit::Money)),
             needed: Amount::Money(Money(10_000 + 400 * (800 + 4 + 56))),
             left: Amount::Money(Money(74_000)),
@@ -134,43 +135,46 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
 fn too_little_money_for_an_answer_alone_is_refused() {
     let needed = Money(10_000 + 400 * 60);
     let cost = Money(1_000);
-    let refusal = Refusal::RequestCost { needed, cost, member: "budget.cost_usd" };
+    let refusal = PlanRefusal::CostBudgetTooSmall { needed, cost, member: "budget.cost_usd" };
     check_refused(|w| w.budget.cost = Some(cost), &refusal);
     let (limit, left) = (Box::new(key(Unit::Money)), Amount::Money(Money(5)));
     let resets_at = Some(Timestamp(7));
     let (needed, member) = (Amount::Money(needed), "max_completion_tokens");
-    let refusal = Refusal::DoesNotFit { limit, needed, left, resets_at, member };
-    check_refused(|w| w.allowance.purse.money = money_left(5), &refusal);
+    let refusal = PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, member };
+    check_refused(|w| w.allowance.overall.money = money_left(5), &refusal);
 }
 
 #[test]
 fn what_cannot_serve_is_told_apart() {
     check_refused(
         |w| w.models[0].context = Tokens(104),
-        &Refusal::ContextExceeded { needed: Tokens(105), context: Tokens(104), member: "messages" },
+        &PlanRefusal::ContextExceeded { needed: Tokens(105), context: Tokens(104), member: "messages" },
     );
-    check_refused(|w| w.needs.capabilities.push(Capability::Images), &Refusal::NotCapable { what: "images" });
-    let sick = Conditions { healthy: false, ..Conditions::default() };
-    check_refused(|w| w.market.models = [("reasoner".into(), sick)].into(), &Refusal::Unhealthy);
-    check_refused(|w| w.models.clear(), &Refusal::Unhealthy);
+    check_refused(
+        |w| w.needs.capabilities.push(Capability::Images),
+        &PlanRefusal::NotCapable { what: "images" },
+    );
+    let sick = ModelConditions { healthy: false, ..ModelConditions::default() };
+    check_refused(|w| w.market.models = [("reasoner".into(), sick)].into(), &PlanRefusal::Unhealthy);
+    check_refused(|w| w.models.clear(), &PlanRefusal::Unhealthy);
 }
 
 #[test]
 fn an_unpriced_model_is_refused_only_where_money_is_limited() {
-    let unpriced = |w: &mut World| w.models[0].tariff = None;
+    let unpriced = |w: &mut PlanFixture| w.models[0].tariff = None;
     assert_eq!(world().with(unpriced).first().worst.money, Money::ZERO);
     check_refused(
         |w| {
             unpriced(w);
-            w.allowance.purse.money = money_left(1_000_000_000);
+            w.allowance.overall.money = money_left(1_000_000_000);
         },
-        &Refusal::Unpriced { model: "reasoner".into() },
+        &PlanRefusal::Unpriced { model: "reasoner".into() },
     );
     let free = Some(Tariff::FREE);
     check(
         |w| {
             w.models[0].tariff = free;
-            w.allowance.purse.money = money_left(0);
+            w.allowance.overall.money = money_left(0);
             w.budget.thinking = Some(Tokens(9));
         },
         9,
@@ -180,9 +184,9 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
 }
 
 /// A second model as able as the first, at a tenth of a cent for a call.
-fn beside_a_priced_one(w: &mut World) {
+fn beside_a_priced_one(w: &mut PlanFixture) {
     let cheap = Tariff::plain(Prices { input: price(10_000_000), output: price(40_000_000) });
-    w.models.push(Model { tariff: Some(cheap), ..model("cheap", Class::Inline) });
+    w.models.push(Model { tariff: Some(cheap), ..model("cheap", EnforcementClass::Inline) });
     w.demands.push(w.demands[0].clone());
 }
 
@@ -191,7 +195,8 @@ fn a_price_that_nobody_wrote_is_not_zero() {
     let dear = Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) });
     let weighed = world().with(|w| {
         beside_a_priced_one(w);
-        w.models[0] = Model { tariff: None, reference: Some(dear), ..model("reasoner", Class::Inline) };
+        w.models[0] =
+            Model { tariff: None, reference: Some(dear), ..model("reasoner", EnforcementClass::Inline) };
     });
     assert_eq!(&*weighed.first().model, "cheap");
     let alone = weighed.clone().with(|w| {
@@ -218,7 +223,7 @@ fn a_model_of_unknown_price_is_left_out_where_there_is_a_choice() {
     let plan = unknown.plan().unwrap();
     assert!(offers(&plan).all(|offer| &*offer.model == "cheap"));
     let quote = unknown.ask(quote).unwrap();
-    assert_eq!(quote.refused, [("reasoner".into(), Refusal::Unweighed { model: "reasoner".into() })]);
+    assert_eq!(quote.refused, [("reasoner".into(), PlanRefusal::PriceUnknown { model: "reasoner".into() })]);
     let named = unknown.with(|w| w.models.truncate(1));
     assert_eq!(&*named.first().model, "reasoner");
 }
@@ -226,7 +231,7 @@ fn a_model_of_unknown_price_is_left_out_where_there_is_a_choice() {
 #[test]
 fn the_worst_case_is_that_of_the_class() {
     let worst = |class, choices| {
-        let stated = |w: &mut World| {
+        let stated = |w: &mut PlanFixture| {
             w.models[0].classes = vec![class];
             w.choices = choices;
             w.budget.thinking = Some(Tokens(200));
@@ -234,22 +239,22 @@ fn the_worst_case_is_that_of_the_class() {
         let worst = world().with(stated).first().worst;
         (worst.money.0, worst.thinking.0)
     };
-    assert_eq!(worst(Class::Inline, 1), (100 * 100 + 400 * (200 + 4 + 256), 200));
+    assert_eq!(worst(EnforcementClass::Inline, 1), (100 * 100 + 400 * (200 + 4 + 256), 200));
     let read_twice = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 4 + 256);
-    assert_eq!(worst(Class::Continue, 1), (read_twice, 200));
+    assert_eq!(worst(EnforcementClass::Continue, 1), (read_twice, 200));
     let rescued = 100 * (100 + 100) + 400 * (200 + 256 + 256);
-    assert_eq!(worst(Class::Effort, 1), (rescued, 200 + 256 + 256));
-    assert_eq!(worst(Class::Continue, 3), (3 * read_twice, 600));
+    assert_eq!(worst(EnforcementClass::Effort, 1), (rescued, 200 + 256 + 256));
+    assert_eq!(worst(EnforcementClass::Continue, 3), (3 * read_twice, 600));
     let turned = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 256 + 4 + 256);
-    assert_eq!(worst(Class::Turn, 1), (turned, 200));
+    assert_eq!(worst(EnforcementClass::Turn, 1), (turned, 200));
     let beyond = 200 + 20 + 32;
-    assert_eq!(worst(Class::Native, 1), (100 * 100 + 400 * (beyond + 4 + 256), beyond));
+    assert_eq!(worst(EnforcementClass::Native, 1), (100 * 100 + 400 * (beyond + 4 + 256), beyond));
 }
 
 #[test]
 fn a_native_budget_that_can_be_cut_reserves_the_cut() {
-    let worst = |w: &mut World| {
-        w.models[0].classes = vec![Class::Native, Class::Turn];
+    let worst = |w: &mut PlanFixture| {
+        w.models[0].classes = vec![EnforcementClass::Native, EnforcementClass::Turn];
         w.budget.thinking = Some(Tokens(200));
     };
     let beyond = 200 + 20 + 32;
@@ -259,7 +264,7 @@ fn a_native_budget_that_can_be_cut_reserves_the_cut() {
 
 #[test]
 fn the_dearest_that_a_prompt_can_be_is_reserved() {
-    let dear = |w: &mut World| {
+    let dear = |w: &mut PlanFixture| {
         let list = Prices { input: price(100_000_000), output: price(400_000_000) };
         let rates = Rates { cache_write: price(125_000_000), ..Rates::plain(list) };
         w.models[0].tariff = Some(Tariff { rates, long: None, call: Money(7) });
@@ -270,12 +275,12 @@ fn the_dearest_that_a_prompt_can_be_is_reserved() {
 
 #[test]
 fn a_budget_below_the_provider_s_least_is_no_thought() {
-    let least = |w: &mut World| {
-        w.models[0].classes = vec![Class::Native];
+    let least = |w: &mut PlanFixture| {
+        w.models[0].classes = vec![EnforcementClass::Native];
         w.models[0].thinking_min = Tokens(1024);
     };
     let stated = |tokens| {
-        move |w: &mut World| {
+        move |w: &mut PlanFixture| {
             least(w);
             w.budget.thinking = Some(Tokens(tokens));
         }
@@ -287,21 +292,21 @@ fn a_budget_below_the_provider_s_least_is_no_thought() {
             stated(1023)(w);
             w.models[0].thinks_always = true;
         },
-        &Refusal::AlwaysThinks { needed: Tokens(1024), member: "budget.thinking_tokens" },
+        &PlanRefusal::AlwaysThinks { needed: Tokens(1024), member: "budget.thinking_tokens" },
     );
 }
 
 #[test]
 fn an_effort_model_is_sent_its_own_words() {
-    let word = |change: fn(&mut World)| {
-        let effort = |w: &mut World| w.models[0].classes = vec![Class::Effort];
+    let word = |change: fn(&mut PlanFixture)| {
+        let effort = |w: &mut PlanFixture| w.models[0].classes = vec![EnforcementClass::Effort];
         world().with(effort).with(change).first().effort.unwrap()
     };
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(0))), "minimal");
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(500))), "low");
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(1000))), "high");
-    assert_eq!(word(|w| w.budget.depth = effort_of(0.3, Some("high"))), "high");
-    assert_eq!(word(|w| w.budget.depth = effort_of(0.3, Some("medium"))), "minimal");
+    assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("high"))), "high");
+    assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("medium"))), "minimal");
 }
 
 #[test]
@@ -317,12 +322,12 @@ fn a_model_that_does_not_think_answers_at_once() {
 #[test]
 fn who_asks_a_model_for_thought_that_is_not_known_to_think_is_told() {
     let asked = |change: fn(&mut Budget)| {
-        move |w: &mut World| {
+        move |w: &mut PlanFixture| {
             w.models[0].thinking_max = Tokens::ZERO;
             change(&mut w.budget);
         }
     };
-    let high = asked(|budget| budget.depth = effort_of(0.9, Some("high")));
+    let high = asked(|budget| budget.reasoning_effort = effort_of(0.9, Some("high")));
     check(high, 0, 256, "reasoning_effort has no effect since the model is not known to think");
     let stated = asked(|budget| budget.thinking = Some(Tokens(500)));
     check(stated, 0, 256, "budget.thinking_tokens has no effect since the model is not known to think");
@@ -331,39 +336,40 @@ fn who_asks_a_model_for_thought_that_is_not_known_to_think_is_told() {
 
 #[test]
 fn nothing_is_set_aside_for_the_end_of_a_thought_that_cannot_be() {
-    let local = |w: &mut World| {
-        w.models[0].hand_off = HandOff { text: String::new(), overhead: Tokens(122), unthought: Tokens(1) };
+    let local = |w: &mut PlanFixture| {
+        w.models[0].hand_off =
+            HandOff { text: String::new(), overhead: Tokens(122), overhead_without_thought: Tokens(1) };
     };
-    let offered = |change: &dyn Fn(&mut World)| {
+    let offered = |change: &dyn Fn(&mut PlanFixture)| {
         let best = world().with(local).with(change).first();
         (best.thinking.0, best.solution.0, best.overhead.0)
     };
-    let total = |total: u64| move |w: &mut World| w.budget.total = Some(Tokens(total));
+    let total = |total: u64| move |w: &mut PlanFixture| w.budget.total = Some(Tokens(total));
     assert_eq!(offered(&total(1)), (0, 1, 1), "the end of the text would take the place of the answer");
     assert_eq!(offered(&total(60)), (0, 60, 1), "a thought would leave no answer");
-    let never = |w: &mut World| {
+    let never = |w: &mut PlanFixture| {
         total(122)(w);
         w.models[0].thinking_max = Tokens::ZERO;
     };
     assert_eq!(offered(&never), (0, 122, 1));
-    let stated = |w: &mut World| {
+    let stated = |w: &mut PlanFixture| {
         total(200)(w);
         w.budget.thinking = Some(Tokens(10));
     };
     assert_eq!(offered(&stated), (10, 200 - 122 - 10, 122));
     let always = world().with(local).with(total(60)).with(|w| w.models[0].thinks_always = true);
     let member = "max_completion_tokens";
-    let refused = Refusal::BudgetTooSmall { needed: Tokens(123), stated: Tokens(60), member };
+    let refused = PlanRefusal::BudgetTooSmall { needed: Tokens(123), stated: Tokens(60), member };
     assert_eq!(always.plan().unwrap_err(), refused);
 }
 
 #[test]
 fn what_closes_a_thought_elsewhere_is_read_and_takes_nothing_of_the_answer() {
-    let offered = |class: Class, thinking: u64, total: Option<u64>| {
-        let remote = |w: &mut World| {
-            w.models[0].classes = vec![class, Class::Turn];
+    let offered = |class: EnforcementClass, thinking: u64, total: Option<u64>| {
+        let remote = |w: &mut PlanFixture| {
+            w.models[0].classes = vec![class, EnforcementClass::Turn];
             w.models[0].hand_off =
-                HandOff { text: String::new(), overhead: Tokens(122), unthought: Tokens(122) };
+                HandOff { text: String::new(), overhead: Tokens(122), overhead_without_thought: Tokens(122) };
             w.budget.thinking = Some(Tokens(thinking));
             w.budget.solution = Some(Tokens(10));
             w.budget.total = total.map(Tokens);
@@ -372,7 +378,9 @@ fn what_closes_a_thought_elsewhere_is_read_and_takes_nothing_of_the_answer() {
     };
     let prompt = world().demands[0].prompt.0;
     let Prices { input, output } = world().models[0].tariff.unwrap().rates.list;
-    for (class, resume) in [(Class::Continue, Some(Class::Continue)), (Class::Native, None)] {
+    for (class, resume) in
+        [(EnforcementClass::Continue, Some(EnforcementClass::Continue)), (EnforcementClass::Native, None)]
+    {
         let alone = offered(class, 0, None);
         let most = input.cost(Tokens(prompt + 122)) + output.cost(Tokens(10));
         assert_eq!((alone.worst.money, alone.resume), (most, resume), "{class:?}");

@@ -1,15 +1,15 @@
 //! Where more thinking stops to pay.
 
 use super::*;
-use crate::catalog::Conditions;
+use crate::catalog::ModelConditions;
 
 /// The value of one thinking budget, as if it had been stated.
-fn value(world: &World, thinking: u64) -> f64 {
+fn value(world: &PlanFixture, thinking: u64) -> f64 {
     world.clone().with(|w| w.budget.thinking = Some(Tokens(thinking))).first().value
 }
 
 /// The chosen budget is worth as much as the best of all, but for a hundredth of what thinking gains.
-fn check(change: impl FnOnce(&mut World)) {
+fn check(change: impl FnOnce(&mut PlanFixture)) {
     let world = world().with(change);
     let chosen = world.first();
     let values: Vec<f64> = (0..=4096).map(|t| value(&world, t)).collect();
@@ -28,7 +28,7 @@ fn no_other_budget_is_worth_more_wherever_the_grid_happens_to_be() {
     check(|w| w.route.worth = Money(300_000));
     check(|w| w.market.shadow_price = 30.0);
     check(|w| w.demands[0].bend = 0.4);
-    check(|w| w.models[0].classes = vec![Class::Continue]);
+    check(|w| w.models[0].classes = vec![EnforcementClass::Continue]);
 }
 
 /// Where a cut thought is worth nothing more than none, what thinking buys is finishing: it stops where the hazard times
@@ -62,19 +62,19 @@ fn what_a_right_answer_is_worth_now_moves_the_budget() {
 #[test]
 fn load_shrinks_budgets_before_anything_is_refused() {
     let at = |token: f64| {
-        let busy = Conditions { token, ..Conditions::default() };
+        let busy = ModelConditions { token, ..ModelConditions::default() };
         world().with(|w| {
             w.market.models.insert("reasoner".into(), busy);
-            w.route.second = Money(5_000_000);
+            w.route.cost_per_second = Money(5_000_000);
         })
     };
     assert!(at(0.05).first().thinking < at(0.002).first().thinking);
     // A queue in front of one model moves the request to the other.
     let queue = |seconds: f64| {
-        let queued = Conditions { queue: seconds, ..Conditions::default() };
+        let queued = ModelConditions { queue: seconds, ..ModelConditions::default() };
         two().with(|w| {
             w.market.models.insert("large".into(), queued);
-            w.route.second = Money(1_000_000);
+            w.route.cost_per_second = Money(1_000_000);
         })
     };
     assert_eq!((&*queue(0.0).first().model, &*queue(30.0).first().model), ("large", "small"));

@@ -3,9 +3,9 @@
 use super::*;
 
 /// Two models that cost and reach the same; what is cached costs a tenth.
-fn twins() -> World {
+fn twins() -> PlanFixture {
     world().with(|w| {
-        w.models = vec![model("first", Class::Inline), model("second", Class::Inline)];
+        w.models = vec![model("first", EnforcementClass::Inline), model("second", EnforcementClass::Inline)];
         for model in &mut w.models {
             let list = Prices { input: price(1_000_000_000), output: price(4_000_000_000) };
             let rates = Rates { cache_read: price(100_000_000), ..Rates::plain(list) };
@@ -16,7 +16,7 @@ fn twins() -> World {
     })
 }
 
-fn chosen(change: impl FnOnce(&mut World)) -> String {
+fn chosen(change: impl FnOnce(&mut PlanFixture)) -> String {
     twins().with(change).first().model.to_string()
 }
 
@@ -36,7 +36,7 @@ fn an_episode_stays_where_its_prompt_is_cached() {
 #[test]
 fn a_switch_pays_only_where_it_gains_more_than_the_cache() {
     let better = |done: f64| {
-        move |w: &mut World| {
+        move |w: &mut PlanFixture| {
             w.demands[0].done = Chance::new(done);
             w.route.worth = Money(50_000_000);
             w.sticky = Some(("second", 2_000, false));
@@ -50,11 +50,11 @@ fn a_switch_pays_only_where_it_gains_more_than_the_cache() {
 
 #[test]
 fn a_dearer_model_is_only_asked_where_something_went_wrong_or_nobody_else_can() {
-    let sticky = |evidence| move |w: &mut World| w.sticky = Some(("small", 0, evidence));
+    let sticky = |evidence| move |w: &mut PlanFixture| w.sticky = Some(("small", 0, evidence));
     assert_eq!(&*two().first().model, "large");
     assert_eq!(&*two().with(sticky(false)).first().model, "small");
     assert_eq!(&*two().with(sticky(true)).first().model, "large");
-    let sick = |w: &mut World| {
+    let sick = |w: &mut PlanFixture| {
         sticky(false)(w);
         w.models[0].context = Tokens(50);
     };

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use super::*;
-use crate::catalog::{Compare, Conditions, Scatter, Vote};
+use crate::catalog::{AnswerComparison, ModelConditions, Vote, VoteAssumptions};
 
 /// A model that is right two times out of three however long it thinks, on a route that votes.
-fn torn() -> World {
+fn torn() -> PlanFixture {
     world().with(|w| {
         w.demands[0] =
             ModelDemand { done: Chance::new(0.66), blind: Chance::new(0.6), ..demand(3.0, 0.6, 0.66) };
-        w.route.vote = Some(Vote::usual(9, Compare::Number));
+        w.route.vote = Some(Vote::with_default_assumptions(9, AnswerComparison::Number));
     })
 }
 
-fn samples(change: impl FnOnce(&mut World)) -> u32 {
+fn samples(change: impl FnOnce(&mut PlanFixture)) -> u32 {
     torn().with(change).first().samples
 }
 
@@ -27,8 +27,8 @@ fn a_vote_is_bought_where_it_adds_more_than_it_costs() {
     // Where thinking longer does all, no vote adds to it.
     assert_eq!(samples(|w| w.demands[0] = demand(3.0, 0.1, 1.0)), 1);
     // Answers that are all alike gain nothing from one another.
-    let alike = Scatter { wrong: 6, alike: Chance::new(1.0) };
-    assert_eq!(samples(|w| w.route.vote = Some(Vote::new(9, Compare::Number, alike))), 1);
+    let alike = VoteAssumptions { distinct_wrong: 6, correlation: Chance::new(1.0) };
+    assert_eq!(samples(|w| w.route.vote = Some(Vote::new(9, AnswerComparison::Number, alike))), 1);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_vote_is_reserved_whole_and_expected_to_stop_early() {
 #[test]
 fn there_is_no_vote_where_answers_cannot_wait_or_each_is_wanted_or_tools_may_be_called() {
     assert_eq!(samples(|w| w.streams = true), 1);
-    assert!(samples(|w| (w.streams, w.route.holds_streams) = (true, true)) > 1);
+    assert!(samples(|w| (w.streams, w.route.buffers_streams) = (true, true)) > 1);
     assert_eq!(samples(|w| w.choices = 2), 1);
     assert_eq!(samples(|w| w.needs.capabilities.push(Capability::Tools)), 1);
 }
@@ -55,22 +55,22 @@ fn there_is_no_vote_where_answers_cannot_wait_or_each_is_wanted_or_tools_may_be_
 fn a_vote_that_cannot_be_reserved_or_is_late_is_not_offered() {
     let worst = torn().with(|w| w.route.vote = None).first().worst.money;
     assert_eq!(samples(|w| w.budget.cost = Some(worst * 2)), 1);
-    let slow = |w: &mut World, seconds: u64| {
-        let conditions = Conditions { token: 0.03, ..Conditions::default() };
+    let slow = |w: &mut PlanFixture, seconds: u64| {
+        let conditions = ModelConditions { token: 0.03, ..ModelConditions::default() };
         w.market.models.insert("reasoner".into(), conditions);
-        (w.route.second, w.budget.deadline) = (Money::ZERO, Some(Duration::from_secs(seconds)));
+        (w.route.cost_per_second, w.budget.deadline) = (Money::ZERO, Some(Duration::from_secs(seconds)));
     };
     assert!(samples(|w| slow(w, 600)) > 1);
     assert_eq!(samples(|w| slow(w, 1)), 1);
 }
 
 /// A small model that is often right and a large one that hardly errs, on a route with cascades.
-fn cascading() -> World {
+fn cascading() -> PlanFixture {
     two().with(|w| {
         w.demands = vec![demand(3.0, 0.3, 0.8), demand(5.0, 0.4, 0.99)];
-        w.route.vote = Some(Vote::usual(3, Compare::Number));
+        w.route.vote = Some(Vote::with_default_assumptions(3, AnswerComparison::Number));
         w.route.cascade = true;
-        (w.route.worth, w.route.second) = (Money(8_000_000), Money::ZERO);
+        (w.route.worth, w.route.cost_per_second) = (Money(8_000_000), Money::ZERO);
     })
 }
 
@@ -98,7 +98,7 @@ fn a_cascade_asks_the_large_model_only_where_the_small_one_does_not_agree_with_i
 
 #[test]
 fn a_cascade_is_only_made_where_the_route_says_so_and_both_steps_can_be_reserved() {
-    let escalates = |change: fn(&mut World)| cascading().with(change).first().escalate.is_some();
+    let escalates = |change: fn(&mut PlanFixture)| cascading().with(change).first().escalate.is_some();
     assert!(escalates(|_| ()));
     assert!(!escalates(|w| w.route.cascade = false));
     assert!(!escalates(|w| w.streams = true));

@@ -5,7 +5,7 @@ use crate::units::Timestamp;
 use super::Scenario;
 
 /// The world of `stint simulate` without a scenario: five models, an outage, a price cut and a silent regression.
-const USUAL: &str = include_str!("../usual.toml");
+const DEFAULT_SCENARIO: &str = include_str!("../usual.toml");
 
 /// Why a text is no scenario.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +38,8 @@ impl Scenario {
     ///
     /// # Errors
     /// Never, as the tests see.
-    pub fn usual() -> Result<Scenario, ScenarioError> {
-        Scenario::parse(USUAL)
+    pub fn built_in() -> Result<Scenario, ScenarioError> {
+        Scenario::parse(DEFAULT_SCENARIO)
     }
 
     /// The moment it begins.

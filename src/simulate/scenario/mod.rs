@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::catalog::{Class, TaskClass};
+use crate::catalog::{EnforcementClass, TaskClass};
 use crate::tenant::TenantLimit;
 use crate::units::{Amount, Count, Money, Price, Tokens, Window};
 
@@ -26,37 +26,37 @@ pub struct Scenario {
     /// The day on which it begins, at midnight in UTC: windows of limits follow the calendar.
     pub begins: String,
     /// When requests arrive.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalPattern,
     /// What an answer is worth.
     #[serde(default)]
-    pub route: Worth,
+    pub route: ScenarioRoute,
     /// How far the estimates are from the truth.
     #[serde(default)]
-    pub estimate: Blur,
+    pub estimate: EstimateNoise,
     /// What is heard of answers.
     #[serde(default)]
     pub feedback: Feedback,
     /// What the policies that are compared with use.
     #[serde(default)]
-    pub fixed: Fixed,
+    pub fixed: BaselineSettings,
     /// Kinds of work.
     #[serde(rename = "class")]
-    pub classes: Vec<Work>,
+    pub classes: Vec<WorkClass>,
     /// Who asks.
     #[serde(rename = "tenant", default)]
-    pub tenants: Vec<Asker>,
+    pub tenants: Vec<ScenarioTenant>,
     /// Who answers.
     #[serde(rename = "model", default)]
-    pub models: Vec<Answerer>,
+    pub models: Vec<ScenarioModel>,
     /// What changes on the way.
     #[serde(rename = "event", default)]
-    pub events: Vec<Turn>,
+    pub events: Vec<ScenarioEvent>,
 }
 
 /// When requests arrive: a Poisson stream whose rate follows the day and has bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Arrivals {
+pub struct ArrivalPattern {
     /// Requests a second, over the day.
     pub per_second: f64,
     /// By what share the rate rises by day and falls by night.
@@ -76,7 +76,7 @@ pub struct Arrivals {
 /// What success and time are worth.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Worth {
+pub struct ScenarioRoute {
     /// A right answer, in dollars.
     pub worth: Money,
     /// A second of waiting, in dollars.
@@ -88,7 +88,7 @@ pub struct Worth {
 /// How far what is predicted is from the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Blur {
+pub struct EstimateNoise {
     /// The standard deviation of a predicted chance about the truth, in logits, anew for every request.
     pub success: f64,
     /// The same, drawn once for every model and class: what can be learned.
@@ -114,7 +114,7 @@ pub struct Feedback {
 /// What the policies use that stint is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Fixed {
+pub struct BaselineSettings {
     /// The thinking budget of `fixed`.
     pub thinking: Tokens,
 }
@@ -122,7 +122,7 @@ pub struct Fixed {
 /// A kind of work.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Work {
+pub struct WorkClass {
     /// Which.
     pub task: TaskClass,
     /// Its weight among the requests.
@@ -149,20 +149,20 @@ pub struct Work {
 /// Who asks: an account and its limits.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asker {
+pub struct ScenarioTenant {
     /// The account.
     pub name: Arc<str>,
     /// Its weight among the requests.
     pub share: f64,
     /// What it may spend.
     #[serde(default)]
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ScenarioLimit>,
 }
 
 /// A limit, in the words of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct ScenarioLimit {
     /// The most money.
     money: Option<Money>,
     /// The most thinking tokens.
@@ -176,7 +176,7 @@ pub struct Limit {
 /// A model and what serves it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answerer {
+pub struct ScenarioModel {
     /// What it is called.
     pub name: Arc<str>,
     /// Dollars for a million tokens read; with a configuration, its own price stands.
@@ -187,7 +187,7 @@ pub struct Answerer {
     pub price_output: Price,
     /// How its thinking is held.
     #[serde(default = "continues")]
-    pub class: Class,
+    pub class: EnforcementClass,
     /// The most that it can think.
     #[serde(default = "long")]
     pub thinking_max: Tokens,
@@ -222,7 +222,7 @@ pub struct Answerer {
 /// What changes on the way.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turn {
+pub struct ScenarioEvent {
     /// When, as a share of the run.
     pub at: f64,
     /// For how long, as a share of the run; to its end where nothing is said.
@@ -244,10 +244,10 @@ pub struct Turn {
     pub slower: f64,
 }
 
-impl Answerer {
+impl ScenarioModel {
     /// One of middling ability, for a model that nothing is known of.
-    pub(super) fn usual() -> Answerer {
-        Answerer {
+    pub(super) fn default_model() -> ScenarioModel {
+        ScenarioModel {
             name: "usual".into(),
             price_input: Price::FREE,
             price_output: Price::FREE,
@@ -267,7 +267,7 @@ impl Answerer {
     }
 }
 
-impl Limit {
+impl ScenarioLimit {
     /// As the ledger takes them.
     pub(super) fn limits(self) -> impl Iterator<Item = TenantLimit> {
         let amounts = [
@@ -279,16 +279,16 @@ impl Limit {
     }
 }
 
-impl Default for Worth {
-    fn default() -> Worth {
-        let usual = crate::catalog::Route::usual("auto");
-        Worth { worth: usual.worth, second: usual.second, explore: usual.explore.get() }
+impl Default for ScenarioRoute {
+    fn default() -> ScenarioRoute {
+        let usual = crate::catalog::Route::with_defaults("auto");
+        ScenarioRoute { worth: usual.worth, second: usual.cost_per_second, explore: usual.explore.get() }
     }
 }
 
-impl Default for Blur {
-    fn default() -> Blur {
-        Blur { success: 0.5, success_bias: 0.5, length: 0.3, length_bias: 0.3 }
+impl Default for EstimateNoise {
+    fn default() -> EstimateNoise {
+        EstimateNoise { success: 0.5, success_bias: 0.5, length: 0.3, length_bias: 0.3 }
     }
 }
 
@@ -298,9 +298,9 @@ impl Default for Feedback {
     }
 }
 
-impl Default for Fixed {
-    fn default() -> Fixed {
-        Fixed { thinking: Tokens(1024) }
+impl Default for BaselineSettings {
+    fn default() -> BaselineSettings {
+        BaselineSettings { thinking: Tokens(1024) }
     }
 }
 
@@ -328,6 +328,6 @@ fn long() -> Tokens {
     Tokens(16_384)
 }
 
-fn continues() -> Class {
-    Class::Continue
+fn continues() -> EnforcementClass {
+    EnforcementClass::Continue
 }

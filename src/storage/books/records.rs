@@ -11,7 +11,7 @@ macro_rules! record_statements {
 
         use crate::catalog::Prices;
         use crate::ledger::{
-            About, AccountId, Amounts, Dispatched, Extended, How, IfAbandoned, Metered, Part, Record, Resolved,
+            RequestScope, AccountId, Amounts, DispatchEntry, ExtensionEntry, ResolutionKind, AbandonPolicy, MeterEntry, ModelSpend, ResolutionRecord, ResolutionEntry,
             SettlementDetail,
         };
         use crate::storage::calls;
@@ -56,7 +56,7 @@ macro_rules! record_statements {
             after: i64,
             through: i64,
             most: usize,
-        ) -> Result<Vec<Record>, sqlx::Error> {
+        ) -> Result<Vec<ResolutionRecord>, sqlx::Error> {
             let limit = i64::try_from(most.min(PART)).unwrap_or(i64::MAX);
             let rows = sqlx::query(RESOLUTIONS).bind(after).bind(through).bind(limit);
             let rows = rows.fetch_all(&mut *connection).await?;
@@ -120,9 +120,9 @@ macro_rules! record_statements {
                 bytes.map(RequestId::from_bytes).map_err(|error| sqlx::Error::Decode(Box::new(error)))
             }
 
-            fn about(&mut self) -> Result<About, sqlx::Error> {
+            fn about(&mut self) -> Result<RequestScope, sqlx::Error> {
                 let mut name = || self.take::<Option<&str>>().map(|name| name.map(Into::into));
-                Ok(About { model: name()?, user: name()?, tag: name()?, ..About::default() })
+                Ok(RequestScope { model: name()?, user: name()?, tag: name()?, ..RequestScope::default() })
             }
 
             fn episode(&mut self) -> Result<Option<EpisodeId>, sqlx::Error> {
@@ -137,16 +137,16 @@ macro_rules! record_statements {
             }
         }
 
-        fn record(row: &$row) -> Result<Record, sqlx::Error> {
+        fn record(row: &$row) -> Result<ResolutionRecord, sqlx::Error> {
             let mut columns = Columns::of(row);
             let number = columns.take()?;
             let id = columns.id()?;
             let (account, mut about) = (AccountId::new(columns.take::<&str>()?), columns.about()?);
             let (admitted, at) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
             let how = columns.take::<&str>()?;
-            let how = How::of_word(how)
+            let how = ResolutionKind::parse(how)
                 .ok_or_else(|| sqlx::Error::Decode(format!("{how:?} is no way to resolve {id}").into()))?;
-            let spent = columns.amounts(if how == How::Voided { Count::ZERO } else { Count::ONE })?;
+            let spent = columns.amounts(if how == ResolutionKind::Voided { Count::ZERO } else { Count::ONE })?;
             let overrun = columns.amounts(Count::ZERO)?;
             let mut detail = SettlementDetail {
                 prompt: Tokens(columns.number()?),
@@ -161,47 +161,47 @@ macro_rules! record_statements {
             detail.tools_cost = Money(columns.number()?);
             about.beside_turns = columns.number()? == 0;
             let dispatched = dispatched(id, &mut columns)?;
-            let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
-            Ok(Record { number, resolved, dispatched, extended: Vec::new(), metered: Vec::new() })
+            let resolved = ResolutionEntry { id, account, about, admitted, at, how, spent, overrun, detail };
+            Ok(ResolutionRecord { number, resolved, dispatched, extended: Vec::new(), metered: Vec::new() })
         }
 
-        fn dispatched(id: RequestId, columns: &mut Columns<'_>) -> Result<Option<Dispatched>, sqlx::Error> {
+        fn dispatched(id: RequestId, columns: &mut Columns<'_>) -> Result<Option<DispatchEntry>, sqlx::Error> {
             let Some(account) = columns.take::<Option<&str>>()? else { return Ok(None) };
             let (account, mut about) = (AccountId::new(account), columns.about()?);
             let held = columns.amounts(Count::ONE)?;
             let (input, output): (Option<i64>, Option<i64>) = (columns.take()?, columns.take()?);
             let prices =
                 input.zip(output).map(|(input, output)| Prices { input: price(input), output: price(output) });
-            let if_abandoned = IfAbandoned::of_word(columns.take()?);
+            let if_abandoned = AbandonPolicy::parse(columns.take()?);
             let (admitted, expires) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
             about.episode = columns.episode()?;
             let (tools, tools_cost) =
                 (calls::read(held.tool_calls, columns.take()?)?, Money(columns.number()?));
             about.beside_turns = columns.number()? == 0;
-            Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, rate: None, metered: None, metered_at: None, admitted, expires }))
+            Ok(Some(DispatchEntry { id, account, about, held, tools, tools_cost, prices, if_abandoned, rate: None, metered: None, metered_at: None, admitted, expires }))
         }
 
-        fn extension(row: &$row) -> Result<Extended, sqlx::Error> {
+        fn extension(row: &$row) -> Result<ExtensionEntry, sqlx::Error> {
             let mut columns = Columns::of(row);
             let (id, step) = (columns.id()?, columns.step()?);
             let model = columns.take::<Option<&str>>()?.map(Into::into);
-            Ok(Extended { id, step, model, more: columns.amounts(Count::ZERO)? })
+            Ok(ExtensionEntry { id, step, model, more: columns.amounts(Count::ZERO)? })
         }
 
-        fn metering(row: &$row) -> Result<Metered, sqlx::Error> {
+        fn metering(row: &$row) -> Result<MeterEntry, sqlx::Error> {
             let mut columns = Columns::of(row);
             let (id, step) = (columns.id()?, columns.step()?);
-            Ok(Metered { id, step, spent: columns.amounts(Count::ZERO)?, at: None })
+            Ok(MeterEntry { id, step, spent: columns.amounts(Count::ZERO)?, at: None })
         }
 
-        fn part(row: &$row) -> Result<(RequestId, Arc<str>, Part), sqlx::Error> {
+        fn part(row: &$row) -> Result<(RequestId, Arc<str>, ModelSpend), sqlx::Error> {
             let mut columns = Columns::of(row);
             let (id, model) = (columns.id()?, columns.take::<&str>()?.into());
             let money = Money(columns.number()?);
             let mut tokens = || columns.number().map(Tokens);
             let (thinking, prompt, overhead) = (tokens()?, tokens()?, tokens()?);
             let (solution, other) = (tokens()?, tokens()?);
-            Ok((id, model, Part { money, thinking, prompt, overhead, solution, other }))
+            Ok((id, model, ModelSpend { money, thinking, prompt, overhead, solution, other }))
         }
 
         fn price(per_million: i64) -> Price {

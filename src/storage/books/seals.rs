@@ -7,8 +7,8 @@ macro_rules! seal_statements {
 
         use sqlx::{QueryBuilder, Row};
 
-        use crate::ledger::{About, AccountId, Amounts, Rollups, Seal, Span, Sums};
-        use crate::storage::books::Rollup;
+        use crate::ledger::{RequestScope, AccountId, Amounts, Rollups, Seal, RollupSpan, UsageSums};
+        use crate::storage::books::RollupRow;
         use crate::storage::usage::sums;
         use crate::units::Timestamp;
 
@@ -37,7 +37,7 @@ macro_rules! seal_statements {
         pub(super) async fn rollups(
             connection: &mut $connection,
             seal: i64,
-        ) -> Result<Vec<Rollup>, sqlx::Error> {
+        ) -> Result<Vec<RollupRow>, sqlx::Error> {
             let sql = "\
                 SELECT span, start, account, model, end_user, tag, part_of, money, thinking, tool_calls, requests, \
                        overrun_money AS overrun, settled, prompt, overhead, solution, other \
@@ -56,9 +56,9 @@ macro_rules! seal_statements {
             })
         }
 
-        fn rollup(row: &$row) -> Result<Rollup, sqlx::Error> {
+        fn rollup(row: &$row) -> Result<RollupRow, sqlx::Error> {
             let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-            let about = About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, ..About::default() };
+            let about = RequestScope { model: name("model")?, user: name("end_user")?, tag: name("tag")?, ..RequestScope::default() };
             let account = AccountId::new(row.try_get::<&str, _>("account")?);
             let key = (Timestamp(row.try_get("start")?), account, about, name("part_of")?);
             Ok((row.try_get("span")?, key, sums(|column| row.try_get(column))?))
@@ -87,9 +87,9 @@ macro_rules! seal_statements {
             Ok(())
         }
 
-        type Line = (usize, ((Span, Timestamp, AccountId, About, Option<Arc<str>>), Sums));
+        type RollupLine = (usize, ((RollupSpan, Timestamp, AccountId, RequestScope, Option<Arc<str>>), UsageSums));
 
-        fn insert_rollups(seal: i64, lines: &[Line]) -> QueryBuilder<$database> {
+        fn insert_rollups(seal: i64, lines: &[RollupLine]) -> QueryBuilder<$database> {
             let mut statement = QueryBuilder::new(
                 "INSERT INTO rollups \
                  (seal, line, span, start, account, model, end_user, tag, part_of, money, thinking, tool_calls, requests, \

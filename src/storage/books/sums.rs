@@ -1,7 +1,7 @@
 //! Sums of what was spent and used: of a seal's rows from its rollups, of the others from the rows themselves; in
 //! statements that both databases take.
 
-use crate::ledger::Span;
+use crate::ledger::RollupSpan;
 use crate::units::Timestamp;
 
 /// What was charged for requests admitted from $1 until before $6. Between $3 and $4, where days of UTC begin, a sealed
@@ -131,7 +131,7 @@ pub(in crate::storage) const STEPS: &str = "\
     SELECT how, money, thinking, tool_calls, tools, turns FROM resolutions WHERE account = $1 AND episode = $2";
 
 /// The whole spans between two moments, the first one's start and the last one's end.
-pub(in crate::storage) fn whole(span: Span, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
+pub(in crate::storage) fn whole(span: RollupSpan, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
     let first = span.next(from).min(to);
     (first, span.start(to).max(first))
 }
@@ -143,20 +143,24 @@ macro_rules! sum_statements {
         use sqlx::{Connection, Row};
 
         use crate::ledger::{
-            About, AccountId, Amounts, EpisodeUse, Span, Spent, Usage, UsageGroup, UsageQuery,
+            AccountId, AccountSpend, Amounts, EpisodeUsage, GroupUsage, RequestScope, RollupSpan, UsageGroup,
+            UsageQuery,
         };
         use crate::storage::books::{BALANCES, BETWEEN, SPENT, STEPS, USAGE, whole};
         use crate::storage::calls;
         use crate::storage::usage::sums;
         use crate::units::{Count, EpisodeId, Money, Timestamp, Tokens};
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type SumStatement = sqlx::query::Query<'static, $database, $arguments>;
 
         /// From when until when to look, and between when quarters of an hour, and days where they will do, are whole.
-        fn bind(sql: &'static str, from: Timestamp, to: Timestamp, by_day: bool) -> Query {
-            let quarters = whole(Span::Quarter, from, to);
-            let days =
-                if by_day { whole(Span::Day, quarters.0, quarters.1) } else { (quarters.1, quarters.1) };
+        fn bind(sql: &'static str, from: Timestamp, to: Timestamp, by_day: bool) -> SumStatement {
+            let quarters = whole(RollupSpan::Quarter, from, to);
+            let days = if by_day {
+                whole(RollupSpan::Day, quarters.0, quarters.1)
+            } else {
+                (quarters.1, quarters.1)
+            };
             let bounds = [from, quarters.0, days.0, days.1, quarters.1, to];
             bounds.into_iter().fold(sqlx::query(sql), |query, bound| query.bind(bound.0))
         }
@@ -164,7 +168,7 @@ macro_rules! sum_statements {
         pub(super) async fn since(
             connection: &mut $connection,
             since: Timestamp,
-        ) -> Result<Vec<Spent>, sqlx::Error> {
+        ) -> Result<Vec<AccountSpend>, sqlx::Error> {
             let rows = bind(SPENT, since, Timestamp(i64::MAX), false).fetch_all(connection).await?;
             rows.iter().map(spent).collect()
         }
@@ -173,7 +177,7 @@ macro_rules! sum_statements {
         pub(super) async fn between(
             connection: &mut $connection,
             moments: &[Timestamp],
-        ) -> Result<Vec<Spent>, sqlx::Error> {
+        ) -> Result<Vec<AccountSpend>, sqlx::Error> {
             let mut snapshot = connection.begin_with($one_moment).await?;
             let mut all = Vec::new();
             for (place, &from) in moments.iter().enumerate() {
@@ -183,7 +187,7 @@ macro_rules! sum_statements {
                     all.push(spent(row)?);
                 }
             }
-            all.retain(Spent::is_something);
+            all.retain(AccountSpend::is_nonzero);
             snapshot.commit().await?;
             Ok(all)
         }
@@ -193,10 +197,10 @@ macro_rules! sum_statements {
             connection: &mut $connection,
             account: &AccountId,
             episode: &EpisodeId,
-        ) -> Result<EpisodeUse, sqlx::Error> {
+        ) -> Result<EpisodeUsage, sqlx::Error> {
             let steps =
                 sqlx::query(STEPS).bind(account.as_str().to_owned()).bind(episode.as_str().to_owned());
-            let mut used = EpisodeUse::default();
+            let mut used = EpisodeUsage::default();
             for row in &steps.fetch_all(connection).await? {
                 // The tables hold nothing below zero.
                 let number =
@@ -216,14 +220,14 @@ macro_rules! sum_statements {
             Ok(used)
         }
 
-        pub(super) async fn balances(connection: &mut $connection) -> Result<Vec<Spent>, sqlx::Error> {
+        pub(super) async fn balances(connection: &mut $connection) -> Result<Vec<AccountSpend>, sqlx::Error> {
             sqlx::query(BALANCES).fetch_all(connection).await?.iter().map(spent).collect()
         }
 
         pub(super) async fn usage(
             connection: &mut $connection,
             query: &UsageQuery,
-        ) -> Result<Vec<Usage>, sqlx::Error> {
+        ) -> Result<Vec<GroupUsage>, sqlx::Error> {
             let after = query.after.clone().unwrap_or_default();
             let rows = bind(USAGE, query.from, query.to, true)
                 .bind(query.account.as_ref().map(|account| account.as_str().to_owned()))
@@ -238,7 +242,7 @@ macro_rules! sum_statements {
             rows.fetch_all(connection).await?.iter().map(used).collect()
         }
 
-        fn spent(row: &$row) -> Result<Spent, sqlx::Error> {
+        fn spent(row: &$row) -> Result<AccountSpend, sqlx::Error> {
             let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
             // The tables hold nothing below zero.
             let number =
@@ -249,13 +253,13 @@ macro_rules! sum_statements {
                 requests: Count(number("requests")?),
                 tool_calls: Count(number("tool_calls")?),
             };
-            Ok(Spent {
+            Ok(AccountSpend {
                 account: AccountId::new(row.try_get::<&str, _>("account")?),
-                about: About {
+                about: RequestScope {
                     model: name("model")?,
                     user: name("end_user")?,
                     tag: name("tag")?,
-                    ..About::default()
+                    ..RequestScope::default()
                 },
                 since: Timestamp(row.try_get("since")?),
                 spent,
@@ -264,11 +268,11 @@ macro_rules! sum_statements {
             })
         }
 
-        fn used(row: &$row) -> Result<Usage, sqlx::Error> {
+        fn used(row: &$row) -> Result<GroupUsage, sqlx::Error> {
             let day = Timestamp(row.try_get("day")?);
             let (key, model) = (row.try_get::<&str, _>("key")?, row.try_get::<&str, _>("model")?);
             let group = UsageGroup { day, key: key.into(), model: model.into() };
-            Ok(Usage { group, sums: sums(|column| row.try_get(column))? })
+            Ok(GroupUsage { group, sums: sums(|column| row.try_get(column))? })
         }
     };
 }

@@ -4,22 +4,23 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use crate::ledger::{
-    About, AccountId, Amounts, How, Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Spent, Sums,
+    AccountId, AccountSpend, Amounts, RequestScope, ResolutionKind, ResolutionRecord, RollupSpan, Rollups,
+    SEAL_MAX, Seal, SealBuilder, UsageSums,
 };
 use crate::units::{Count, Money, Timestamp};
 
-use super::Snapshot;
-use super::words::Words;
+use super::LedgerSnapshot;
+use super::describe::Describe;
 
 /// Sums over all time, by account and by what the requests were about.
-type Balances = BTreeMap<(AccountId, About), Sums>;
+type SumsByScope = BTreeMap<(AccountId, RequestScope), UsageSums>;
 
 /// How many differences a report names.
 const NAMED_MAX: usize = 20;
 
 /// What came of recomputing the books from all their entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// How many resolutions there are.
     pub resolutions: u64,
     /// How many reservations have none.
@@ -37,15 +38,17 @@ pub struct Report {
 }
 
 /// Recomputes all of it.
-pub(in crate::storage) async fn verify(snapshot: &mut impl Snapshot) -> Result<Report, sqlx::Error> {
-    let mut report = Report::default();
+pub(in crate::storage) async fn verify(
+    snapshot: &mut impl LedgerSnapshot,
+) -> Result<VerifyReport, sqlx::Error> {
+    let mut report = VerifyReport::default();
     for flaw in snapshot.flaws().await? {
-        report.differs(flaw);
+        report.add_difference(flaw);
     }
-    match entries(snapshot, &mut report).await {
-        Ok(balances) => stand(&balances, &snapshot.balances().await?, &mut report),
+    match verify_entries(snapshot, &mut report).await {
+        Ok(balances) => compare_balances(&balances, &snapshot.balances().await?, &mut report),
         Err(error @ (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })) => {
-            report.differs(format!("a row cannot be read: {error}"));
+            report.add_difference(format!("a row cannot be read: {error}"));
         }
         Err(error) => return Err(error),
     }
@@ -53,48 +56,55 @@ pub(in crate::storage) async fn verify(snapshot: &mut impl Snapshot) -> Result<R
     Ok(report)
 }
 
-impl Report {
+impl VerifyReport {
     /// True where nothing differs.
     pub fn is_right(&self) -> bool {
         self.found == 0
     }
 
-    fn differs(&mut self, difference: String) {
+    fn add_difference(&mut self, difference: String) {
         self.found += 1;
         if self.differences.len() < NAMED_MAX {
             self.differences.push(difference);
         }
     }
 
-    fn check<T: PartialEq + Words>(&mut self, what: &str, of: &dyn Display, is: &T, should: &T) {
+    fn check<T: PartialEq + Describe>(&mut self, what: &str, of: &dyn Display, is: &T, should: &T) {
         if is != should {
-            self.differs(format!("{what} of {of}: {}, and it should be {}", is.words(), should.words()));
+            self.add_difference(format!(
+                "{what} of {of}: {}, and it should be {}",
+                is.describe(),
+                should.describe()
+            ));
         }
     }
 }
 
 /// What to call a resolution, put into words only where one differs.
-struct Name<'a>(&'a Record);
+struct RecordName<'a>(&'a ResolutionRecord);
 
-impl Display for Name<'_> {
+impl Display for RecordName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "resolution {} ({})", self.0.number, self.0.resolved.id)
     }
 }
 
 /// Walks all resolutions, seal by seal and on to the last; gives back what they come to.
-async fn entries(snapshot: &mut impl Snapshot, report: &mut Report) -> Result<Balances, sqlx::Error> {
-    let (mut balances, mut previous) = (Balances::new(), None::<Seal>);
+async fn verify_entries(
+    snapshot: &mut impl LedgerSnapshot,
+    report: &mut VerifyReport,
+) -> Result<SumsByScope, sqlx::Error> {
+    let (mut balances, mut previous) = (SumsByScope::new(), None::<Seal>);
     for seal in snapshot.seals().await? {
         let name = format!("seal {}", seal.number);
         let number = previous.as_ref().map_or(0, |seal| seal.number) + 1;
         report.check("the number", &name, &seal.number, &number);
-        let again = walk(snapshot, Sealing::after(previous.as_ref()), seal.through, report).await?;
+        let again = walk(snapshot, SealBuilder::after(previous.as_ref()), seal.through, report).await?;
         match again.finish(seal.at) {
-            None => report.differs(format!("{name} covers nothing")),
+            None => report.add_difference(format!("{name} covers nothing")),
             Some((again, rollups)) => {
                 compare(snapshot, &name, &seal, (&again, &rollups), report).await?;
-                add(&mut balances, &rollups);
+                add_rollups(&mut balances, &rollups);
             }
         }
         (report.seals, report.sealed) = (report.seals + 1, report.resolutions);
@@ -103,27 +113,27 @@ async fn entries(snapshot: &mut impl Snapshot, report: &mut Report) -> Result<Ba
     // What is not sealed yet, as if it were.
     let mut last = previous;
     loop {
-        let sealing = walk(snapshot, Sealing::after(last.as_ref()), i64::MAX, report).await?;
+        let sealing = walk(snapshot, SealBuilder::after(last.as_ref()), i64::MAX, report).await?;
         let Some((seal, rollups)) = sealing.finish(Timestamp(0)) else { return Ok(balances) };
-        add(&mut balances, &rollups);
+        add_rollups(&mut balances, &rollups);
         last = Some(seal);
     }
 }
 
 /// Goes on to that number, or as far as one seal reaches.
 async fn walk(
-    snapshot: &mut impl Snapshot,
-    mut sealing: Sealing,
+    snapshot: &mut impl LedgerSnapshot,
+    mut sealing: SealBuilder,
     through: i64,
-    report: &mut Report,
-) -> Result<Sealing, sqlx::Error> {
-    while sealing.room() > 0 {
-        let part = snapshot.records(sealing.through(), through, sealing.room().min(SEAL_MAX)).await?;
+    report: &mut VerifyReport,
+) -> Result<SealBuilder, sqlx::Error> {
+    while sealing.remaining() > 0 {
+        let part = snapshot.records(sealing.through(), through, sealing.remaining().min(SEAL_MAX)).await?;
         if part.is_empty() {
             break;
         }
         for record in &part {
-            one(record, report);
+            check_record(record, report);
             sealing.add(record);
         }
     }
@@ -131,37 +141,40 @@ async fn walk(
 }
 
 /// A resolution against what led to it.
-fn one(record: &Record, report: &mut Report) {
-    let Record { resolved, dispatched, .. } = record;
+fn check_record(record: &ResolutionRecord, report: &mut VerifyReport) {
+    let ResolutionRecord { resolved, dispatched, .. } = record;
     report.resolutions += 1;
     report.spent += resolved.spent.money;
-    let name = Name(record);
-    let Some(dispatched) = dispatched else { return report.differs(format!("{name} has no reservation")) };
+    let name = RecordName(record);
+    let Some(dispatched) = dispatched else {
+        return report.add_difference(format!("{name} has no reservation"));
+    };
     report.check("the account", &name, &resolved.account, &dispatched.account);
     report.check("the run", &name, &resolved.about.episode, &dispatched.about.episode);
     if resolved.about.beside_turns != dispatched.about.beside_turns {
-        report.differs(format!("{name} is a turn of its run by one of its rows, and none by the other"));
+        report
+            .add_difference(format!("{name} is a turn of its run by one of its rows, and none by the other"));
     }
     let each = resolved.detail.tools.each.values().fold(Count::ZERO, |sum, count| sum + *count);
     if each > resolved.spent.tool_calls || resolved.detail.tools_cost > resolved.spent.money {
-        report.differs(format!("the tool calls of {name} are more than all that it was charged"));
+        report.add_difference(format!("the tool calls of {name} are more than all that it was charged"));
     }
-    let (parts, whole) = (&resolved.detail.parts, resolved.whole());
+    let (parts, whole) = (&resolved.detail.parts, resolved.total_spend());
     let is_own = resolved.about.model.as_ref().is_some_and(|model| parts.has(model));
     if is_own || parts.sum().min(whole) != parts.sum() {
-        report.differs(format!("the parts of {name} are more than other models can have taken of it"));
+        report.add_difference(format!("the parts of {name} are more than other models can have taken of it"));
     }
     report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
     let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
     report.check("the overrun", &name, &resolved.overrun, &overrun(record, spent));
-    if resolved.how == How::Voided {
+    if resolved.how == ResolutionKind::Voided {
         report.check("the voided charge", &name, &spent, &Amounts::ZERO);
     }
 }
 
 /// What the overrun must be. Calls of tools that nothing limits are not set aside, and are none; older rows have them all the
 /// same.
-fn overrun(record: &Record, spent: Amounts) -> Amounts {
+fn overrun(record: &ResolutionRecord, spent: Amounts) -> Amounts {
     let most = spent.saturating_sub(record.held());
     match record.resolved.overrun.tool_calls {
         Count::ZERO => Amounts { tool_calls: Count::ZERO, ..most },
@@ -170,11 +183,11 @@ fn overrun(record: &Record, spent: Amounts) -> Amounts {
 }
 
 async fn compare(
-    snapshot: &mut impl Snapshot,
+    snapshot: &mut impl LedgerSnapshot,
     name: &str,
     seal: &Seal,
     (again, rollups): (&Seal, &Rollups),
-    report: &mut Report,
+    report: &mut VerifyReport,
 ) -> Result<(), sqlx::Error> {
     report.check("the last resolution", &name, &seal.through, &again.through);
     report.check("the number of resolutions", &name, &seal.resolutions, &again.resolutions);
@@ -186,16 +199,16 @@ async fn compare(
     let should = rollups.iter().map(|((span, start, account, about, part_of), sums)| {
         ((span.length(), *start, account.clone(), about.clone(), part_of.clone()), *sums)
     });
-    same(&format!("a rollup of {name}"), stored.collect(), should, report);
+    compare_lists(&format!("a rollup of {name}"), stored.collect(), should, report);
     Ok(())
 }
 
 /// Two lists, in one order.
-fn same<K: PartialEq + Words, V: PartialEq + Words>(
+fn compare_lists<K: PartialEq + Describe, V: PartialEq + Describe>(
     what: &str,
     is: Vec<(K, V)>,
     should: impl Iterator<Item = (K, V)>,
-    report: &mut Report,
+    report: &mut VerifyReport,
 ) {
     let (mut is, mut should) = (is.into_iter(), should);
     loop {
@@ -205,14 +218,14 @@ fn same<K: PartialEq + Words, V: PartialEq + Words>(
             (found, should) => {
                 // What follows may only be shifted.
                 let follows = |key: &K| is.as_slice().iter().any(|(other, _)| other == key);
-                return report.differs(difference(what, found, should, follows));
+                return report.add_difference(difference(what, found, should, follows));
             }
         }
     }
 }
 
 /// What differs first in two lists: what something comes to, or that only one of them has it.
-fn difference<K: PartialEq + Words, V: Words>(
+fn difference<K: PartialEq + Describe, V: Describe>(
     what: &str,
     is: Option<(K, V)>,
     should: Option<(K, V)>,
@@ -220,32 +233,39 @@ fn difference<K: PartialEq + Words, V: Words>(
 ) -> String {
     match (is, should) {
         (Some((key, is)), Some((should_key, should))) if key == should_key => {
-            format!("{what}: {} has {}, and should have {}", key.words(), is.words(), should.words())
+            format!("{what}: {} has {}, and should have {}", key.describe(), is.describe(), should.describe())
         }
         (is, Some((key, should))) if is.is_none() || !follows(&key) => {
-            format!("{what}: {} is not there, and should have {}", key.words(), should.words())
+            format!("{what}: {} is not there, and should have {}", key.describe(), should.describe())
         }
-        (Some((key, is)), _) => format!("{what}: {} has {}, and no row is of it", key.words(), is.words()),
+        (Some((key, is)), _) => {
+            format!("{what}: {} has {}, and no row is of it", key.describe(), is.describe())
+        }
         (None, _) => what.to_owned(),
     }
 }
 
-fn add(balances: &mut Balances, rollups: &Rollups) {
-    let whole = |span: &Span, part_of: &Option<_>| *span == Span::All && part_of.is_none();
+fn add_rollups(balances: &mut SumsByScope, rollups: &Rollups) {
+    let whole = |span: &RollupSpan, part_of: &Option<_>| *span == RollupSpan::All && part_of.is_none();
     for ((_, _, account, about, _), sums) in rollups.iter().filter(|((span, .., of), _)| whole(span, of)) {
         *balances.entry((account.clone(), about.clone())).or_default() += *sums;
     }
 }
 
 /// The balances that a start reads.
-fn stand(balances: &Balances, stored: &[Spent], report: &mut Report) {
+fn compare_balances(balances: &SumsByScope, stored: &[AccountSpend], report: &mut VerifyReport) {
     let stored = stored.iter().map(|one| {
-        let sums = Sums { spent: one.spent, overrun: one.overrun, settled: one.settled, ..Sums::default() };
+        let sums = UsageSums {
+            spent: one.spent,
+            overrun: one.overrun,
+            settled: one.settled,
+            ..UsageSums::default()
+        };
         ((one.account.clone(), one.about.clone()), sums)
     });
     let should = balances.iter().map(|(key, sums)| {
-        let Sums { spent, overrun, settled, .. } = *sums;
-        (key.clone(), Sums { spent, overrun, settled, ..Sums::default() })
+        let UsageSums { spent, overrun, settled, .. } = *sums;
+        (key.clone(), UsageSums { spent, overrun, settled, ..UsageSums::default() })
     });
-    same("a balance", stored.collect(), should, report);
+    compare_lists("a balance", stored.collect(), should, report);
 }

@@ -10,7 +10,7 @@ macro_rules! may_grow {
 /// The functions that make and end them, for one database.
 macro_rules! claim_statements {
     ($connection:ty) => {
-        use crate::agent::conversations::Claimed;
+        use crate::agent::conversations::ClaimResult;
 
         const CLAIM: &str = "\
             UPDATE conversations SET claimant = $4, claimed_until = $6, \
@@ -39,18 +39,23 @@ macro_rules! claim_statements {
             since: Timestamp,
             claim: NewClaim,
             connection: &mut $connection,
-        ) -> Result<Claimed, sqlx::Error> {
+        ) -> Result<ClaimResult, sqlx::Error> {
             let query = of(CLAIM, account, id).bind(since.0).bind(claim.claimant.as_bytes().to_vec());
             let row = changed(query.bind(claim.now.0).bind(claim.until.0), connection).await?;
             if let Some(row) = row {
-                return Ok(Claimed::Claimed(conversation(&row)?));
+                return Ok(ClaimResult::Granted(conversation(&row)?));
             }
             let found = read_conversation(account, id, since, connection).await?;
-            Ok(if found.is_some() { Claimed::Busy } else { Claimed::Unknown })
+            Ok(if found.is_some() { ClaimResult::Busy } else { ClaimResult::Unknown })
         }
 
         /// A change of that request's own claim.
-        fn held(statement: &'static str, account: &AccountId, id: ConversationId, by: RequestId) -> Query {
+        fn held(
+            statement: &'static str,
+            account: &AccountId,
+            id: ConversationId,
+            by: RequestId,
+        ) -> ConversationStatement {
             of(statement, account, id).bind(by.as_bytes().to_vec())
         }
     };

@@ -6,7 +6,7 @@
 /// conversation follow one another, and none waits for another that waits for it.
 macro_rules! edit_statements {
     ($connection:ty, $locked:literal) => {
-        use crate::storage::conversations::{Removal, may_grow};
+        use crate::storage::conversations::{ItemRemoval, may_grow};
 
         /// Takes the places of new items, and ends the claim.
         const LENGTHEN: &str = concat!(
@@ -35,28 +35,33 @@ macro_rules! edit_statements {
                 touched_at = CASE WHEN touched_at < $4 THEN $4 ELSE touched_at END \
             WHERE account = $1 AND id = $2";
 
-        struct Standing {
+        struct ConversationGrowth {
             bytes: i64,
             may_grow: bool,
         }
 
-        async fn make_edit(edit: Edit<'_>, connection: &mut $connection) -> Result<Change, sqlx::Error> {
+        async fn make_edit(
+            edit: ConversationEdit<'_>,
+            connection: &mut $connection,
+        ) -> Result<ConversationWriteResult, sqlx::Error> {
             match edit {
-                Edit::Create(new, items, bounds) => create(new, items, bounds, connection).await,
-                Edit::Lengthen(new, since, bounds) => lengthen(new, since, bounds, connection).await,
-                Edit::Remove(removal) => remove(removal, connection).await,
+                ConversationEdit::Create(new, items, bounds) => create(new, items, bounds, connection).await,
+                ConversationEdit::Lengthen(new, since, bounds) => {
+                    lengthen(new, since, bounds, connection).await
+                }
+                ConversationEdit::Remove(removal) => remove(removal, connection).await,
             }
         }
 
         async fn create(
             new: &StoredConversation,
             items: &[StoredItem],
-            bounds: Bounds,
+            bounds: ConversationLimits,
             connection: &mut $connection,
-        ) -> Result<Change, sqlx::Error> {
+        ) -> Result<ConversationWriteResult, sqlx::Error> {
             let bytes = whole(new.size() + items.iter().map(StoredItem::size).sum::<usize>());
             if bytes > whole(bounds.conversation) {
-                return Ok(Change::Full);
+                return Ok(ConversationWriteResult::Full);
             }
             let query = of(MAKE, &new.account, new.id).bind(new.at.0).bind(new.metadata.to_string());
             let query = query.bind(new.episode.as_ref().map(|episode| episode.as_str().to_owned()));
@@ -64,15 +69,15 @@ macro_rules! edit_statements {
                 put_items(&new.account, new.id, 1, items, connection).await?;
             }
             make_room(&new.account, new.id, bounds.account, connection).await?;
-            Ok(Change::Done)
+            Ok(ConversationWriteResult::Done)
         }
 
         async fn lengthen(
-            new: &Lengthening,
+            new: &ConversationAppend,
             since: Timestamp,
-            bounds: Bounds,
+            bounds: ConversationLimits,
             connection: &mut $connection,
-        ) -> Result<Change, sqlx::Error> {
+        ) -> Result<ConversationWriteResult, sqlx::Error> {
             // The bytes that it may have before.
             let room = whole(bounds.conversation).saturating_sub(whole(new.size()));
             let first = loop {
@@ -81,20 +86,20 @@ macro_rules! edit_statements {
                 }
                 // What was in the way may be gone by now. Then it stays so, and the next try succeeds.
                 match read_standing(&new.account, new.id, since, new.claimant, new.at, connection).await? {
-                    None => return Ok(Change::Unknown),
-                    Some(standing) if !standing.may_grow => return Ok(Change::Busy),
-                    Some(standing) if standing.bytes > room => return Ok(Change::Full),
+                    None => return Ok(ConversationWriteResult::Unknown),
+                    Some(standing) if !standing.may_grow => return Ok(ConversationWriteResult::Busy),
+                    Some(standing) if standing.bytes > room => return Ok(ConversationWriteResult::Full),
                     Some(_) => {}
                 }
             };
             put_items(&new.account, new.id, first, &new.items, connection).await?;
             make_room(&new.account, new.id, bounds.account, connection).await?;
-            Ok(Change::Done)
+            Ok(ConversationWriteResult::Done)
         }
 
         /// The first of the places; none where something is in the way.
         async fn take_places(
-            new: &Lengthening,
+            new: &ConversationAppend,
             since: Timestamp,
             room: i64,
             connection: &mut $connection,
@@ -115,26 +120,31 @@ macro_rules! edit_statements {
             claimant: Option<RequestId>,
             now: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Option<Standing>, sqlx::Error> {
+        ) -> Result<Option<ConversationGrowth>, sqlx::Error> {
             let query = of(STANDING, account, id).bind(since.0);
             let query = query.bind(claimant.map(|claimant| claimant.as_bytes().to_vec())).bind(now.0);
             let Some(row) = query.fetch_optional(connection).await? else { return Ok(None) };
             // Whether nobody is the claimant of something is neither true nor false there.
             let may_grow = row.try_get::<Option<bool>, _>("may_grow")?.unwrap_or(false);
-            Ok(Some(Standing { bytes: row.try_get("bytes")?, may_grow }))
+            Ok(Some(ConversationGrowth { bytes: row.try_get("bytes")?, may_grow }))
         }
 
-        async fn remove(removal: Removal<'_>, connection: &mut $connection) -> Result<Change, sqlx::Error> {
-            let Removal { account, id, item, since, now } = removal;
+        async fn remove(
+            removal: ItemRemoval<'_>,
+            connection: &mut $connection,
+        ) -> Result<ConversationWriteResult, sqlx::Error> {
+            let ItemRemoval { account, id, item, since, now } = removal;
             let standing = read_standing(account, id, since, None, now, connection).await?;
             let found = read_item(account, id, item, since, connection).await?;
-            let (Some(standing), Some(found)) = (standing, found) else { return Ok(Change::Unknown) };
+            let (Some(standing), Some(found)) = (standing, found) else {
+                return Ok(ConversationWriteResult::Unknown);
+            };
             if !standing.may_grow {
-                return Ok(Change::Busy);
+                return Ok(ConversationWriteResult::Busy);
             }
-            run(of(REMOVE, account, id).bind(whole(found.at)), connection).await?;
+            run(of(REMOVE, account, id).bind(whole(found.position)), connection).await?;
             run(of(SHRINK, account, id).bind(whole(found.item.size())).bind(now.0), connection).await?;
-            Ok(Change::Done)
+            Ok(ConversationWriteResult::Done)
         }
     };
 }

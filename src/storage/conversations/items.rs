@@ -26,10 +26,10 @@ macro_rules! item_statements {
         async fn read_items(
             account: &AccountId,
             id: ConversationId,
-            page: Page,
+            page: ItemPage,
             since: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Vec<Placed>, sqlx::Error> {
+        ) -> Result<Vec<PositionedItem>, sqlx::Error> {
             let (statement, end) = match page.newest_first {
                 true => (NEWEST_FIRST, i64::MAX),
                 false => (OLDEST_FIRST, i64::MIN),
@@ -44,15 +44,15 @@ macro_rules! item_statements {
             item: &str,
             since: Timestamp,
             connection: &mut $connection,
-        ) -> Result<Option<Placed>, sqlx::Error> {
+        ) -> Result<Option<PositionedItem>, sqlx::Error> {
             let query = of(ITEM, account, id).bind(since.0).bind(item.as_bytes().to_vec());
             query.fetch_optional(connection).await?.as_ref().map(placed).transpose()
         }
 
-        fn placed(row: &$row) -> Result<Placed, sqlx::Error> {
+        fn placed(row: &$row) -> Result<PositionedItem, sqlx::Error> {
             let id = String::from_utf8(row.try_get("id")?).map_err(decode)?;
             let item = StoredItem { id: id.into(), value: row.try_get::<String, _>("value")?.into() };
-            Ok(Placed { at: u64::try_from(row.try_get::<i64, _>("place")?).map_err(decode)?, item })
+            Ok(PositionedItem { position: u64::try_from(row.try_get::<i64, _>("place")?).map_err(decode)?, item })
         }
     };
 }

@@ -12,18 +12,18 @@ pub(super) use items::item_statements;
 pub(super) use records::record_statements;
 pub(super) use store::conversation_store;
 
-use crate::agent::conversations::{Bounds, Lengthening, StoredConversation, StoredItem};
+use crate::agent::conversations::{ConversationAppend, ConversationLimits, StoredConversation, StoredItem};
 use crate::units::{AccountId, ConversationId, Timestamp};
 
 /// A change of several rows, made whole or not at all.
-pub(super) enum Edit<'a> {
-    Create(&'a StoredConversation, &'a [StoredItem], Bounds),
-    Lengthen(&'a Lengthening, Timestamp, Bounds),
-    Remove(Removal<'a>),
+pub(super) enum ConversationEdit<'a> {
+    Create(&'a StoredConversation, &'a [StoredItem], ConversationLimits),
+    Lengthen(&'a ConversationAppend, Timestamp, ConversationLimits),
+    Remove(ItemRemoval<'a>),
 }
 
 /// An item that is to be taken out of its conversation.
-pub(super) struct Removal<'a> {
+pub(super) struct ItemRemoval<'a> {
     pub account: &'a AccountId,
     pub id: ConversationId,
     pub item: &'a str,

@@ -44,23 +44,23 @@ macro_rules! record_statements {
             ") DELETE FROM conversations WHERE (account, id) IN (SELECT account, id FROM old)",
         );
 
-        type Query = sqlx::query::Query<'static, $database, $arguments>;
+        type ConversationStatement = sqlx::query::Query<'static, $database, $arguments>;
 
-        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+        async fn run(statement: ConversationStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
         /// The row that a change returns. It is run to its end, where `SQLite` commits it: an error of that would be
         /// lost to whoever takes the row and leaves.
-        async fn changed(statement: Query, connection: &mut $connection) -> Result<Option<$row>, sqlx::Error> {
+        async fn changed(statement: ConversationStatement, connection: &mut $connection) -> Result<Option<$row>, sqlx::Error> {
             Ok(statement.fetch_all(connection).await?.pop())
         }
 
-        fn of(statement: &'static str, account: &AccountId, id: ConversationId) -> Query {
+        fn of(statement: &'static str, account: &AccountId, id: ConversationId) -> ConversationStatement {
             sqlx::query(statement).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec())
         }
 
-        fn purge(before: Timestamp, most: u32) -> Query {
+        fn purge(before: Timestamp, most: u32) -> ConversationStatement {
             sqlx::query(PURGE).bind(before.0).bind(i64::from(most))
         }
 
@@ -74,7 +74,7 @@ macro_rules! record_statements {
             row.as_ref().map(conversation).transpose()
         }
 
-        fn described(account: &AccountId, id: ConversationId, metadata: &str, since: Timestamp) -> Query {
+        fn described(account: &AccountId, id: ConversationId, metadata: &str, since: Timestamp) -> ConversationStatement {
             of(DESCRIBE, account, id).bind(since.0).bind(metadata.to_owned()).bind(whole(metadata.len()))
         }
 

@@ -5,29 +5,29 @@ macro_rules! conversation_store {
     ($store:ty) => {
         use futures_util::{FutureExt, TryFutureExt};
 
-        use crate::agent::conversations::{Answer, Conversations};
+        use crate::agent::conversations::{ConversationFuture, ConversationStore};
 
         impl $store {
             fn answer<'a, T: 'a>(
                 &'a self,
                 done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
-            ) -> Answer<'a, T> {
+            ) -> ConversationFuture<'a, T> {
                 done.map(|done| done.map_err(|source| self.failed(source))).boxed()
             }
 
-            async fn alone(&self, statement: Query) -> Result<u64, sqlx::Error> {
+            async fn alone(&self, statement: ConversationStatement) -> Result<u64, sqlx::Error> {
                 run(statement, &mut *self.writer().await?).await
             }
         }
 
-        impl Conversations for $store {
+        impl ConversationStore for $store {
             fn create<'a>(
                 &'a self,
                 conversation: &'a StoredConversation,
                 items: &'a [StoredItem],
-                bounds: Bounds,
-            ) -> Answer<'a, Change> {
-                self.answer(self.commit(Edit::Create(conversation, items, bounds)))
+                bounds: ConversationLimits,
+            ) -> ConversationFuture<'a, ConversationWriteResult> {
+                self.answer(self.commit(ConversationEdit::Create(conversation, items, bounds)))
             }
 
             fn find<'a>(
@@ -35,20 +35,20 @@ macro_rules! conversation_store {
                 account: &'a AccountId,
                 id: ConversationId,
                 since: Timestamp,
-            ) -> Answer<'a, Option<StoredConversation>> {
+            ) -> ConversationFuture<'a, Option<StoredConversation>> {
                 self.answer(
                     async move { read_conversation(account, id, since, &mut *self.reader().await?).await },
                 )
             }
 
-            fn describe<'a>(
+            fn set_metadata<'a>(
                 &'a self,
                 account: &'a AccountId,
                 id: ConversationId,
                 metadata: &'a str,
                 since: Timestamp,
                 now: Timestamp,
-            ) -> Answer<'a, Option<StoredConversation>> {
+            ) -> ConversationFuture<'a, Option<StoredConversation>> {
                 let statement = described(account, id, metadata, since).bind(now.0);
                 self.answer(async move {
                     let row = changed(statement, &mut *self.writer().await?).await?;
@@ -56,7 +56,11 @@ macro_rules! conversation_store {
                 })
             }
 
-            fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> Answer<'a, bool> {
+            fn delete<'a>(
+                &'a self,
+                account: &'a AccountId,
+                id: ConversationId,
+            ) -> ConversationFuture<'a, bool> {
                 self.answer(async move { Ok(self.alone(of(DELETE, account, id)).await? > 0) })
             }
 
@@ -64,9 +68,9 @@ macro_rules! conversation_store {
                 &'a self,
                 account: &'a AccountId,
                 id: ConversationId,
-                page: Page,
+                page: ItemPage,
                 since: Timestamp,
-            ) -> Answer<'a, Vec<Placed>> {
+            ) -> ConversationFuture<'a, Vec<PositionedItem>> {
                 self.answer(
                     async move { read_items(account, id, page, since, &mut *self.reader().await?).await },
                 )
@@ -78,7 +82,7 @@ macro_rules! conversation_store {
                 id: ConversationId,
                 item: &'a str,
                 since: Timestamp,
-            ) -> Answer<'a, Option<Placed>> {
+            ) -> ConversationFuture<'a, Option<PositionedItem>> {
                 self.answer(
                     async move { read_item(account, id, item, since, &mut *self.reader().await?).await },
                 )
@@ -91,8 +95,14 @@ macro_rules! conversation_store {
                 item: &'a str,
                 since: Timestamp,
                 now: Timestamp,
-            ) -> Answer<'a, Change> {
-                self.answer(self.commit(Edit::Remove(Removal { account, id, item, since, now })))
+            ) -> ConversationFuture<'a, ConversationWriteResult> {
+                self.answer(self.commit(ConversationEdit::Remove(ItemRemoval {
+                    account,
+                    id,
+                    item,
+                    since,
+                    now,
+                })))
             }
 
             fn claim<'a>(
@@ -103,20 +113,20 @@ macro_rules! conversation_store {
                 since: Timestamp,
                 now: Timestamp,
                 until: Timestamp,
-            ) -> Answer<'a, Claimed> {
+            ) -> ConversationFuture<'a, ClaimResult> {
                 let claim = NewClaim { claimant, now, until };
                 self.answer(async move {
                     write_claim(account, id, since, claim, &mut *self.writer().await?).await
                 })
             }
 
-            fn prolong<'a>(
+            fn renew<'a>(
                 &'a self,
                 account: &'a AccountId,
                 id: ConversationId,
                 claimant: RequestId,
                 until: Timestamp,
-            ) -> Answer<'a, bool> {
+            ) -> ConversationFuture<'a, bool> {
                 let statement = held(PROLONG, account, id, claimant).bind(until.0);
                 self.answer(async move { Ok(self.alone(statement).await? > 0) })
             }
@@ -126,20 +136,20 @@ macro_rules! conversation_store {
                 account: &'a AccountId,
                 id: ConversationId,
                 claimant: RequestId,
-            ) -> Answer<'a, ()> {
+            ) -> ConversationFuture<'a, ()> {
                 self.answer(self.alone(held(RELEASE, account, id, claimant)).map_ok(drop))
             }
 
-            fn lengthen<'a>(
+            fn append<'a>(
                 &'a self,
-                lengthening: &'a Lengthening,
+                lengthening: &'a ConversationAppend,
                 since: Timestamp,
-                bounds: Bounds,
-            ) -> Answer<'a, Change> {
-                self.answer(self.commit(Edit::Lengthen(lengthening, since, bounds)))
+                bounds: ConversationLimits,
+            ) -> ConversationFuture<'a, ConversationWriteResult> {
+                self.answer(self.commit(ConversationEdit::Lengthen(lengthening, since, bounds)))
             }
 
-            fn purge(&self, before: Timestamp, most: u32) -> Answer<'_, u64> {
+            fn purge(&self, before: Timestamp, most: u32) -> ConversationFuture<'_, u64> {
                 self.answer(self.alone(purge(before, most)))
             }
         }

@@ -13,25 +13,25 @@ pub(super) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// Where a database is, and who we are there. It has a password in it, so it does not show itself.
 #[derive(Clone)]
-pub(in crate::storage) struct Address {
+pub(in crate::storage) struct PostgresAddress {
     options: PgConnectOptions,
     /// The same in words, without the password.
     pub(super) place: String,
 }
 
-impl Address {
+impl PostgresAddress {
     /// What a text says.
     ///
     /// # Errors
     /// When it is no address of a PostgreSQL database.
-    pub(in crate::storage) fn of(url: &DatabaseUrl) -> Result<Address, StorageError> {
+    pub(in crate::storage) fn of(url: &DatabaseUrl) -> Result<PostgresAddress, StorageError> {
         let url = url.as_str();
         let is_ours = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
         let options = if is_ours { PgConnectOptions::from_str(url).ok() } else { None };
         let options = options.ok_or(StorageError::Url)?.application_name("stint");
         let database = options.get_database().unwrap_or_else(|| options.get_username());
         let place = format!("{}:{}/{database}", options.get_host(), options.get_port());
-        Ok(Address { options, place })
+        Ok(PostgresAddress { options, place })
     }
 
     /// How to connect, in sessions that are set up like this.
@@ -82,7 +82,7 @@ impl Address {
     }
 }
 
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for PostgresAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Address({})", self.place)
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn check(url: &str, expected: &[(&str, &str)]) {
-        let variables = Address::of(&DatabaseUrl::new(url)).unwrap().variables();
+        let variables = PostgresAddress::of(&DatabaseUrl::new(url)).unwrap().variables();
         for (name, value) in expected {
             let found = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
             assert_eq!(found, Some(*value), "{name} of {url}");

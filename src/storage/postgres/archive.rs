@@ -6,13 +6,13 @@ use std::path::Path;
 
 use sqlx::{Connection, PgConnection, Row};
 
-use crate::ledger::{Record, Usage, UsageQuery};
-use crate::storage::books::{Report, each, verify};
+use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use crate::storage::books::{VerifyReport, each, verify};
 use crate::storage::{PostgresSettings, StorageError, file};
 
-use super::address::Address;
-use super::tools::Tool;
-use super::{MIGRATIONS, ONE_MOMENT, sums};
+use super::address::PostgresAddress;
+use super::tools::PostgresTool;
+use super::{BEGIN_SNAPSHOT, MIGRATIONS, sums};
 
 /// Whoever reads all of it, or pipes it to somebody slow, takes the time that this takes.
 const SESSION: [(&str, &str); 4] = [
@@ -26,7 +26,7 @@ const SESSION: [(&str, &str); 4] = [
 #[derive(Debug)]
 pub struct PostgresArchive {
     connection: PgConnection,
-    address: Address,
+    address: PostgresAddress,
 }
 
 impl PostgresArchive {
@@ -48,7 +48,7 @@ impl PostgresArchive {
 
     /// Connects, whatever is there.
     pub(super) async fn open_any(settings: &PostgresSettings) -> Result<PostgresArchive, StorageError> {
-        let address = Address::of(&settings.url)?;
+        let address = PostgresAddress::of(&settings.url)?;
         Ok(PostgresArchive { connection: address.connect(&SESSION).await?, address })
     }
 
@@ -75,7 +75,7 @@ impl PostgresArchive {
         &mut self.connection
     }
 
-    pub(super) fn address(&self) -> &Address {
+    pub(super) fn address(&self) -> &PostgresAddress {
         &self.address
     }
 
@@ -87,8 +87,8 @@ impl PostgresArchive {
     ///
     /// # Errors
     /// When it cannot be read; what differs is in the report.
-    pub async fn verify(&mut self) -> Result<Report, StorageError> {
-        let verified = async { verify(&mut *self.connection.begin_with(ONE_MOMENT).await?).await };
+    pub async fn verify(&mut self) -> Result<VerifyReport, StorageError> {
+        let verified = async { verify(&mut *self.connection.begin_with(BEGIN_SNAPSHOT).await?).await };
         verified.await.map_err(|source| self.read_error(source))
     }
 
@@ -96,7 +96,7 @@ impl PostgresArchive {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<Usage>, StorageError> {
+    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         sums::usage(&mut self.connection, query).await.map_err(|source| self.read_error(source))
     }
 
@@ -104,8 +104,11 @@ impl PostgresArchive {
     ///
     /// # Errors
     /// When it cannot be read, or what it was shown to fails.
-    pub async fn each(&mut self, show: impl FnMut(&Record) -> io::Result<()>) -> Result<(), StorageError> {
-        let shown = async { each(&mut *self.connection.begin_with(ONE_MOMENT).await?, show).await };
+    pub async fn each(
+        &mut self,
+        show: impl FnMut(&ResolutionRecord) -> io::Result<()>,
+    ) -> Result<(), StorageError> {
+        let shown = async { each(&mut *self.connection.begin_with(BEGIN_SNAPSHOT).await?, show).await };
         shown.await.map_err(|source| self.read_error(source))
     }
 
@@ -114,10 +117,10 @@ impl PostgresArchive {
     ///
     /// # Errors
     /// When that file exists or cannot be written, or `pg_dump` cannot be had; it is not left there half done.
-    pub async fn back_up(&mut self, to: &Path) -> Result<Report, StorageError> {
+    pub async fn back_up(&mut self, to: &Path) -> Result<VerifyReport, StorageError> {
         let (schema, version) = self.home().await?;
-        Tool::Dump.check(&self.address, version).await?;
-        Tool::Restore.check(&self.address, version).await?;
+        PostgresTool::Dump.check(&self.address, version).await?;
+        PostgresTool::Restore.check(&self.address, version).await?;
         file::create_new(to).map_err(|source| StorageError::Write { path: to.to_owned(), source })?;
         let done = self.dump(&schema, to).await;
         if done.is_err() {
@@ -127,11 +130,11 @@ impl PostgresArchive {
         done
     }
 
-    async fn dump(&mut self, schema: &str, to: &Path) -> Result<Report, StorageError> {
+    async fn dump(&mut self, schema: &str, to: &Path) -> Result<VerifyReport, StorageError> {
         let place = self.address.place.clone();
         let read_error = |source| StorageError::Read { path: place.clone().into(), source };
         let write_error = |source| StorageError::Write { path: to.to_owned(), source };
-        let mut snapshot = self.connection.begin_with(ONE_MOMENT).await.map_err(read_error)?;
+        let mut snapshot = self.connection.begin_with(BEGIN_SNAPSHOT).await.map_err(read_error)?;
         // What is copied and what is verified are the same.
         let same = sqlx::query_scalar::<_, String>("SELECT pg_export_snapshot()");
         let same = same.fetch_one(&mut *snapshot).await.map_err(read_error)?;
@@ -145,11 +148,11 @@ impl PostgresArchive {
         ];
         let file = OpenOptions::new().write(true).open(to).map_err(write_error)?;
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Tool::Dump.run(&self.address, arguments, Some(file)).await?;
+        PostgresTool::Dump.run(&self.address, arguments, Some(file)).await?;
         file::sync(to).map_err(write_error)?;
         // Whoever reads it to its end finds what the disk did not take.
         let arguments = vec!["--file=/dev/null".into(), to.into()];
-        Tool::Restore.run(&self.address, arguments, None).await?;
+        PostgresTool::Restore.run(&self.address, arguments, None).await?;
         verify(&mut *snapshot).await.map_err(read_error)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgListener, PgPool};
 
-use crate::ledger::{AccountId, Change, Epoch};
+use crate::ledger::{AccountId, ChangeNotice, ReplicaEpoch};
 
 use super::Postgres;
 
@@ -12,43 +12,43 @@ use super::Postgres;
 const CHANNEL: &str = "stint";
 
 /// How long a listener that lost its connection waits before it tries again.
-const AGAIN: Duration = Duration::from_millis(200);
+const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 
 /// The changes that others let us know of, from now on.
 #[derive(Debug)]
-pub struct Changes {
+pub struct ChangeListener {
     pool: PgPool,
     listener: Option<PgListener>,
 }
 
 impl Postgres {
     /// Listens for changes: of terms and keys, and recalls.
-    pub fn listen(&self) -> Changes {
-        Changes { pool: self.pool.clone(), listener: None }
+    pub fn listen(&self) -> ChangeListener {
+        ChangeListener { pool: self.pool.clone(), listener: None }
     }
 
     /// Lets everybody know of a change who listens.
-    pub async fn notify(&self, change: &Change) -> Result<(), crate::ledger::JournalError> {
-        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message(change));
+    pub async fn notify(&self, change: &ChangeNotice) -> Result<(), crate::ledger::JournalError> {
+        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(encode_notice(change));
         sent.execute(&self.pool).await.map(drop).map_err(|source| self.failed(source))
     }
 }
 
-impl Changes {
+impl ChangeListener {
     /// The next one. May be dropped and called again; where the connection was lost, something may have been missed,
     /// which is told once it is there again.
-    pub async fn next(&mut self) -> Change {
+    pub async fn next(&mut self) -> ChangeNotice {
         loop {
             let Some(listener) = &mut self.listener else {
                 if self.connect().await.is_ok() {
-                    return Change::Unknown;
+                    return ChangeNotice::Unknown;
                 }
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RECONNECT_DELAY).await;
                 continue;
             };
             match listener.try_recv().await {
                 Ok(Some(notification)) => {
-                    return read(notification.payload());
+                    return decode_notice(notification.payload());
                 }
                 Ok(None) | Err(_) => self.listener = None,
             }
@@ -65,44 +65,45 @@ impl Changes {
 }
 
 /// How a change is written.
-fn message(change: &Change) -> String {
+fn encode_notice(change: &ChangeNotice) -> String {
     match change {
-        Change::Recall { account, by } => format!("recall {} {account}", by.0),
-        Change::Terms => "terms".to_owned(),
-        Change::Keys => "keys".to_owned(),
-        Change::Unknown => "unknown".to_owned(),
+        ChangeNotice::Recall { account, by } => format!("recall {} {account}", by.0),
+        ChangeNotice::Terms => "terms".to_owned(),
+        ChangeNotice::Keys => "keys".to_owned(),
+        ChangeNotice::Unknown => "unknown".to_owned(),
     }
 }
 
 /// What nobody here understands may be anything.
-fn read(message: &str) -> Change {
+fn decode_notice(message: &str) -> ChangeNotice {
     match message {
-        "terms" => Change::Terms,
-        "keys" => Change::Keys,
-        message => recalled(message).unwrap_or(Change::Unknown),
+        "terms" => ChangeNotice::Terms,
+        "keys" => ChangeNotice::Keys,
+        message => decode_recall(message).unwrap_or(ChangeNotice::Unknown),
     }
 }
 
-fn recalled(message: &str) -> Option<Change> {
+fn decode_recall(message: &str) -> Option<ChangeNotice> {
     let (by, account) = message.strip_prefix("recall ")?.split_once(' ')?;
-    Some(Change::Recall { account: AccountId::new(account), by: Epoch(by.parse().ok()?) })
+    Some(ChangeNotice::Recall { account: AccountId::new(account), by: ReplicaEpoch(by.parse().ok()?) })
 }
 
 /// Lets everybody know with the transaction that keys or terms have changed: it is heard when that is committed.
-pub(super) async fn keys_changed(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::Error> {
-    let message = message(&Change::Keys);
+pub(super) async fn notify_keys(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::Error> {
+    let message = encode_notice(&ChangeNotice::Keys);
     let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message);
     sent.execute(connection).await.map(drop)
 }
 
 /// Sends recalls with the transaction: they are heard when it is committed.
-pub(super) async fn recall(
+pub(super) async fn notify_recalls(
     connection: &mut sqlx::PgConnection,
-    by: Epoch,
+    by: ReplicaEpoch,
     accounts: impl Iterator<Item = &AccountId>,
 ) -> Result<(), sqlx::Error> {
-    let messages: Vec<String> =
-        accounts.map(|account| message(&Change::Recall { account: account.clone(), by })).collect();
+    let messages: Vec<String> = accounts
+        .map(|account| encode_notice(&ChangeNotice::Recall { account: account.clone(), by }))
+        .collect();
     if messages.is_empty() {
         return Ok(());
     }

@@ -7,10 +7,12 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{PgConnection, Postgres as Kind};
 
 use crate::agent::conversations::{
-    Bounds, Change, ConversationsError, Lengthening, Page, Placed, StoredConversation, StoredItem,
+    ConversationAppend, ConversationLimits, ConversationWriteResult, ConversationsError, ItemPage,
+    PositionedItem, StoredConversation, StoredItem,
 };
 use crate::storage::conversations::{
-    Edit, claim_statements, conversation_store, edit_statements, item_statements, record_statements,
+    ConversationEdit, claim_statements, conversation_store, edit_statements, item_statements,
+    record_statements,
 };
 use crate::units::{AccountId, ConversationId, Timestamp};
 
@@ -61,7 +63,7 @@ impl PostgresConversations {
         self.reader().await
     }
 
-    async fn commit(&self, edit: Edit<'_>) -> Result<Change, sqlx::Error> {
+    async fn commit(&self, edit: ConversationEdit<'_>) -> Result<ConversationWriteResult, sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         let change = make_edit(edit, &mut transaction).await?;
         transaction.commit().await?;

@@ -6,7 +6,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{PgConnection, Postgres as Kind};
 
-use crate::agent::{Course, Episode, Extension, Link, Twin};
+use crate::agent::{AnsweredStep, EpisodeLength, HistoryHash, IdenticalEpisode, StoredEpisode};
 use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::storage::episodes::{episode_statements, episode_store};
 use crate::units::{AccountId, EpisodeId, Timestamp};
@@ -68,7 +68,7 @@ impl PostgresEpisodes {
         run: (&AccountId, &EpisodeId),
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> Result<Episode, sqlx::Error> {
+    ) -> Result<StoredEpisode, sqlx::Error> {
         if let Some(episode) = unchanged(run, limits, &mut *self.reader().await?).await? {
             return Ok(episode);
         }
@@ -81,7 +81,7 @@ impl PostgresEpisodes {
     async fn hand_out(
         &self,
         account: &AccountId,
-        link: &Link,
+        link: &HistoryHash,
         since: Timestamp,
     ) -> Result<Option<EpisodeId>, sqlx::Error> {
         let mut connection = self.writer().await?;
@@ -94,7 +94,7 @@ impl PostgresEpisodes {
         Ok(None)
     }
 
-    async fn commit_step(&self, step: &Extension) -> Result<(), sqlx::Error> {
+    async fn commit_step(&self, step: &AnsweredStep) -> Result<(), sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         write_step(step, &mut transaction).await?;
         transaction.commit().await
@@ -105,7 +105,7 @@ impl PostgresEpisodes {
         run: (&AccountId, &EpisodeId),
         more: &EpisodeRaise,
         now: Timestamp,
-    ) -> Result<Option<Episode>, sqlx::Error> {
+    ) -> Result<Option<StoredEpisode>, sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         let raised = raise_limits(LOCK, run, more, now, &mut transaction).await?;
         transaction.commit().await?;

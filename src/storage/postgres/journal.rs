@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
 use crate::ledger::{
-    AccountId, Dispatched, Entry, EpisodeUse, Epoch, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
+    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
+    ReplicaEpoch, Seal, UsageQuery,
 };
 use crate::storage::books::parts_of;
 use crate::units::{EpisodeId, Timestamp};
@@ -33,24 +34,24 @@ impl PostgresJournal {
     }
 
     /// The same, for one life of a replica. When that is over, nothing can be appended any more.
-    pub(super) fn of(database: Arc<Postgres>, epoch: Epoch) -> PostgresJournal {
+    pub(super) fn of(database: Arc<Postgres>, epoch: ReplicaEpoch) -> PostgresJournal {
         PostgresJournal { database, epoch: Some(epoch.0) }
     }
 
     /// The dispatched reservations of all replicas that are not resolved.
-    pub(in crate::storage) async fn unresolved_of_all(&self) -> Result<Vec<Dispatched>, JournalError> {
+    pub(in crate::storage) async fn unresolved_of_all(&self) -> Result<Vec<DispatchEntry>, JournalError> {
         let rows = sqlx::query(UNRESOLVED_OF_ALL).fetch_all(&self.database.pool).await;
         let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
         read.map_err(|source| self.database.failed(source))
     }
 
-    async fn insert(&self, entries: &[Entry]) -> Result<(), JournalError> {
+    async fn insert(&self, entries: &[JournalEntry]) -> Result<(), JournalError> {
         let failed = |source| self.database.failed(source);
         let mut transaction = self.database.pool.begin().await.map_err(failed)?;
         if let Some(epoch) = self.epoch
-            && !is_alive(&mut transaction, Epoch(epoch)).await.map_err(failed)?
+            && !is_alive(&mut transaction, ReplicaEpoch(epoch)).await.map_err(failed)?
         {
-            return Err(JournalError::lease_over());
+            return Err(JournalError::lease_lost());
         }
         insert(&mut transaction, self.epoch, entries).await.map_err(failed)?;
         transaction.commit().await.map_err(failed)
@@ -58,7 +59,10 @@ impl PostgresJournal {
 }
 
 /// Whether a life goes on; if so, nobody ends it before this transaction ends.
-pub(super) async fn is_alive(connection: &mut PgConnection, epoch: Epoch) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_alive(
+    connection: &mut PgConnection,
+    epoch: ReplicaEpoch,
+) -> Result<bool, sqlx::Error> {
     // Weak enough for renewals, which do not touch the key; a burial waits for it.
     let statement = "SELECT 1 FROM replicas WHERE epoch = $1 AND NOT is_over FOR KEY SHARE";
     let alive = sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?;
@@ -69,15 +73,15 @@ pub(super) async fn is_alive(connection: &mut PgConnection, epoch: Epoch) -> Res
 pub(super) async fn insert(
     connection: &mut PgConnection,
     epoch: Option<i64>,
-    entries: &[Entry],
+    entries: &[JournalEntry],
 ) -> Result<(), sqlx::Error> {
     let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
         match entry {
-            Entry::Dispatched(row) => sent.push(row),
-            Entry::Extended(row) => more.push(row),
-            Entry::Metered(row) => used.push(row),
-            Entry::Resolved(row) => ended.push(row),
+            JournalEntry::Dispatched(row) => sent.push(row),
+            JournalEntry::Extended(row) => more.push(row),
+            JournalEntry::Metered(row) => used.push(row),
+            JournalEntry::Resolved(row) => ended.push(row),
         }
     }
     // What is referred to comes first.
@@ -89,11 +93,11 @@ pub(super) async fn insert(
 }
 
 impl Journal for PostgresJournal {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         self.insert(entries).boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         async move {
             let rows = sqlx::query(UNRESOLVED).bind(self.epoch).fetch_all(&self.database.pool).await;
             let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
@@ -102,7 +106,7 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = async { sums::since(&mut *self.database.pool.acquire().await?, since).await };
             read.await.map_err(|source| self.database.failed(source))
@@ -110,7 +114,10 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+    fn spend_between<'a>(
+        &'a self,
+        moments: &'a [Timestamp],
+    ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = async { sums::between(&mut *self.database.pool.acquire().await?, moments).await };
             read.await.map_err(|source| self.database.failed(source))
@@ -118,11 +125,11 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
         async move {
             let read =
                 async { sums::episode(&mut *self.database.pool.acquire().await?, account, episode).await };
@@ -131,7 +138,7 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = async { sums::balances(&mut *self.database.pool.acquire().await?).await };
             read.await.map_err(|source| self.database.failed(source))
@@ -147,7 +154,7 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+    fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
         async move {
             let read = async { seals::last(&mut *self.database.pool.acquire().await?).await };
             read.await.map_err(|source| self.database.failed(source))
@@ -155,7 +162,7 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
-    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
         async move {
             let read = async { sums::usage(&mut *self.database.pool.acquire().await?, query).await };
             read.await.map_err(|source| self.database.failed(source))

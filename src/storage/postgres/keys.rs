@@ -8,10 +8,10 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
 use crate::storage::keys::key_statements;
-use crate::tenant::{Change, KeyStore, KeyStoreError, Version};
+use crate::tenant::{KeyStore, KeyStoreChange, KeyStoreError, StoreVersion};
 
-use super::changes::keys_changed;
-use super::{ONE_MOMENT, Postgres};
+use super::changes::notify_keys;
+use super::{BEGIN_SNAPSHOT, Postgres};
 
 key_statements!(PgConnection, PgRow);
 
@@ -27,18 +27,18 @@ impl PostgresKeyStore {
         PostgresKeyStore { database }
     }
 
-    async fn change(&self, seen: Version, changes: &[Change]) -> Result<bool, sqlx::Error> {
+    async fn change(&self, seen: StoreVersion, changes: &[KeyStoreChange]) -> Result<bool, sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         let changed = change(&mut transaction, seen, changes).await?;
         if changed {
-            keys_changed(&mut transaction).await?;
+            notify_keys(&mut transaction).await?;
         }
         transaction.commit().await?;
         Ok(changed)
     }
 
-    async fn read(&self) -> Result<Stored, sqlx::Error> {
-        let mut transaction = self.database.pool.begin_with(ONE_MOMENT).await?;
+    async fn read(&self) -> Result<KeyStoreState, sqlx::Error> {
+        let mut transaction = self.database.pool.begin_with(BEGIN_SNAPSHOT).await?;
         let stored = stored(&mut transaction).await?;
         transaction.commit().await?;
         Ok(stored)
@@ -50,11 +50,11 @@ impl PostgresKeyStore {
 }
 
 impl KeyStore for PostgresKeyStore {
-    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<KeyStoreState, KeyStoreError>> {
         async { self.read().await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+    fn version(&self) -> BoxFuture<'_, Result<StoreVersion, KeyStoreError>> {
         async {
             let read = async { version(&mut *self.database.pool.acquire().await?).await };
             read.await.map_err(|source| self.failed(source))
@@ -62,11 +62,15 @@ impl KeyStore for PostgresKeyStore {
         .boxed()
     }
 
-    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+    fn apply<'a>(
+        &'a self,
+        seen: StoreVersion,
+        changes: &'a [KeyStoreChange],
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         async move {
             match self.change(seen, changes).await {
                 Ok(true) => Ok(()),
-                Ok(false) => Err(KeyStoreError::Moved),
+                Ok(false) => Err(KeyStoreError::Conflict),
                 Err(source) => Err(self.failed(source)),
             }
         }

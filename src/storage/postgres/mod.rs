@@ -3,15 +3,14 @@
 mod address;
 mod answers;
 mod archive;
-mod bank;
-mod burial;
 mod changes;
 mod conversations;
+mod coordinator;
 mod episodes;
 mod journal;
 mod keys;
-mod opening;
-mod purses;
+mod quota_windows;
+mod reclaim;
 mod records;
 mod responses;
 mod restore;
@@ -21,6 +20,7 @@ mod stories;
 mod sums;
 mod tools;
 mod verify;
+mod window_opening;
 
 use std::fmt;
 use std::sync::atomic::AtomicI64;
@@ -30,22 +30,22 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{PgConnection, SqlSafeStr};
 
-pub(super) use address::Address;
-pub use answers::PostgresAnswers;
+pub(super) use address::PostgresAddress;
+pub use answers::PostgresIdempotencyStore;
 pub use archive::PostgresArchive;
-pub use bank::PostgresBank;
-#[cfg(test)]
-pub(super) use burial::GIVE_BACK_STEPS;
-pub use changes::Changes;
+pub use changes::ChangeListener;
 pub use conversations::PostgresConversations;
+pub use coordinator::PostgresCoordinator;
 pub use episodes::PostgresEpisodes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
 #[cfg(test)]
-pub(super) use opening::{STEPS, STEPS_BEFORE};
+pub(super) use reclaim::RELEASE_EPISODE_LEASES;
 pub use responses::PostgresResponses;
 pub(super) use restore::restore;
-pub use stories::PostgresStories;
+pub use stories::PostgresHistoryStore;
+#[cfg(test)]
+pub(super) use window_opening::{STEPS, STEPS_BEFORE};
 
 use address::CONNECT_MAX;
 
@@ -66,7 +66,7 @@ const SESSION: [(&str, &str); 4] = [
 ];
 
 /// Begins a transaction whose every statement sees the same.
-const ONE_MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// The files of `migrations/postgres`, in their order. A file that was released never changes.
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -98,25 +98,25 @@ pub struct Postgres {
     /// How long a replica's lease lasts without being renewed.
     lease: Duration,
     /// When the purses were last looked at that have changed, in microseconds since 1970.
-    heard: AtomicI64,
+    changes_seen_micros: AtomicI64,
 }
 
 impl Postgres {
     /// Connects, and brings the tables up to date where needed.
     pub async fn open(settings: &PostgresSettings) -> Result<Postgres, StorageError> {
-        let address = Address::of(&settings.url)?;
+        let address = PostgresAddress::of(&settings.url)?;
         let mut connection = address.connect(&SESSION).await?;
         let (options, place) = (address.options(&SESSION), address.place);
         migrate(&mut connection, &place).await?;
         // A connection that died is found by the statement that fails on it, and that is tried again.
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
         let pool = pool.test_before_acquire(false).connect_lazy_with(options);
-        Ok(Postgres { pool, place, lease: settings.lease, heard: AtomicI64::new(0) })
+        Ok(Postgres { pool, place, lease: settings.lease, changes_seen_micros: AtomicI64::new(0) })
     }
 
     /// The database's clock.
     pub(super) async fn now(&self) -> Result<Timestamp, JournalError> {
-        let read = async { burial::clock(&mut *self.pool.acquire().await?).await };
+        let read = async { reclaim::read_clock(&mut *self.pool.acquire().await?).await };
         read.await.map_err(|source| self.failed(source))
     }
 

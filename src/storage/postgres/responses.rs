@@ -6,7 +6,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{PgConnection, Postgres as Kind};
 
-use crate::agent::stored::{Chain, StoredResponse};
+use crate::agent::stored::{ResponseChain, StoredResponse};
 use crate::storage::responses::{response_statements, response_store};
 use crate::units::{AccountId, RequestId, Timestamp};
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::storage::{PostgresSettings, Report, StorageError};
+use crate::storage::{PostgresSettings, StorageError, VerifyReport};
 
 use super::Postgres;
 use super::archive::PostgresArchive;
-use super::tools::Tool;
+use super::tools::PostgresTool;
 
 /// Whether there is anything in our schema.
-const IS_TAKEN: &str = "\
+const IS_OCCUPIED: &str = "\
     SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()) \
                                             AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S'))";
 
@@ -34,14 +34,14 @@ const EMPTY: &str = "\
 pub(in crate::storage) async fn restore(
     backup: &Path,
     settings: &PostgresSettings,
-) -> Result<(String, Report), StorageError> {
+) -> Result<(String, VerifyReport), StorageError> {
     let mut target = PostgresArchive::open_any(settings).await?;
-    let is_taken = sqlx::query_scalar(IS_TAKEN).fetch_one(target.connection()).await;
+    let is_taken = sqlx::query_scalar(IS_OCCUPIED).fetch_one(target.connection()).await;
     if is_taken.map_err(|source| target.read_error(source))? {
         return Err(StorageError::NotEmpty(target.address().place.clone()));
     }
     let (schema, version) = target.home().await?;
-    Tool::Restore.check(target.address(), version).await?;
+    PostgresTool::Restore.check(target.address(), version).await?;
     let arguments = vec![
         // Which one it is, the environment says.
         "--dbname=".into(),
@@ -52,7 +52,7 @@ pub(in crate::storage) async fn restore(
         format!("--schema={schema}").into(),
         backup.into(),
     ];
-    Tool::Restore.run(target.address(), arguments, None).await?;
+    PostgresTool::Restore.run(target.address(), arguments, None).await?;
     let checked = checked(backup, settings, &mut target).await;
     if checked.is_err() {
         let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
@@ -66,7 +66,7 @@ async fn checked(
     backup: &Path,
     settings: &PostgresSettings,
     target: &mut PostgresArchive,
-) -> Result<Report, StorageError> {
+) -> Result<VerifyReport, StorageError> {
     let versions = target.versions().await.map_err(|source| target.read_error(source))?;
     if versions.is_empty() {
         return Err(StorageError::Foreign(backup.to_owned()));

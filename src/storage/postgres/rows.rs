@@ -6,15 +6,18 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::catalog::{Prices, WorstCase};
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Rate, Resolved};
-use crate::storage::books::PartRow;
+use crate::ledger::{
+    AbandonPolicy, AccountId, Amounts, DispatchEntry, ExtensionEntry, MeterEntry, RequestScope,
+    ResolutionEntry, SpendRate,
+};
+use crate::storage::books::ModelSpendRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 pub(super) async fn insert_dispatched(
     connection: &mut PgConnection,
     epoch: Option<i64>,
-    rows: &[&Dispatched],
+    rows: &[&DispatchEntry],
 ) -> Result<(), sqlx::Error> {
     if rows.is_empty() {
         return Ok(());
@@ -45,22 +48,22 @@ pub(super) async fn insert_dispatched(
         .bind(column(rows, |row| size(row.held.tool_calls.0)))
         .bind(price(|prices| prices.input))
         .bind(price(|prices| prices.output))
-        .bind(column(rows, |row| row.if_abandoned.word()))
+        .bind(column(rows, |row| row.if_abandoned.as_str()))
         .bind(column(rows, |row| row.admitted.0))
         .bind(column(rows, |row| row.expires.0))
         .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
-        .bind(column(rows, |row| calls::written(&row.tools)))
+        .bind(column(rows, |row| calls::to_json(&row.tools)))
         .bind(column(rows, |row| size(row.tools_cost.0)))
         .bind(column(rows, |row| i64::from(!row.about.beside_turns)))
-        .bind(column(rows, |row| row.rate.map(|rate| size(rate.read.0))))
-        .bind(column(rows, |row| row.rate.map(|rate| size(rate.second.money.0))))
-        .bind(column(rows, |row| row.rate.map(|rate| size(rate.second.thinking.0))));
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.prompt_cost.0))))
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.per_second.money.0))))
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.per_second.thinking.0))));
     statement.execute(connection).await.map(drop)
 }
 
 pub(super) async fn insert_extended(
     connection: &mut PgConnection,
-    rows: &[&Extended],
+    rows: &[&ExtensionEntry],
 ) -> Result<(), sqlx::Error> {
     if rows.is_empty() {
         return Ok(());
@@ -82,7 +85,7 @@ pub(super) async fn insert_extended(
 
 pub(super) async fn insert_metered(
     connection: &mut PgConnection,
-    rows: &[&Metered],
+    rows: &[&MeterEntry],
 ) -> Result<(), sqlx::Error> {
     if rows.is_empty() {
         return Ok(());
@@ -104,7 +107,7 @@ pub(super) async fn insert_metered(
 
 pub(super) async fn insert_resolved(
     connection: &mut PgConnection,
-    rows: &[&Resolved],
+    rows: &[&ResolutionEntry],
 ) -> Result<(), sqlx::Error> {
     if rows.is_empty() {
         return Ok(());
@@ -122,7 +125,7 @@ pub(super) async fn insert_resolved(
     );
     let statement = statement
         .bind(column(rows, |row| row.id.as_bytes().to_vec()))
-        .bind(column(rows, |row| row.how.word()))
+        .bind(column(rows, |row| row.how.as_str()))
         .bind(column(rows, |row| clean(row.account.as_str())))
         .bind(column(rows, |row| name(row.about.model.as_ref())))
         .bind(column(rows, |row| name(row.about.user.as_ref())))
@@ -141,7 +144,7 @@ pub(super) async fn insert_resolved(
         .bind(column(rows, |row| size(row.detail.other.0)))
         .bind(column(rows, |row| clean(&row.detail.outcome)))
         .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
-        .bind(column(rows, |row| calls::written(&row.detail.tools)))
+        .bind(column(rows, |row| calls::to_json(&row.detail.tools)))
         .bind(column(rows, |row| size(row.detail.tools_cost.0)))
         .bind(column(rows, |row| i64::from(!row.about.beside_turns)));
     statement.execute(connection).await.map(drop)
@@ -150,7 +153,7 @@ pub(super) async fn insert_resolved(
 /// Of ends that are not there yet; they go first.
 pub(super) async fn insert_parts(
     connection: &mut PgConnection,
-    rows: &[PartRow<'_>],
+    rows: &[ModelSpendRow<'_>],
 ) -> Result<(), sqlx::Error> {
     if rows.is_empty() {
         return Ok(());
@@ -163,7 +166,7 @@ pub(super) async fn insert_parts(
          WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = p.reservation) \
          ON CONFLICT DO NOTHING",
     );
-    let rows: Vec<&PartRow<'_>> = rows.iter().collect();
+    let rows: Vec<&ModelSpendRow<'_>> = rows.iter().collect();
     let rows = rows.as_slice();
     let statement = statement
         .bind(column(rows, |row| row.id.as_bytes().to_vec()))
@@ -218,12 +221,12 @@ pub(super) const UNRESOLVED: &str = unresolved!("r.epoch IS NOT DISTINCT FROM $1
 /// Of everybody.
 pub(super) const UNRESOLVED_OF_ALL: &str = unresolved!("TRUE");
 
-pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
+pub(super) fn dispatched(row: &PgRow) -> Result<DispatchEntry, sqlx::Error> {
     let (input, output): (Option<i64>, Option<i64>) =
         (row.try_get("price_input")?, row.try_get("price_output")?);
     let price = |per_million| Price { per_million_tokens: Money(count(per_million)) };
     let held = Amounts { requests: Count::ONE, ..amounts(row, "")?.unwrap_or_default() };
-    Ok(Dispatched {
+    Ok(DispatchEntry {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
@@ -233,7 +236,7 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
         prices: input
             .zip(output)
             .map(|(input, output)| Prices { input: price(input), output: price(output) }),
-        if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        if_abandoned: AbandonPolicy::parse(row.try_get("if_abandoned")?),
         rate: rate(row)?,
         metered: amounts(row, "metered_")?,
         metered_at: row.try_get::<Option<i64>, _>("metered_at")?.map(Timestamp),
@@ -243,18 +246,18 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
 }
 
 /// Rows from before there were rates have none.
-fn rate(row: &PgRow) -> Result<Option<Rate>, sqlx::Error> {
+fn rate(row: &PgRow) -> Result<Option<SpendRate>, sqlx::Error> {
     let Some(read) = row.try_get::<Option<i64>, _>("rate_read")? else { return Ok(None) };
     let (money, thinking) = (row.try_get("rate_money")?, row.try_get("rate_thinking")?);
     let second = WorstCase { money: Money(count(money)), thinking: Tokens(count(thinking)) };
-    Ok(Some(Rate { read: Money(count(read)), second }))
+    Ok(Some(SpendRate { prompt_cost: Money(count(read)), per_second: second }))
 }
 
-fn about(row: &PgRow) -> Result<About, sqlx::Error> {
+fn about(row: &PgRow) -> Result<RequestScope, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
     let beside_turns = row.try_get::<i64, _>("turns")? == 0;
     let (model, user, tag) = (name("model")?, name("end_user")?, name("tag")?);
-    Ok(About { model, user, tag, episode: episode(row)?, beside_turns })
+    Ok(RequestScope { model, user, tag, episode: episode(row)?, beside_turns })
 }
 
 fn episode(row: &PgRow) -> Result<Option<EpisodeId>, sqlx::Error> {

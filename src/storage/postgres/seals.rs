@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection};
 use tokio::time::{Instant, sleep};
 
-use crate::ledger::Sealing;
+use crate::ledger::SealBuilder;
 use crate::storage::books::seal_statements;
 
 use super::records::records;
@@ -19,10 +19,10 @@ const LOCK: i64 = i64::from_be_bytes(*b"stintsea");
 const WRITERS_MAX: Duration = Duration::from_secs(15);
 
 /// How long to wait before looking again who writes: less at first.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_MAX: Duration = Duration::from_millis(100);
 
 /// What is committed while it is looked at is seen by the next statement, whatever the server's default is.
-const AS_IT_COMES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Those who may have been given numbers that nobody else can see yet.
 macro_rules! writers {
@@ -40,7 +40,7 @@ const STILL_WRITING: &str = concat!("SELECT count(*)", writers!(), " AND virtual
 /// Seals the oldest resolutions that are not sealed yet. Nothing, where another did so while this one waited for it.
 pub(super) async fn seal(connection: &mut PgConnection, now: Timestamp) -> Result<Option<Seal>, sqlx::Error> {
     let known = last(&mut *connection).await?;
-    let mut transaction = connection.begin_with(AS_IT_COMES).await?;
+    let mut transaction = connection.begin_with(BEGIN_READ_COMMITTED).await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
     let previous = last(&mut transaction).await?;
     if previous != known {
@@ -51,9 +51,9 @@ pub(super) async fn seal(connection: &mut PgConnection, now: Timestamp) -> Resul
         return Ok(None);
     }
     await_writers(&mut transaction).await?;
-    let mut sealing = Sealing::after(previous.as_ref());
-    while sealing.room() > 0 {
-        let part = records(&mut transaction, sealing.through(), newest, sealing.room()).await?;
+    let mut sealing = SealBuilder::after(previous.as_ref());
+    while sealing.remaining() > 0 {
+        let part = records(&mut transaction, sealing.through(), newest, sealing.remaining()).await?;
         if part.is_empty() {
             break;
         }
@@ -76,15 +76,15 @@ async fn await_writers(connection: &mut PgConnection) -> Result<(), sqlx::Error>
             break;
         }
         if began.elapsed() > WRITERS_MAX {
-            return Err(endless());
+            return Err(writers_timeout());
         }
         sleep(pause).await;
-        pause = (pause * 2).min(LOOK);
+        pause = (pause * 2).min(POLL_MAX);
     }
     Ok(())
 }
 
-fn endless() -> sqlx::Error {
+fn writers_timeout() -> sqlx::Error {
     let told = "a transaction that writes to the table resolutions does not end, and nothing can be sealed beside it: \
                 pg_locks and pg_stat_activity show it";
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, told))

@@ -8,7 +8,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{PgConnection, Postgres as Kind};
 
 use crate::catalog::Verdict;
-use crate::history::{ReplicaId, Saved, Stories, StoriesError, Story};
+use crate::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
 use crate::storage::stories::story_statements;
 use crate::units::{RequestId, Timestamp};
 
@@ -18,23 +18,23 @@ story_statements!(Kind, PgArguments, PgConnection, PgRow);
 
 /// Stories in a PostgreSQL database, which all replicas share.
 #[derive(Debug)]
-pub struct PostgresStories {
+pub struct PostgresHistoryStore {
     database: Arc<Postgres>,
 }
 
-impl PostgresStories {
+impl PostgresHistoryStore {
     /// The stories of this database.
-    pub fn new(database: Arc<Postgres>) -> PostgresStories {
-        PostgresStories { database }
+    pub fn new(database: Arc<Postgres>) -> PostgresHistoryStore {
+        PostgresHistoryStore { database }
     }
 
-    async fn commit_stories(&self, stories: &[Arc<Story>]) -> Result<(), sqlx::Error> {
+    async fn commit_stories(&self, stories: &[Arc<RequestRecord>]) -> Result<(), sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         write_stories(stories, &mut transaction).await?;
         transaction.commit().await
     }
 
-    async fn read(&self, id: RequestId, since: Timestamp) -> Result<Option<Story>, sqlx::Error> {
+    async fn read(&self, id: RequestId, since: Timestamp) -> Result<Option<RequestRecord>, sqlx::Error> {
         read_story(id, since, &mut *self.database.pool.acquire().await?).await
     }
 
@@ -45,12 +45,12 @@ impl PostgresStories {
         Ok(before)
     }
 
-    async fn read_learned(&self) -> Result<Vec<Saved>, sqlx::Error> {
+    async fn read_learned(&self) -> Result<Vec<ReplicaState>, sqlx::Error> {
         let rows = sqlx::query(LEARNED).fetch_all(&mut *self.database.pool.acquire().await?).await?;
         rows.iter().map(saved).collect()
     }
 
-    async fn commit_learned(&self, own: &Saved, gone: &[Saved]) -> Result<bool, sqlx::Error> {
+    async fn commit_learned(&self, own: &ReplicaState, gone: &[ReplicaState]) -> Result<bool, sqlx::Error> {
         let mut transaction = self.database.pool.begin().await?;
         let is_done = write_learned(own, gone, &mut transaction).await?;
         if is_done {
@@ -74,46 +74,56 @@ impl PostgresStories {
         run(query, &mut *self.database.pool.acquire().await?).await.map(drop)
     }
 
-    fn failed(&self, source: sqlx::Error) -> StoriesError {
-        StoriesError::caused(format!("the database {} failed", self.database.place), source)
+    fn failed(&self, source: sqlx::Error) -> HistoryStoreError {
+        HistoryStoreError::caused(format!("the database {} failed", self.database.place), source)
     }
 }
 
-impl Stories for PostgresStories {
-    fn keep<'a>(&'a self, stories: &'a [Arc<Story>]) -> BoxFuture<'a, Result<(), StoriesError>> {
+impl HistoryStore for PostgresHistoryStore {
+    fn insert<'a>(
+        &'a self,
+        stories: &'a [Arc<RequestRecord>],
+    ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         async move { self.commit_stories(stories).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn find(&self, id: RequestId, since: Timestamp) -> BoxFuture<'_, Result<Option<Story>, StoriesError>> {
+    fn find(
+        &self,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>> {
         async move { self.read(id, since).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn judge<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, Result<Option<Verdict>, StoriesError>> {
+    fn set_verdict<'a>(
+        &'a self,
+        verdict: &'a Verdict,
+    ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>> {
         async move { self.commit_verdict(verdict).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn beyond(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, StoriesError>> {
+    fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>> {
         async move { self.read_bound(most).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, StoriesError>> {
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>> {
         async move { self.delete(before, most).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn learned(&self) -> BoxFuture<'_, Result<Vec<Saved>, StoriesError>> {
+    fn replica_states(&self) -> BoxFuture<'_, Result<Vec<ReplicaState>, HistoryStoreError>> {
         async move { self.read_learned().await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn save<'a>(
+    fn save_state<'a>(
         &'a self,
-        own: &'a Saved,
-        in_place_of: &'a [Saved],
-    ) -> BoxFuture<'a, Result<bool, StoriesError>> {
+        own: &'a ReplicaState,
+        in_place_of: &'a [ReplicaState],
+    ) -> BoxFuture<'a, Result<bool, HistoryStoreError>> {
         async move { self.commit_learned(own, in_place_of).await.map_err(|source| self.failed(source)) }
             .boxed()
     }
 
-    fn unlearn<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), StoriesError>> {
+    fn delete_state<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         async move { self.forget(replica).await.map_err(|source| self.failed(source)) }.boxed()
     }
 }

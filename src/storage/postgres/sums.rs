@@ -4,6 +4,6 @@ use sqlx::postgres::{PgArguments, PgRow};
 
 use crate::storage::books::sum_statements;
 
-use super::ONE_MOMENT;
+use super::BEGIN_SNAPSHOT;
 
-sum_statements!(sqlx::Postgres, PgArguments, sqlx::PgConnection, PgRow, ONE_MOMENT);
+sum_statements!(sqlx::Postgres, PgArguments, sqlx::PgConnection, PgRow, BEGIN_SNAPSHOT);

@@ -6,28 +6,28 @@ use std::process::{Command, Output, Stdio};
 
 use crate::storage::StorageError;
 
-use super::address::Address;
+use super::address::PostgresAddress;
 
 /// How much of what a program complains of is told, in lines.
-const SAID_MAX: usize = 5;
+const OUTPUT_LINES_MAX: usize = 5;
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum PostgresTool {
     Dump,
     Restore,
 }
 
-impl Tool {
+impl PostgresTool {
     fn name(self) -> &'static str {
         match self {
-            Tool::Dump => "pg_dump",
-            Tool::Restore => "pg_restore",
+            PostgresTool::Dump => "pg_dump",
+            PostgresTool::Restore => "pg_restore",
         }
     }
 
     /// Sees whether it is there and knows a server of that version, the first of its numbers.
-    pub(super) async fn check(self, address: &Address, server: i32) -> Result<(), StorageError> {
+    pub(super) async fn check(self, address: &PostgresAddress, server: i32) -> Result<(), StorageError> {
         let output = self.output(address, vec!["--version".into()], None).await?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         match version(&told) {
@@ -40,7 +40,7 @@ impl Tool {
     /// Runs it to its good end; what it prints goes into a file, if one is named.
     pub(super) async fn run(
         self,
-        address: &Address,
+        address: &PostgresAddress,
         arguments: Vec<OsString>,
         into: Option<File>,
     ) -> Result<(), StorageError> {
@@ -50,7 +50,7 @@ impl Tool {
 
     async fn output(
         self,
-        address: &Address,
+        address: &PostgresAddress,
         arguments: Vec<OsString>,
         into: Option<File>,
     ) -> Result<Output, StorageError> {
@@ -68,7 +68,7 @@ impl Tool {
     fn failed(self, output: &Output) -> StorageError {
         let said = String::from_utf8_lossy(&output.stderr);
         let mut lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines.truncate(SAID_MAX);
+        lines.truncate(OUTPUT_LINES_MAX);
         let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
         StorageError::Tool { tool: self.name(), said }
     }

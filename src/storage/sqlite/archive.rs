@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
-use crate::ledger::{Record, Usage, UsageQuery};
-use crate::storage::books::{Report, each, verify};
+use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use crate::storage::books::{VerifyReport, each, verify};
 use crate::storage::{StorageError, file};
 
 use super::{BUSY_MAX, MIGRATIONS, sums};
@@ -75,7 +75,7 @@ impl SqliteArchive {
     ///
     /// # Errors
     /// When the file cannot be read; what differs is in the report.
-    pub async fn verify(&mut self) -> Result<Report, StorageError> {
+    pub async fn verify(&mut self) -> Result<VerifyReport, StorageError> {
         let verified = async { verify(&mut *self.connection.begin().await?).await };
         verified.await.map_err(|source| self.read_error(source))
     }
@@ -102,7 +102,7 @@ impl SqliteArchive {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<Usage>, StorageError> {
+    pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         sums::usage(&mut self.connection, query).await.map_err(|source| self.read_error(source))
     }
 
@@ -110,7 +110,10 @@ impl SqliteArchive {
     ///
     /// # Errors
     /// When the file cannot be read, or what it was shown to fails.
-    pub async fn each(&mut self, show: impl FnMut(&Record) -> io::Result<()>) -> Result<(), StorageError> {
+    pub async fn each(
+        &mut self,
+        show: impl FnMut(&ResolutionRecord) -> io::Result<()>,
+    ) -> Result<(), StorageError> {
         let shown = async { each(&mut *self.connection.begin().await?, show).await };
         shown.await.map_err(|source| self.read_error(source))
     }

@@ -7,10 +7,12 @@ use sqlx::{Sqlite as Kind, SqliteConnection};
 use tokio::sync::MutexGuard;
 
 use crate::agent::conversations::{
-    Bounds, Change, ConversationsError, Lengthening, Page, Placed, StoredConversation, StoredItem,
+    ConversationAppend, ConversationLimits, ConversationWriteResult, ConversationsError, ItemPage,
+    PositionedItem, StoredConversation, StoredItem,
 };
 use crate::storage::conversations::{
-    Edit, claim_statements, conversation_store, edit_statements, item_statements, record_statements,
+    ConversationEdit, claim_statements, conversation_store, edit_statements, item_statements,
+    record_statements,
 };
 use crate::units::{AccountId, ConversationId, Timestamp};
 
@@ -59,7 +61,7 @@ impl SqliteConversations {
         self.database.writer().await
     }
 
-    async fn commit(&self, edit: Edit<'_>) -> Result<Change, sqlx::Error> {
+    async fn commit(&self, edit: ConversationEdit<'_>) -> Result<ConversationWriteResult, sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = self.database.begin(&mut writer).await?;
         let change = make_edit(edit, &mut transaction).await?;

@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Sqlite as Kind, SqliteConnection};
 use tokio::sync::MutexGuard;
 
-use crate::agent::{Course, Episode, Extension, Link, Twin};
+use crate::agent::{AnsweredStep, EpisodeLength, HistoryHash, IdenticalEpisode, StoredEpisode};
 use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::storage::episodes::{episode_statements, episode_store};
 use crate::units::{AccountId, EpisodeId, Timestamp};
@@ -53,7 +53,7 @@ impl SqliteEpisodes {
         run: (&AccountId, &EpisodeId),
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> Result<Episode, sqlx::Error> {
+    ) -> Result<StoredEpisode, sqlx::Error> {
         if let Some(episode) = unchanged(run, limits, &mut *self.reader().await?).await? {
             return Ok(episode);
         }
@@ -67,7 +67,7 @@ impl SqliteEpisodes {
     async fn hand_out(
         &self,
         account: &AccountId,
-        link: &Link,
+        link: &HistoryHash,
         since: Timestamp,
     ) -> Result<Option<EpisodeId>, sqlx::Error> {
         let query = sqlx::query(HAND_OUT).bind(account.as_str()).bind(link.0.to_vec()).bind(since.0);
@@ -76,7 +76,7 @@ impl SqliteEpisodes {
         rows.first().map(|row| row.try_get::<&str, _>("episode")?.parse().map_err(decode)).transpose()
     }
 
-    async fn commit_step(&self, step: &Extension) -> Result<(), sqlx::Error> {
+    async fn commit_step(&self, step: &AnsweredStep) -> Result<(), sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = self.database.begin(&mut writer).await?;
         write_step(step, &mut transaction).await?;
@@ -88,7 +88,7 @@ impl SqliteEpisodes {
         run: (&AccountId, &EpisodeId),
         more: &EpisodeRaise,
         now: Timestamp,
-    ) -> Result<Option<Episode>, sqlx::Error> {
+    ) -> Result<Option<StoredEpisode>, sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = self.database.begin(&mut writer).await?;
         let raised = raise_limits(READ, run, more, now, &mut transaction).await?;

@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::ledger::{
-    AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
+    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
+    Seal, UsageQuery,
 };
 use crate::storage::books::parts_of;
 use crate::units::{EpisodeId, Timestamp};
@@ -32,14 +33,14 @@ impl SqliteJournal {
         SqliteJournal { database }
     }
 
-    async fn insert(&self, entries: &[Entry]) -> Result<(), sqlx::Error> {
+    async fn insert(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
         let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             match entry {
-                Entry::Dispatched(row) => sent.push(row),
-                Entry::Extended(row) => more.push(row),
-                Entry::Metered(row) => used.push(row),
-                Entry::Resolved(row) => ended.push(row),
+                JournalEntry::Dispatched(row) => sent.push(row),
+                JournalEntry::Extended(row) => more.push(row),
+                JournalEntry::Metered(row) => used.push(row),
+                JournalEntry::Resolved(row) => ended.push(row),
             }
         }
         let parts = parts_of(&ended);
@@ -64,11 +65,11 @@ impl SqliteJournal {
 }
 
 impl Journal for SqliteJournal {
-    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move { self.insert(entries).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
         async move {
             let rows = sqlx::query(UNRESOLVED).fetch_all(&mut *self.database.reader().await).await;
             let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
@@ -77,7 +78,7 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = sums::since(&mut *self.database.reader().await, since).await;
             read.map_err(|source| self.failed(source))
@@ -85,7 +86,10 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
-    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+    fn spend_between<'a>(
+        &'a self,
+        moments: &'a [Timestamp],
+    ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = sums::between(&mut *self.database.reader().await, moments).await;
             read.map_err(|source| self.failed(source))
@@ -93,11 +97,11 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
-    fn episode<'a>(
+    fn episode_usage<'a>(
         &'a self,
         account: &'a AccountId,
         episode: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
         async move {
             let read = sums::episode(&mut *self.database.reader().await, account, episode).await;
             read.map_err(|source| self.failed(source))
@@ -105,7 +109,7 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
-    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
         async move {
             let read = sums::balances(&mut *self.database.reader().await).await;
             read.map_err(|source| self.failed(source))
@@ -117,7 +121,7 @@ impl Journal for SqliteJournal {
         async move { seals::seal(&self.database, now).await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+    fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
         async move {
             let read = seals::last(&mut *self.database.reader().await).await;
             read.map_err(|source| self.failed(source))
@@ -125,7 +129,7 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
-    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
         async move {
             let read = sums::usage(&mut *self.database.slow_reader().await, query).await;
             read.map_err(|source| self.failed(source))

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::storage::keys::key_statements;
-use crate::tenant::{Change, KeyStore, KeyStoreError, Version};
+use crate::tenant::{KeyStore, KeyStoreChange, KeyStoreError, StoreVersion};
 
 use super::Sqlite;
 
@@ -26,7 +26,7 @@ impl SqliteKeyStore {
         SqliteKeyStore { database }
     }
 
-    async fn change(&self, seen: Version, changes: &[Change]) -> Result<bool, sqlx::Error> {
+    async fn change(&self, seen: StoreVersion, changes: &[KeyStoreChange]) -> Result<bool, sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = self.database.begin(&mut writer).await?;
         let changed = change(&mut transaction, seen, changes).await?;
@@ -34,7 +34,7 @@ impl SqliteKeyStore {
         Ok(changed)
     }
 
-    async fn read(&self) -> Result<Stored, sqlx::Error> {
+    async fn read(&self) -> Result<KeyStoreState, sqlx::Error> {
         let mut reader = self.database.reader().await;
         let mut transaction = reader.begin().await?;
         let stored = stored(&mut transaction).await?;
@@ -48,11 +48,11 @@ impl SqliteKeyStore {
 }
 
 impl KeyStore for SqliteKeyStore {
-    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+    fn load(&self) -> BoxFuture<'_, Result<KeyStoreState, KeyStoreError>> {
         async { self.read().await.map_err(|source| self.failed(source)) }.boxed()
     }
 
-    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+    fn version(&self) -> BoxFuture<'_, Result<StoreVersion, KeyStoreError>> {
         async {
             let read = version(&mut *self.database.reader().await).await;
             read.map_err(|source| self.failed(source))
@@ -60,11 +60,15 @@ impl KeyStore for SqliteKeyStore {
         .boxed()
     }
 
-    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+    fn apply<'a>(
+        &'a self,
+        seen: StoreVersion,
+        changes: &'a [KeyStoreChange],
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         async move {
             match self.change(seen, changes).await {
                 Ok(true) => Ok(()),
-                Ok(false) => Err(KeyStoreError::Moved),
+                Ok(false) => Err(KeyStoreError::Conflict),
                 Err(source) => Err(self.failed(source)),
             }
         }

@@ -24,7 +24,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, MutexGuard};
 
-pub use answers::SqliteAnswers;
+pub use answers::SqliteIdempotencyStore;
 pub use archive::SqliteArchive;
 pub use conversations::SqliteConversations;
 pub use episodes::SqliteEpisodes;
@@ -32,9 +32,9 @@ pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
 pub use responses::SqliteResponses;
 pub(super) use restore::restore;
-pub use stories::SqliteStories;
+pub use stories::SqliteHistoryStore;
 
-use super::file::Lock;
+use super::file::DatabaseLock;
 use super::{SqliteSettings, StorageError, Synchronous};
 
 /// Only backups and the operator's own tools hold the file beside us, for moments.
@@ -77,14 +77,14 @@ pub struct Sqlite {
     is_distrusted: AtomicBool,
     settings: SqliteSettings,
     /// Dropped last, when the connections are gone.
-    _lock: Lock,
+    _lock: DatabaseLock,
 }
 
 impl Sqlite {
     /// Opens the file, making it and bringing its tables up to date where needed.
     pub async fn open(settings: &SqliteSettings) -> Result<Sqlite, StorageError> {
         let path = &settings.path;
-        let lock = Lock::take(path)?;
+        let lock = DatabaseLock::take(path)?;
         let open_error = |source| StorageError::Open { path: path.clone(), source };
         let mut writer = connect(settings).await.map_err(open_error)?;
         migrate(&mut writer, path).await?;

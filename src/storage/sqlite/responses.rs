@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Sqlite as Kind, SqliteConnection};
 use tokio::sync::MutexGuard;
 
-use crate::agent::stored::{Chain, StoredResponse};
+use crate::agent::stored::{ResponseChain, StoredResponse};
 use crate::storage::responses::{response_statements, response_store};
 use crate::units::{AccountId, RequestId, Timestamp};
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::storage::file::{Lock, sync, with_ending};
-use crate::storage::{Report, SqliteSettings, StorageError};
+use crate::storage::file::{DatabaseLock, sync, with_ending};
+use crate::storage::{SqliteSettings, StorageError, VerifyReport};
 use crate::units::Timestamp;
 
 use super::{Sqlite, SqliteArchive};
@@ -18,10 +18,10 @@ pub(in crate::storage) async fn restore(
     backup: &Path,
     settings: &SqliteSettings,
     force: bool,
-) -> Result<(Option<PathBuf>, Report), StorageError> {
+) -> Result<(Option<PathBuf>, VerifyReport), StorageError> {
     let path = &settings.path;
     let stands = path.metadata().is_ok_and(|file| file.len() > 0);
-    let lock = Lock::take(path)?;
+    let lock = DatabaseLock::take(path)?;
     if stands && !force {
         return Err(StorageError::Exists(path.clone()));
     }
@@ -39,7 +39,11 @@ pub(in crate::storage) async fn restore(
 }
 
 /// A copy with the tables of this version, whose books are right.
-async fn checked(backup: &Path, copy: &Path, settings: &SqliteSettings) -> Result<Report, StorageError> {
+async fn checked(
+    backup: &Path,
+    copy: &Path,
+    settings: &SqliteSettings,
+) -> Result<VerifyReport, StorageError> {
     let mut source = SqliteArchive::open_any_version(backup).await?;
     source.back_up(copy).await?;
     source.close().await?;

@@ -5,23 +5,29 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 
 use crate::catalog::{Prices, WorstCase};
 use crate::chat::ToolCounts;
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Rate, Resolved};
-use crate::storage::books::PartRow;
+use crate::ledger::{
+    AbandonPolicy, AccountId, Amounts, DispatchEntry, ExtensionEntry, MeterEntry, RequestScope,
+    ResolutionEntry, SpendRate,
+};
+use crate::storage::books::ModelSpendRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 /// Rows in one statement: the database takes 32,766 values, and a resolution has 23.
 const ROWS_MAX: usize = 1024;
 
-type Statement = QueryBuilder<Sqlite>;
+type InsertBuilder = QueryBuilder<Sqlite>;
 
 /// The statements that insert these rows, where they are not there yet.
-pub(super) fn inserts<T>(rows: &[T], insert: fn(&[T]) -> Statement) -> impl Iterator<Item = Statement> {
+pub(super) fn inserts<T>(
+    rows: &[T],
+    insert: fn(&[T]) -> InsertBuilder,
+) -> impl Iterator<Item = InsertBuilder> {
     rows.chunks(ROWS_MAX).map(insert)
 }
 
-pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
-    let mut statement = Statement::new(
+pub(super) fn insert_dispatched(rows: &[&DispatchEntry]) -> InsertBuilder {
+    let mut statement = InsertBuilder::new(
         "INSERT INTO reservations \
          (id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
           if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns, rate_read, rate_money, \
@@ -34,21 +40,21 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
         push_amounts(&mut values, row.held);
         values.push_bind(row.prices.map(|prices| whole(prices.input.per_million_tokens.0)));
         values.push_bind(row.prices.map(|prices| whole(prices.output.per_million_tokens.0)));
-        values.push_bind(row.if_abandoned.word());
+        values.push_bind(row.if_abandoned.as_str());
         values.push_bind(row.admitted.0);
         values.push_bind(row.expires.0);
         push_step(&mut values, &row.about, &row.tools, row.tools_cost);
-        values.push_bind(row.rate.map(|rate| whole(rate.read.0)));
-        values.push_bind(row.rate.map(|rate| whole(rate.second.money.0)));
-        values.push_bind(row.rate.map(|rate| whole(rate.second.thinking.0)));
+        values.push_bind(row.rate.map(|rate| whole(rate.prompt_cost.0)));
+        values.push_bind(row.rate.map(|rate| whole(rate.per_second.money.0)));
+        values.push_bind(row.rate.map(|rate| whole(rate.per_second.thinking.0)));
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement
 }
 
-pub(super) fn insert_extended(rows: &[&Extended]) -> Statement {
+pub(super) fn insert_extended(rows: &[&ExtensionEntry]) -> InsertBuilder {
     let mut statement =
-        Statement::new("INSERT INTO extensions (reservation, step, model, money, thinking, tool_calls) ");
+        InsertBuilder::new("INSERT INTO extensions (reservation, step, model, money, thinking, tool_calls) ");
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
         values.push_bind(i64::from(row.step));
@@ -59,9 +65,10 @@ pub(super) fn insert_extended(rows: &[&Extended]) -> Statement {
     statement
 }
 
-pub(super) fn insert_metered(rows: &[&Metered]) -> Statement {
-    let mut statement =
-        Statement::new("INSERT INTO meterings (reservation, step, money, thinking, tool_calls, metered_at) ");
+pub(super) fn insert_metered(rows: &[&MeterEntry]) -> InsertBuilder {
+    let mut statement = InsertBuilder::new(
+        "INSERT INTO meterings (reservation, step, money, thinking, tool_calls, metered_at) ",
+    );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
         values.push_bind(i64::from(row.step));
@@ -72,8 +79,8 @@ pub(super) fn insert_metered(rows: &[&Metered]) -> Statement {
     statement
 }
 
-pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
-    let mut statement = Statement::new(
+pub(super) fn insert_resolved(rows: &[&ResolutionEntry]) -> InsertBuilder {
+    let mut statement = InsertBuilder::new(
         "INSERT INTO resolutions \
          (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
           overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome, \
@@ -81,7 +88,7 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
-        values.push_bind(row.how.word());
+        values.push_bind(row.how.as_str());
         values.push_bind(row.account.as_str().to_owned());
         push_about(&mut values, &row.about);
         values.push_bind(row.admitted.0);
@@ -100,12 +107,12 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
 }
 
 /// Of ends that are not there yet; they go first.
-pub(super) fn insert_parts(rows: &[PartRow<'_>]) -> Statement {
-    let mut statement = Statement::new(
+pub(super) fn insert_parts(rows: &[ModelSpendRow<'_>]) -> InsertBuilder {
+    let mut statement = InsertBuilder::new(
         "INSERT INTO resolution_parts \
          (reservation, model, money, thinking, prompt, overhead, solution, other) SELECT p.* FROM (",
     );
-    statement.push_values(rows, |mut values, PartRow { id, model, part }| {
+    statement.push_values(rows, |mut values, ModelSpendRow { id, model, part }| {
         values.push_bind(id.as_bytes().to_vec());
         values.push_bind(model.to_string());
         values.push_bind(whole(part.money.0));
@@ -120,21 +127,21 @@ pub(super) fn insert_parts(rows: &[PartRow<'_>]) -> Statement {
     statement
 }
 
-type Values<'s, 'q> = sqlx::query_builder::Separated<'q, Sqlite, &'s str>;
+type RowValues<'s, 'q> = sqlx::query_builder::Separated<'q, Sqlite, &'s str>;
 
-pub(super) fn push_about(values: &mut Values<'_, '_>, about: &About) {
+pub(super) fn push_about(values: &mut RowValues<'_, '_>, about: &RequestScope) {
     for name in [&about.model, &about.user, &about.tag] {
         values.push_bind(name.as_deref().map(str::to_owned));
     }
 }
 
-fn push_step(values: &mut Values<'_, '_>, about: &About, tools: &ToolCounts, tools_cost: Money) {
+fn push_step(values: &mut RowValues<'_, '_>, about: &RequestScope, tools: &ToolCounts, tools_cost: Money) {
     values.push_bind(about.episode.as_ref().map(ToString::to_string));
-    values.push_bind(calls::written(tools));
+    values.push_bind(calls::to_json(tools));
     values.push_bind(whole(tools_cost.0)).push_bind(i64::from(!about.beside_turns));
 }
 
-fn push_amounts(values: &mut Values<'_, '_>, amounts: Amounts) {
+fn push_amounts(values: &mut RowValues<'_, '_>, amounts: Amounts) {
     for amount in amounts_i64(amounts) {
         values.push_bind(amount);
     }
@@ -161,12 +168,12 @@ pub(super) const UNRESOLVED: &str = "\
         AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
     GROUP BY r.id ORDER BY r.id";
 
-pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
+pub(super) fn dispatched(row: &SqliteRow) -> Result<DispatchEntry, sqlx::Error> {
     let (input, output): (Option<i64>, Option<i64>) =
         (row.try_get("price_input")?, row.try_get("price_output")?);
     let prices = |(input, output)| Prices { input: price(input), output: price(output) };
     let held = Amounts { requests: Count::ONE, ..amounts(row)? };
-    Ok(Dispatched {
+    Ok(DispatchEntry {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
@@ -174,7 +181,7 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
         tools_cost: Money(count(row.try_get("tools_cost")?)),
         held,
         prices: input.zip(output).map(prices),
-        if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        if_abandoned: AbandonPolicy::parse(row.try_get("if_abandoned")?),
         rate: rate(row)?,
         metered: metered(row)?,
         metered_at: row.try_get::<Option<i64>, _>("metered_at")?.map(Timestamp),
@@ -183,11 +190,11 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
     })
 }
 
-pub(super) fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
+pub(super) fn about(row: &SqliteRow) -> Result<RequestScope, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
     let beside_turns = row.try_get::<i64, _>("turns")? == 0;
     let (model, user, tag) = (name("model")?, name("end_user")?, name("tag")?);
-    Ok(About { model, user, tag, episode: episode(row)?, beside_turns })
+    Ok(RequestScope { model, user, tag, episode: episode(row)?, beside_turns })
 }
 
 pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
@@ -202,11 +209,11 @@ pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
 }
 
 /// Rows from before there were rates have none.
-fn rate(row: &SqliteRow) -> Result<Option<Rate>, sqlx::Error> {
+fn rate(row: &SqliteRow) -> Result<Option<SpendRate>, sqlx::Error> {
     let Some(read) = row.try_get::<Option<i64>, _>("rate_read")? else { return Ok(None) };
     let (money, thinking) = (row.try_get("rate_money")?, row.try_get("rate_thinking")?);
     let second = WorstCase { money: Money(count(money)), thinking: Tokens(count(thinking)) };
-    Ok(Some(Rate { read: Money(count(read)), second }))
+    Ok(Some(SpendRate { prompt_cost: Money(count(read)), per_second: second }))
 }
 
 fn metered(row: &SqliteRow) -> Result<Option<Amounts>, sqlx::Error> {

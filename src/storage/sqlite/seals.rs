@@ -1,6 +1,6 @@
 //! Making seals in `SQLite`, and reading them back.
 
-use crate::ledger::Sealing;
+use crate::ledger::SealBuilder;
 use crate::storage::books::seal_statements;
 
 use super::Sqlite;
@@ -15,11 +15,12 @@ pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Sea
         let mut reader = database.slow_reader().await;
         (last(&mut reader).await?, newest(&mut reader).await?)
     };
-    let mut sealing = Sealing::after(previous.as_ref());
-    while sealing.room() > 0 {
+    let mut sealing = SealBuilder::after(previous.as_ref());
+    while sealing.remaining() > 0 {
         // Others may read between the parts; what is sealed here does not change any more.
         let part =
-            records(&mut *database.slow_reader().await, sealing.through(), newest, sealing.room()).await?;
+            records(&mut *database.slow_reader().await, sealing.through(), newest, sealing.remaining())
+                .await?;
         if part.is_empty() {
             break;
         }

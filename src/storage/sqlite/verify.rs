@@ -2,15 +2,15 @@
 
 use sqlx::{Row, SqliteConnection};
 
-use crate::ledger::{Record, Seal, Spent};
-use crate::storage::books::{Rollup, Snapshot};
+use crate::ledger::{AccountSpend, ResolutionRecord, Seal};
+use crate::storage::books::{LedgerSnapshot, RollupRow};
 
 use super::records::records;
 use super::rows::count;
 use super::{seals, sums};
 
 /// What must not be, and how to find it; `?` is what is told of each.
-const NEVER: [(&str, &str); 11] = [
+const INVARIANTS: [(&str, &str); 11] = [
     (
         "the reservation ? has a negative amount",
         "SELECT lower(hex(id)) FROM reservations \
@@ -75,8 +75,13 @@ const NEVER: [(&str, &str); 11] = [
 ];
 
 /// Within a transaction.
-impl Snapshot for SqliteConnection {
-    async fn records(&mut self, after: i64, through: i64, most: usize) -> Result<Vec<Record>, sqlx::Error> {
+impl LedgerSnapshot for SqliteConnection {
+    async fn records(
+        &mut self,
+        after: i64,
+        through: i64,
+        most: usize,
+    ) -> Result<Vec<ResolutionRecord>, sqlx::Error> {
         records(self, after, through, most).await
     }
 
@@ -88,11 +93,11 @@ impl Snapshot for SqliteConnection {
         seals::all(self).await
     }
 
-    async fn rollups(&mut self, seal: i64) -> Result<Vec<Rollup>, sqlx::Error> {
+    async fn rollups(&mut self, seal: i64) -> Result<Vec<RollupRow>, sqlx::Error> {
         seals::rollups(self, seal).await
     }
 
-    async fn balances(&mut self) -> Result<Vec<Spent>, sqlx::Error> {
+    async fn balances(&mut self) -> Result<Vec<AccountSpend>, sqlx::Error> {
         sums::balances(self).await
     }
 
@@ -103,7 +108,7 @@ impl Snapshot for SqliteConnection {
 
     async fn flaws(&mut self) -> Result<Vec<String>, sqlx::Error> {
         let mut flaws = file(self).await?;
-        for (told, sql) in NEVER {
+        for (told, sql) in INVARIANTS {
             for row in sqlx::query(sql).fetch_all(&mut *self).await? {
                 flaws.push(told.replace('?', row.try_get(0)?));
             }

@@ -8,11 +8,12 @@ use futures_util::FutureExt;
 use crate::catalog::WorstCase;
 use crate::ledger::conformance::{amounts, dispatched};
 use crate::ledger::{
-    About, AccountId, Bank, Claim, Entry, IfAbandoned, Journal, Ledger, Settings as LedgerSettings,
+    AbandonPolicy, AccountId, Journal, JournalEntry, Ledger, QuotaCoordinator, RequestScope,
+    ReservationRequest, Settings as LedgerSettings,
 };
-use crate::storage::{PostgresBank, PostgresJournal, PostgresKeyStore, SqliteArchive, SqliteKeyStore};
+use crate::storage::{PostgresCoordinator, PostgresJournal, PostgresKeyStore, SqliteArchive, SqliteKeyStore};
 use crate::tasks::Tasks;
-use crate::tenant::{Change, KeyStore, TenantLimit, Terms};
+use crate::tenant::{AccountTerms, KeyStore, KeyStoreChange, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::cluster::cluster;
@@ -27,9 +28,9 @@ const MORE: u64 = 20;
 /// What is spent of it, where nobody leaves.
 const SPENT: u64 = 25;
 
-fn limited() -> [Terms; 1] {
+fn limited() -> [AccountTerms; 1] {
     let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(1_000_000)))];
-    [Terms { limits, ..Terms::unlimited(AccountId::new("key")) }]
+    [AccountTerms { limits, ..AccountTerms::unlimited(AccountId::new("key")) }]
 }
 
 fn worst(nanos: u64) -> WorstCase {
@@ -39,14 +40,14 @@ fn worst(nanos: u64) -> WorstCase {
 /// One request's way through the ledger.
 async fn life(ledger: &Ledger) {
     let now = ledger.now();
-    let claim = Claim {
+    let claim = ReservationRequest {
         account: AccountId::new("key"),
         id: RequestId::new(),
-        about: About::default(),
+        about: RequestScope::default(),
         worst: worst(HELD),
         step: None,
         prices: None,
-        if_abandoned: IfAbandoned::PostWhole,
+        if_abandoned: AbandonPolicy::PostWhole,
         rate: None,
         now,
         expires: now + Duration::from_secs(600),
@@ -55,7 +56,7 @@ async fn life(ledger: &Ledger) {
     reservation.dispatch().await.unwrap();
     reservation.extend(worst(MORE), None).await.unwrap();
     reservation.meter(Money(1), Tokens(1));
-    assert!(reservation.settle(Money(SPENT), Tokens(1), detail()).journalled(PATIENCE).await.journalled);
+    assert!(reservation.settle(Money(SPENT), Tokens(1), detail()).wait_durable(PATIENCE).await.is_durable);
 }
 
 /// Lives that end at every poll, some of them: nothing stays reserved, each costs what it may, and the journal says the
@@ -106,7 +107,7 @@ async fn requests_that_are_left_at_any_moment_leave_the_books_in_sqlite_exact() 
 async fn requests_that_are_left_at_any_moment_leave_the_books_in_postgres_exact() {
     let url = cluster().database();
     let (tasks, database) = (Tasks::default(), connect(&url).await);
-    let bank: Arc<dyn Bank> = Arc::new(PostgresBank::new(database.clone()));
+    let bank: Arc<dyn QuotaCoordinator> = Arc::new(PostgresCoordinator::new(database.clone()));
     let ledger = Ledger::share(&tasks, bank, Arc::new(()), LedgerSettings::default(), &limited()).await;
     check(ledger.unwrap(), Arc::new(PostgresJournal::new(database))).await;
     tasks.stop();
@@ -118,7 +119,7 @@ async fn a_commit_in_postgres_that_is_broken_off_is_whole_or_not_there() {
     let journal = PostgresJournal::new(connect(&cluster().database()).await);
     for round in 1..=10 {
         let rows = [1, 2].map(|admitted| dispatched("a", admitted, amounts(5, 6)));
-        let entries = rows.map(Entry::Dispatched);
+        let entries = rows.map(JournalEntry::Dispatched);
         let mut polls_max = 0;
         while !ends_within(journal.append(&entries), polls_max).await {
             polls_max += 1;
@@ -136,7 +137,7 @@ async fn check_keys(store: &dyn KeyStore) {
         loop {
             let before = store.load().await.unwrap();
             let name = format!("r{round}/p{polls_max}");
-            let changes = [Change::Terms(Terms::unlimited(AccountId::new(name)))];
+            let changes = [KeyStoreChange::PutTerms(AccountTerms::unlimited(AccountId::new(name)))];
             let ended = ends_within(store.apply(before.version, &changes), polls_max).await;
             let after = store.load().await.unwrap();
             let (changed, more) = (after.version != before.version, after.terms.len() - before.terms.len());

@@ -8,9 +8,9 @@ use std::time::Duration;
 use sqlx::Row;
 
 use crate::ledger::conformance::{amounts, dispatched};
-use crate::ledger::{Entry, Journal};
+use crate::ledger::{Journal, JournalEntry};
 use crate::tasks::Tasks;
-use crate::units::{Dice, Money, Timestamp, Tokens};
+use crate::units::{Money, SeededRng, Timestamp, Tokens};
 
 use super::super::{Sqlite, SqliteArchive, SqliteJournal, SqliteSettings, Synchronous};
 use super::{detail, ledger, open, patiently, reserve, settings};
@@ -48,7 +48,7 @@ async fn the_process_to_be_killed() {
                 reservation.dispatch().await.unwrap();
                 tokio::task::yield_now().await;
                 let settling = reservation.settle(Money(PRICE), Tokens(1), detail());
-                if settling.journalled(Duration::from_secs(60)).await.journalled {
+                if settling.wait_durable(Duration::from_secs(60)).await.is_durable {
                     writeln!(std::io::stdout(), "settled {id}").unwrap();
                 }
             }
@@ -106,7 +106,7 @@ async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it
     let length = || usize::try_from(log.metadata().unwrap().len()).unwrap();
     let mut lengths = Vec::new();
     for _ in 0..3 {
-        journal.append(&[Entry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
+        journal.append(&[JournalEntry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
         lengths.push(length());
     }
     let (database, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
@@ -129,17 +129,17 @@ async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it
 }
 
 /// What a disk may have after the power failed: of what was not yet synced, any sectors and not others.
-fn torn(synced: &[u8], written: &[u8], draw: &mut Dice) -> Vec<u8> {
+fn torn(synced: &[u8], written: &[u8], draw: &mut SeededRng) -> Vec<u8> {
     let mut disk = synced.to_vec();
     disk.resize(written.len(), 0);
     for (sector, new) in disk.chunks_mut(SECTOR).zip(written.chunks(SECTOR)) {
-        if draw.bits().is_multiple_of(2) {
+        if draw.next_u64().is_multiple_of(2) {
             sector.copy_from_slice(new);
         }
     }
     // The end of a file may be lost too, or not.
     let length = written.len() - synced.len().min(written.len());
-    disk.truncate(synced.len() + usize::try_from(draw.bits()).unwrap() % (length + 1));
+    disk.truncate(synced.len() + usize::try_from(draw.next_u64()).unwrap() % (length + 1));
     disk
 }
 
@@ -173,10 +173,10 @@ async fn what_was_answered_survives_the_loss_of_power() {
     assert_eq!(synchronous(&database).await, 2);
     let journal = SqliteJournal::new(database.clone());
     let append = async |count: i64| {
-        let rows = (0..count).map(|at| Entry::Dispatched(dispatched("a", at, amounts(1, 1))));
+        let rows = (0..count).map(|at| JournalEntry::Dispatched(dispatched("a", at, amounts(1, 1))));
         journal.append(&rows.collect::<Vec<_>>()).await.unwrap();
     };
-    let mut draw = Dice::new(15);
+    let mut draw = SeededRng::new(15);
     for answered in 1..=12 {
         append(1).await;
         let (kept, synced) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());

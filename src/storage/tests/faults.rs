@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::ledger::conformance::{amounts, dispatched};
-use crate::ledger::{Entry, Journal, Ledger, LedgerError};
+use crate::ledger::{Journal, JournalEntry, Ledger, LedgerError};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -64,17 +64,17 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let before = fill(&ledger).await;
     let running = running.into_iter().map(|reservation| reservation.settle(Money(3), Tokens(1), detail()));
     let mut running: Vec<_> = running.collect();
-    let late = running.pop().unwrap().journalled(Duration::from_millis(100)).await;
-    assert!(!late.journalled, "whoever runs gets an answer after a bounded time");
+    let late = running.pop().unwrap().wait_durable(Duration::from_millis(100)).await;
+    assert!(!late.is_durable, "whoever runs gets an answer after a bounded time");
     assert!(ledger.stats().stalled && ledger.stats().failures > 0);
     assert_eq!(reserve(&ledger, 10).dispatch().await, Err(LedgerError::Stalled));
     room(&database, i64::from(u32::MAX) - 1).await;
     for settling in running {
-        assert!(settling.journalled(PATIENCE).await.journalled);
+        assert!(settling.wait_durable(PATIENCE).await.is_durable);
     }
     let mut again = reserve(&ledger, 10);
     again.dispatch().await.unwrap();
-    assert!(again.settle(Money(3), Tokens(1), detail()).journalled(PATIENCE).await.journalled);
+    assert!(again.settle(Money(3), Tokens(1), detail()).wait_durable(PATIENCE).await.is_durable);
     let settled = before + 101;
     assert_eq!(ledger.totals()[0].spent.money, Money(3 * settled));
     let journal = SqliteJournal::new(database);
@@ -235,7 +235,7 @@ async fn at_every_start_the_balances_are_what_all_entries_come_to() {
             let mut reservation = reserve(&ledger, 10);
             reservation.dispatch().await.unwrap();
             let settling = reservation.settle(Money(spent), Tokens(1), detail());
-            assert!(settling.journalled(PATIENCE).await.journalled);
+            assert!(settling.wait_durable(PATIENCE).await.is_durable);
         }
         if start % 2 == 1 {
             assert_eq!(ledger.seal(Timestamp::now()).await.unwrap().len(), 1);
@@ -244,6 +244,6 @@ async fn at_every_start_the_balances_are_what_all_entries_come_to() {
         assert!(tasks.drain(PATIENCE).await);
         // What a process leaves open when it dies is posted whole at the next start.
         let left = dispatched("anonymous", Timestamp::now().0, amounts(10, 10));
-        open(&path).await.append(&[Entry::Dispatched(left)]).await.unwrap();
+        open(&path).await.append(&[JournalEntry::Dispatched(left)]).await.unwrap();
     }
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use crate::catalog::WorstCase;
-use crate::ledger::{About, AccountId, Claim, IfAbandoned, Ledger, Settings};
-use crate::storage::PostgresBank;
+use crate::ledger::{AbandonPolicy, AccountId, Ledger, RequestScope, ReservationRequest, Settings};
+use crate::storage::PostgresCoordinator;
 use crate::tasks::Tasks;
-use crate::tenant::{TenantLimit, Terms};
+use crate::tenant::{AccountTerms, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::cluster::Cluster;
@@ -30,10 +30,11 @@ async fn one_hot_key_on_three_replicas() {
         let url = cluster.database();
         let limits = [Window::Minute, Window::Month]
             .map(|window| TenantLimit::new(window, Amount::Money(Money(10_000_000_000))));
-        let terms = [Terms { limits: limits.to_vec(), ..Terms::unlimited(AccountId::new("key")) }];
+        let terms =
+            [AccountTerms { limits: limits.to_vec(), ..AccountTerms::unlimited(AccountId::new("key")) }];
         let tasks = Tasks::default();
         let ledgers = join_all((0..REPLICAS).map(async |_| {
-            let bank = Arc::new(PostgresBank::new(connect(&url).await));
+            let bank = Arc::new(PostgresCoordinator::new(connect(&url).await));
             Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
         }))
         .await;
@@ -46,7 +47,7 @@ async fn one_hot_key_on_three_replicas() {
                     reservation.dispatch().await.unwrap();
                     admitted.fetch_add(1, Ordering::Relaxed);
                     let settling = reservation.settle(Money(4_000), Tokens(1), detail());
-                    assert!(settling.journalled(Duration::from_secs(60)).await.journalled);
+                    assert!(settling.wait_durable(Duration::from_secs(60)).await.is_durable);
                 }
             });
         }
@@ -81,10 +82,10 @@ async fn refusals_of_a_spent_limit() {
     let cluster = Cluster::start(true);
     let url = cluster.database();
     let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(10_000)))];
-    let terms = [Terms { limits, ..Terms::unlimited(AccountId::new("key")) }];
+    let terms = [AccountTerms { limits, ..AccountTerms::unlimited(AccountId::new("key")) }];
     let tasks = Tasks::default();
     let open = async || {
-        let bank = Arc::new(PostgresBank::new(connect(&url).await));
+        let bank = Arc::new(PostgresCoordinator::new(connect(&url).await));
         Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
     };
     let (other, ledger) = (open().await, open().await);
@@ -102,16 +103,16 @@ async fn refusals_of_a_spent_limit() {
     writeln!(std::io::stdout(), "{rate} refused a second").unwrap();
 }
 
-fn claim() -> Claim {
+fn claim() -> ReservationRequest {
     let now = Timestamp::now();
-    Claim {
+    ReservationRequest {
         account: AccountId::new("key"),
         id: RequestId::new(),
-        about: About::default(),
+        about: RequestScope::default(),
         worst: WorstCase { money: Money(10_000), thinking: Tokens(10) },
         step: None,
         prices: None,
-        if_abandoned: IfAbandoned::PostWhole,
+        if_abandoned: AbandonPolicy::PostWhole,
         rate: None,
         now,
         expires: now + Duration::from_secs(60),

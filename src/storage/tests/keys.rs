@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::super::{Sqlite, SqliteJournal, SqliteKeyStore};
 use crate::ledger::conformance::{amounts, dispatched};
-use crate::ledger::{Entry, Journal};
+use crate::ledger::{Journal, JournalEntry};
 use crate::tenant::conformance::{conforms, record};
 use crate::tenant::{
-    Change, Declared, Directory, Imported, KeyStore, Tenant, TenantLimit, Terms, Version, hash_key,
+    AccountTerms, DeclaredTenants, Directory, ImportSummary, KeyStore, KeyStoreChange, StoreVersion, Tenant,
+    TenantLimit, hash_key,
 };
 use crate::units::{AccountId, Amount, Money, Window};
 
@@ -30,7 +31,7 @@ async fn the_database_holds_no_secret() {
     let path = folder.path().join("stint.db");
     let secret = "sk-stint-a-secret-that-is-nowhere";
     let store = SqliteKeyStore::new(Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await));
-    store.apply(Version(0), &[Change::Key(record("acme/alice", secret))]).await.unwrap();
+    store.apply(StoreVersion(0), &[KeyStoreChange::PutKey(record("acme/alice", secret))]).await.unwrap();
     assert_eq!(store.load().await.unwrap().keys.len(), 1);
     drop(store);
     assert!(!std::fs::read(&path).unwrap().is_empty());
@@ -42,20 +43,21 @@ async fn the_database_holds_no_secret() {
 }
 
 /// So many keys in so many teams, each with a limit.
-fn many(count: usize) -> Declared {
+fn many(count: usize) -> DeclaredTenants {
     let account = |at: usize| AccountId::new(format!("org/team{}/key{at}", at % 100));
     let limit = TenantLimit::new(Window::Month, Amount::Money(Money(5_000_000_000)));
     let tenants = (0..count).map(|at| Tenant::new(account(at), hash_key(&format!("sk-{at}"))));
-    let terms = (0..count).map(|at| Terms { limits: vec![limit.clone()], ..Terms::unlimited(account(at)) });
-    Declared { tenants: tenants.collect(), terms: terms.collect() }
+    let terms = (0..count)
+        .map(|at| AccountTerms { limits: vec![limit.clone()], ..AccountTerms::unlimited(account(at)) });
+    DeclaredTenants { tenants: tenants.collect(), terms: terms.collect() }
 }
 
 /// Imports, with commits to the journal beside it: how long the import took, and the longest commit.
 async fn import(
     directory: &Directory,
-    wanted: &Declared,
+    wanted: &DeclaredTenants,
     journal: &SqliteJournal,
-) -> (Imported, [Duration; 2]) {
+) -> (ImportSummary, [Duration; 2]) {
     let (began, is_done) = (Instant::now(), AtomicBool::new(false));
     let imported = async {
         let imported = directory.import(wanted).await.unwrap();
@@ -67,7 +69,7 @@ async fn import(
         while !is_done.load(Ordering::SeqCst) {
             let began = Instant::now();
             let row = dispatched("a", 1, amounts(1, 1));
-            journal.append(&[Entry::Dispatched(row)]).await.unwrap();
+            journal.append(&[JournalEntry::Dispatched(row)]).await.unwrap();
             longest = longest.max(began.elapsed());
         }
         longest
@@ -82,7 +84,7 @@ async fn ten_thousand_keys_are_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap());
     let store = Arc::new(SqliteKeyStore::new(database.clone()));
-    let directory = Directory::open(store, Declared::default(), true).await.unwrap();
+    let directory = Directory::open(store, DeclaredTenants::default(), true).await.unwrap();
     let journal = SqliteJournal::new(database);
     let wanted = many(10_000);
     for told in ["new", "as they are"] {

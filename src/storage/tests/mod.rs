@@ -29,17 +29,17 @@ use crate::idempotency;
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
 use crate::ledger::{
-    About, AccountId, Claim, Entry, How, IfAbandoned, Journal, Ledger, Reservation,
-    Settings as LedgerSettings, SettlementDetail,
+    AbandonPolicy, AccountId, Journal, JournalEntry, Ledger, RequestScope, Reservation, ReservationRequest,
+    ResolutionKind, Settings as LedgerSettings, SettlementDetail,
 };
 use crate::tasks::Tasks;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
 use super::{
-    Database, Settings, Sqlite, SqliteAnswers, SqliteEpisodes, SqliteJournal, SqliteResponses,
-    SqliteSettings, SqliteStories, StorageError, Synchronous,
+    Database, Settings, Sqlite, SqliteEpisodes, SqliteHistoryStore, SqliteIdempotencyStore, SqliteJournal,
+    SqliteResponses, SqliteSettings, StorageError, Synchronous,
 };
 
 fn settings(path: &Path) -> SqliteSettings {
@@ -71,7 +71,7 @@ async fn refusal(path: &Path) -> String {
 /// A ledger with one tenant without limits.
 async fn ledger(tasks: &Tasks, journal: SqliteJournal, now: Timestamp) -> Ledger {
     let (journal, observer) = (Arc::new(journal), Arc::new(()));
-    let terms = [Terms::unlimited(AccountId::new("anonymous"))];
+    let terms = [AccountTerms::unlimited(AccountId::new("anonymous"))];
     Ledger::open(tasks, journal, observer, LedgerSettings::default(), &terms, now).await.unwrap()
 }
 
@@ -80,9 +80,9 @@ fn reserve(ledger: &Ledger, nanos: u64) -> Reservation {
     let worst = WorstCase { money: Money(nanos), thinking: Tokens(10) };
     let (account, id, expires) =
         (AccountId::new("anonymous"), RequestId::new(), now + std::time::Duration::from_secs(60));
-    let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
+    let (about, if_abandoned) = (RequestScope::default(), AbandonPolicy::PostWhole);
     ledger
-        .reserve(Claim {
+        .reserve(ReservationRequest {
             account,
             id,
             about,
@@ -111,14 +111,14 @@ async fn the_journal_in_sqlite_conforms() {
 async fn the_records_of_idempotency_keys_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    idempotency::conformance::conforms(&SqliteAnswers::new(Arc::new(database))).await;
+    idempotency::conformance::conforms(&SqliteIdempotencyStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
 async fn stories_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    history::conformance::conforms(&SqliteStories::new(Arc::new(database))).await;
+    history::conformance::conforms(&SqliteHistoryStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
@@ -169,9 +169,12 @@ async fn what_was_appended_is_there_after_opening_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/stint.db");
     let (open_row, ended) = (dispatched("a", 1, amounts(5, 6)), dispatched("b", 2, amounts(7, 8)));
-    let end = Entry::Resolved(resolved(&ended, How::Settled, amounts(3, 4)));
+    let end = JournalEntry::Resolved(resolved(&ended, ResolutionKind::Settled, amounts(3, 4)));
     let journal = open(&path).await;
-    journal.append(&[Entry::Dispatched(open_row.clone()), Entry::Dispatched(ended), end]).await.unwrap();
+    journal
+        .append(&[JournalEntry::Dispatched(open_row.clone()), JournalEntry::Dispatched(ended), end])
+        .await
+        .unwrap();
     drop(journal);
     let journal = open(&path).await;
     assert_eq!(journal.unresolved().await.unwrap(), [open_row]);
@@ -199,7 +202,7 @@ async fn a_commit_that_is_broken_off_leaves_nothing_and_the_next_one_works() {
     let journal = open(&folder.path().join("stint.db")).await;
     // Every poll is a place at which the future may be dropped; how many there are depends on the threads.
     for round in 1..=10 {
-        let entries = [Entry::Dispatched(dispatched("a", 1, amounts(5, 6)))];
+        let entries = [JournalEntry::Dispatched(dispatched("a", 1, amounts(5, 6)))];
         let mut polls_max = 0;
         while !ends_within(journal.append(&entries), polls_max).await {
             polls_max += 1;
@@ -261,7 +264,7 @@ async fn only_the_owner_may_read_the_files() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder.path().join("stint.db")).await;
-    journal.append(&[Entry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
+    journal.append(&[JournalEntry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
     let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());
     let modes: Vec<u32> = files.map(|file| file.metadata().unwrap().permissions().mode() & 0o777).collect();
     assert_eq!(modes, [0o600; 4], "database, lock, WAL and its index");

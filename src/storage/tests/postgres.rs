@@ -7,14 +7,16 @@ use proptest::prelude::*;
 
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
-use crate::ledger::{About, AccountId, Change, Dispatched, Entry, Epoch, How, Journal};
+use crate::ledger::{
+    AccountId, ChangeNotice, DispatchEntry, Journal, JournalEntry, ReplicaEpoch, RequestScope, ResolutionKind,
+};
 use crate::tenant::KeyStore;
 use crate::{agent, history, idempotency, tenant};
 
 use super::super::postgres::MIGRATIONS;
 use super::super::{
-    DatabaseUrl, Postgres, PostgresAnswers, PostgresEpisodes, PostgresJournal, PostgresKeyStore,
-    PostgresResponses, PostgresSettings, PostgresStories, StorageError,
+    DatabaseUrl, Postgres, PostgresEpisodes, PostgresHistoryStore, PostgresIdempotencyStore, PostgresJournal,
+    PostgresKeyStore, PostgresResponses, PostgresSettings, StorageError,
 };
 use super::cluster::cluster;
 
@@ -57,17 +59,18 @@ async fn a_change_of_keys_is_told_to_all_replicas() {
     let url = cluster().database();
     let (one, other) = (PostgresKeyStore::new(connect(&url).await), connect(&url).await);
     let mut changes = other.listen();
-    assert_eq!(changes.next().await, Change::Unknown, "everything before may have been missed");
-    let account = tenant::Terms::unlimited(AccountId::new("acme"));
-    one.apply(tenant::Version(0), &[tenant::Change::Terms(account)]).await.unwrap();
+    assert_eq!(changes.next().await, ChangeNotice::Unknown, "everything before may have been missed");
+    let account = tenant::AccountTerms::unlimited(AccountId::new("acme"));
+    one.apply(tenant::StoreVersion(0), &[tenant::KeyStoreChange::PutTerms(account)]).await.unwrap();
     let told = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
-    assert_eq!(told.unwrap(), Change::Keys);
-    assert_eq!(PostgresKeyStore::new(other).version().await.unwrap(), tenant::Version(1));
+    assert_eq!(told.unwrap(), ChangeNotice::Keys);
+    assert_eq!(PostgresKeyStore::new(other).version().await.unwrap(), tenant::StoreVersion(1));
 }
 
 #[tokio::test]
 async fn the_records_of_idempotency_keys_in_postgres_conform() {
-    idempotency::conformance::conforms(&PostgresAnswers::new(connect(&cluster().database()).await)).await;
+    idempotency::conformance::conforms(&PostgresIdempotencyStore::new(connect(&cluster().database()).await))
+        .await;
 }
 
 #[tokio::test]
@@ -78,7 +81,7 @@ async fn responses_in_postgres_conform() {
 
 #[tokio::test]
 async fn stories_in_postgres_conform() {
-    history::conformance::conforms(&PostgresStories::new(connect(&cluster().database()).await)).await;
+    history::conformance::conforms(&PostgresHistoryStore::new(connect(&cluster().database()).await)).await;
 }
 
 #[tokio::test]
@@ -110,10 +113,10 @@ fn hundreds_of_accounts_in_postgres_agree_with_a_plain_list() {
 #[tokio::test]
 async fn a_zero_in_a_callers_name_stops_nobody() {
     let journal = journal(&cluster().database()).await;
-    let about = About { user: Some("a\0b".into()), ..About::default() };
-    let row = Dispatched { about, ..dispatched("a", 1, amounts(1, 1)) };
-    let end = Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)));
-    journal.append(&[Entry::Dispatched(row), end]).await.unwrap();
+    let about = RequestScope { user: Some("a\0b".into()), ..RequestScope::default() };
+    let row = DispatchEntry { about, ..dispatched("a", 1, amounts(1, 1)) };
+    let end = JournalEntry::Resolved(resolved(&row, ResolutionKind::Settled, amounts(1, 1)));
+    journal.append(&[JournalEntry::Dispatched(row), end]).await.unwrap();
     assert_eq!(journal.balances().await.unwrap()[0].about.user.as_deref(), Some("a\u{FFFD}b"));
 }
 
@@ -123,8 +126,10 @@ async fn a_killed_connection_fails_one_append_and_the_next_one_works() {
     let url = cluster().database();
     let journal = journal(&url).await;
     let row = dispatched("a", 1, amounts(1, 1));
-    let entries =
-        [Entry::Dispatched(row.clone()), Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)))];
+    let entries = [
+        JournalEntry::Dispatched(row.clone()),
+        JournalEntry::Resolved(resolved(&row, ResolutionKind::Settled, amounts(1, 1))),
+    ];
     journal.append(&entries).await.unwrap();
     cluster().kill(&url);
     let mut failures = 0;
@@ -158,11 +163,11 @@ async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
     let url = cluster().database();
     let (one, other) = (connect(&url).await, connect(&url).await);
     let mut changes = one.listen();
-    assert_eq!(changes.next().await, Change::Unknown, "what was before is unknown");
+    assert_eq!(changes.next().await, ChangeNotice::Unknown, "what was before is unknown");
     let all = [
-        Change::Terms,
-        Change::Keys,
-        Change::Recall { account: AccountId::new("a team/a key"), by: Epoch(3) },
+        ChangeNotice::Terms,
+        ChangeNotice::Keys,
+        ChangeNotice::Recall { account: AccountId::new("a team/a key"), by: ReplicaEpoch(3) },
     ];
     for change in &all {
         other.notify(change).await.unwrap();
@@ -171,7 +176,7 @@ async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
         assert_eq!(changes.next().await, change);
     }
     cluster().kill(&url);
-    assert_eq!(changes.next().await, Change::Unknown);
+    assert_eq!(changes.next().await, ChangeNotice::Unknown);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, Row, SqliteConnection};
 
-use crate::ledger::{AccountId, Journal, Ledger, Settings, Span};
+use crate::ledger::{AccountId, Journal, Ledger, RollupSpan, Settings};
 use crate::tasks::Tasks;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 use crate::units::Timestamp;
 
 use super::super::SqliteArchive;
@@ -74,7 +74,7 @@ async fn time(path: &Path, told: &str) {
     let journal = open(path).await;
     let file = began.elapsed();
     let key = |i: i64| AccountId::new(format!("org/team{}/key{}", i % 10, i * 7919 % 100));
-    let terms: Vec<Terms> = (0..100).map(|i| Terms::unlimited(key(i))).collect();
+    let terms: Vec<AccountTerms> = (0..100).map(|i| AccountTerms::unlimited(key(i))).collect();
     let (tasks, journal) = (Tasks::default(), Arc::new(journal));
     let ledger =
         Ledger::open(&tasks, journal.clone(), Arc::new(()), Settings::default(), &terms, Timestamp(NOW))
@@ -86,7 +86,7 @@ async fn time(path: &Path, told: &str) {
     assert_eq!(root.spent.money.0, 1_000_000 * 700);
     for (what, since) in [("33 days", NOW - 33 * DAY), ("a minute", NOW - 60_000)] {
         let began = Instant::now();
-        let rows = journal.spent(Timestamp(since)).await.unwrap().len();
+        let rows = journal.spend_since(Timestamp(since)).await.unwrap().len();
         tell(&format!("    spent since {what}: {:?}, {rows} sums", began.elapsed()));
     }
     let began = Instant::now();
@@ -96,7 +96,7 @@ async fn time(path: &Path, told: &str) {
     assert_eq!(journal.unresolved().await.unwrap(), []);
     tell(&format!("    unresolved: {:?}", began.elapsed()));
     assert!(
-        Span::Quarter.start(Timestamp(NOW)) < Timestamp(NOW),
+        RollupSpan::Quarter.start(Timestamp(NOW)) < Timestamp(NOW),
         "the minute lies within a quarter of an hour"
     );
     drop(ledger);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use stint::agent::{self, ToolTerms, Tools};
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::backend::{Backend, Failure, Fault};
 use stint::chat::{Message, Role};
 use stint::ledger::MemoryJournal;
@@ -68,11 +68,13 @@ async fn where_all_tools_are_used_up_none_may_be_called() {
 
 #[tokio::test]
 async fn a_call_with_four_queries_counts_for_four_and_costs_four() {
-    let script = Arc::new(Scripted::each(|call, _| match may_call(&call.request) {
-        true => {
-            Play::new().calls(search(&call.request, 0, &json!({ "queries": ["a", "b", "c", "d"], "n": 5 })))
-        }
-        false => Play::new().answers("the answer"),
+    let script = Arc::new(ScriptedBackend::each(|call, _| match may_call(&call.request) {
+        true => ScriptedReply::new().calls(search(
+            &call.request,
+            0,
+            &json!({ "queries": ["a", "b", "c", "d"], "n": 5 }),
+        )),
+        false => ScriptedReply::new().answers("the answer"),
     }));
     let terms = ToolTerms { price: Money(1_000), counts: Some("queries".into()) };
     let tools = Tools([("search".into(), terms)].into());
@@ -110,11 +112,14 @@ async fn what_is_left_is_told_at_the_end_of_the_context_and_nowhere_else() {
     let sent: Vec<_> = script.records().into_iter().map(|record| record.call.request).collect();
     for (request, used) in sent.iter().zip(0..) {
         let told: Vec<bool> =
-            request.messages.iter().map(|message| message.plain().contains("<budget>")).collect();
+            request.messages.iter().map(|message| message.plain_text().contains("<budget>")).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 1, "{request:?}");
         let last = request.messages.last().unwrap();
-        assert!(last.plain().ends_with("</budget>"), "{last:?}");
-        assert!(last.plain().contains(&format!("all tools: {used} used, {} left", 2 - used)), "{last:?}");
+        assert!(last.plain_text().ends_with("</budget>"), "{last:?}");
+        assert!(
+            last.plain_text().contains(&format!("all tools: {used} used, {} left", 2 - used)),
+            "{last:?}"
+        );
     }
     assert_eq!(sent[1].messages.last().unwrap().role, Role::Tool);
     assert_eq!(
@@ -127,7 +132,7 @@ async fn what_is_left_is_told_at_the_end_of_the_context_and_nowhere_else() {
 #[tokio::test]
 async fn a_run_keeps_the_price_of_its_answer() {
     // A word is a token, which costs four; a prompt is read at a nano-dollar for each.
-    let script = Arc::new(Scripted::each(|call, _| play(&call.request, 1)));
+    let script = Arc::new(ScriptedBackend::each(|call, _| play(&call.request, 1)));
     let world = world(&script, agent::Settings::default()).await;
     let mut agent = Agent::new("sk-acme", &json!({ "episode": { "id": "poor", "cost_usd": "0.000006" } }));
     let mut steps = 0;
@@ -220,7 +225,7 @@ fn nanos(answer: &serde_json::Value, member: &str) -> u64 {
 /// Four bytes of a prompt are a token there, which only its provider knows.
 #[tokio::test]
 async fn what_was_counted_of_a_run_s_last_prompt_bounds_the_next_one() {
-    let script = Scripted::each(|call, _| play(&call.request, 1)).of_bytes(4);
+    let script = ScriptedBackend::each(|call, _| play(&call.request, 1)).of_bytes(4);
     let world = world(&Arc::new(script), agent::Settings::default()).await;
     let budget = json!({ "tool_calls": { "search": 9 }, "episode": { "id": "long", "cost_usd": "0.01" } });
     let mut agent = Agent::new("sk-acme", &budget).about(&"Who was it? ".repeat(2_000));
@@ -243,11 +248,11 @@ async fn what_was_counted_of_a_run_s_last_prompt_bounds_the_next_one() {
 #[tokio::test]
 async fn what_one_tokenizer_counted_bounds_no_prompt_of_another() {
     let target = |own: usize, bytes| -> Arc<dyn Backend> {
-        let script = Scripted::each(move |call, _| {
+        let script = ScriptedBackend::each(move |call, _| {
             let is_reply = |message: &&Message| message.role == Role::Assistant;
             match call.request.messages.iter().filter(is_reply).count() % 2 == own {
                 true => play(&call.request, 1),
-                false => Play::new().refuses(Failure::new(Fault::Backend, "it is not my turn")),
+                false => ScriptedReply::new().refuses(Failure::new(Fault::Backend, "it is not my turn")),
             }
         });
         Arc::new(script.of_bytes(bytes))

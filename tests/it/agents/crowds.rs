@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use stint::agent;
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::ledger::MemoryJournal;
 
 use crate::harness::Stored;
@@ -14,7 +14,8 @@ use super::{Agent, calls, play, searching, verbose, world, world_by};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hundreds_of_steps_at_once_share_a_budget_to_the_call() {
-    let script = Arc::new(Scripted::each(|call, _| play(&call.request, 3).pauses(Duration::from_millis(1))));
+    let script =
+        Arc::new(ScriptedBackend::each(|call, _| play(&call.request, 3).pauses(Duration::from_millis(1))));
     let world = Arc::new(world(&script, agent::Settings::default()).await);
     let agent =
         Agent::new("sk-acme", &json!({ "tool_calls": { "search": 40, "browse": 0 }, "episode": "crowd" }));
@@ -35,10 +36,10 @@ async fn hundreds_of_steps_at_once_share_a_budget_to_the_call() {
 
 #[tokio::test]
 async fn a_step_waits_for_what_a_parallel_one_may_give_back() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let held = gate.clone();
-    let script = Arc::new(Scripted::each(move |call, turn| match turn {
-        0 => Play::new().answers("nothing to look for").waits_at(&held),
+    let script = Arc::new(ScriptedBackend::each(move |call, turn| match turn {
+        0 => ScriptedReply::new().answers("nothing to look for").waits_at(&held),
         _ => play(&call.request, 1),
     }));
     let world = Arc::new(world(&script, agent::Settings::default()).await);
@@ -50,7 +51,7 @@ async fn a_step_waits_for_what_a_parallel_one_may_give_back() {
     let first = ask(agent.clone());
     script.until(|records| records.len() == 1).await;
     let second = ask(agent.clone());
-    while world.metrics.agents.waits.get() == 0 {
+    while world.metrics.episodes.waits.get() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(script.records().len(), 1, "it is not made to answer, for the call may come back");
@@ -61,10 +62,10 @@ async fn a_step_waits_for_what_a_parallel_one_may_give_back() {
 
 #[tokio::test]
 async fn a_step_waits_for_money_that_a_parallel_one_may_give_back() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let held = gate.clone();
-    let script = Arc::new(Scripted::each(move |call, turn| match turn {
-        0 => Play::new().answers("nothing to look for").waits_at(&held),
+    let script = Arc::new(ScriptedBackend::each(move |call, turn| match turn {
+        0 => ScriptedReply::new().answers("nothing to look for").waits_at(&held),
         _ => play(&call.request, 1),
     }));
     let stored = Stored::alone(Arc::new(MemoryJournal::default()));
@@ -80,7 +81,7 @@ async fn a_step_waits_for_money_that_a_parallel_one_may_give_back() {
     let first = ask(agent.clone());
     script.until(|records| records.len() == 1).await;
     let second = ask(agent.clone());
-    while world.metrics.agents.waits.get() == 0 && !second.is_finished() {
+    while world.metrics.episodes.waits.get() == 0 && !second.is_finished() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(script.records().len(), 1, "it is not made to answer, for the money may come back");
@@ -90,9 +91,9 @@ async fn a_step_waits_for_money_that_a_parallel_one_may_give_back() {
 
 #[tokio::test]
 async fn who_waits_in_vain_may_try_again() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let held = gate.clone();
-    let script = Arc::new(Scripted::each(move |call, turn| match turn {
+    let script = Arc::new(ScriptedBackend::each(move |call, turn| match turn {
         0 => play(&call.request, 1).waits_at(&held),
         _ => play(&call.request, 1),
     }));

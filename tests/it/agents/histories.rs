@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::agent;
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::chat::Role;
 
 use crate::harness::World;
@@ -55,7 +55,13 @@ fn response(items: &Value) -> Value {
 }
 
 /// Refused with 400, about this member, in words with these in it; nobody was asked.
-async fn refused(world: &World, script: &Scripted, (path, body): (&str, Value), param: &str, says: &str) {
+async fn refused(
+    world: &World,
+    script: &ScriptedBackend,
+    (path, body): (&str, Value),
+    param: &str,
+    says: &str,
+) {
     let before = script.records().len();
     let answer = world.post(path, "sk-acme", &body).await;
     let error = answer.json()["error"].take();
@@ -133,10 +139,11 @@ async fn an_output_of_a_response_is_put_right_behind_its_call() {
 
 #[tokio::test]
 async fn what_is_kept_of_a_response_counts_with_what_is_sent() {
-    let script = Arc::new(Scripted::each(|call, _| match call.request.messages.last().unwrap().role {
-        Role::Tool => Play::new().answers("a cat"),
-        _ => super::play(&call.request, 1),
-    }));
+    let script =
+        Arc::new(ScriptedBackend::each(|call, _| match call.request.messages.last().unwrap().role {
+            Role::Tool => ScriptedReply::new().answers("a cat"),
+            _ => super::play(&call.request, 1),
+        }));
     let world = world(&script, agent::Settings::default()).await;
     let mut asked = response(&json!([]));
     asked["input"] = json!("find it");

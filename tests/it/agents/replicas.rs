@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 
 use crate::harness::cluster::cluster;
@@ -16,7 +16,7 @@ async fn three() -> Vec<Arc<World>> {
     several(3, &searching(2)).await
 }
 
-async fn several(count: usize, script: &Arc<Scripted>) -> Vec<Arc<World>> {
+async fn several(count: usize, script: &Arc<ScriptedBackend>) -> Vec<Arc<World>> {
     let url = cluster().database();
     let mut worlds = Vec::new();
     for _ in 0..count {
@@ -47,10 +47,10 @@ async fn a_run_goes_from_gateway_to_gateway_with_its_budget() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_waits_for_what_another_gateways_may_give_back() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let held = gate.clone();
-    let script = Arc::new(Scripted::each(move |call, turn| match turn {
-        0 => Play::new().answers("nothing to look for").waits_at(&held),
+    let script = Arc::new(ScriptedBackend::each(move |call, turn| match turn {
+        0 => ScriptedReply::new().answers("nothing to look for").waits_at(&held),
         _ => play(&call.request, 1),
     }));
     let worlds = several(2, &script).await;
@@ -62,7 +62,7 @@ async fn a_step_waits_for_what_another_gateways_may_give_back() {
     let first = ask(&worlds[0]);
     script.until(|records| records.len() == 1).await;
     let second = ask(&worlds[1]);
-    while worlds[1].metrics.agents.waits.get() == 0 {
+    while worlds[1].metrics.episodes.waits.get() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(script.records().len(), 1, "it is not made to answer, for the call may come back");

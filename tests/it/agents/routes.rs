@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use stint::agent::{self, Ending, Extension, LastStep};
-use stint::catalog::{Enforce, Route, TaskClass, TurnRule};
+use stint::agent::{self, AnsweredStep, EpisodeEnding, LastStep};
+use stint::catalog::{RolloutMode, Route, TaskClass, TurnRule};
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::units::{Timestamp, Tokens};
 
@@ -36,7 +36,7 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
     let stored = Stored::alone(Arc::new(MemoryJournal::default()));
     for number in 0..30 {
         for at in 0..2 {
-            let ended = if at == 1 { Ending::Answered } else { Ending::Open };
+            let ended = if at == 1 { EpisodeEnding::Answered } else { EpisodeEnding::Open };
             let class = TaskClass::Agentic;
             let last = LastStep {
                 model: "m".into(),
@@ -46,7 +46,7 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
                 ended,
                 route_turns: None,
             };
-            let step = Extension {
+            let step = AnsweredStep {
                 account: AccountId::new("acme"),
                 id: format!("before-{number}").parse().unwrap(),
                 from: None,
@@ -55,7 +55,7 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
                 last,
                 at: Timestamp::now(),
             };
-            stored.episodes.extend(&step).await.unwrap();
+            stored.episodes.record_step(&step).await.unwrap();
         }
     }
     let script = searching(3);
@@ -76,7 +76,7 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
 /// Rules that are watched count what they would trim, and change nothing.
 #[tokio::test]
 async fn what_is_only_watched_is_counted_and_passes() {
-    let world = routed(Route { enforce: Enforce::Observe, ..auto() }).await;
+    let world = routed(Route { enforce: RolloutMode::Observe, ..auto() }).await;
     let mut agent = Agent { model: "auto", ..Agent::new("sk-acme", &json!({ "tool_calls": { "*": 1 } })) };
     let answer = agent.step(&world).await;
     assert_eq!(calls(&answer), 3, "{answer}");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::agent;
-use stint::backend::scripted::Scripted;
+use stint::backend::scripted::ScriptedBackend;
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Capability, Class, Model};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::ledger::MemoryJournal;
 use stint::units::Tokens;
 
@@ -69,14 +69,20 @@ async fn parallel_calls_are_trimmed_on_messages_whole_and_streamed() {
 
 #[tokio::test]
 async fn trimming_holds_for_every_class() {
-    for class in [Class::Inline, Class::Continue, Class::Native, Class::Turn, Class::Effort] {
+    for class in [
+        EnforcementClass::Inline,
+        EnforcementClass::Continue,
+        EnforcementClass::Native,
+        EnforcementClass::Turn,
+        EnforcementClass::Effort,
+    ] {
         let served = Model {
             capabilities: vec![Capability::Tools],
             context: Tokens(1_000_000),
             resumes_tools: true,
             ..model("m", class)
         };
-        let script = Arc::new(Scripted::each(|call, _| play(&call.request, 5).thinks(6)));
+        let script = Arc::new(ScriptedBackend::each(|call, _| play(&call.request, 5).thinks(6)));
         let stored = Stored::alone(Arc::new(MemoryJournal::default()));
         let served = vec![Served::by(served, vec![script])];
         let world = World::agents(served, vec![tenant("acme", 1_000_000_000)], vec![auto()], stored).await;
@@ -102,8 +108,8 @@ async fn one_call_at_a_time_is_one_call() {
 
 #[tokio::test]
 async fn an_attempt_that_failed_counts_nothing_and_the_next_one_is_held_too() {
-    let failing = Arc::new(Scripted::each(|call, _| {
-        let failure = Failure::new(Fault::Backend, "it broke").elsewhere();
+    let failing = Arc::new(ScriptedBackend::each(|call, _| {
+        let failure = Failure::new(Fault::Backend, "it broke").retry_elsewhere();
         play(&call.request, 5).breaks_after(0, failure)
     }));
     let script = searching(5);
@@ -116,6 +122,6 @@ async fn an_attempt_that_failed_counts_nothing_and_the_next_one_is_held_too() {
     assert_eq!((calls(&answer), &answer["model"]), (2, &json!("b")), "{answer}");
     assert!(!failing.records().is_empty());
     let sent = &script.records()[0].call.request;
-    assert!(sent.messages.last().unwrap().plain().contains("<budget>"), "the other model is told too");
+    assert!(sent.messages.last().unwrap().plain_text().contains("<budget>"), "the other model is told too");
     assert_eq!(answer["budget"]["episode"]["tool_calls"]["used"], 2);
 }

@@ -11,7 +11,10 @@ use futures_util::future::{BoxFuture, pending};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use stint::agent::{self, Course, Episode, Episodes, EpisodesError, Extension, Link, MemoryEpisodes, Twin};
+use stint::agent::{
+    self, AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode,
+    MemoryEpisodes, StoredEpisode,
+};
 use stint::chat::{EpisodeLimits, EpisodeRaise};
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::storage::{Database, Settings, SqliteSettings, Synchronous};
@@ -57,14 +60,14 @@ async fn a_run_goes_on_after_a_restart_with_what_it_has_left() {
 /// A store that never answers.
 struct Hanging;
 
-impl Episodes for Hanging {
+impl EpisodeStore for Hanging {
     fn open<'a>(
         &'a self,
         _: &'a AccountId,
         _: &'a EpisodeId,
         _: &'a EpisodeLimits,
         _: Timestamp,
-    ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
         pending().boxed()
     }
 
@@ -74,7 +77,7 @@ impl Episodes for Hanging {
         _: &'a EpisodeId,
         _: &'a EpisodeRaise,
         _: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         pending().boxed()
     }
 
@@ -83,7 +86,7 @@ impl Episodes for Hanging {
         _: Option<&'a AccountId>,
         _: Option<&'a (AccountId, EpisodeId)>,
         _: u32,
-    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
         pending().boxed()
     }
 
@@ -91,14 +94,14 @@ impl Episodes for Hanging {
         &'a self,
         _: &'a AccountId,
         _: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         pending().boxed()
     }
 
     fn find<'a>(
         &'a self,
         _: &'a AccountId,
-        _: &'a Link,
+        _: &'a HistoryHash,
         _: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
         pending().boxed()
@@ -107,26 +110,26 @@ impl Episodes for Hanging {
     fn release<'a>(
         &'a self,
         _: &'a AccountId,
-        _: &'a Link,
+        _: &'a HistoryHash,
         _: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>> {
         pending().boxed()
     }
 
-    fn twins<'a>(
+    fn identical_episodes<'a>(
         &'a self,
         _: &'a AccountId,
-        _: &'a Link,
+        _: &'a HistoryHash,
         _: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
         pending().boxed()
     }
 
-    fn extend<'a>(&'a self, _: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>> {
+    fn record_step<'a>(&'a self, _: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
         pending().boxed()
     }
 
-    fn courses(&self, _: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>> {
+    fn episode_lengths(&self, _: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
         pending().boxed()
     }
 
@@ -191,14 +194,14 @@ impl Default for Slow {
     }
 }
 
-impl Episodes for Slow {
+impl EpisodeStore for Slow {
     fn open<'a>(
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
         self.runs.open(account, id, limits, now)
     }
 
@@ -208,7 +211,7 @@ impl Episodes for Slow {
         id: &'a EpisodeId,
         more: &'a EpisodeRaise,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         self.runs.raise(account, id, more, now)
     }
 
@@ -217,7 +220,7 @@ impl Episodes for Slow {
         account: Option<&'a AccountId>,
         after: Option<&'a (AccountId, EpisodeId)>,
         most: u32,
-    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
         self.runs.list(account, after, most)
     }
 
@@ -225,14 +228,14 @@ impl Episodes for Slow {
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
-    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
         self.runs.read(account, id)
     }
 
     fn find<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
         async move {
@@ -249,28 +252,28 @@ impl Episodes for Slow {
     fn release<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>> {
         self.released.fetch_add(1, Ordering::Relaxed);
         self.runs.release(account, link, id)
     }
 
-    fn twins<'a>(
+    fn identical_episodes<'a>(
         &'a self,
         account: &'a AccountId,
-        link: &'a Link,
+        link: &'a HistoryHash,
         since: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
-        self.runs.twins(account, link, since)
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
+        self.runs.identical_episodes(account, link, since)
     }
 
-    fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>> {
-        self.runs.extend(step)
+    fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.runs.record_step(step)
     }
 
-    fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>> {
-        self.runs.courses(most)
+    fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
+        self.runs.episode_lengths(most)
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>> {

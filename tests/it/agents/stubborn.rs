@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::agent;
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Capability, Class, Enforce, Model, Route};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model, RolloutMode, Route};
 use stint::chat::Request;
 use stint::ledger::MemoryJournal;
 use stint::units::Tokens;
@@ -15,26 +15,34 @@ use crate::harness::{Served, Stored, World, auto, model, tenant};
 
 use super::{Agent, caller, calls, search, world};
 
-const CLASSES: [Class; 5] = [Class::Inline, Class::Continue, Class::Native, Class::Turn, Class::Effort];
+const CLASSES: [EnforcementClass; 5] = [
+    EnforcementClass::Inline,
+    EnforcementClass::Continue,
+    EnforcementClass::Native,
+    EnforcementClass::Turn,
+    EnforcementClass::Effort,
+];
 
 /// Searches as long as it is told of tools, whatever it is told about them, and then answers.
-fn searches(request: &Request) -> Play {
+fn searches(request: &Request) -> ScriptedReply {
     match request.tools.is_empty() {
-        true => Play::new().answers("the answer"),
-        false => Play::new().calls(search(request, 0, &json!({}))),
+        true => ScriptedReply::new().answers("the answer"),
+        false => ScriptedReply::new().calls(search(request, 0, &json!({}))),
     }
 }
 
-fn stubborn() -> Arc<Scripted> {
-    Arc::new(Scripted::each(|call, _| searches(&call.request).thinks(6)))
+fn stubborn() -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(|call, _| searches(&call.request).thinks(6)))
 }
 
 /// Searches whatever it is told.
-fn deaf() -> Arc<Scripted> {
-    Arc::new(Scripted::each(|call, _| Play::new().calls(search(&call.request, 0, &json!({})))))
+fn deaf() -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(|call, _| {
+        ScriptedReply::new().calls(search(&call.request, 0, &json!({})))
+    }))
 }
 
-async fn world_of(class: Class, script: Arc<Scripted>) -> World {
+async fn world_of(class: EnforcementClass, script: Arc<ScriptedBackend>) -> World {
     let served = Model {
         capabilities: vec![Capability::Tools],
         context: Tokens(1_000_000),
@@ -92,7 +100,7 @@ async fn a_stream_goes_on_with_the_answer_that_was_asked_for_once_more() {
 
 #[tokio::test]
 async fn a_caller_s_own_tool_choice_none_is_held_in_the_same_way() {
-    let world = world_of(Class::Native, stubborn()).await;
+    let world = world_of(EnforcementClass::Native, stubborn()).await;
     let mut body = Agent::new("sk-acme", &json!({})).body();
     body["tool_choice"] = json!("none");
     let answer = world.ask("sk-acme", &body).await.good();
@@ -102,7 +110,7 @@ async fn a_caller_s_own_tool_choice_none_is_held_in_the_same_way() {
 /// Where a route decides nothing, what the caller asks of the model is between the two.
 #[tokio::test]
 async fn a_route_that_decides_nothing_leaves_a_caller_s_own_tool_choice_none_to_the_model() {
-    for enforce in [Enforce::Off, Enforce::Observe] {
+    for enforce in [RolloutMode::Off, RolloutMode::Observe] {
         let script = deaf();
         let served = vec![Served::by(caller("m"), vec![script.clone()])];
         let stored = Stored::alone(Arc::new(MemoryJournal::default()));
@@ -120,13 +128,13 @@ async fn a_route_that_decides_nothing_leaves_a_caller_s_own_tool_choice_none_to_
 
 #[tokio::test]
 async fn calls_that_are_all_trimmed_away_leave_an_answer_too() {
-    let script = Arc::new(Scripted::each(|call, _| {
+    let script = Arc::new(ScriptedBackend::each(|call, _| {
         let mut delta = search(&call.request, 0, &json!({}));
         delta.name = Some("browse".into());
         if call.request.tools.is_empty() {
-            Play::new().answers("the answer")
+            ScriptedReply::new().answers("the answer")
         } else {
-            Play::new().calls(delta)
+            ScriptedReply::new().calls(delta)
         }
     }));
     let world = world(&script, agent::Settings::default()).await;
@@ -137,8 +145,8 @@ async fn calls_that_are_all_trimmed_away_leave_an_answer_too() {
 
 #[tokio::test]
 async fn of_several_choices_only_those_that_say_nothing_are_asked_for_again() {
-    let script = Arc::new(Scripted::each(|call, _| match call.seed % 2 {
-        0 => Play::new().answers("at once"),
+    let script = Arc::new(ScriptedBackend::each(|call, _| match call.seed % 2 {
+        0 => ScriptedReply::new().answers("at once"),
         _ => searches(&call.request),
     }));
     let world = world(&script, agent::Settings::default()).await;

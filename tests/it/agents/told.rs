@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::agent::{self, ToolTerms, Tools};
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Class, Model, Route, TurnRule};
+use stint::catalog::{EnforcementClass, Model, Route, TurnRule};
 use stint::chat::ToolCallDelta;
 use stint::ledger::MemoryJournal;
 use stint::units::{Money, Tokens};
@@ -72,10 +72,10 @@ async fn a_step_that_fails_says_of_which_run_too() {
     let gone = || Failure::new(Fault::Backend, "gone");
     for path in SURFACES {
         for (stream, play) in [
-            (false, Play::new().refuses(gone())),
-            (true, Play::new().answers("one two three four five").breaks_after(2, gone())),
+            (false, ScriptedReply::new().refuses(gone())),
+            (true, ScriptedReply::new().answers("one two three four five").breaks_after(2, gone())),
         ] {
-            let script = Arc::new(Scripted::always(play));
+            let script = Arc::new(ScriptedBackend::always(play));
             let world = world(&script, agent::Settings::default()).await;
             let answer = world.post(path, "sk-acme", &step(path, stream, &json!({ "episode": "e" }))).await;
             assert_eq!(answer.headers["x-episode-id"], "e", "{path} {stream}");
@@ -86,13 +86,13 @@ async fn a_step_that_fails_says_of_which_run_too() {
 
 /// A model that thinks and takes a hand-off to be kept from it.
 fn thinker() -> Model {
-    Model { thinking_max: Tokens(400), ..model("m", Class::Inline) }
+    Model { thinking_max: Tokens(400), ..model("m", EnforcementClass::Inline) }
 }
 
 /// What each surface calls thought and answer together, and what its callers say of thinking.
 #[tokio::test]
 async fn members_are_told_by_the_names_that_the_caller_used() {
-    let script = Arc::new(Scripted::always(Play::new().thinks(9).answers("80")));
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(9).answers("80")));
     let world = World::open(thinker(), &script).await;
     let question = json!([{ "role": "user", "content": "6*7?" }]);
     let body = |path: &str, more: Value| {
@@ -211,13 +211,13 @@ async fn a_route_s_own_turns_are_told_of_in_answers_and_of_the_run() {
 }
 
 /// Calls these tools, whatever is declared.
-fn calling(names: &'static [&'static str]) -> Arc<Scripted> {
-    Arc::new(Scripted::each(move |call, _| {
-        let call = |play: Play, (index, name): (u32, &&str)| {
+fn calling(names: &'static [&'static str]) -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(move |call, _| {
+        let call = |play: ScriptedReply, (index, name): (u32, &&str)| {
             let known = search(&call.request, index, &json!({ "q": index }));
             play.calls(ToolCallDelta { name: Some((*name).to_owned()), ..known })
         };
-        (0..).zip(names).fold(Play::new(), call)
+        (0..).zip(names).fold(ScriptedReply::new(), call)
     }))
 }
 
@@ -262,9 +262,9 @@ async fn what_is_called_where_no_tool_is_declared_is_counted_too() {
 /// Its price was not set aside, so it does not pass; one that is only counted by a list is counted so.
 #[tokio::test]
 async fn a_tool_of_the_configuration_that_is_not_declared_is_not_free_either() {
-    let script = Arc::new(Scripted::each(|call, _| match may_call(&call.request) {
+    let script = Arc::new(ScriptedBackend::each(|call, _| match may_call(&call.request) {
         false => play(&call.request, 0),
-        true => ["oracle", "batch"].iter().zip(0..).fold(Play::new(), |play, (name, index)| {
+        true => ["oracle", "batch"].iter().zip(0..).fold(ScriptedReply::new(), |play, (name, index)| {
             let known = search(&call.request, index, &json!({ "items": [1, 2, 3] }));
             play.calls(ToolCallDelta { name: Some((*name).to_owned()), ..known })
         }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stint::agent;
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::catalog::{Model, Service};
 use stint::ledger::MemoryJournal;
 use stint::units::Money;
@@ -19,11 +19,11 @@ use super::{Agent, caller, run, searching, verbose};
 const WORST: u64 = 19;
 const COST: u64 = 3;
 
-async fn world(script: &Arc<Scripted>, upstream: &Upstream) -> World {
+async fn world(script: &Arc<ScriptedBackend>, upstream: &Upstream) -> World {
     world_by(caller("m"), script, upstream).await
 }
 
-async fn world_by(model: Model, script: &Arc<Scripted>, upstream: &Upstream) -> World {
+async fn world_by(model: Model, script: &Arc<ScriptedBackend>, upstream: &Upstream) -> World {
     let served = vec![
         Served::by(model, vec![script.clone()]),
         Served::by(priced("vectors", Service::Embeddings), vec![upstream.backend("vectors")]),
@@ -116,9 +116,10 @@ async fn of_many_at_once_none_passes_the_run_s_money() {
 
 #[tokio::test]
 async fn money_that_a_step_has_set_aside_is_waited_for() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let held = gate.clone();
-    let script = Arc::new(Scripted::each(move |_, _| Play::new().answers("nothing").waits_at(&held)));
+    let script =
+        Arc::new(ScriptedBackend::each(move |_, _| ScriptedReply::new().answers("nothing").waits_at(&held)));
     let upstream = Upstream::start();
     let world = Arc::new(world_by(verbose("m"), &script, &upstream).await);
     // What the step may use of it leaves too little, what it does use does not.
@@ -139,7 +140,7 @@ async fn money_that_a_step_has_set_aside_is_waited_for() {
             embed(&world, &texts, &[]).await
         })
     };
-    while world.metrics.agents.waits.get() == 0 && !asked.is_finished() {
+    while world.metrics.episodes.waits.get() == 0 && !asked.is_finished() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert!(!asked.is_finished(), "{:?}", asked.await.unwrap().text);

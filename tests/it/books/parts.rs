@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{Play, Scripted};
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint::backend::{Backend, Failure, Fault};
-use stint::catalog::{Class, Compare, Model, Poll, Prices, Probe, Route, Scatter, Tariff, Vote};
+use stint::catalog::{
+    AnswerComparison, DifficultyProbe, EnforcementClass, Model, Prices, Route, Tariff, Vote, VoteAssumptions,
+    VotePolicy,
+};
 use stint::storage::{
     Archive, Database, DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous,
 };
@@ -29,14 +32,14 @@ struct Upstream {
     read: u64,
     /// What each call writes before it ends or breaks.
     written: u64,
-    script: Arc<Scripted>,
+    script: Arc<ScriptedBackend>,
 }
 
 impl Upstream {
-    fn new(name: &str, price: u64, written: u64, script: Scripted) -> Upstream {
+    fn new(name: &str, price: u64, written: u64, script: ScriptedBackend) -> Upstream {
         let each = Price { per_million_tokens: Money(price * 1_000_000) };
         let tariff = Some(Tariff::plain(Prices { input: each, output: each }));
-        let model = Model { tariff, ..model(name, Class::Inline) };
+        let model = Model { tariff, ..model(name, EnforcementClass::Inline) };
         let read = 75;
         Upstream { model, price, read, written, script: Arc::new(script.reading(Tokens(read))) }
     }
@@ -60,31 +63,34 @@ struct Case {
 }
 
 /// Answers by turn, again and again: three tokens of thought, a tag, a word, the end of the text.
-fn says(answers: &'static [&'static str]) -> Scripted {
-    Scripted::each(move |_, turn| Play::new().thinks(3).answers(answers[turn % answers.len()]))
+fn says(answers: &'static [&'static str]) -> ScriptedBackend {
+    ScriptedBackend::each(move |_, turn| {
+        ScriptedReply::new().thinks(3).answers(answers[turn % answers.len()])
+    })
 }
 
 const WHOLE: u64 = 3 + 1 + 1 + 1;
 
 /// A route on which an answer is worth so much that as many are made as it takes.
-fn route(compare: Compare, models: &[&str]) -> Route {
-    let scatter = Scatter { alike: Chance::new(0.0), ..compare.usual() };
-    let poll = Poll { doubt: Chance::new(0.0), ..Poll::default() };
+fn route(compare: AnswerComparison, models: &[&str]) -> Route {
+    let scatter = VoteAssumptions { correlation: Chance::new(0.0), ..compare.default_assumptions() };
+    let poll = VotePolicy { stop_probability: Chance::new(0.0), ..VotePolicy::default() };
     Route {
         models: models.iter().map(|name| (*name).into()).collect(),
         worth: Money(1_000_000_000),
-        second: Money(0),
-        vote: Some(Vote::new(5, compare, scatter).held(poll)),
-        ..Route::usual("v")
+        cost_per_second: Money(0),
+        vote: Some(Vote::new(5, compare, scatter).with_policy(poll)),
+        ..Route::with_defaults("v")
     }
 }
 
 fn cascade(second: Upstream, answers: &'static str) -> Case {
     let mut first = Upstream::new("m", 1, WHOLE, says(&["41", "40"]));
     first.model.thinking_max = Tokens(16);
-    let scatter = Scatter { alike: Chance::new(0.0), ..Compare::Number.usual() };
-    let vote = Some(Vote::new(2, Compare::Number, scatter));
-    let route = Route { cascade: true, vote, ..route(Compare::Number, &["m", "n"]) };
+    let scatter =
+        VoteAssumptions { correlation: Chance::new(0.0), ..AnswerComparison::Number.default_assumptions() };
+    let vote = Some(Vote::new(2, AnswerComparison::Number, scatter));
+    let route = Route { cascade: true, vote, ..route(AnswerComparison::Number, &["m", "n"]) };
     Case { upstreams: vec![first, second], route, answers }
 }
 
@@ -95,30 +101,37 @@ fn going_on() -> Case {
 /// The second step fails, and the first one's answer is delivered after all.
 fn going_back() -> Case {
     let broken = Failure::new(Fault::Backend, "gone");
-    let play = Play::new().thinks(3).answers("42").breaks_after(2, broken);
-    cascade(Upstream::new("n", 100, 2, Scripted::always(play)), "m")
+    let play = ScriptedReply::new().thinks(3).answers("42").breaks_after(2, broken);
+    cascade(Upstream::new("n", 100, 2, ScriptedBackend::always(play)), "m")
 }
 
 fn judged() -> Case {
     let answers = Upstream::new("m", 1, WHOLE, says(&["red", "green", "blue", "grey", "pink"]));
-    let judge = Upstream::new("j", 7, 3 + 1 + 1, Scripted::always(Play::new().answers("2")));
-    let route = Route { judge: Some("j".into()), ..route(Compare::Exact, &["m"]) };
+    let judge = Upstream::new("j", 7, 3 + 1 + 1, ScriptedBackend::always(ScriptedReply::new().answers("2")));
+    let route = Route { judge: Some("j".into()), ..route(AnswerComparison::Exact, &["m"]) };
     Case { upstreams: vec![answers, judge], route, answers: "m" }
 }
 
 fn probed() -> Case {
     let answers = Upstream::new("m", 100, WHOLE, says(&["42"]));
-    let drafts = Upstream::new("p", 1, 3 + 1 + 1, Scripted::always(Play::new().answers("42")));
-    let probe = Some(Probe { model: "p".into(), drafts: 3, thinking: Tokens::ZERO, tokens: Tokens(16) });
+    let drafts =
+        Upstream::new("p", 1, 3 + 1 + 1, ScriptedBackend::always(ScriptedReply::new().answers("42")));
+    let probe =
+        Some(DifficultyProbe { model: "p".into(), drafts: 3, thinking: Tokens::ZERO, tokens: Tokens(16) });
     // So much is a right answer worth that whether to think at all is open.
-    let route = Route { probe, worth: Money(130_000), vote: None, ..route(Compare::Number, &["m"]) };
+    let route = Route { probe, worth: Money(130_000), vote: None, ..route(AnswerComparison::Number, &["m"]) };
     Case { upstreams: vec![answers, drafts], route, answers: "m" }
 }
 
 /// The cheaper model fails after it has read the prompt, and the other one takes over.
 fn failed() -> Case {
     let broken = Failure::new(Fault::Backend, "gone");
-    let cheap = Upstream::new("m", 1, 0, Scripted::always(Play::new().thinks(3).breaks_after(0, broken)));
+    let cheap = Upstream::new(
+        "m",
+        1,
+        0,
+        ScriptedBackend::always(ScriptedReply::new().thinks(3).breaks_after(0, broken)),
+    );
     let dear = Upstream::new("n", 2, WHOLE, says(&["42"]));
     Case { upstreams: vec![cheap, dear], route: Route { name: "v".into(), ..auto() }, answers: "n" }
 }

@@ -2,12 +2,12 @@
 
 use stint::backend::Backend;
 use stint::backend::fleet;
-use stint::catalog::{Compare, Poll, Route, Scatter, Vote};
+use stint::catalog::{AnswerComparison, Route, Vote, VoteAssumptions, VotePolicy};
 use stint::units::Chance;
 
 use super::*;
 
-fn backend(script: &Arc<Scripted>) -> Arc<dyn Backend> {
+fn backend(script: &Arc<ScriptedBackend>) -> Arc<dyn Backend> {
     script.clone()
 }
 
@@ -18,8 +18,8 @@ async fn serving(journal: &Arc<Counting>, served: Served, routes: Vec<Route>) ->
 #[tokio::test]
 async fn a_second_attempt_grows_beside_one_that_is_let_go() {
     for stream in [false, true] {
-        let (journal, gate) = (Counting::new(), Gate::shut());
-        let silent = Scripted::always(Play::new().thinks(3).answers("3").waits_at(&gate));
+        let (journal, gate) = (Counting::new(), PieceGate::shut());
+        let silent = ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("3").waits_at(&gate));
         let silent = Arc::new(silent.reading(Tokens(75)));
         let targets = vec![backend(&silent), backend(&script(6_000))];
         let resilience =
@@ -50,15 +50,16 @@ async fn a_second_attempt_grows_beside_one_that_is_let_go() {
 #[tokio::test]
 async fn the_samples_of_a_vote_grow_together() {
     let (journal, script) = (Counting::new(), script(12_000));
-    let scatter = Scatter { alike: Chance::new(0.0), ..Compare::Exact.usual() };
-    let vote =
-        Vote::new(5, Compare::Exact, scatter).held(Poll { doubt: Chance::new(0.0), ..Poll::default() });
+    let scatter =
+        VoteAssumptions { correlation: Chance::new(0.0), ..AnswerComparison::Exact.default_assumptions() };
+    let vote = Vote::new(5, AnswerComparison::Exact, scatter)
+        .with_policy(VotePolicy { stop_probability: Chance::new(0.0), ..VotePolicy::default() });
     let route = Route {
         models: vec!["m".into()],
         worth: Money(1_000_000_000),
-        second: Money(0),
+        cost_per_second: Money(0),
         vote: Some(vote),
-        ..Route::usual("v")
+        ..Route::with_defaults("v")
     };
     let served = Served::by(unlimited("m"), vec![backend(&script)]);
     let world = serving(&journal, served, vec![crate::harness::auto(), route]).await;
@@ -99,7 +100,7 @@ async fn steps_of_one_run_grow_side_by_side_within_what_it_may_take() {
     assert!(journal.extensions() >= 3);
     assert_eq!(exact(&world, &*journal, "key").await, cost);
     let run = "run-1".parse::<EpisodeId>().unwrap();
-    let used = journal.episode(&AccountId::new("key"), &run).await.unwrap();
+    let used = journal.episode_usage(&AccountId::new("key"), &run).await.unwrap();
     assert_eq!(used.cost, cost);
     let page = world.get("sk-key", "/v1/episodes/run-1").await.good();
     assert_eq!(page["cost_usd"].as_str().unwrap().parse::<Money>().unwrap(), cost, "{page}");
@@ -118,9 +119,9 @@ async fn an_answer_ends_at_the_money_of_its_run() {
 
 #[tokio::test]
 async fn more_that_was_late_is_not_asked_for_twice() {
-    let (journal, gate) = (Counting::new(), Gate::shut());
-    let play = Play::new().thinks(3).answers(&words(6_000)).waits_at(&gate);
-    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let (journal, gate) = (Counting::new(), PieceGate::shut());
+    let play = ScriptedReply::new().thinks(3).answers(&words(6_000)).waits_at(&gate);
+    let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
     // The journal is silent for three times as long as is waited for it, while there is enough for what is written.
     let world = world(&journal, &script, vec![tenant("key", 1_000_000)]).await;
     journal.open.send_replace(false);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::anthropic::{self, Anthropic};
-use stint::backend::remote::openai::{self, Dialect, OpenAi};
+use stint::backend::remote::anthropic::{self, AnthropicBackend};
+use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
 use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{Class, GoesOn, HandOff, Model};
+use stint::catalog::{EnforcementClass, GoesOn, HandOff, Model};
 use stint::units::{Money, Tokens};
 
 use super::budget;
@@ -18,14 +18,18 @@ use crate::harness::emulators::{Bill, Emulator, KEY, Turn};
 use crate::harness::{Answer, World, model, tenant};
 
 /// A hosted model, at a nano-dollar a token read and four a token written.
-fn hosted(classes: &[Class], goes_on: GoesOn) -> Model {
+fn hosted(classes: &[EnforcementClass], goes_on: GoesOn) -> Model {
     Model {
         context: Tokens(100_000),
         classes: classes.to_vec(),
         solution_max: None,
         stops_billing: false,
         goes_on,
-        hand_off: HandOff { text: String::new(), overhead: Tokens(200), unthought: Tokens(200) },
+        hand_off: HandOff {
+            text: String::new(),
+            overhead: Tokens(200),
+            overhead_without_thought: Tokens(200),
+        },
         ..model("m", classes[0])
     }
 }
@@ -73,7 +77,7 @@ fn resumed(kind: Kind, script: Script) -> (Chat, Arc<dyn Backend>) {
         dialect,
         ..openai::Settings::default()
     };
-    (emulator, Arc::new(OpenAi::new(&Connections::default(), settings).unwrap()))
+    (emulator, Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap()))
 }
 
 fn script(thinks: u64, answers: u64) -> Script {
@@ -85,7 +89,7 @@ async fn an_answer_that_money_ended_goes_on_behind_its_prefix() {
     for kind in [Kind::DeepSeek, Kind::Mistral] {
         for (stream, thinks) in [(false, 6), (true, 6), (false, 0), (true, 300)] {
             let (emulator, backend) = resumed(kind, script(thinks, 20_000));
-            let world = world(hosted(&[Class::Continue], GoesOn::Resumed), backend, 120_000).await;
+            let world = world(hosted(&[EnforcementClass::Continue], GoesOn::Resumed), backend, 120_000).await;
             let thinking = if thinks == 0 { 0 } else { 20 };
             let answer = world.ask("sk-key", &question(stream, thinking)).await;
             let (what, budget) = (format!("{kind:?} {stream} {thinks}"), budget(&answer));
@@ -108,7 +112,7 @@ async fn a_stated_total_is_the_answers_where_nothing_is_thought() {
         [(false, 300, 50), (true, 300, 50), (false, 1_000, 600), (true, 5_000, 20)]
     {
         let (emulator, backend) = resumed(Kind::DeepSeek, Script::new(0, 3_000));
-        let world = world(hosted(&[Class::Continue], GoesOn::Resumed), backend, 1_000_000).await;
+        let world = world(hosted(&[EnforcementClass::Continue], GoesOn::Resumed), backend, 1_000_000).await;
         let mut body = question(stream, thinking);
         body["max_tokens"] = total.into();
         let answer = world.ask("sk-key", &body).await;
@@ -122,7 +126,7 @@ async fn a_stated_total_is_the_answers_where_nothing_is_thought() {
 #[tokio::test]
 async fn choices_go_on_each_by_its_own() {
     let (emulator, backend) = resumed(Kind::DeepSeek, script(6, 20_000));
-    let world = world(hosted(&[Class::Continue], GoesOn::Resumed), backend, 300_000).await;
+    let world = world(hosted(&[EnforcementClass::Continue], GoesOn::Resumed), backend, 300_000).await;
     let mut body = question(false, 20);
     body["n"] = 2.into();
     let answer = world.ask("sk-key", &body).await.good();
@@ -140,7 +144,7 @@ async fn choices_go_on_each_by_its_own() {
 async fn where_no_more_money_is_there_the_answer_ends_by_money() {
     for stream in [false, true] {
         let (emulator, backend) = resumed(Kind::DeepSeek, script(6, 60_000));
-        let world = world(hosted(&[Class::Continue], GoesOn::Resumed), backend, 120_000).await;
+        let world = world(hosted(&[EnforcementClass::Continue], GoesOn::Resumed), backend, 120_000).await;
         let answer = world.ask("sk-key", &question(stream, 20)).await;
         assert_eq!(budget(&answer)["solution"]["ended"], "money", "{}", budget(&answer));
         assert!(emulator.calls().len() > 2, "{} calls", emulator.calls().len());
@@ -167,7 +171,7 @@ fn messages(emulator: &Emulator, adjust: impl FnOnce(&mut anthropic::Settings)) 
     let mut settings =
         anthropic::Settings { client, model: "claude-m".to_owned(), name: "m".into(), ..Default::default() };
     adjust(&mut settings);
-    Arc::new(Anthropic::new(&Connections::default(), settings).unwrap())
+    Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap())
 }
 
 fn billed(bills: &[Bill]) -> u64 {
@@ -176,7 +180,9 @@ fn billed(bills: &[Bill]) -> u64 {
 
 #[tokio::test]
 async fn an_answer_without_a_thought_goes_on_from_its_beginning_as_the_assistants_turn() {
-    for (stream, class) in [(false, Class::Native), (true, Class::Native), (true, Class::Turn)] {
+    for (stream, class) in
+        [(false, EnforcementClass::Native), (true, EnforcementClass::Native), (true, EnforcementClass::Turn)]
+    {
         let emulator = Emulator::start_by(Provider::default(), |body| rest(body, 20_000));
         let hosted = Model {
             thinking_min: Tokens(1024),
@@ -198,11 +204,12 @@ async fn an_answer_without_a_thought_goes_on_from_its_beginning_as_the_assistant
 async fn where_another_call_is_refused_what_is_there_is_the_answer() {
     // Its provider has changed its mind: models of this name take no beginnings.
     let emulator = Emulator::start_by(Provider::default(), |body| rest(body, 20_000));
-    let hosted = Model { thinking_max: Tokens::ZERO, ..hosted(&[Class::Effort], GoesOn::Unthought) };
+    let hosted =
+        Model { thinking_max: Tokens::ZERO, ..hosted(&[EnforcementClass::Effort], GoesOn::Unthought) };
     let hosted = Model { efforts: Vec::new(), ..hosted };
     let backend = messages(&emulator, |settings| {
         settings.model = "claude-adaptive".to_owned();
-        settings.thinking = anthropic::Thinking::Never;
+        settings.thinking = anthropic::AnthropicThinking::Never;
     });
     let world = world(hosted, backend, 120_000).await;
     let answer = world.ask("sk-key", &question(true, 0)).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::openai::{self, OpenAi};
+use stint::backend::remote::openai::{self, OpenAiBackend};
 use stint::backend::remote::{self, Connections};
 use stint::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -101,7 +101,7 @@ pub(crate) fn backend(base: &str) -> Arc<dyn Backend> {
         ..remote::Settings::default()
     };
     Arc::new(
-        OpenAi::new(
+        OpenAiBackend::new(
             &Connections::default(),
             openai::Settings { client, model: "m".to_owned(), ..Default::default() },
         )

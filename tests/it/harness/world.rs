@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
-use stint::agent::conversations::{ConversationKeeper, Conversations, MemoryConversations};
-use stint::agent::stored::{self, MemoryResponses, ResponseKeeper, Responses};
-use stint::agent::{self, Episodes, MemoryEpisodes};
+use stint::agent::conversations::{ConversationService, ConversationStore, MemoryConversations};
+use stint::agent::stored::{self, MemoryResponses, ResponseService, ResponseStore};
+use stint::agent::{self, EpisodeStore, MemoryEpisodes};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
-use stint::backend::scripted::Scripted;
+use stint::backend::scripted::ScriptedBackend;
 use stint::catalog::{
-    self, Capability, Catalog, Class, EffortLevel, GoesOn, HandOff, Model, Prices, Route, Tariff,
+    self, Capability, Catalog, EffortLevel, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff,
 };
 use stint::config;
-use stint::gateway::{self, Agents, Gateway, LearnSettings, Learning, Parts};
-use stint::history::Stories;
-use stint::http::{self, Server, Service};
-use stint::idempotency::{self, Idempotency, MemoryAnswers};
-use stint::ledger::{AccountId, Bank, Journal, Ledger, MemoryJournal, Totals};
+use stint::gateway::{self, EpisodeManager, Gateway, GatewayParts, LearnSettings, Learning};
+use stint::history::HistoryStore;
+use stint::http::{self, ApiState, Server};
+use stint::idempotency::{self, Idempotency, MemoryIdempotencyStore};
+use stint::ledger::{AccountId, AccountTotals, Journal, Ledger, MemoryJournal, QuotaCoordinator};
 use stint::metrics::Metrics;
 use stint::storage::Database;
 use stint::tasks::Tasks;
-use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
+use stint::tenant::{AccountTerms, KeyLookup, Tenant, TenantLimit, hash_key};
 use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
 
 use super::Answer;
 
 /// A model that costs a nano-dollar a token read and four a token written.
-pub(crate) fn model(name: &str, class: Class) -> Model {
+pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
     let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
     let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
     let efforts = match class {
-        Class::Effort => vec![level("minimal", 10), level("low", 50), level("high", 500)],
+        EnforcementClass::Effort => vec![level("minimal", 10), level("low", 50), level("high", 500)],
         _ => Vec::new(),
     };
     Model {
@@ -48,17 +48,21 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         thinking_usual: None,
         solution_max: Some(Tokens(64)),
         output_max: None,
-        hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5), unthought: Tokens(5) },
+        hand_off: HandOff {
+            text: "\n</think>\n\n".into(),
+            overhead: Tokens(5),
+            overhead_without_thought: Tokens(5),
+        },
         services: vec![catalog::Service::Chat, catalog::Service::Completions, catalog::Service::Embeddings],
         capabilities: match class {
-            Class::Effort => vec![Capability::Tools, Capability::Schema],
+            EnforcementClass::Effort => vec![Capability::Tools, Capability::Schema],
             _ => Vec::new(),
         },
         efforts,
         members: catalog::MemberRules::default(),
         resumes_tools: false,
         goes_on: GoesOn::Never,
-        stops_billing: class != Class::Effort,
+        stops_billing: class != EnforcementClass::Effort,
         reference: None,
         specialty: None,
     }
@@ -67,7 +71,7 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
 /// Someone who may call, and what that someone may spend.
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
-    pub(crate) terms: Terms,
+    pub(crate) terms: AccountTerms,
 }
 
 /// A tenant whose key is `sk-` and its name, with so many nano-dollars in all.
@@ -75,7 +79,7 @@ pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
     let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(nanos)))];
     let account = AccountId::new(name);
     let key = hash_key(&format!("sk-{name}"));
-    let terms = Terms { limits, ..Terms::unlimited(account.clone()) };
+    let terms = AccountTerms { limits, ..AccountTerms::unlimited(account.clone()) };
     Caller { tenant: Tenant::new(account, key), terms }
 }
 
@@ -105,28 +109,28 @@ impl Served {
     fn fleet(self, metrics: &Arc<Metrics>) -> (Arc<str>, Arc<Fleet>) {
         let target = |(place, backend): (usize, Arc<dyn Backend>)| {
             let reader = self.readers.get(place).copied().unwrap_or("one");
-            Target { name: place.to_string().into(), backend, reader: Some(reader.into()) }
+            Target { name: place.to_string().into(), backend, tokenizer_id: Some(reader.into()) }
         };
         let targets = self.targets.into_iter().enumerate().map(target).collect();
         let name = self.model.name;
         let fleet = Fleet::new(name.clone(), targets, metrics.clone(), self.resilience, 7);
-        fleet.begin();
+        fleet.zero_metrics();
         (name, fleet)
     }
 }
 
 /// Where stories are kept, and how is learned from them.
-type Learns = (Arc<dyn Stories>, LearnSettings);
+type Learns = (Arc<dyn HistoryStore>, LearnSettings);
 
 /// Where the accounts, the runs of agents and the responses are.
 pub(crate) struct Stored {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) bank: Option<Arc<dyn Bank>>,
-    pub(crate) episodes: Arc<dyn Episodes>,
+    pub(crate) bank: Option<Arc<dyn QuotaCoordinator>>,
+    pub(crate) episodes: Arc<dyn EpisodeStore>,
     /// How runs are held.
     pub(crate) agents: agent::Settings,
-    pub(crate) responses: Arc<dyn Responses>,
-    pub(crate) conversations: Arc<dyn Conversations>,
+    pub(crate) responses: Arc<dyn ResponseStore>,
+    pub(crate) conversations: Arc<dyn ConversationStore>,
     /// How responses are kept.
     pub(crate) kept: stored::Settings,
     /// How the ledger works.
@@ -148,12 +152,12 @@ impl Stored {
 
     /// All in one database.
     pub(crate) fn of(database: &Database) -> Stored {
-        let (bank, episodes, responses) = (database.bank(), database.episodes(), database.responses());
+        let (bank, episodes, responses) = (database.coordinator(), database.episodes(), database.responses());
         let conversations = database.conversations();
         Stored { bank, episodes, responses, conversations, ..Stored::alone(database.journal()) }
     }
 
-    async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[Terms]) -> Ledger {
+    async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[AccountTerms]) -> Ledger {
         let settings = self.pace;
         match &self.bank {
             Some(bank) => Ledger::share(tasks, bank.clone(), observer, settings, terms).await,
@@ -171,7 +175,7 @@ pub(crate) struct World {
     pub(crate) base: String,
     pub(crate) ledger: Ledger,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) answers: Arc<MemoryAnswers>,
+    pub(crate) answers: Arc<MemoryIdempotencyStore>,
     pub(crate) client: reqwest::Client,
     gateway: Gateway,
     /// What the server serves, for callers of its futures.
@@ -181,7 +185,7 @@ pub(crate) struct World {
 
 impl World {
     /// Serves these models to these tenants; to everybody where there are none.
-    pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, callers: Vec<Caller>) -> World {
+    pub(crate) async fn new(models: Vec<(Model, Arc<ScriptedBackend>)>, callers: Vec<Caller>) -> World {
         let models = models.into_iter().map(|(model, script)| (model, script as Arc<dyn Backend>)).collect();
         World::with(models, callers, |_| ()).await
     }
@@ -228,9 +232,9 @@ impl World {
     /// Models that are learned about, with stories kept there, and a route among them.
     pub(crate) async fn learning(
         route: Route,
-        models: Vec<(Model, Arc<Scripted>)>,
+        models: Vec<(Model, Arc<ScriptedBackend>)>,
         callers: Vec<Caller>,
-        stories: Arc<dyn Stories>,
+        stories: Arc<dyn HistoryStore>,
         settings: LearnSettings,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
@@ -242,9 +246,9 @@ impl World {
 
     /// Models, with responses kept there.
     pub(crate) async fn keeping(
-        models: Vec<(Model, Arc<Scripted>)>,
+        models: Vec<(Model, Arc<ScriptedBackend>)>,
         callers: Vec<Caller>,
-        store: Arc<dyn Responses>,
+        store: Arc<dyn ResponseStore>,
         kept: stored::Settings,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
@@ -255,7 +259,7 @@ impl World {
 
     /// Models, and routes among them; `auto` must be one.
     pub(crate) async fn routed(
-        models: Vec<(Model, Arc<Scripted>)>,
+        models: Vec<(Model, Arc<ScriptedBackend>)>,
         callers: Vec<Caller>,
         routes: Vec<Route>,
     ) -> World {
@@ -287,23 +291,23 @@ impl World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
-        let mut terms: Vec<Terms> = callers.iter().map(|caller| caller.terms.clone()).collect();
+        let mut terms: Vec<AccountTerms> = callers.iter().map(|caller| caller.terms.clone()).collect();
         if terms.is_empty() {
-            terms.push(Terms::unlimited(Tenant::anonymous().account));
+            terms.push(AccountTerms::unlimited(Tenant::anonymous().account));
         }
-        let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
+        let keys = KeyLookup::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
         let observer = Arc::new(Quiet);
         let ledger = stored.ledger(&tasks, observer, &terms).await;
-        let agents = Agents::open(&tasks, stored.episodes, metrics.clone(), stored.agents);
+        let agents = EpisodeManager::open(&tasks, stored.episodes, metrics.clone(), stored.agents);
         let learning = match learns {
             Some((stories, settings)) => {
                 let known = keys.clone();
                 let learning = Learning::open(&tasks, stories, metrics.clone(), settings).await;
-                learning.alone_while(move || known.has_one_account())
+                learning.with_single_key_check(move || known.has_one_account())
             }
             None => Learning::off(),
         };
-        let gateway = Gateway::new(Parts {
+        let gateway = Gateway::new(GatewayParts {
             settings: gateway::Settings { wait_max: stored.wait_max, ..settings.gateway },
             tasks: tasks.clone(),
             metrics: metrics.clone(),
@@ -312,9 +316,9 @@ impl World {
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
             learning,
-            agents,
+            episodes: agents,
         });
-        let answers = Arc::new(MemoryAnswers::default());
+        let answers = Arc::new(MemoryIdempotencyStore::default());
         let idempotency =
             Idempotency::open(&tasks, answers.clone(), remembered, Timestamp::now()).await.unwrap();
         let listen = ([127, 0, 0, 1], 0).into();
@@ -322,9 +326,9 @@ impl World {
         adjust(&mut http);
         let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
-        let conversations = ConversationKeeper::open(&tasks, stored.conversations, stored.kept.clone());
-        let responses = ResponseKeeper::open(&tasks, stored.responses, stored.kept);
-        let service = Service {
+        let conversations = ConversationService::open(&tasks, stored.conversations, stored.kept.clone());
+        let responses = ResponseService::open(&tasks, stored.responses, stored.kept);
+        let service = ApiState {
             settings,
             keys,
             gateway,
@@ -344,7 +348,7 @@ impl World {
     }
 
     /// One model, open to everybody.
-    pub(crate) async fn open(model: Model, script: &Arc<Scripted>) -> World {
+    pub(crate) async fn open(model: Model, script: &Arc<ScriptedBackend>) -> World {
         World::new(vec![(model, script.clone())], Vec::new()).await
     }
 
@@ -375,20 +379,20 @@ impl World {
     }
 
     /// How a tenant's account stands.
-    pub(crate) fn account(&self, name: &str) -> Totals {
+    pub(crate) fn account(&self, name: &str) -> AccountTotals {
         let account = AccountId::new(name);
         self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
     }
 
     /// How many requests wait for a place.
     pub(crate) fn waiting(&self, model: &str) -> i64 {
-        self.gateway.show_fleets();
+        self.gateway.refresh_fleet_metrics();
         self.metrics.backends.queue_depth.with_label_values(&[model]).get()
     }
 
     /// How many calls are under way on a target.
     pub(crate) fn in_flight(&self, model: &str, target: &str) -> i64 {
-        self.gateway.show_fleets();
+        self.gateway.refresh_fleet_metrics();
         self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
     }
 
@@ -429,8 +433,8 @@ pub(crate) fn auto() -> Route {
     Route {
         success_floor: Chance::new(0.5),
         worth: Money(10_000_000),
-        second: Money(0),
-        ..Route::usual("auto")
+        cost_per_second: Money(0),
+        ..Route::with_defaults("auto")
     }
 }
 

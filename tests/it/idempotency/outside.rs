@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::Scripted;
+use stint::backend::scripted::ScriptedBackend;
 use stint::backend::{Failure, Fault};
-use stint::catalog::Class;
+use stint::catalog::EnforcementClass;
 use stint::units::Money;
 
 use super::{PLENTY, question, refused, thinker};
@@ -129,9 +129,10 @@ async fn sdk(world: &World) -> Value {
 
 #[tokio::test]
 async fn the_official_python_sdk_repeats_with_a_key_and_is_charged_once() {
-    let script = Arc::new(Scripted::always(thinker()));
+    let script = Arc::new(ScriptedBackend::always(thinker()));
     let world =
-        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
+        World::new(vec![(model("m", EnforcementClass::Inline), script.clone())], vec![tenant("a", PLENTY)])
+            .await;
     let said = sdk(&world).await;
     assert_eq!(said["first"], said["again"]);
     assert_eq!(said["replayed"], json!([null, "true"]));
@@ -151,9 +152,10 @@ async fn the_official_python_sdk_repeats_with_a_key_and_is_charged_once() {
 async fn without_a_key_each_try_of_the_sdk_is_a_request_of_its_own() {
     let broken = || thinker().breaks_after(2, Failure::new(Fault::Backend, "gone"));
     let plain = vec![thinker(), thinker(), broken(), broken(), thinker()];
-    let script = Arc::new(Scripted::in_turn(plain));
+    let script = Arc::new(ScriptedBackend::in_turn(plain));
     let world =
-        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
+        World::new(vec![(model("m", EnforcementClass::Inline), script.clone())], vec![tenant("a", PLENTY)])
+            .await;
     let said = sdk(&world).await;
     assert_eq!(said["without"], "it is 3", "the third try succeeds");
     world.settled().await;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Call;
-use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Capability, Class, Model};
+use stint::backend::BackendCall;
+use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint::catalog::{Capability, EnforcementClass, Model};
 use stint::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
@@ -71,24 +71,24 @@ async fn thoughts_that_are_not_shown_go_back_to_their_provider_all_the_same() {
 }
 
 /// Searches for a tool, then calls what it found, then answers.
-fn plays(call: &Call, _: usize) -> Play {
+fn plays(call: &BackendCall, _: usize) -> ScriptedReply {
     let request = &call.request;
     let results = request.messages.iter().filter(|message| message.role == Role::Tool).count();
     let calls = |id: &str, name: &str| {
         let (id, name) = (Some(id.to_owned()), Some(name.to_owned()));
-        Play::new().thinks(2).calls(ToolCallDelta { index: 0, id, name, arguments: "{}".to_owned() })
+        ScriptedReply::new().thinks(2).calls(ToolCallDelta { index: 0, id, name, arguments: "{}".to_owned() })
     };
     match results {
         0 => calls("call_1", "ToolSearch"),
         1 => calls("call_2", "CronList"),
-        _ => Play::new().thinks(2).answers("none"),
+        _ => ScriptedReply::new().thinks(2).answers("none"),
     }
 }
 
 #[tokio::test]
 async fn a_run_of_such_a_program_is_one_run_with_what_it_loads_and_sets_on_the_way() {
-    let script = Arc::new(Scripted::each(plays));
-    let served = Model { capabilities: vec![Capability::Tools], ..model("m", Class::Inline) };
+    let script = Arc::new(ScriptedBackend::each(plays));
+    let served = Model { capabilities: vec![Capability::Tools], ..model("m", EnforcementClass::Inline) };
     let world = World::new(vec![(served, script.clone())], vec![tenant("acme", RICH)]).await;
     let keep = json!({ "type": "ephemeral" });
     let tool = |name: &str, deferred: bool| json!({ "name": name, "description": "", "input_schema": { "type": "object" }, "defer_loading": deferred });
@@ -132,9 +132,9 @@ async fn a_run_of_such_a_program_is_one_run_with_what_it_loads_and_sets_on_the_w
     let records = script.records();
     let words: Vec<_> = records
         .iter()
-        .map(|record| record.call.request.budget.depth.as_ref().unwrap().word.clone().unwrap())
+        .map(|record| record.call.request.budget.reasoning_effort.as_ref().unwrap().word.clone().unwrap())
         .collect();
     assert_eq!(words, ["medium", "medium", "low"], "what the conversation says last holds");
-    assert_eq!(records[1].call.request.messages[4].plain(), "tool: CronList\n");
+    assert_eq!(records[1].call.request.messages[4].plain_text(), "tool: CronList\n");
     assert_eq!(records[1].call.request.tools[1].name, "CronList");
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Backend;
-use stint::backend::remote::anthropic::{Anthropic, Settings, Thinking};
+use stint::backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
 use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{Class, EffortLevel, Model, Prices, Rates, Tariff};
+use stint::catalog::{EffortLevel, EnforcementClass, Model, Prices, Rates, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use super::{
@@ -21,23 +21,23 @@ fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) 
     let (client, model) = (client(emulator), format!("claude-{name}"));
     let mut settings = Settings { client, model, name: name.into(), ..Settings::default() };
     adjust(&mut settings);
-    Arc::new(Anthropic::new(&Connections::default(), settings).unwrap())
+    Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap())
 }
 
 /// A model that is given budgets.
-fn budgeted(emulator: &Emulator, name: &str, classes: &[Class]) -> (Model, Arc<dyn Backend>) {
+fn budgeted(emulator: &Emulator, name: &str, classes: &[EnforcementClass]) -> (Model, Arc<dyn Backend>) {
     let model = Model { thinking_min: Tokens(1024), ..large(name, classes) };
     (model, backend(emulator, name, |_| ()))
 }
 
 /// A model that thinks as it sees fit.
-fn adaptive(emulator: &Emulator, class: Class) -> (Model, Arc<dyn Backend>) {
+fn adaptive(emulator: &Emulator, class: EnforcementClass) -> (Model, Arc<dyn Backend>) {
     let efforts = [("low", 20), ("medium", 100), ("high", 2000)];
     let level = |(word, usual): (&str, u64)| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };
     let model = Model { efforts: efforts.map(level).to_vec(), ..large("m", &[class]) };
     let settings = |settings: &mut Settings| {
         settings.model = "claude-adaptive".to_owned();
-        settings.thinking = Thinking::Adaptive;
+        settings.thinking = AnthropicThinking::Adaptive;
         settings.asks_for_thoughts = true;
         settings.sampling = false;
     };
@@ -46,7 +46,7 @@ fn adaptive(emulator: &Emulator, class: Class) -> (Model, Arc<dyn Backend>) {
 
 async fn native(script: Vec<Turn>) -> (World, Emulator) {
     let emulator = Emulator::start(Provider::default(), script);
-    let world = world(vec![budgeted(&emulator, "m", &[Class::Native])]).await;
+    let world = world(vec![budgeted(&emulator, "m", &[EnforcementClass::Native])]).await;
     (world, emulator)
 }
 
@@ -123,7 +123,7 @@ async fn a_run_with_tools_gets_its_signed_thoughts_back() {
 async fn a_model_that_comes_into_a_run_of_another_is_not_given_its_signatures() {
     let script = vec![Turn::calls(30, &[("search", json!({ "q": "a pet" }))]), Turn::answers(5, "a cat")];
     let emulator = Emulator::start(Provider::default(), script);
-    let of = |name| budgeted(&emulator, name, &[Class::Native]);
+    let of = |name| budgeted(&emulator, name, &[EnforcementClass::Native]);
     let world = world(vec![of("m"), of("n")]).await;
     let mut asked = thinks(1024);
     asked["tools"] = json!([tool()]);
@@ -145,7 +145,7 @@ async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_o
     let all = [0, 1].map(|_| {
         Emulator::start(Provider::default(), vec![call.clone(), fails.clone(), Turn::answers(5, "a cat")])
     });
-    let of = |emulator: &Emulator| budgeted(emulator, "m", &[Class::Native]);
+    let of = |emulator: &Emulator| budgeted(emulator, "m", &[EnforcementClass::Native]);
     let served = Served::by(of(&all[0]).0, all.iter().map(|emulator| of(emulator).1).collect());
     let world = World::fleets(vec![served], vec![tenant("acme", PURSE)]).await;
     let mut asked = thinks(1024);
@@ -165,7 +165,7 @@ async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_o
 async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn() {
     let emulator =
         Emulator::start(Provider::default(), vec![Turn::answers(900, "never"), Turn::answers(900, "51")]);
-    let world = world(vec![adaptive(&emulator, Class::Turn)]).await;
+    let world = world(vec![adaptive(&emulator, EnforcementClass::Turn)]).await;
     let answer = ask(&world, &thinks(100)).await.good();
     let message = &answer["choices"][0]["message"];
     assert_eq!((&message["content"], &answer["budget"]["enforced"]), (&json!("51 "), &json!("turn")));
@@ -192,7 +192,7 @@ async fn a_cut_thought_is_withheld_from_the_turns_that_follow() {
         let call = Turn::calls(900, &[("search", json!({ "q": "a pet" }))]);
         let script = vec![Turn::answers(900, "never"), call, Turn::answers(30, "a cat")];
         let emulator = Emulator::start(Provider::default(), script);
-        let world = world(vec![adaptive(&emulator, Class::Turn)]).await;
+        let world = world(vec![adaptive(&emulator, EnforcementClass::Turn)]).await;
         let mut asked = thinks(100);
         (asked["tools"], asked["stream"]) = (json!([tool()]), stream.into());
         let answer = ask(&world, &asked).await;
@@ -235,7 +235,7 @@ async fn a_thought_that_breaks_off_is_not_handed_out_as_signed() {
 #[tokio::test]
 async fn an_effort_is_chosen_to_fit_the_budget() {
     let emulator = Emulator::start(Provider::default(), vec![Turn::answers(900, "it is 51")]);
-    let world = world(vec![adaptive(&emulator, Class::Effort)]).await;
+    let world = world(vec![adaptive(&emulator, EnforcementClass::Effort)]).await;
     let mut asked = thinks(150);
     asked["temperature"] = json!(0.5);
     let answer = ask(&world, &asked).await.good();
@@ -382,7 +382,7 @@ fn cached() -> Model {
         cache_hour: price(20),
     };
     let tariff = Some(Tariff { rates, long: None, call: Money::ZERO });
-    Model { tariff, ..large("m", &[Class::Native]) }
+    Model { tariff, ..large("m", &[EnforcementClass::Native]) }
 }
 
 /// What its requests cost.
@@ -399,7 +399,7 @@ fn price_cached(bills: &[Bill]) -> u64 {
 async fn a_key_that_is_refused_is_ours_and_costs_nothing() {
     let emulator = Emulator::start(Provider::default(), Vec::new());
     let client = remote::Settings { api_key: Some(Secret::new("another")), ..client(&emulator) };
-    let model = large("m", &[Class::Native]);
+    let model = large("m", &[EnforcementClass::Native]);
     let world = world(vec![(model, backend(&emulator, "m", |settings| settings.client = client))]).await;
     let answer = ask(&world, &thinks(0)).await;
     assert!(answer.status >= 500 && !answer.text.contains("x-api-key"), "{}", answer.text);

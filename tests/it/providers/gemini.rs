@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stint::backend::Backend;
 use stint::backend::remote::Connections;
-use stint::backend::remote::gemini::{Gemini, STAND_IN, Settings, Thinking};
-use stint::catalog::{Class, EffortLevel, Model};
+use stint::backend::remote::gemini::{GeminiBackend, GeminiThinking, PLACEHOLDER_SIGNATURE, Settings};
+use stint::catalog::{EffortLevel, EnforcementClass, Model};
 use stint::units::Tokens;
 
 use super::{
@@ -17,22 +17,22 @@ use crate::harness::World;
 use crate::harness::emulators::gemini::Gemini as Provider;
 use crate::harness::emulators::{Emulator, Turn};
 
-fn backend(emulator: &Emulator, name: &str, upstream: &str, thinking: Thinking) -> Arc<dyn Backend> {
+fn backend(emulator: &Emulator, name: &str, upstream: &str, thinking: GeminiThinking) -> Arc<dyn Backend> {
     let settings = Settings {
         client: client(emulator),
         model: upstream.to_owned(),
         name: name.into(),
         thinking,
-        stand_in: (thinking == Thinking::Level).then(|| STAND_IN.to_owned()),
+        placeholder_signature: (thinking == GeminiThinking::Level).then(|| PLACEHOLDER_SIGNATURE.to_owned()),
         ..Settings::default()
     };
-    Arc::new(Gemini::new(&Connections::default(), settings).unwrap())
+    Arc::new(GeminiBackend::new(&Connections::default(), settings).unwrap())
 }
 
 async fn native(script: Vec<Turn>) -> (World, Emulator) {
     let emulator = Emulator::start(Provider, script);
-    let backend = backend(&emulator, "m", "gemini-2.5-flash", Thinking::Budget);
-    let world = world(vec![(large("m", &[Class::Native]), backend)]).await;
+    let backend = backend(&emulator, "m", "gemini-2.5-flash", GeminiThinking::Budget);
+    let world = world(vec![(large("m", &[EnforcementClass::Native]), backend)]).await;
     (world, emulator)
 }
 
@@ -40,8 +40,8 @@ async fn native(script: Vec<Turn>) -> (World, Emulator) {
 fn leveled(emulator: &Emulator, name: &str) -> (Model, Arc<dyn Backend>) {
     let level = |(word, usual): (&str, u64)| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };
     let efforts = [("minimal", 10), ("low", 50), ("high", 2000)].map(level).to_vec();
-    let model = Model { efforts, ..large(name, &[Class::Effort]) };
-    (model, backend(emulator, name, &format!("gemini-3-{name}"), Thinking::Level))
+    let model = Model { efforts, ..large(name, &[EnforcementClass::Effort]) };
+    (model, backend(emulator, name, &format!("gemini-3-{name}"), GeminiThinking::Level))
 }
 
 fn thinks(tokens: u64) -> Value {
@@ -122,7 +122,7 @@ async fn a_model_that_comes_into_a_run_of_another_says_that_there_is_no_signatur
     second["model"] = "n".into();
     assert_eq!(message(&world.ask("sk-acme", &second).await)["content"], "a cat ");
     let last = emulator.asked().pop().unwrap();
-    assert_eq!(last["contents"][1]["parts"][0]["thoughtSignature"], STAND_IN);
+    assert_eq!(last["contents"][1]["parts"][0]["thoughtSignature"], PLACEHOLDER_SIGNATURE);
     check_books(&world, &emulator).await;
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stint::backend::Backend;
 use stint::backend::remote::Connections;
-use stint::backend::remote::responses::{Responses, Settings};
-use stint::catalog::{Class, EffortLevel, Model};
+use stint::backend::remote::responses::{OpenAiResponsesBackend, Settings};
+use stint::catalog::{EffortLevel, EnforcementClass, Model};
 use stint::units::Tokens;
 
 use super::{
@@ -27,8 +27,8 @@ fn reasoner(emulator: &Emulator, name: &str, summaries: bool) -> (Model, Arc<dyn
         ..Settings::default()
     };
     (
-        Model { efforts, ..large(name, &[Class::Effort]) },
-        Arc::new(Responses::new(&Connections::default(), settings).unwrap()),
+        Model { efforts, ..large(name, &[EnforcementClass::Effort]) },
+        Arc::new(OpenAiResponsesBackend::new(&Connections::default(), settings).unwrap()),
     )
 }
 

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use futures_util::future::join;
-use stint::backend::remote::openai::{self, OpenAi};
+use stint::backend::remote::openai::{self, OpenAiBackend};
 use stint::backend::remote::{self, Connections};
-use stint::backend::scripted::Gate;
+use stint::backend::scripted::PieceGate;
 use stint::units::Money;
 
 use super::*;
@@ -67,7 +67,7 @@ fn target(upstream: &Faultup) -> Arc<dyn Backend> {
     let client =
         remote::Settings { base_url: format!("{}/v1", upstream.address), ..remote::Settings::default() };
     Arc::new(
-        OpenAi::new(
+        OpenAiBackend::new(
             &Connections::default(),
             openai::Settings { client, model: "m".to_owned(), ..Default::default() },
         )
@@ -274,8 +274,8 @@ async fn up_17_a_long_answer_of_the_second_arrives_whole_and_in_order() {
 
 #[tokio::test]
 async fn up_17_of_a_step_with_tools_only_what_the_answer_calls_counts() {
-    let script = Arc::new(Scripted::each(|call, number| match number {
-        0 => Play::new().answers("never").waits_at(&Gate::shut()),
+    let script = Arc::new(ScriptedBackend::each(|call, number| match number {
+        0 => ScriptedReply::new().answers("never").waits_at(&PieceGate::shut()),
         _ => play(&call.request, 4),
     }));
     let targets: Vec<Arc<dyn Backend>> = vec![script.clone(), script.clone()];

@@ -41,7 +41,7 @@ async fn another_attempt_is_made_only_if_it_can_be_paid_beside_the_first() {
 async fn another_model_takes_over_when_every_target_of_the_first_has_failed() {
     let broken = || Deployment::always(Says::Status(500, ""));
     let (one, other) = (broken().await, broken().await);
-    let up = Arc::new(Scripted::always(Play::new().answers("3")));
+    let up = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
     let dear = |tokens: u64| Price { per_million_tokens: Money(tokens * 1_000_000) };
     let dearer = Tariff::plain(Prices { input: dear(10), output: dear(40) });
     let second: Vec<Arc<dyn Backend>> = vec![up.clone()];

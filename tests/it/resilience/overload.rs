@@ -3,15 +3,16 @@
 use std::time::Instant;
 
 use stint::backend::fleet::ConcurrencySettings;
-use stint::backend::scripted::Gate;
+use stint::backend::scripted::PieceGate;
 use tokio::task::JoinHandle;
 
 use super::*;
 
 /// A model with so many places, and what lets its answers out.
-async fn narrow(places: u32, queue_max: usize) -> (Arc<World>, Arc<Scripted>, Gate) {
-    let gate = Gate::shut();
-    let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3").waits_at(&gate)));
+async fn narrow(places: u32, queue_max: usize) -> (Arc<World>, Arc<ScriptedBackend>, PieceGate) {
+    let gate = PieceGate::shut();
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3").waits_at(&gate)));
     let concurrency = Some(ConcurrencySettings {
         min: places,
         start: places,
@@ -20,7 +21,7 @@ async fn narrow(places: u32, queue_max: usize) -> (Arc<World>, Arc<Scripted>, Ga
     });
     let resilience = fleet::Settings { concurrency, queue_max, ..quick() };
     let targets: Vec<Arc<dyn Backend>> = vec![script.clone()];
-    let served = Served { resilience, ..Served::by(model("m", Class::Inline), targets) };
+    let served = Served { resilience, ..Served::by(model("m", EnforcementClass::Inline), targets) };
     (Arc::new(World::fleets(vec![served], Vec::new()).await), script, gate)
 }
 
@@ -82,7 +83,7 @@ async fn interactive_requests_go_before_batch_and_take_their_place_in_a_full_que
         served.await.unwrap().good();
     }
     let order: Vec<String> =
-        script.records().iter().map(|record| record.call.request.messages[0].plain()).collect();
+        script.records().iter().map(|record| record.call.request.messages[0].plain_text()).collect();
     assert_eq!(order, ["flying", "interactive", "batch"]);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::agent::stored::{self, MemoryResponses};
-use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint::chat::Role;
 use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 use tokio::time::sleep;
@@ -114,12 +114,12 @@ async fn a_conversation_is_a_run_of_its_own_and_shares_its_budget() {
 
 #[tokio::test]
 async fn one_request_at_a_time_goes_on_from_a_conversation() {
-    let gate = Gate::shut();
+    let gate = PieceGate::shut();
     let door = gate.clone();
-    let script = Arc::new(Scripted::each(move |call, _| {
-        match call.request.messages.last().unwrap().plain().as_str() {
-            "Slow." => Play::new().answers("slow answer").waits_at(&door),
-            _ => Play::new().answers("at once"),
+    let script = Arc::new(ScriptedBackend::each(move |call, _| {
+        match call.request.messages.last().unwrap().plain_text().as_str() {
+            "Slow." => ScriptedReply::new().answers("slow answer").waits_at(&door),
+            _ => ScriptedReply::new().answers("at once"),
         }
     }));
     let world = World::new(vec![(able("m"), script.clone())], vec![tenant("acme", RICH)]).await;
@@ -148,7 +148,7 @@ async fn one_request_at_a_time_goes_on_from_a_conversation() {
 #[tokio::test(flavor = "multi_thread")]
 async fn gateways_on_one_database_let_one_request_at_a_time_go_on_from_it() {
     let url = cluster().database();
-    let script = Arc::new(Scripted::each(plays));
+    let script = Arc::new(ScriptedBackend::each(plays));
     let mut worlds = Vec::new();
     for _ in 0..3 {
         let lease = Duration::from_secs(10);
@@ -256,7 +256,7 @@ async fn freed(world: &World, id: &str, input: &str) {
 #[tokio::test]
 async fn a_conversation_that_is_full_takes_no_more_and_says_so() {
     let kept = stored::Settings { history_max: 5_368, ..stored::Settings::default() };
-    let models = vec![(able("m"), Arc::new(Scripted::each(plays)))];
+    let models = vec![(able("m"), Arc::new(ScriptedBackend::each(plays)))];
     let responses = Arc::new(MemoryResponses::default());
     let world = World::keeping(models, vec![tenant("acme", RICH)], responses, kept).await;
     let id = begun(&world).await;
@@ -303,7 +303,7 @@ async fn whoever_asks_again_under_the_same_key_is_given_the_answer_that_was_adde
 #[tokio::test]
 async fn what_is_referred_to_is_bounded_however_often_that_is() {
     let kept = stored::Settings { history_max: 10_000, ..stored::Settings::default() };
-    let models = vec![(able("m"), Arc::new(Scripted::each(plays)))];
+    let models = vec![(able("m"), Arc::new(ScriptedBackend::each(plays)))];
     let responses = Arc::new(MemoryResponses::default());
     let world = World::keeping(models, vec![tenant("acme", RICH)], responses, kept).await;
     let first = world.post("/v1/responses", "sk-acme", &ask("hi", json!({}))).await.good();

@@ -6,9 +6,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
-use stint::agent::stored::{self, Chain, MemoryResponses, Responses, ResponsesError, StoredResponse};
+use stint::agent::stored::{
+    self, MemoryResponses, ResponseChain, ResponseStore, ResponsesError, StoredResponse,
+};
 use stint::backend::Backend;
-use stint::backend::scripted::Scripted;
+use stint::backend::scripted::ScriptedBackend;
 use stint::catalog::Model;
 use stint::http;
 use stint::units::{AccountId, RequestId, Timestamp, Tokens};
@@ -77,7 +79,7 @@ async fn an_operator_may_keep_nothing() {
 
 #[tokio::test]
 async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_says_so() {
-    let script = Arc::new(Scripted::each(plays));
+    let script = Arc::new(ScriptedBackend::each(plays));
     let small = stored::Settings { response_max: 1 << 10, ..stored::Settings::default() };
     let models = || vec![(able("m"), script.clone())];
     let world =
@@ -85,7 +87,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
             .await;
     let large = world.post("/v1/responses", "sk-acme", &ask("x".repeat(2000), json!({}))).await.good();
     assert_eq!((&large["store"], &large["status"]), (&json!(false), &json!("completed")));
-    assert_eq!(world.metrics.kept.stored.with_label_values(&["too_large"]).get(), 1);
+    assert_eq!(world.metrics.storage.responses.with_label_values(&["too_large"]).get(), 1);
     let slow = stored::Settings { patience: Duration::from_millis(20), ..stored::Settings::default() };
     let world = World::keeping(models(), vec![tenant("acme", RICH)], Arc::new(Broken), slow).await;
     let whole = world.post("/v1/responses", "sk-acme", &ask("hi", json!({}))).await.good();
@@ -97,7 +99,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
         events(&world.post("/v1/responses", "sk-acme", &ask("hi", json!({ "stream": true }))).await);
     let (name, end) = streamed.last().unwrap();
     assert_eq!((name.as_str(), &end["response"]["store"]), ("response.completed", &json!(false)));
-    assert_eq!(world.metrics.kept.stored.with_label_values(&["failed"]).get(), 2);
+    assert_eq!(world.metrics.storage.responses.with_label_values(&["failed"]).get(), 2);
     let unknown = world
         .post("/v1/responses", "sk-acme", &ask("hi", json!({ "previous_response_id": whole["id"] })))
         .await;
@@ -107,7 +109,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
 /// A store that does nothing.
 struct Broken;
 
-impl Responses for Broken {
+impl ResponseStore for Broken {
     fn keep<'a>(&'a self, _: &'a StoredResponse, _: u64) -> BoxFuture<'a, Result<(), ResponsesError>> {
         ready(Err(ResponsesError::new("broken"))).boxed()
     }
@@ -125,7 +127,7 @@ impl Responses for Broken {
         _: RequestId,
         _: Timestamp,
         _: u64,
-    ) -> BoxFuture<'a, Result<Option<Chain>, ResponsesError>> {
+    ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
         ready(Err(ResponsesError::new("broken"))).boxed()
     }
     fn delete<'a>(&'a self, _: &'a AccountId, _: RequestId) -> BoxFuture<'a, Result<bool, ResponsesError>> {
@@ -139,7 +141,7 @@ impl Responses for Broken {
 /// A caller cannot make the server remember more than it has room for.
 #[tokio::test]
 async fn what_is_continued_takes_room_as_a_body_does() {
-    let script = Arc::new(Scripted::each(plays)) as Arc<dyn Backend>;
+    let script = Arc::new(ScriptedBackend::each(plays)) as Arc<dyn Backend>;
     let roomy = Model { context: Tokens(100_000), ..able("m") };
     let adjust =
         |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 16 << 10);

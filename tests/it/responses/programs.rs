@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Call;
-use stint::backend::scripted::{Play, Record, Scripted};
+use stint::backend::BackendCall;
+use stint::backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
 use stint::chat::ToolCallDelta;
 
 use crate::harness::{Answer, World, tenant};
@@ -52,8 +52,9 @@ fn text(answer: &Answer) -> Value {
 }
 
 /// The names of the tools that the model was told of, each time.
-fn told(script: &Scripted) -> Vec<Vec<String>> {
-    let names = |record: &Record| record.call.request.tools.iter().map(|tool| tool.name.clone()).collect();
+fn told(script: &ScriptedBackend) -> Vec<Vec<String>> {
+    let names =
+        |record: &CallRecord| record.call.request.tools.iter().map(|tool| tool.name.clone()).collect();
     script.records().iter().map(names).collect()
 }
 
@@ -92,15 +93,15 @@ async fn tools_of_a_namespace_are_called_by_their_own_names_and_counted_by_one()
 }
 
 /// Calls the first tool that it is told of.
-fn calls(call: &Call, _: usize) -> Play {
+fn calls(call: &BackendCall, _: usize) -> ScriptedReply {
     let name = call.request.tools[0].name.clone();
     let (id, arguments) = (Some("call_1".to_owned()), "{}".to_owned());
-    Play::new().calls(ToolCallDelta { index: 0, id, name: Some(name), arguments })
+    ScriptedReply::new().calls(ToolCallDelta { index: 0, id, name: Some(name), arguments })
 }
 
 #[tokio::test]
 async fn calls_of_a_namespaces_tool_are_streamed_and_limited() {
-    let script = Arc::new(Scripted::each(calls));
+    let script = Arc::new(ScriptedBackend::each(calls));
     let world = World::new(vec![(able("m"), script.clone())], vec![tenant("acme", RICH)]).await;
     let tools = json!([namespace("crm", &json!([function("find")])), function("look")]);
     let limits = json!({ "episode": "run-1", "tool_calls": { "crm__find": 1 } });
@@ -127,7 +128,7 @@ async fn calls_of_a_namespaces_tool_are_streamed_and_limited() {
 
 #[tokio::test]
 async fn a_limit_by_both_names_holds_where_models_know_them_shortened() {
-    let script = Arc::new(Scripted::each(calls));
+    let script = Arc::new(ScriptedBackend::each(calls));
     let world = World::new(vec![(able("m"), script.clone())], vec![tenant("acme", RICH)]).await;
     let space = format!("mcp__{}", "mail".repeat(15));
     let tools = json!([namespace(&space, &json!([function("send")])), function("look")]);

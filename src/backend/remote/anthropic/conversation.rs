@@ -4,19 +4,19 @@
 use serde_json::{Value, json};
 
 use super::Settings;
-use crate::backend::remote::asked::{Image, arguments};
+use crate::backend::remote::caller_options::{ImageSource, parse_arguments};
 use crate::backend::remote::wire;
-use crate::backend::{Call, Failure, Lack, Part, Thought};
-use crate::chat::{Message, Part as ContentPart, Request, Role};
+use crate::backend::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
+use crate::chat::{ContentPart, Message, Request, Role};
 
 /// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`.
 pub(super) fn turns(
     settings: &Settings,
-    call: &Call,
+    call: &BackendCall,
     thinks: bool,
 ) -> Result<(Option<Value>, Value), Failure> {
     let request = &*call.request;
-    let mut turns = Turns::default();
+    let mut turns = AnthropicTurns::default();
     for message in request.messages.iter().filter(|message| message.role != Role::System) {
         match message.role {
             Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
@@ -24,24 +24,24 @@ pub(super) fn turns(
             Role::User | Role::System => turns.push("user", content(&message.content)?),
         }
     }
-    if let Part::Solution { thought, .. } = &call.part {
+    if let GenerationPart::Solution { thought, .. } = &call.part {
         turns.push("user", quoted(settings, thought));
     }
     let begun = match &call.part {
-        Part::Solution { answer, .. } => answer.trim_end(),
+        GenerationPart::Solution { answer, .. } => answer.trim_end(),
         _ => "",
     };
     match turns.0.last() {
-        None => Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user")),
+        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
         Some(("assistant", _)) => Err(Failure::incapable(
-            Lack::Prompt,
+            UnsupportedFeature::Prompt,
             "this model cannot go on with an assistant's message: end with the user's",
         )),
         Some(_) => {
             if !begun.is_empty() {
                 turns.push("assistant", vec![text_block(begun)]);
             }
-            Ok((system(&request.messages)?, turns.written()))
+            Ok((system(&request.messages)?, turns.into_json()))
         }
     }
 }
@@ -49,26 +49,26 @@ pub(super) fn turns(
 /// One text, or a block for each where some of it is to be kept in the cache.
 fn system(messages: &[Message]) -> Result<Option<Value>, Failure> {
     let all = || messages.iter().filter(|message| message.role == Role::System);
-    if all().any(|message| message.content.iter().any(|part| part.kept().is_some())) {
+    if all().any(|message| message.content.iter().any(|part| part.cache_ttl().is_some())) {
         let said = all().flat_map(|message| &message.content);
         let blocks = content(said.filter(|part| !matches!(part, ContentPart::Other(_))))?;
         return Ok((!blocks.is_empty()).then_some(Value::Array(blocks)));
     }
-    let texts: Vec<String> = all().map(Message::plain).filter(|text| !text.trim().is_empty()).collect();
+    let texts: Vec<String> = all().map(Message::plain_text).filter(|text| !text.trim().is_empty()).collect();
     Ok((!texts.is_empty()).then(|| json!(texts.join("\n\n"))))
 }
 
 /// True in a run with tools whose last turn lacks the thought that this model would have signed.
 pub(super) fn is_unsigned(settings: &Settings, request: &Request) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::Assistant);
-    last.is_some_and(|turn| !turn.tool_calls.is_empty() && signed(settings, turn).next().is_none())
+    last.is_some_and(|turn| !turn.tool_calls.is_empty() && signed_blocks(settings, turn).next().is_none())
 }
 
 /// Turns of blocks; neighbours of one role are one turn.
 #[derive(Debug, Default)]
-struct Turns(Vec<(&'static str, Vec<Value>)>);
+struct AnthropicTurns(Vec<(&'static str, Vec<Value>)>);
 
-impl Turns {
+impl AnthropicTurns {
     fn push(&mut self, role: &'static str, blocks: Vec<Value>) {
         if blocks.is_empty() {
             return;
@@ -80,7 +80,7 @@ impl Turns {
     }
 
     /// Results of tools stand before anything else that the user says.
-    fn written(self) -> Value {
+    fn into_json(self) -> Value {
         let turns = self.0.into_iter().map(|(role, mut blocks)| {
             blocks.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
             json!({"role": role, "content": blocks})
@@ -90,7 +90,7 @@ impl Turns {
 }
 
 /// What this model signed of a turn's thought. What came back changed into something else is left out.
-fn signed(settings: &Settings, message: &Message) -> impl Iterator<Item = Value> {
+fn signed_blocks(settings: &Settings, message: &Message) -> impl Iterator<Item = Value> {
     let blocks = message
         .signed_by(&settings.maker())
         .filter_map(|block| serde_json::from_str::<Value>(block).ok())
@@ -101,11 +101,11 @@ fn signed(settings: &Settings, message: &Message) -> impl Iterator<Item = Value>
 }
 
 fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {
-    let mut blocks: Vec<Value> = signed(settings, message).filter(|_| thinks).collect();
+    let mut blocks: Vec<Value> = signed_blocks(settings, message).filter(|_| thinks).collect();
     blocks.extend(content(&message.content)?);
     blocks.extend(message.tool_calls.iter().map(|call| {
-        let input = arguments(&call.arguments);
-        json!({"type": "tool_use", "id": id(&call.id), "name": call.name, "input": input})
+        let input = parse_arguments(&call.arguments);
+        json!({"type": "tool_use", "id": sanitized_id(&call.id), "name": call.name, "input": input})
     }));
     Ok(blocks)
 }
@@ -113,19 +113,20 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
 /// The result of a tool. Only the whole of it can be marked for the cache, so what stands behind a mark, such as what
 /// changes from turn to turn, comes after it.
 fn result(message: &Message) -> Result<Vec<Value>, Failure> {
-    let is_end = |part: &ContentPart| matches!(part, ContentPart::Seam | ContentPart::Mark(_));
+    let is_end =
+        |part: &ContentPart| matches!(part, ContentPart::StableEnd | ContentPart::CacheBreakpoint(_));
     let end = message.content.iter().rposition(is_end);
     let (given, after) = message.content.split_at(end.unwrap_or(message.content.len()));
-    let keep = message.content.iter().filter_map(ContentPart::kept).max();
+    let keep = message.content.iter().filter_map(ContentPart::cache_ttl).max();
     let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
-    let of = id(message.tool_call_id.as_deref().unwrap_or_default());
+    let of = sanitized_id(message.tool_call_id.as_deref().unwrap_or_default());
     let given = match given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
         true => Value::Array(content(&given)?),
-        false => json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain()),
+        false => json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text()),
     };
     let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
     if let Some(keep) = keep {
-        wire::mark(&mut result, keep);
+        wire::mark_for_cache(&mut result, keep);
     }
     let mut blocks = vec![result];
     blocks.extend(content(after.iter().skip(1))?);
@@ -140,18 +141,27 @@ fn content<'p>(parts: impl IntoIterator<Item = &'p ContentPart>) -> Result<Vec<V
             ContentPart::Text(text) if text.trim().is_empty() => {}
             ContentPart::Text(text) => blocks.push(text_block(text)),
             ContentPart::Other(value) => blocks.push(image(value)?),
-            ContentPart::Seam => {}
-            ContentPart::Mark(keep) => blocks.last_mut().map_or((), |block| wire::mark(block, *keep)),
+            ContentPart::StableEnd => {}
+            ContentPart::CacheBreakpoint(keep) => {
+                if let Some(block) = blocks.last_mut() {
+                    wire::mark_for_cache(block, *keep);
+                }
+            }
         }
     }
     Ok(blocks)
 }
 
 fn image(value: &Value) -> Result<Value, Failure> {
-    let source = match Image::of(value) {
-        Some(Image::Here(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
-        Some(Image::At(url)) => json!({"type": "url", "url": url}),
-        None => return Err(Failure::incapable(Lack::Prompt, "this model takes text and images only")),
+    let source = match ImageSource::of(value) {
+        Some(ImageSource::Inline(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
+        Some(ImageSource::Url(url)) => json!({"type": "url", "url": url}),
+        None => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Prompt,
+                "this model takes text and images only",
+            ));
+        }
     };
     Ok(json!({"type": "image", "source": source}))
 }
@@ -171,7 +181,7 @@ fn quoted(settings: &Settings, thought: &Thought) -> Vec<Value> {
 }
 
 /// The id of a call, in the characters that are allowed there.
-fn id(id: &str) -> String {
+fn sanitized_id(id: &str) -> String {
     let allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     id.chars().map(|character| if allowed(character) { character } else { '_' }).collect()
 }

@@ -6,27 +6,27 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop, thought};
-use crate::backend::{Ending, Failure, Fault, Piece, Usage};
-use crate::chat::{Maker, Signed, ToolCallDelta};
+use crate::backend::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use crate::chat::{SignedThought, ThoughtSigner, ToolCallDelta};
 use crate::units::Tokens;
 
 /// Reads one stream of events.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct AnthropicReader {
     /// Who signs what it says.
-    maker: Maker,
+    maker: ThoughtSigner,
     /// The blocks that have begun and not ended, by their index.
-    open: BTreeMap<u64, Block>,
+    open: BTreeMap<u64, AnthropicStreamBlock>,
     /// How many tools were called.
     calls: u32,
     /// The counts so far; those of the prompt come first, and may be said again at the end.
     counts: Map<String, Value>,
-    ending: Option<Ending>,
+    ending: Option<GenerationEnd>,
 }
 
 /// A block that has begun.
 #[derive(Debug)]
-enum Block {
+enum AnthropicStreamBlock {
     /// Goes out piece by piece.
     Text,
     /// The thought's text goes out piece by piece, and the whole with its signature at the end.
@@ -39,35 +39,35 @@ enum Block {
     Other,
 }
 
-impl Reader {
-    pub(super) fn new(maker: Maker) -> Reader {
-        Reader { maker, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
+impl AnthropicReader {
+    pub(super) fn new(maker: ThoughtSigner) -> AnthropicReader {
+        AnthropicReader { maker, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
     }
 
-    fn begin(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> Block {
+    fn start_block(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
         let members = || block.as_object().cloned().unwrap_or_default();
         match text(block, "type") {
             "text" => {
-                pieces.extend(some(text(block, "text")).map(answer));
-                Block::Text
+                pieces.extend(non_empty(text(block, "text")).map(answer));
+                AnthropicStreamBlock::Text
             }
             "thinking" => {
-                pieces.extend(some(text(block, "thinking")).map(thought));
-                Block::Thinking(members())
+                pieces.extend(non_empty(text(block, "thinking")).map(thought));
+                AnthropicStreamBlock::Thinking(members())
             }
-            "redacted_thinking" => Block::Redacted(members()),
+            "redacted_thinking" => AnthropicStreamBlock::Redacted(members()),
             "tool_use" => self.call(block, pieces),
-            _ => Block::Other,
+            _ => AnthropicStreamBlock::Other,
         }
     }
 
-    fn call(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> Block {
+    fn call(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
         let index = self.calls;
         self.calls += 1;
         let (id, name) = (text(block, "id").to_owned(), text(block, "name").to_owned());
         let arguments = String::new();
         pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id: Some(id), name: Some(name), arguments }));
-        Block::Call {
+        AnthropicStreamBlock::Call {
             index,
             input: block.get("input").cloned().unwrap_or_else(|| json!({})),
             streamed: false,
@@ -81,14 +81,14 @@ impl Reader {
 
     /// What was read from the cache or put into it is not among `input_tokens`; what was thought is among
     /// `output_tokens`.
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<TokenUsage> {
         let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
         let count = |name: &str| number(self.counts.get(name));
         let cache_read = count("cache_read_input_tokens").unwrap_or_default();
         let cache_write = count("cache_creation_input_tokens").unwrap_or_default();
         let details = self.counts.get("output_tokens_details");
         let kept = self.counts.get("cache_creation");
-        Some(Usage {
+        Some(TokenUsage {
             prompt: count("input_tokens")? + cache_read + cache_write,
             cache_read,
             cache_write,
@@ -99,7 +99,7 @@ impl Reader {
     }
 
     /// The count at the end.
-    fn ends(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
+    fn finish(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
         if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
             self.ending = Some(ending(word));
         }
@@ -110,38 +110,42 @@ impl Reader {
     }
 }
 
-impl Block {
-    fn more(&mut self, delta: &Value, pieces: &mut VecDeque<Piece>) {
+impl AnthropicStreamBlock {
+    fn append_delta(&mut self, delta: &Value, pieces: &mut VecDeque<Piece>) {
         match (self, text(delta, "type")) {
-            (Block::Text, "text_delta") => pieces.extend(some(text(delta, "text")).map(answer)),
-            (Block::Thinking(block), "thinking_delta") => {
-                append(block, "thinking", text(delta, "thinking"));
-                pieces.extend(some(text(delta, "thinking")).map(thought));
+            (AnthropicStreamBlock::Text, "text_delta") => {
+                pieces.extend(non_empty(text(delta, "text")).map(answer));
             }
-            (Block::Thinking(block), "signature_delta") => {
+            (AnthropicStreamBlock::Thinking(block), "thinking_delta") => {
+                append(block, "thinking", text(delta, "thinking"));
+                pieces.extend(non_empty(text(delta, "thinking")).map(thought));
+            }
+            (AnthropicStreamBlock::Thinking(block), "signature_delta") => {
                 append(block, "signature", text(delta, "signature"));
             }
-            (Block::Call { index, streamed, .. }, "input_json_delta") => {
+            (AnthropicStreamBlock::Call { index, streamed, .. }, "input_json_delta") => {
                 let more = text(delta, "partial_json");
                 *streamed |= !more.is_empty();
-                pieces.extend(some(more).map(|more| arguments(*index, more)));
+                pieces.extend(non_empty(more).map(|more| arguments(*index, more)));
             }
             _ => {}
         }
     }
 
     /// A thought is handed out with its signature, or not at all.
-    fn end(self, maker: &Maker, pieces: &mut VecDeque<Piece>) {
+    fn end(self, maker: &ThoughtSigner, pieces: &mut VecDeque<Piece>) {
         let signed = |block: Map<String, Value>| {
             let block = Value::Object(block).to_string().into();
-            Piece::Signed(Signed { maker: maker.clone(), block })
+            Piece::Signed(SignedThought { signer: maker.clone(), block })
         };
         match self {
-            Block::Thinking(block) if block.get("signature").is_some_and(|it| *it != json!("")) => {
+            AnthropicStreamBlock::Thinking(block)
+                if block.get("signature").is_some_and(|it| *it != json!("")) =>
+            {
                 pieces.push_back(signed(block));
             }
-            Block::Redacted(block) => pieces.push_back(signed(block)),
-            Block::Call { index, input, streamed: false } => {
+            AnthropicStreamBlock::Redacted(block) => pieces.push_back(signed(block)),
+            AnthropicStreamBlock::Call { index, input, streamed: false } => {
                 pieces.push_back(arguments(index, &input.to_string()));
             }
             _ => {}
@@ -149,7 +153,7 @@ impl Block {
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for AnthropicReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let event: Value = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
@@ -158,17 +162,20 @@ impl crate::backend::remote::Reader for Reader {
             "message_start" => {
                 self.count(&event["message"]["usage"]);
                 // Of what will be written it knows next to nothing yet.
-                let read =
-                    self.usage().map(|usage| Usage { completion: Tokens::ZERO, thinking: None, ..usage });
+                let read = self.usage().map(|usage| TokenUsage {
+                    completion: Tokens::ZERO,
+                    thinking: None,
+                    ..usage
+                });
                 pieces.extend(read.map(Piece::Usage));
             }
             "content_block_start" => {
-                let block = self.begin(&event["content_block"], pieces);
+                let block = self.start_block(&event["content_block"], pieces);
                 self.open.insert(index, block);
             }
             "content_block_delta" => {
                 if let Some(block) = self.open.get_mut(&index) {
-                    block.more(&event["delta"], pieces);
+                    block.append_delta(&event["delta"], pieces);
                 }
             }
             "content_block_stop" => {
@@ -176,7 +183,7 @@ impl crate::backend::remote::Reader for Reader {
                     block.end(&self.maker, pieces);
                 }
             }
-            "message_delta" => self.ends(&event, pieces),
+            "message_delta" => self.finish(&event, pieces),
             "message_stop" => pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?)),
             "error" => return Err(refusal::of_event(&event["error"])),
             // `ping`, and what may come to be.
@@ -192,11 +199,11 @@ impl crate::backend::remote::Reader for Reader {
 }
 
 /// `pause_turn` wants to be gone on with, which is only asked of those who let the provider run tools.
-fn ending(word: &str) -> Ending {
+fn ending(word: &str) -> GenerationEnd {
     match word {
-        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Ending::Limit,
-        "tool_use" => Ending::ToolCalls,
-        "refusal" => Ending::Filtered,
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => GenerationEnd::Limit,
+        "tool_use" => GenerationEnd::ToolCalls,
+        "refusal" => GenerationEnd::Filtered,
         _ => stop(),
     }
 }
@@ -209,7 +216,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn some(text: &str) -> Option<&str> {
+fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 

@@ -14,11 +14,13 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
-use super::summaries::Summaries;
-use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
-use crate::backend::{Call, Failure};
-use crate::catalog::Class;
-use crate::chat::{Maker, Request};
+use super::summary_reader::SummaryReader;
+use super::{
+    Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
+};
+use crate::backend::{BackendCall, Failure};
+use crate::catalog::EnforcementClass;
+use crate::chat::{Request, ThoughtSigner};
 use crate::units::Tokens;
 
 /// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
@@ -28,7 +30,7 @@ pub(super) const VERSION_WITH_SAMPLING: &str = "2023-06-01";
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum AnthropicThinking {
     /// It does not think, and is told nothing.
     Never,
     /// With a budget of at least 1024 tokens: `thinking: {type: enabled, budget_tokens}`.
@@ -40,10 +42,10 @@ pub enum Thinking {
 
 /// How a model is told not to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Off {
+pub enum AnthropicThinkingOff {
     /// By saying nothing.
     #[default]
-    Silence,
+    Omitted,
     /// `thinking: {type: disabled}`, for models that would think without it.
     Disabled,
     /// It cannot be told.
@@ -60,9 +62,9 @@ pub struct Settings {
     /// What callers call it: what it signs goes back to this name only.
     pub name: Arc<str>,
     /// How it is told to think.
-    pub thinking: Thinking,
+    pub thinking: AnthropicThinking,
     /// How it is told not to.
-    pub off: Off,
+    pub thinking_off: AnthropicThinkingOff,
     /// Asks for its thoughts to be shown: newer models leave them out otherwise, older ones do not know the member.
     pub asks_for_thoughts: bool,
     /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
@@ -82,14 +84,14 @@ pub struct Settings {
 
 impl Settings {
     /// Who signs what it says.
-    fn maker(&self) -> Maker {
-        Maker { model: self.name.clone(), origin: self.client.origin() }
+    fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 
     /// Whether it goes on with the beginning of an answer. Models that think as much as they see fit refuse one ("does not support
     /// assistant message prefill").
     pub fn goes_on(&self) -> bool {
-        self.thinking != Thinking::Adaptive && self.off != Off::Never
+        self.thinking != AnthropicThinking::Adaptive && self.thinking_off != AnthropicThinkingOff::Never
     }
 }
 
@@ -99,8 +101,8 @@ impl Default for Settings {
             client: client::Settings::default(),
             model: String::new(),
             name: "".into(),
-            thinking: Thinking::default(),
-            off: Off::default(),
+            thinking: AnthropicThinking::default(),
+            thinking_off: AnthropicThinkingOff::default(),
             asks_for_thoughts: false,
             sampling: true,
             caches: false,
@@ -117,47 +119,48 @@ impl Default for Settings {
 
 /// Messages of one model.
 #[derive(Debug)]
-pub struct Messages {
+pub struct AnthropicMessages {
     settings: Settings,
 }
 
 /// One model of an upstream that speaks Anthropic's Messages.
-pub type Anthropic = Remote<Messages>;
+pub type AnthropicBackend = RemoteBackend<AnthropicMessages>;
 
-impl Anthropic {
+impl AnthropicBackend {
     /// The model, not asked anything yet.
     ///
     /// # Errors
     /// When there can be no client with these settings.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<Anthropic, SettingsError> {
+    pub fn new(connections: &Connections, settings: Settings) -> Result<AnthropicBackend, SettingsError> {
         let mut client = client::Settings { auth: Auth::Header("x-api-key"), ..settings.client.clone() };
         let version = if settings.sampling { VERSION_WITH_SAMPLING } else { VERSION };
         client.headers.push(("anthropic-version", version.to_owned()));
-        Remote::over(connections, client, Messages { settings })
+        RemoteBackend::with_provider(connections, client, AnthropicMessages { settings })
     }
 }
 
-impl Provider for Messages {
-    fn write(&self, call: &Call) -> Result<Sent, Failure> {
-        Ok(Sent { path: "messages".into(), body: request::body(&self.settings, call)? })
+impl Provider for AnthropicMessages {
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+        Ok(UpstreamRequest { path: "messages".into(), body: request::body(&self.settings, call)? })
     }
 
-    fn count(&self, request: &Arc<Request>) -> Option<(Sent, &'static str)> {
-        let body = request::counted(&self.settings, request).ok()?;
-        Some((Sent { path: "messages/count_tokens".into(), body }, "/input_tokens"))
+    fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
+        let body = request::count_body(&self.settings, request).ok()?;
+        Some((UpstreamRequest { path: "messages/count_tokens".into(), body }, "/input_tokens"))
     }
 
     /// It begins its stream before it thinks.
-    fn silence(&self, call: &Call) -> Silence {
-        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hides_thinking() { SilencePolicy::ThinksInStream } else { SilencePolicy::Streams }
     }
 
-    fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        let reader = events::Reader::new(self.settings.maker());
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
+        let reader = events::AnthropicReader::new(self.settings.maker());
         // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
         // they show: there is nothing else.
-        match self.settings.thinking == Thinking::Adaptive && call.class == Class::Effort {
-            true => Box::new(Summaries(reader)),
+        match self.settings.thinking == AnthropicThinking::Adaptive && call.class == EnforcementClass::Effort
+        {
+            true => Box::new(SummaryReader(reader)),
             false => Box::new(reader),
         }
     }

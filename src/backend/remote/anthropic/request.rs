@@ -6,13 +6,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::conversation::{self, turns};
-use super::{Off, Settings, Thinking};
-use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, one_by_one, user};
+use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
+use crate::backend::remote::caller_options::{
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, disables_parallel_tools, end_user,
+    insert_present, refuse_penalties,
+};
 use crate::backend::remote::wire::{self, decimal};
-use crate::backend::{Call, Failure, Lack, Part};
+use crate::backend::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 use crate::catalog::Model;
-use crate::chat::{Keep, Message, Part as ContentPart, Request, Tool};
-use crate::prompt::bound;
+use crate::chat::{CacheTtl, ContentPart, Message, Request, Tool};
+use crate::prompt::token_bound;
 use crate::units::Tokens;
 
 /// The least budget of a thought.
@@ -23,26 +26,31 @@ const BYTES_PER_TOKEN: u64 = 2;
 
 /// How much a call may think, and write altogether.
 #[derive(Debug, Clone)]
-struct Effort {
+struct AnthropicThinkingPlan {
     /// `thinking`, where the model is to think.
     thinking: Option<Value>,
     /// `output_config.effort`.
     word: Option<String>,
     /// `max_tokens`.
-    most: Tokens,
+    max_tokens: Tokens,
 }
 
 /// The body of the call.
-pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
+pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
     let request = &*call.request;
-    no_penalties(request)?;
-    let choice = Choice::of(request)?;
-    let Effort { thinking, word, most } = effort(settings, call, choice.as_ref())?;
-    let thinks = thinking.is_some() || (settings.off == Off::Never && settings.thinking != Thinking::Never);
-    let told = thinking.or_else(|| (settings.off == Off::Disabled).then(|| json!({"type": "disabled"})));
+    refuse_penalties(request)?;
+    let choice = OpenAiToolChoice::of(request)?;
+    let AnthropicThinkingPlan { thinking, word, max_tokens: most } =
+        thinking_plan(settings, call, choice.as_ref())?;
+    let thinks = thinking.is_some()
+        || (settings.thinking_off == AnthropicThinkingOff::Never
+            && settings.thinking != AnthropicThinking::Never);
+    let told = thinking.or_else(|| {
+        (settings.thinking_off == AnthropicThinkingOff::Disabled).then(|| json!({"type": "disabled"}))
+    });
     let (system, messages) = turns(settings, call, thinks)?;
     let mut body = Map::new();
-    add(
+    insert_present(
         &mut body,
         [
             ("model", Some(json!(settings.model))),
@@ -53,21 +61,21 @@ pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
             ("thinking", told),
             ("output_config", output(request, word)?),
             ("stop_sequences", stops(request)),
-            ("metadata", user(request).map(|id| json!({"user_id": id}))),
+            ("metadata", end_user(request).map(|id| json!({"user_id": id}))),
             ("tools", tools(request)),
             ("tool_choice", tool_choice(request, choice)),
         ],
     );
     sampling(settings, request, thinks, &mut body);
     let mut body = Value::Object(body);
-    if request.keep() == Keep::Hour {
-        wire::hours_first(&mut body);
+    if request.cache_ttl() == CacheTtl::Hour {
+        wire::extend_hour_marks(&mut body);
     }
     // Where the caller marks what is to be kept, nothing else is.
-    if settings.caches && request.marks().next().is_none() {
+    if settings.caches && request.cache_breakpoints().next().is_none() {
         match before_seam(request, &mut body) {
-            Some(block) => wire::mark(block, Keep::Minutes),
-            None => wire::mark(&mut body, Keep::Minutes),
+            Some(block) => wire::mark_for_cache(block, CacheTtl::Minutes),
+            None => wire::mark_for_cache(&mut body, CacheTtl::Minutes),
         }
     }
     Ok(body)
@@ -75,11 +83,11 @@ pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
 
 /// The member that this API cannot do without: never more than the provider takes, and where nobody states a limit no more than
 /// is likely left of the context, since beyond that older models refuse.
-fn limit(settings: &Settings, call: &Call, most: Tokens) -> Tokens {
+fn limit(settings: &Settings, call: &BackendCall, most: Tokens) -> Tokens {
     let most = most.min(settings.output_max.unwrap_or(Tokens::MAX));
     match settings.context {
         Some(context) if !call.tells_limit => {
-            let prompt = Tokens(bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
+            let prompt = Tokens(token_bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
             most.min(context.saturating_sub(prompt)).max(Tokens(1))
         }
         // How much an unknown model writes is a guess; whoever states a limit is not held to it.
@@ -89,8 +97,8 @@ fn limit(settings: &Settings, call: &Call, most: Tokens) -> Tokens {
 }
 
 /// The body of a question how many tokens the prompt has: what the model reads, and nothing of how it is to answer.
-pub(super) fn counted(settings: &Settings, request: &Arc<Request>) -> Result<Value, Failure> {
-    let mut body = body(settings, &Call::for_counting(request))?;
+pub(super) fn count_body(settings: &Settings, request: &Arc<Request>) -> Result<Value, Failure> {
+    let mut body = body(settings, &BackendCall::for_counting(request))?;
     if let Some(members) = body.as_object_mut() {
         members.retain(|name, _| ["model", "system", "messages", "tools", "tool_choice"].contains(&&**name));
     }
@@ -100,7 +108,7 @@ pub(super) fn counted(settings: &Settings, request: &Arc<Request>) -> Result<Val
 /// The last block that will be there at the next turn, where what follows it will not: the provider finds nothing again that
 /// was kept further on.
 fn before_seam<'b>(request: &Request, body: &'b mut Value) -> Option<&'b mut Value> {
-    let has_seam = |message: &Message| message.content.contains(&ContentPart::Seam);
+    let has_seam = |message: &Message| message.content.contains(&ContentPart::StableEnd);
     if !request.messages.last().is_some_and(has_seam) {
         return None;
     }
@@ -108,99 +116,114 @@ fn before_seam<'b>(request: &Request, body: &'b mut Value) -> Option<&'b mut Val
     turn["content"].as_array_mut()?.iter_mut().rev().nth(1)
 }
 
+fn cannot_think(why: &str) -> Failure {
+    Failure::incapable(UnsupportedFeature::Thinking, why)
+}
+
 /// What the part means here, as far as the request lets the model think.
-fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<Effort, Failure> {
-    let quiet = |most| Effort { thinking: None, word: None, most };
+fn thinking_plan(
+    settings: &Settings,
+    call: &BackendCall,
+    choice: Option<&OpenAiToolChoice>,
+) -> Result<AnthropicThinkingPlan, Failure> {
+    let quiet = |most| AnthropicThinkingPlan { thinking: None, word: None, max_tokens: most };
     let thinks = may_think(settings, &call.request, choice)?;
     Ok(match &call.part {
-        Part::Whole { solution, .. } if !thinks => quiet(*solution),
-        Part::Whole { thinking: Tokens::ZERO, solution } => {
-            unless_it_must(settings)?;
+        GenerationPart::Whole { solution, .. } if !thinks => quiet(*solution),
+        GenerationPart::Whole { thinking: Tokens::ZERO, solution } => {
+            refuse_if_always_thinking(settings)?;
             quiet(*solution)
         }
-        Part::Whole { thinking, solution } => match settings.thinking {
-            Thinking::Budget if *thinking >= BUDGET_MIN => {
-                let most = *thinking + *solution;
-                Effort { thinking: Some(budget(settings, *thinking)), word: None, most }
+        GenerationPart::Whole { thinking, solution } => match settings.thinking {
+            AnthropicThinking::Budget if *thinking >= BUDGET_MIN => AnthropicThinkingPlan {
+                thinking: Some(budget(settings, *thinking)),
+                word: None,
+                max_tokens: *thinking + *solution,
+            },
+            AnthropicThinking::Budget => {
+                return Err(cannot_think("this model thinks 1024 tokens at least, or none"));
             }
-            Thinking::Budget => {
-                return Err(Failure::incapable(
-                    Lack::Thinking,
-                    "this model thinks 1024 tokens at least, or none",
-                ));
+            AnthropicThinking::Adaptive => {
+                return Err(cannot_think("this model takes no budget for its thinking"));
             }
-            Thinking::Adaptive => {
-                return Err(Failure::incapable(
-                    Lack::Thinking,
-                    "this model takes no budget for its thinking",
-                ));
-            }
-            Thinking::Never => quiet(*solution),
+            AnthropicThinking::Never => quiet(*solution),
         },
-        Part::Thought { thinking, solution } => {
+        GenerationPart::Thought { thinking, solution } => {
             let most = *thinking + *solution;
             match settings.thinking {
-                Thinking::Adaptive if thinks => {
-                    Effort { thinking: Some(adaptive(settings)), word: None, most }
+                AnthropicThinking::Adaptive if thinks => {
+                    AnthropicThinkingPlan { thinking: Some(adaptive(settings)), word: None, max_tokens: most }
                 }
                 // It is cut from outside, so it may be given more; but no limit may lie below the least budget.
-                Thinking::Budget if thinks && most > BUDGET_MIN => {
+                AnthropicThinking::Budget if thinks && most > BUDGET_MIN => {
                     let thinking = Some(budget(settings, (*thinking).max(BUDGET_MIN)));
-                    Effort { thinking, word: None, most }
+                    AnthropicThinkingPlan { thinking, word: None, max_tokens: most }
                 }
                 _ => quiet(*solution),
             }
         }
-        Part::Solution { answer, .. } if !answer.is_empty() && !settings.goes_on() => {
-            return Err(Failure::incapable(Lack::Thinking, "this model cannot go on with an answer"));
+        GenerationPart::Solution { answer, .. } if !answer.is_empty() && !settings.goes_on() => {
+            return Err(cannot_think("this model cannot go on with an answer"));
         }
-        Part::Solution { solution, .. } => {
-            unless_it_must(settings)?;
+        GenerationPart::Solution { solution, .. } => {
+            refuse_if_always_thinking(settings)?;
             quiet(*solution)
         }
-        Part::Total { effort, tokens } => match (settings.thinking, effort.as_deref()) {
-            (Thinking::Adaptive, Some(word)) if thinks && word != "none" => {
-                Effort { thinking: Some(adaptive(settings)), word: Some(word.to_owned()), most: *tokens }
+        GenerationPart::Total { effort, tokens } => match (settings.thinking, effort.as_deref()) {
+            (AnthropicThinking::Adaptive, Some(word)) if thinks && word != "none" => AnthropicThinkingPlan {
+                thinking: Some(adaptive(settings)),
+                word: Some(word.to_owned()),
+                max_tokens: *tokens,
+            },
+            (AnthropicThinking::Adaptive, None | Some("none")) | (_, None) => quiet(*tokens),
+            (AnthropicThinking::Adaptive, word) => {
+                AnthropicThinkingPlan { word: word.map(str::to_owned), ..quiet(*tokens) }
             }
-            (Thinking::Adaptive, None | Some("none")) | (_, None) => quiet(*tokens),
-            (Thinking::Adaptive, word) => Effort { word: word.map(str::to_owned), ..quiet(*tokens) },
-            _ => return Err(Failure::incapable(Lack::Thinking, "this model takes no effort")),
+            _ => return Err(cannot_think("this model takes no effort")),
         },
     })
 }
 
 /// Whether thinking can be on at all. A forced tool rules it out; and in a run with tools a thought that has a budget
 /// must have been there from the beginning of the turn.
-fn may_think(settings: &Settings, request: &Request, choice: Option<&Choice>) -> Result<bool, Failure> {
-    let forced = choice.is_some_and(Choice::forces) && !request.tools.is_empty();
-    if forced && settings.off == Off::Never && settings.thinking != Thinking::Never {
+fn may_think(
+    settings: &Settings,
+    request: &Request,
+    choice: Option<&OpenAiToolChoice>,
+) -> Result<bool, Failure> {
+    let forced = choice.is_some_and(OpenAiToolChoice::is_forced) && !request.tools.is_empty();
+    if forced
+        && settings.thinking_off == AnthropicThinkingOff::Never
+        && settings.thinking != AnthropicThinking::Never
+    {
         return Err(Failure::incapable(
-            Lack::Choice,
+            UnsupportedFeature::Choice,
             "this model always thinks, so no tool can be forced on it",
         ));
     }
-    let interrupted = settings.thinking == Thinking::Budget && conversation::is_unsigned(settings, request);
-    Ok(settings.thinking != Thinking::Never && !forced && !interrupted)
+    let interrupted =
+        settings.thinking == AnthropicThinking::Budget && conversation::is_unsigned(settings, request);
+    Ok(settings.thinking != AnthropicThinking::Never && !forced && !interrupted)
 }
 
-fn unless_it_must(settings: &Settings) -> Result<(), Failure> {
-    match settings.off {
-        Off::Never if settings.thinking != Thinking::Never => {
-            Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"))
+fn refuse_if_always_thinking(settings: &Settings) -> Result<(), Failure> {
+    match settings.thinking_off {
+        AnthropicThinkingOff::Never if settings.thinking != AnthropicThinking::Never => {
+            Err(Failure::incapable(UnsupportedFeature::Thinking, "this model cannot be kept from thinking"))
         }
         _ => Ok(()),
     }
 }
 
 fn budget(settings: &Settings, tokens: Tokens) -> Value {
-    shown(settings, json!({"type": "enabled", "budget_tokens": tokens}))
+    with_display(settings, json!({"type": "enabled", "budget_tokens": tokens}))
 }
 
 fn adaptive(settings: &Settings) -> Value {
-    shown(settings, json!({"type": "adaptive"}))
+    with_display(settings, json!({"type": "adaptive"}))
 }
 
-fn shown(settings: &Settings, mut thinking: Value) -> Value {
+fn with_display(settings: &Settings, mut thinking: Value) -> Value {
     if settings.asks_for_thoughts {
         thinking["display"] = json!("summarized");
     }
@@ -215,7 +238,10 @@ fn sampling(settings: &Settings, request: &Request, thinks: bool, body: &mut Map
     let sampling = &request.sampling;
     let temperature = sampling.temperature.map(|value| decimal(value.min(1.0)));
     let top_p = sampling.top_p.filter(|_| temperature.is_none()).map(decimal);
-    add(body, [("temperature", temperature), ("top_p", top_p), ("top_k", sampling.top_k.map(|k| json!(k)))]);
+    insert_present(
+        body,
+        [("temperature", temperature), ("top_p", top_p), ("top_k", sampling.top_k.map(|k| json!(k)))],
+    );
 }
 
 /// Blank ones are refused there; `execute` sees to all of them anyway.
@@ -226,16 +252,16 @@ fn stops(request: &Request) -> Option<Value> {
 
 fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Failure> {
     let mut output = Map::new();
-    add(&mut output, [("effort", effort.map(Value::String))]);
-    match Form::of(request)? {
-        Form::Text => {}
-        Form::Json => {
+    insert_present(&mut output, [("effort", effort.map(Value::String))]);
+    match OpenAiResponseFormat::of(request)? {
+        OpenAiResponseFormat::Text => {}
+        OpenAiResponseFormat::Json => {
             return Err(Failure::incapable(
-                Lack::Form,
+                UnsupportedFeature::Form,
                 "this model writes JSON by a schema only: send json_schema",
             ));
         }
-        Form::Schema(named) => {
+        OpenAiResponseFormat::Schema(named) => {
             let format = json!({"type": "json_schema", "schema": named["schema"]});
             output.insert("format".to_owned(), format);
         }
@@ -245,9 +271,9 @@ fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Fa
 
 fn tools(request: &Request) -> Option<Value> {
     let declare = |tool: &Tool| {
-        let function = Function::of(tool);
+        let function = FunctionDeclaration::of(tool);
         let mut declared = Map::new();
-        add(
+        insert_present(
             &mut declared,
             [
                 ("name", Some(json!(function.name))),
@@ -257,37 +283,37 @@ fn tools(request: &Request) -> Option<Value> {
             ],
         );
         let mut declared = Value::Object(declared);
-        if let Some(keep) = tool.marked {
-            wire::mark(&mut declared, keep);
+        if let Some(keep) = tool.cache_breakpoint {
+            wire::mark_for_cache(&mut declared, keep);
         }
         declared
     };
     if request.tools.is_empty() {
-        return called(request);
+        return previously_called_tools(request);
     }
     Some(request.tools.iter().map(declare).collect())
 }
 
 /// The tools that were called before, where the request declares none any more: what they were called with and brought must be
 /// declared.
-fn called(request: &Request) -> Option<Value> {
+fn previously_called_tools(request: &Request) -> Option<Value> {
     let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
     let names: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
     let declare = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
     (!names.is_empty()).then(|| names.into_iter().map(declare).collect())
 }
 
-fn tool_choice(request: &Request, choice: Option<Choice>) -> Option<Value> {
+fn tool_choice(request: &Request, choice: Option<OpenAiToolChoice>) -> Option<Value> {
     if request.tools.is_empty() {
-        return called(request).map(|_| json!({"type": "none"}));
+        return previously_called_tools(request).map(|_| json!({"type": "none"}));
     }
-    let one = one_by_one(request);
+    let one = disables_parallel_tools(request);
     let mut told = match choice {
         None if !one => return None,
-        Some(Choice::None) => return Some(json!({"type": "none"})),
-        None | Some(Choice::Auto) => json!({"type": "auto"}),
-        Some(Choice::Any) => json!({"type": "any"}),
-        Some(Choice::Named(name)) => json!({"type": "tool", "name": name}),
+        Some(OpenAiToolChoice::None) => return Some(json!({"type": "none"})),
+        None | Some(OpenAiToolChoice::Auto) => json!({"type": "auto"}),
+        Some(OpenAiToolChoice::Any) => json!({"type": "any"}),
+        Some(OpenAiToolChoice::Named(name)) => json!({"type": "tool", "name": name}),
     };
     if one {
         told["disable_parallel_tool_use"] = json!(true);

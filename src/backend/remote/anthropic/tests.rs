@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::backend::remote::{Connections, golden};
-use crate::backend::{Backend, Fault, Part};
+use crate::backend::{Backend, Fault, GenerationPart};
 use crate::units::Tokens;
 
 fn settings(fixture: &Value) -> Settings {
@@ -11,14 +11,14 @@ fn settings(fixture: &Value) -> Settings {
         model: "upstream-model".to_owned(),
         name: "m".into(),
         thinking: match settings["thinking"].as_str() {
-            Some("never") => Thinking::Never,
-            Some("adaptive") => Thinking::Adaptive,
-            _ => Thinking::Budget,
+            Some("never") => AnthropicThinking::Never,
+            Some("adaptive") => AnthropicThinking::Adaptive,
+            _ => AnthropicThinking::Budget,
         },
-        off: match settings["off"].as_str() {
-            Some("disabled") => Off::Disabled,
-            Some("never") => Off::Never,
-            _ => Off::Silence,
+        thinking_off: match settings["off"].as_str() {
+            Some("disabled") => AnthropicThinkingOff::Disabled,
+            Some("never") => AnthropicThinkingOff::Never,
+            _ => AnthropicThinkingOff::Omitted,
         },
         asks_for_thoughts: settings["asks_for_thoughts"] == true,
         sampling: settings["sampling"] != false,
@@ -34,7 +34,7 @@ fn settings(fixture: &Value) -> Settings {
 #[test]
 fn requests_are_written_as_the_fixtures_say() {
     golden::check("anthropic", "request", |fixture| {
-        let provider = Messages { settings: settings(fixture) };
+        let provider = AnthropicMessages { settings: settings(fixture) };
         golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
     });
 }
@@ -42,7 +42,7 @@ fn requests_are_written_as_the_fixtures_say() {
 #[test]
 fn streams_are_read_as_the_fixtures_say() {
     golden::check("anthropic", "stream", |fixture| {
-        golden::pieces(events::Reader::new(golden::maker("m")), &fixture["events"])
+        golden::pieces(events::AnthropicReader::new(golden::maker("m")), &fixture["events"])
     });
 }
 
@@ -51,17 +51,17 @@ async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
     let client =
         client::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..client::Settings::default() };
     let upstream =
-        Anthropic::new(&Connections::default(), Settings { client, ..Settings::default() }).unwrap();
+        AnthropicBackend::new(&Connections::default(), Settings { client, ..Settings::default() }).unwrap();
     let fixture = json!({"messages": [{"role": "user", "content": ["hi"]}]});
-    let part = Part::Whole { thinking: Tokens(1023), solution: Tokens(8) };
+    let part = GenerationPart::Whole { thinking: Tokens(1023), solution: Tokens(8) };
     let failure = upstream.generate(golden::call(&fixture, part)).await.err().unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
 }
 
 /// What a thought comes out as, for a model that is told to think like that and a part of a generation.
-fn thought_of(thinking: Thinking, part: Part) -> Value {
+fn thought_of(thinking: AnthropicThinking, part: GenerationPart) -> Value {
     let settings = Settings { thinking, name: "m".into(), ..Settings::default() };
-    let reader = Messages { settings }.reader(&golden::call(&json!({"messages": []}), part));
+    let reader = AnthropicMessages { settings }.reader(&golden::call(&json!({"messages": []}), part));
     let begins = json!({"type": "content_block_start", "index": 0,
                         "content_block": {"type": "thinking", "thinking": "", "signature": ""}});
     let more = json!({"type": "content_block_delta", "index": 0,
@@ -71,18 +71,18 @@ fn thought_of(thinking: Thinking, part: Part) -> Value {
 
 #[test]
 fn what_an_adaptive_model_shows_is_a_summary_and_no_count() {
-    let total = || Part::Total { effort: None, tokens: Tokens(9) };
-    let whole = || Part::Whole { thinking: Tokens(1024), solution: Tokens(9) };
-    assert_eq!(thought_of(Thinking::Adaptive, total()), json!({"summary": "hm"}));
-    assert_eq!(thought_of(Thinking::Budget, whole())["thought"], "hm");
+    let total = || GenerationPart::Total { effort: None, tokens: Tokens(9) };
+    let whole = || GenerationPart::Whole { thinking: Tokens(1024), solution: Tokens(9) };
+    assert_eq!(thought_of(AnthropicThinking::Adaptive, total()), json!({"summary": "hm"}));
+    assert_eq!(thought_of(AnthropicThinking::Budget, whole())["thought"], "hm");
 }
 
 #[test]
 fn a_prompt_is_counted_by_what_the_model_reads_and_nothing_of_how_it_answers() {
-    let provider = Messages { settings: settings(&Value::Null) };
+    let provider = AnthropicMessages { settings: settings(&Value::Null) };
     let mut request = Request::new("m", vec![crate::chat::Message::text(crate::chat::Role::User, "hi")]);
     request.sampling.temperature = Some(0.5);
-    let (sent, at) = provider.count(&Arc::new(request)).unwrap();
+    let (sent, at) = provider.count_request(&Arc::new(request)).unwrap();
     assert_eq!((&*sent.path, at), ("messages/count_tokens", "/input_tokens"));
     let members: Vec<&String> = sent.body.as_object().unwrap().keys().collect();
     assert_eq!(members, ["model", "messages"]);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Settings;
-use super::events::MADE;
-use super::signature::{On, Signature};
-use crate::backend::remote::asked::{Image, add, arguments};
-use crate::backend::{Failure, Lack};
-use crate::chat::{Message, Part, Request, Role, ToolCall};
+use super::events::MADE_ID_PREFIX;
+use super::signature::{GeminiSignature, SignedPart};
+use crate::backend::remote::caller_options::{ImageSource, insert_present, parse_arguments};
+use crate::backend::{Failure, UnsupportedFeature};
+use crate::chat::{ContentPart, Message, Request, Role, ToolCall};
 
 /// The contents of a conversation; neighbours of one role are one content.
 pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, Failure> {
@@ -18,8 +18,8 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
     for message in request.messages.iter().filter(|message| message.role != Role::System) {
         names.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
         let (role, parts) = match message.role {
-            Role::Assistant => ("model", model(settings, message)?),
-            Role::Tool => ("user", vec![response(message, &names)?]),
+            Role::Assistant => ("model", model_parts(settings, message)?),
+            Role::Tool => ("user", vec![function_response(message, &names)?]),
             Role::User | Role::System => ("user", parts(&message.content)?),
         };
         match contents.last_mut() {
@@ -29,9 +29,9 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
         }
     }
     match contents.last() {
-        None => Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user")),
+        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
         Some(("model", _)) => Err(Failure::incapable(
-            Lack::Prompt,
+            UnsupportedFeature::Prompt,
             "this model cannot go on with an assistant's message: end with the user's",
         )),
         Some(_) => {
@@ -41,34 +41,34 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
 }
 
 /// A turn of the model: its shown thought where that was signed, its text, its calls.
-fn model(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
-    let signatures = Signature::all(message, &settings.maker());
+fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
+    let signatures = GeminiSignature::all(message, &settings.maker());
     let mut all = Vec::new();
     for signature in &signatures {
-        if let On::Thought(text) = &signature.on {
+        if let SignedPart::Thought(text) = &signature.on {
             all.push(json!({"text": text, "thought": true, "thoughtSignature": signature.thought_signature}));
         }
     }
-    if message.content.iter().any(|part| matches!(part, Part::Other(_))) {
+    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
         all.extend(parts(&message.content)?);
     } else {
-        all.extend(texts(&message.plain(), &signatures));
+        all.extend(text_parts(&message.plain_text(), &signatures));
     }
     for (at, call) in message.tool_calls.iter().enumerate() {
-        let own = signatures.iter().find(|signature| signature.on == On::Call(at));
+        let own = signatures.iter().find(|signature| signature.on == SignedPart::Call(at));
         // Of several calls at once only the first is signed.
-        let stand_in = settings.stand_in.as_ref().filter(|_| at == 0);
+        let stand_in = settings.placeholder_signature.as_ref().filter(|_| at == 0);
         all.push(function_call(call, own.map(|own| &own.thought_signature).or(stand_in)));
     }
     Ok(all)
 }
 
 /// A text, split so that signed parts of it stand by themselves.
-fn texts(text: &str, signatures: &[Signature]) -> Vec<Value> {
+fn text_parts(text: &str, signatures: &[GeminiSignature]) -> Vec<Value> {
     let (mut parts, mut rest) = (Vec::new(), text);
     let plain = |text: &str| json!({"text": text});
-    for Signature { on, thought_signature } in signatures {
-        let On::Text(signed) = on else { continue };
+    for GeminiSignature { on, thought_signature } in signatures {
+        let SignedPart::Text(signed) = on else { continue };
         // An empty part came last. What the caller changed is no longer what was signed.
         let at = if signed.is_empty() { Some(rest.len()) } else { rest.find(signed.as_str()) };
         let Some(at) = at else { continue };
@@ -83,9 +83,13 @@ fn texts(text: &str, signatures: &[Signature]) -> Vec<Value> {
 
 fn function_call(call: &ToolCall, signature: Option<&String>) -> Value {
     let mut function = Map::new();
-    add(
+    insert_present(
         &mut function,
-        [("id", id(&call.id)), ("name", Some(json!(call.name))), ("args", Some(arguments(&call.arguments)))],
+        [
+            ("id", provider_id(&call.id)),
+            ("name", Some(json!(call.name))),
+            ("args", Some(parse_arguments(&call.arguments))),
+        ],
     );
     let mut part = json!({"functionCall": function});
     if let Some(signature) = signature {
@@ -94,49 +98,59 @@ fn function_call(call: &ToolCall, signature: Option<&String>) -> Value {
     part
 }
 
-fn response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<Value, Failure> {
+fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<Value, Failure> {
     let of = message.tool_call_id.as_deref().unwrap_or_default();
     let Some(name) = names.get(of).copied().or(message.name.as_deref()) else {
         return Err(Failure::incapable(
-            Lack::Prompt,
+            UnsupportedFeature::Prompt,
             "a tool's message answers no call: its tool_call_id is that of none before it",
         ));
     };
-    if message.content.iter().any(|part| matches!(part, Part::Other(_))) {
-        return Err(Failure::incapable(Lack::Prompt, "this model takes only text as a tool's result"));
+    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        return Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model takes only text as a tool's result",
+        ));
     }
     let mut response = Map::new();
-    add(
+    insert_present(
         &mut response,
-        [("id", id(of)), ("name", Some(json!(name))), ("response", Some(json!({"output": message.plain()})))],
+        [
+            ("id", provider_id(of)),
+            ("name", Some(json!(name))),
+            ("response", Some(json!({"output": message.plain_text()}))),
+        ],
     );
     Ok(json!({"functionResponse": response}))
 }
 
 /// Ids that we made up mean nothing to the provider.
-fn id(id: &str) -> Option<Value> {
-    (!id.starts_with(MADE)).then(|| json!(id))
+fn provider_id(id: &str) -> Option<Value> {
+    (!id.starts_with(MADE_ID_PREFIX)).then(|| json!(id))
 }
 
-fn parts(parts: &[Part]) -> Result<Vec<Value>, Failure> {
+fn parts(parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
     parts.iter().filter_map(|part| self::part(part).transpose()).collect()
 }
 
 /// What a part is here; nothing for what says nothing.
-fn part(part: &Part) -> Result<Option<Value>, Failure> {
+fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
     let value = match part {
-        Part::Text(text) => return Ok((!text.is_empty()).then(|| json!({"text": text}))),
-        Part::Other(value) => value,
-        Part::Seam | Part::Mark(_) => return Ok(None),
+        ContentPart::Text(text) => return Ok((!text.is_empty()).then(|| json!({"text": text}))),
+        ContentPart::Other(value) => value,
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
     let inline = |kind: &str, data: &str| Some(json!({"inlineData": {"mimeType": kind, "data": data}}));
     let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
-    match (Image::of(value), sound("format").zip(sound("data"))) {
-        (Some(Image::Here(kind, data)), _) => Ok(inline(kind, data)),
-        (Some(Image::At(_)), _) => {
-            Err(Failure::incapable(Lack::Prompt, "this model takes images as data: URLs only"))
+    match (ImageSource::of(value), sound("format").zip(sound("data"))) {
+        (Some(ImageSource::Inline(kind, data)), _) => Ok(inline(kind, data)),
+        (Some(ImageSource::Url(_)), _) => {
+            Err(Failure::incapable(UnsupportedFeature::Prompt, "this model takes images as data: URLs only"))
         }
         (None, Some((format, data))) => Ok(inline(&format!("audio/{format}"), data)),
-        (None, None) => Err(Failure::incapable(Lack::Prompt, "this model takes text, images and sound only")),
+        (None, None) => Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model takes text, images and sound only",
+        )),
     }
 }

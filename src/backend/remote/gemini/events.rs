@@ -5,64 +5,64 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::signature::{On, Signature};
+use super::signature::{GeminiSignature, SignedPart};
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop};
-use crate::backend::{Ending, Failure, Fault, Piece, Retry, Usage};
-use crate::chat::{Maker, ToolCallDelta};
+use crate::backend::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
+use crate::chat::{ThoughtSigner, ToolCallDelta};
 use crate::units::Tokens;
 
 /// How the ids begin that we make up for calls that came without one.
-pub(super) const MADE: &str = "stint_";
+pub(super) const MADE_ID_PREFIX: &str = "stint_";
 
 /// Reads one stream of responses. It has no last event: its end is the end.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct GeminiReader {
     /// Who signs what it says.
-    maker: Maker,
+    maker: ThoughtSigner,
     /// Tells ids of one request from those of another.
     seed: u64,
     /// How many tools were called.
     calls: usize,
-    usage: Option<Usage>,
-    ending: Option<Ending>,
+    usage: Option<TokenUsage>,
+    ending: Option<GenerationEnd>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Response {
-    candidates: Vec<Candidate>,
+struct GeminiResponse {
+    candidates: Vec<GeminiCandidate>,
     prompt_feedback: Value,
-    usage_metadata: Option<Counts>,
+    usage_metadata: Option<GeminiUsageMetadata>,
     error: Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Candidate {
+struct GeminiCandidate {
     index: u32,
-    content: Content,
+    content: GeminiContent,
     finish_reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Content {
-    parts: Vec<Part>,
+struct GeminiContent {
+    parts: Vec<GeminiPart>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Part {
+struct GeminiPart {
     text: Option<String>,
     thought: bool,
     thought_signature: Option<String>,
-    function_call: Option<FunctionCall>,
+    function_call: Option<GeminiFunctionCall>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct FunctionCall {
+struct GeminiFunctionCall {
     id: Option<String>,
     name: String,
     args: Map<String, Value>,
@@ -71,7 +71,7 @@ struct FunctionCall {
 /// What there is none of is left out.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Counts {
+struct GeminiUsageMetadata {
     prompt_token_count: Tokens,
     tool_use_prompt_token_count: Tokens,
     cached_content_token_count: Tokens,
@@ -79,12 +79,12 @@ struct Counts {
     thoughts_token_count: Tokens,
 }
 
-impl Reader {
-    pub(super) fn new(maker: Maker, seed: u64) -> Reader {
-        Reader { maker, seed, calls: 0, usage: None, ending: None }
+impl GeminiReader {
+    pub(super) fn new(maker: ThoughtSigner, seed: u64) -> GeminiReader {
+        GeminiReader { maker, seed, calls: 0, usage: None, ending: None }
     }
 
-    fn candidate(&mut self, candidate: Candidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+    fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         for part in candidate.content.parts {
             self.part(part, pieces);
         }
@@ -94,11 +94,11 @@ impl Reader {
         Ok(())
     }
 
-    fn part(&mut self, part: Part, pieces: &mut VecDeque<Piece>) {
-        let Part { text, thought: thinks, thought_signature, function_call } = part;
+    fn part(&mut self, part: GeminiPart, pieces: &mut VecDeque<Piece>) {
+        let GeminiPart { text, thought: thinks, thought_signature, function_call } = part;
         let text = text.unwrap_or_default();
         let on = match function_call {
-            Some(call) => On::Call(self.call(call, pieces)),
+            Some(call) => SignedPart::Call(self.call(call, pieces)),
             None => {
                 if !text.is_empty() {
                     pieces.push_back(if thinks {
@@ -107,19 +107,19 @@ impl Reader {
                         answer(text.as_str())
                     });
                 }
-                if thinks { On::Thought(text) } else { On::Text(text) }
+                if thinks { SignedPart::Thought(text) } else { SignedPart::Text(text) }
             }
         };
-        let signature = thought_signature.map(|thought_signature| Signature { on, thought_signature });
+        let signature = thought_signature.map(|thought_signature| GeminiSignature { on, thought_signature });
         let signed = signature.and_then(|signature| signature.signed(&self.maker));
         pieces.extend(signed.map(Piece::Signed));
     }
 
     /// A call comes whole.
-    fn call(&mut self, call: FunctionCall, pieces: &mut VecDeque<Piece>) -> usize {
+    fn call(&mut self, call: GeminiFunctionCall, pieces: &mut VecDeque<Piece>) -> usize {
         let at = self.calls;
         self.calls += 1;
-        let id = call.id.unwrap_or_else(|| format!("{MADE}{:x}_{at}", self.seed));
+        let id = call.id.unwrap_or_else(|| format!("{MADE_ID_PREFIX}{:x}_{at}", self.seed));
         pieces.push_back(Piece::ToolCall(ToolCallDelta {
             index: u32::try_from(at).unwrap_or(u32::MAX),
             id: Some(id),
@@ -130,8 +130,8 @@ impl Reader {
     }
 
     /// Thoughts are counted apart from what is shown of the answer.
-    fn count(&mut self, counts: &Counts, pieces: &mut VecDeque<Piece>) {
-        let usage = Usage {
+    fn count(&mut self, counts: &GeminiUsageMetadata, pieces: &mut VecDeque<Piece>) {
+        let usage = TokenUsage {
             prompt: counts.prompt_token_count + counts.tool_use_prompt_token_count,
             cache_read: counts.cached_content_token_count,
             cache_write: Tokens::ZERO,
@@ -147,10 +147,10 @@ impl Reader {
         }
     }
 
-    fn finish(&self, word: &str) -> Result<Ending, Failure> {
+    fn finish(&self, word: &str) -> Result<GenerationEnd, Failure> {
         let broken = |what| Err(Failure::new(Fault::Backend, what));
         match word {
-            "MAX_TOKENS" | "CONTINUATION" => Ok(Ending::Limit),
+            "MAX_TOKENS" | "CONTINUATION" => Ok(GenerationEnd::Limit),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
                 // It says nothing of the target, and would not be better for being asked again.
                 let failure =
@@ -158,23 +158,23 @@ impl Reader {
                 Err(Failure { retry: Retry::Never, ..failure })
             }
             "MALFORMED_RESPONSE" | "MISSING_THOUGHT_SIGNATURE" => broken("the upstream gave up"),
-            "STOP" | "FINISH_REASON_UNSPECIFIED" if self.calls > 0 => Ok(Ending::ToolCalls),
+            "STOP" | "FINISH_REASON_UNSPECIFIED" if self.calls > 0 => Ok(GenerationEnd::ToolCalls),
             "STOP" | "FINISH_REASON_UNSPECIFIED" => Ok(stop()),
             // Safety, recitation, and all the other reasons to withhold it.
-            _ => Ok(Ending::Filtered),
+            _ => Ok(GenerationEnd::Filtered),
         }
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for GeminiReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        let response: Response = serde_json::from_slice(data)
+        let response: GeminiResponse = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no response"))?;
         if !response.error.is_null() {
             return Err(refusal::of_event(&response.error));
         }
         if response.prompt_feedback["blockReason"].is_string() {
-            self.ending = Some(Ending::Filtered);
+            self.ending = Some(GenerationEnd::Filtered);
         }
         for candidate in response.candidates.into_iter().filter(|candidate| candidate.index == 0) {
             self.candidate(candidate, pieces)?;

@@ -17,13 +17,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::client;
-use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
-use crate::backend::{Call, Failure};
-use crate::chat::{Maker, Request};
+use super::{
+    Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
+};
+use crate::backend::{BackendCall, Failure};
+use crate::chat::{Request, ThoughtSigner};
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum GeminiThinking {
     /// It does not think, and is told nothing.
     Never,
     /// `thinkingBudget`: so many tokens, 0 for none.
@@ -43,17 +45,17 @@ pub struct Settings {
     /// What callers call it: what it signs goes back to this name only.
     pub name: Arc<str>,
     /// How it is told to think.
-    pub thinking: Thinking,
+    pub thinking: GeminiThinking,
     /// Asks for summaries of its thoughts.
     pub summaries: bool,
     /// What stands for a signature on a call that another model made, where calls without one are refused.
-    pub stand_in: Option<String>,
+    pub placeholder_signature: Option<String>,
 }
 
 impl Settings {
     /// Who signs what it says.
-    fn maker(&self) -> Maker {
-        Maker { model: self.name.clone(), origin: self.client.origin() }
+    fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 }
 
@@ -63,15 +65,15 @@ impl Default for Settings {
             client: client::Settings::default(),
             model: String::new(),
             name: "".into(),
-            thinking: Thinking::default(),
+            thinking: GeminiThinking::default(),
             summaries: true,
-            stand_in: None,
+            placeholder_signature: None,
         }
     }
 }
 
 /// What Google takes in place of a signature that there cannot be.
-pub const STAND_IN: &str = "skip_thought_signature_validator";
+pub const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// `generateContent` of one model.
 #[derive(Debug)]
@@ -80,42 +82,42 @@ pub struct GenerateContent {
 }
 
 /// One model of an upstream that speaks Gemini's own API.
-pub type Gemini = Remote<GenerateContent>;
+pub type GeminiBackend = RemoteBackend<GenerateContent>;
 
-impl Gemini {
+impl GeminiBackend {
     /// The model, not asked anything yet.
     ///
     /// # Errors
     /// When there can be no client with these settings.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<Gemini, SettingsError> {
+    pub fn new(connections: &Connections, settings: Settings) -> Result<GeminiBackend, SettingsError> {
         let client = client::Settings { auth: Auth::Header("x-goog-api-key"), ..settings.client.clone() };
-        Remote::over(connections, client, GenerateContent { settings })
+        RemoteBackend::with_provider(connections, client, GenerateContent { settings })
     }
 }
 
 impl Provider for GenerateContent {
-    fn write(&self, call: &Call) -> Result<Sent, Failure> {
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
         let path = format!("models/{}:streamGenerateContent?alt=sse", self.settings.model);
-        Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
+        Ok(UpstreamRequest { path: path.into(), body: request::body(&self.settings, call)? })
     }
 
-    fn count(&self, request: &Arc<Request>) -> Option<(Sent, &'static str)> {
+    fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
         let model = format!("models/{}", self.settings.model);
-        let mut asked = request::body(&self.settings, &Call::for_counting(request)).ok()?;
+        let mut asked = request::body(&self.settings, &BackendCall::for_counting(request)).ok()?;
         let members = asked.as_object_mut()?;
         members.retain(|name, _| ["systemInstruction", "contents", "tools", "toolConfig"].contains(&&**name));
         members.insert("model".to_owned(), model.clone().into());
         let body = json!({ "generateContentRequest": asked });
-        Some((Sent { path: format!("{model}:countTokens").into(), body }, "/totalTokens"))
+        Some((UpstreamRequest { path: format!("{model}:countTokens").into(), body }, "/totalTokens"))
     }
 
     /// It thinks unseen under a budget, too: what it shows are summaries.
-    fn silence(&self, call: &Call) -> Silence {
-        if call.hidden { Silence::ThinksFirst } else { Silence::Usual }
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hidden { SilencePolicy::ThinksBeforeHeaders } else { SilencePolicy::Streams }
     }
 
-    fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(self.settings.maker(), call.seed))
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
+        Box::new(events::GeminiReader::new(self.settings.maker(), call.seed))
     }
 }
 
@@ -132,12 +134,12 @@ mod tests {
             model: "upstream-model".to_owned(),
             name: "m".into(),
             thinking: match settings["thinking"].as_str() {
-                Some("never") => Thinking::Never,
-                Some("level") => Thinking::Level,
-                _ => Thinking::Budget,
+                Some("never") => GeminiThinking::Never,
+                Some("level") => GeminiThinking::Level,
+                _ => GeminiThinking::Budget,
             },
             summaries: settings["summaries"] != false,
-            stand_in: settings["stand_in"].as_str().map(str::to_owned),
+            placeholder_signature: settings["stand_in"].as_str().map(str::to_owned),
             ..Settings::default()
         }
     }
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("gemini", "stream", |fixture| {
-            golden::pieces(events::Reader::new(golden::maker("m"), 7), &fixture["events"])
+            golden::pieces(events::GeminiReader::new(golden::maker("m"), 7), &fixture["events"])
         });
     }
 
@@ -161,7 +163,7 @@ mod tests {
     fn a_prompt_is_counted_by_the_request_that_would_be_sent() {
         let provider = GenerateContent { settings: settings(&Value::Null) };
         let hello = crate::chat::Message::text(crate::chat::Role::User, "hi");
-        let (sent, at) = provider.count(&Arc::new(Request::new("m", vec![hello]))).unwrap();
+        let (sent, at) = provider.count_request(&Arc::new(Request::new("m", vec![hello]))).unwrap();
         assert_eq!((&*sent.path, at), ("models/upstream-model:countTokens", "/totalTokens"));
         let asked = sent.body["generateContentRequest"].as_object().unwrap();
         assert_eq!(asked.keys().collect::<Vec<_>>(), ["contents", "model"]);
@@ -174,7 +176,7 @@ mod tests {
             "messages": [{ "role": "user", "content": ["hi"] }],
             "part": { "kind": "whole", "thinking": 0, "solution": 8 },
         });
-        let sent = provider.write(&golden::call(&fixture, golden::part(&fixture))).unwrap();
+        let sent = provider.write_request(&golden::call(&fixture, golden::part(&fixture))).unwrap();
         assert_eq!(sent.path, "models/upstream-model:streamGenerateContent?alt=sse");
     }
 }

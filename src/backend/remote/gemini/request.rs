@@ -3,11 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::contents::contents;
-use super::{Settings, Thinking};
-use crate::backend::remote::asked::{Choice, Form, Function, add};
+use super::{GeminiThinking, Settings};
+use crate::backend::remote::caller_options::{
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present,
+};
 use crate::backend::remote::wire::decimal;
-use crate::backend::{Call, Failure, Lack, Part};
-use crate::catalog::Class;
+use crate::backend::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
+use crate::catalog::EnforcementClass;
 use crate::chat::{Message, Request, Role};
 use crate::units::Tokens;
 
@@ -15,41 +17,42 @@ use crate::units::Tokens;
 const STOPS_MAX: usize = 5;
 
 /// The body of the call.
-pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
+pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
     let request = &*call.request;
     let mut body = Map::new();
-    add(
+    insert_present(
         &mut body,
         [
             ("systemInstruction", system(request)),
             ("contents", Some(contents(settings, request)?)),
             ("tools", tools(request)),
-            ("toolConfig", choice(request)?),
-            ("generationConfig", Some(generation(settings, call)?)),
+            ("toolConfig", tool_config(request)?),
+            ("generationConfig", Some(generation_config(settings, call)?)),
         ],
     );
     Ok(Value::Object(body))
 }
 
 fn system(request: &Request) -> Option<Value> {
-    let system = request.messages.iter().filter(|message| message.role == Role::System).map(Message::plain);
+    let system =
+        request.messages.iter().filter(|message| message.role == Role::System).map(Message::plain_text);
     let system: Vec<String> = system.filter(|text| !text.is_empty()).collect();
     (!system.is_empty()).then(|| json!({"parts": [{"text": system.join("\n\n")}]}))
 }
 
-fn generation(settings: &Settings, call: &Call) -> Result<Value, Failure> {
+fn generation_config(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
     let request = &*call.request;
-    let (thinking, most) = effort(settings, &call.part)?;
-    let (kind, schema) = form(request)?;
+    let (thinking, most) = thinking_config(settings, &call.part)?;
+    let (kind, schema) = response_format(request)?;
     let sampling = &request.sampling;
     // `execute` sees to all of them anyway.
     let stops: Vec<&String> = sampling.stop.iter().take(STOPS_MAX).collect();
     let (presence, frequency) = penalties(request)?;
     let mut generation = Map::new();
-    add(
+    insert_present(
         &mut generation,
         [
-            ("maxOutputTokens", call.told(most).map(|most| json!(most))),
+            ("maxOutputTokens", call.stated_limit(most).map(|most| json!(most))),
             ("thinkingConfig", thinking),
             ("temperature", sampling.temperature.map(decimal)),
             ("topP", sampling.top_p.map(decimal)),
@@ -67,49 +70,52 @@ fn generation(settings: &Settings, call: &Call) -> Result<Value, Failure> {
 }
 
 /// `thinkingConfig`, with a budget or a level and never both, and the limit of everything written.
-fn effort(settings: &Settings, part: &Part) -> Result<(Option<Value>, Tokens), Failure> {
+fn thinking_config(settings: &Settings, part: &GenerationPart) -> Result<(Option<Value>, Tokens), Failure> {
     match (part, settings.thinking) {
-        (Part::Whole { solution, .. }, Thinking::Never) => Ok((None, *solution)),
-        (Part::Whole { thinking: Tokens::ZERO, solution }, Thinking::Budget) => {
+        (GenerationPart::Whole { solution, .. }, GeminiThinking::Never) => Ok((None, *solution)),
+        (GenerationPart::Whole { thinking: Tokens::ZERO, solution }, GeminiThinking::Budget) => {
             Ok((Some(json!({"thinkingBudget": 0})), *solution))
         }
-        (Part::Whole { thinking, solution }, Thinking::Budget) => {
+        (GenerationPart::Whole { thinking, solution }, GeminiThinking::Budget) => {
             // The budget is a target: what goes beyond it may not eat the answer.
-            let most = Class::native_most(*thinking) + *solution;
-            Ok((Some(shown(settings, json!({"thinkingBudget": thinking}))), most))
+            let most = EnforcementClass::native_max(*thinking) + *solution;
+            Ok((Some(with_thoughts(settings, json!({"thinkingBudget": thinking}))), most))
         }
-        (Part::Whole { .. }, Thinking::Level) => {
-            Err(Failure::incapable(Lack::Thinking, "this model takes no budget for its thinking"))
+        (GenerationPart::Whole { .. }, GeminiThinking::Level) => Err(Failure::incapable(
+            UnsupportedFeature::Thinking,
+            "this model takes no budget for its thinking",
+        )),
+        (GenerationPart::Total { effort: Some(word), tokens }, GeminiThinking::Level) => {
+            Ok((Some(with_thoughts(settings, json!({"thinkingLevel": word}))), *tokens))
         }
-        (Part::Total { effort: Some(word), tokens }, Thinking::Level) => {
-            Ok((Some(shown(settings, json!({"thinkingLevel": word}))), *tokens))
+        (GenerationPart::Total { effort: None, tokens }, GeminiThinking::Level) => {
+            Ok((settings.summaries.then(|| with_thoughts(settings, json!({}))), *tokens))
         }
-        (Part::Total { effort: None, tokens }, Thinking::Level) => {
-            Ok((settings.summaries.then(|| shown(settings, json!({}))), *tokens))
+        (GenerationPart::Total { effort: None, tokens }, GeminiThinking::Never | GeminiThinking::Budget) => {
+            Ok((None, *tokens))
         }
-        (Part::Total { effort: None, tokens }, Thinking::Never | Thinking::Budget) => Ok((None, *tokens)),
-        (Part::Total { effort: Some(_), .. }, _) => {
-            Err(Failure::incapable(Lack::Thinking, "this model takes no effort"))
+        (GenerationPart::Total { effort: Some(_), .. }, _) => {
+            Err(Failure::incapable(UnsupportedFeature::Thinking, "this model takes no effort"))
         }
-        (Part::Thought { .. } | Part::Solution { .. }, _) => {
-            Err(Failure::incapable(Lack::Thinking, "this model only makes whole answers"))
+        (GenerationPart::Thought { .. } | GenerationPart::Solution { .. }, _) => {
+            Err(Failure::incapable(UnsupportedFeature::Thinking, "this model only makes whole answers"))
         }
     }
 }
 
-fn shown(settings: &Settings, mut thinking: Value) -> Value {
+fn with_thoughts(settings: &Settings, mut thinking: Value) -> Value {
     if settings.summaries {
         thinking["includeThoughts"] = json!(true);
     }
     thinking
 }
 
-fn form(request: &Request) -> Result<(Option<&'static str>, Option<Value>), Failure> {
+fn response_format(request: &Request) -> Result<(Option<&'static str>, Option<Value>), Failure> {
     let json = Some("application/json");
-    Ok(match Form::of(request)? {
-        Form::Text => (None, None),
-        Form::Json => (json, None),
-        Form::Schema(named) => (json, Some(named["schema"].clone())),
+    Ok(match OpenAiResponseFormat::of(request)? {
+        OpenAiResponseFormat::Text => (None, None),
+        OpenAiResponseFormat::Json => (json, None),
+        OpenAiResponseFormat::Schema(named) => (json, Some(named["schema"].clone())),
     })
 }
 
@@ -117,16 +123,16 @@ fn form(request: &Request) -> Result<(Option<&'static str>, Option<Value>), Fail
 fn penalties(request: &Request) -> Result<(Option<Value>, Option<Value>), Failure> {
     let extra = |name: &str| request.extra.get(name).filter(|value| !value.is_null());
     if extra("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty()) {
-        return Err(Failure::incapable(Lack::Penalties, "this model takes no logit_bias"));
+        return Err(Failure::incapable(UnsupportedFeature::Penalties, "this model takes no logit_bias"));
     }
     let penalty = |name| extra(name).filter(|value| value.as_f64() != Some(0.0)).cloned();
     Ok((penalty("presence_penalty"), penalty("frequency_penalty")))
 }
 
 fn tools(request: &Request) -> Option<Value> {
-    let declare = |function: Function<'_>| {
+    let declare = |function: FunctionDeclaration<'_>| {
         let mut tool = Map::new();
-        add(
+        insert_present(
             &mut tool,
             [
                 ("name", Some(json!(function.name))),
@@ -136,18 +142,18 @@ fn tools(request: &Request) -> Option<Value> {
         );
         Value::Object(tool)
     };
-    let tools = || request.tools.iter().map(Function::of).map(declare).collect::<Vec<_>>();
+    let tools = || request.tools.iter().map(FunctionDeclaration::of).map(declare).collect::<Vec<_>>();
     (!request.tools.is_empty()).then(|| json!([{"functionDeclarations": tools()}]))
 }
 
-fn choice(request: &Request) -> Result<Option<Value>, Failure> {
-    let config = match Choice::of(request)? {
+fn tool_config(request: &Request) -> Result<Option<Value>, Failure> {
+    let config = match OpenAiToolChoice::of(request)? {
         _ if request.tools.is_empty() => return Ok(None),
         None => return Ok(None),
-        Some(Choice::Auto) => json!({"mode": "AUTO"}),
-        Some(Choice::None) => json!({"mode": "NONE"}),
-        Some(Choice::Any) => json!({"mode": "ANY"}),
-        Some(Choice::Named(name)) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        Some(OpenAiToolChoice::Auto) => json!({"mode": "AUTO"}),
+        Some(OpenAiToolChoice::None) => json!({"mode": "NONE"}),
+        Some(OpenAiToolChoice::Any) => json!({"mode": "ANY"}),
+        Some(OpenAiToolChoice::Named(name)) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
     };
     Ok(Some(json!({"functionCallingConfig": config})))
 }

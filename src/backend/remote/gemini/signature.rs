@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::chat::{Maker, Message, Signed};
+use crate::chat::{Message, SignedThought, ThoughtSigner};
 
 /// A signature, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Signature {
+pub(super) struct GeminiSignature {
     #[serde(flatten)]
-    pub(super) on: On,
+    pub(super) on: SignedPart,
     /// As the provider wrote it.
     pub(super) thought_signature: String,
 }
@@ -17,7 +17,7 @@ pub(super) struct Signature {
 /// The part that a signature stands on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum On {
+pub(super) enum SignedPart {
     /// The call of that number.
     Call(usize),
     /// A part of the answer with this text, which may be none.
@@ -26,15 +26,15 @@ pub(super) enum On {
     Thought(String),
 }
 
-impl Signature {
+impl GeminiSignature {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, maker: &Maker) -> Option<Signed> {
+    pub(super) fn signed(&self, maker: &ThoughtSigner) -> Option<SignedThought> {
         let block = serde_json::to_string(self).ok()?;
-        Some(Signed { maker: maker.clone(), block: block.into() })
+        Some(SignedThought { signer: maker.clone(), block: block.into() })
     }
 
     /// What this model signed in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, maker: &Maker) -> Vec<Signature> {
+    pub(super) fn all(message: &Message, maker: &ThoughtSigner) -> Vec<GeminiSignature> {
         message.signed_by(maker).filter_map(|block| serde_json::from_str(block).ok()).collect()
     }
 }

@@ -6,24 +6,24 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::backend::remote::refusal;
-use crate::backend::{Edge, Ending, Failure, Fault, Piece, Usage};
-use crate::prompt::tags::{Span, Splitter};
+use crate::backend::{Failure, Fault, GenerationEnd, Piece, TagEdge, TokenUsage};
+use crate::prompt::tags::{Splitter, TaggedSpan};
 use crate::units::Tokens;
 
 /// Reads the stream of one phase.
 #[derive(Debug)]
-pub(super) struct Reader {
-    phase: Phase,
+pub(super) struct LlamaCppReader {
+    phase: LlamaCppPhase,
     /// Tokens that came without text: inside a character, at what may become the tag, or the last one of all,
     /// of which only the final event says what it was.
     held: Vec<u32>,
     /// The length of the prompt was told.
-    begun: bool,
-    over: bool,
+    is_prompt_reported: bool,
+    is_finished: bool,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum LlamaCppPhase {
     /// Closed by this token, where it is one.
     Thought(Option<u32>),
     /// With tags to be left out, where they could not be banned.
@@ -33,7 +33,7 @@ enum Phase {
 #[derive(Debug, Deserialize)]
 #[serde(default)]
 #[derive(Default)]
-struct Event {
+struct LlamaCppEvent {
     content: String,
     tokens: Vec<u32>,
     stop: bool,
@@ -44,82 +44,85 @@ struct Event {
     error: Value,
 }
 
-impl Reader {
+impl LlamaCppReader {
     /// A reader of the first phase.
-    pub(super) fn thought(end: Option<u32>) -> Reader {
-        Reader::new(Phase::Thought(end))
+    pub(super) fn thought(end: Option<u32>) -> LlamaCppReader {
+        LlamaCppReader::new(LlamaCppPhase::Thought(end))
     }
 
     /// A reader of the second phase. What a splitter takes for a tag, or for a thought that was begun again, is
     /// left out; it counts as answer all the same, so that it eats the answer's budget and no other.
-    pub(super) fn solution(splitter: Option<Splitter>) -> Reader {
-        Reader::new(Phase::Solution(splitter))
+    pub(super) fn solution(splitter: Option<Splitter>) -> LlamaCppReader {
+        LlamaCppReader::new(LlamaCppPhase::Solution(splitter))
     }
 
-    fn new(phase: Phase) -> Reader {
-        Reader { phase, held: Vec::new(), begun: false, over: false }
+    fn new(phase: LlamaCppPhase) -> LlamaCppReader {
+        LlamaCppReader { phase, held: Vec::new(), is_prompt_reported: false, is_finished: false }
     }
 
     /// Tells how long the prompt is as soon as the server does: whoever leaves in the middle knows it then.
-    fn begin(&mut self, event: &Event, pieces: &mut VecDeque<Piece>) {
-        if !self.begun && !event.stop && event.tokens_evaluated > 0 {
-            self.begun = true;
+    fn report_prompt(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
+        if !self.is_prompt_reported && !event.stop && event.tokens_evaluated > 0 {
+            self.is_prompt_reported = true;
             let prompt = Tokens(event.tokens_evaluated);
-            pieces.push_back(Piece::Usage(Usage { prompt, ..Usage::default() }));
+            pieces.push_back(Piece::Usage(TokenUsage { prompt, ..TokenUsage::default() }));
         }
     }
 
     fn text(&mut self, text: String, pieces: &mut VecDeque<Piece>) {
         // Text that looked like the tag may come out together with the tag itself, which is not part of it.
-        let end = self.held.pop_if(|id| matches!(self.phase, Phase::Thought(Some(end)) if *id == end));
+        let end =
+            self.held.pop_if(|id| matches!(self.phase, LlamaCppPhase::Thought(Some(end)) if *id == end));
         let ids = std::mem::replace(&mut self.held, end.into_iter().collect());
         if ids.is_empty() && text.is_empty() {
             return;
         }
         let tokens = count(&ids);
         pieces.push_back(match &mut self.phase {
-            Phase::Thought(_) => Piece::Thought { text, tokens, ids },
-            Phase::Solution(splitter) => Piece::Answer { text: answer(splitter.as_mut(), text), tokens },
+            LlamaCppPhase::Thought(_) => Piece::Thought { text, tokens, ids },
+            LlamaCppPhase::Solution(splitter) => {
+                Piece::Answer { text: visible_text(splitter.as_mut(), text), tokens }
+            }
         });
     }
 
-    fn finish(&mut self, event: &Event, pieces: &mut VecDeque<Piece>) {
+    fn finish(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
         let ending = match event.stop_type.as_str() {
-            _ if event.truncated => Ending::Limit,
-            "limit" => Ending::Limit,
+            _ if event.truncated => GenerationEnd::Limit,
+            "limit" => GenerationEnd::Limit,
             "word" => {
                 let tag = std::mem::take(&mut self.held);
-                pieces.push_back(Piece::Tag { tokens: count(&tag), edge: Edge::End });
-                Ending::Stop { tokens: Tokens::ZERO }
+                pieces.push_back(Piece::Tag { tokens: count(&tag), edge: TagEdge::End });
+                GenerationEnd::Stop { tokens: Tokens::ZERO }
             }
-            _ => Ending::Stop { tokens: self.held.pop().map_or(Tokens::ZERO, |_| Tokens(1)) },
+            _ => GenerationEnd::Stop { tokens: self.held.pop().map_or(Tokens::ZERO, |_| Tokens(1)) },
         };
         self.text(String::new(), pieces);
-        if let Phase::Solution(Some(splitter)) = &mut self.phase {
-            let rest = said(splitter.finish());
+        if let LlamaCppPhase::Solution(Some(splitter)) = &mut self.phase {
+            let rest = answer_text(splitter.finish());
             pieces.extend((!rest.is_empty()).then_some(Piece::Answer { text: rest, tokens: Tokens::ZERO }));
         }
-        let usage = Usage {
+        let usage = TokenUsage {
             prompt: Tokens(event.tokens_evaluated),
             completion: Tokens(event.tokens_predicted),
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         pieces.extend([Piece::Usage(usage), Piece::End(ending)]);
-        self.over = true;
+        self.is_finished = true;
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for LlamaCppReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if self.over || data == b"[DONE]" {
+        if self.is_finished || data == b"[DONE]" {
             return Ok(());
         }
-        let event: Event = serde_json::from_slice(data)
+        let event: LlamaCppEvent = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the server sent an event that is no completion"))?;
         if !event.error.is_null() {
             return Err(refusal::of_event(&event.error));
         }
-        self.begin(&event, pieces);
+        self.report_prompt(&event, pieces);
         self.held.extend(&event.tokens);
         if !event.content.is_empty() {
             self.text(event.content.clone(), pieces);
@@ -136,15 +139,15 @@ impl crate::backend::remote::Reader for Reader {
 }
 
 /// What of the text is to be shown.
-fn answer(splitter: Option<&mut Splitter>, text: String) -> String {
+fn visible_text(splitter: Option<&mut Splitter>, text: String) -> String {
     match splitter {
-        Some(splitter) => said(splitter.push(&text)),
+        Some(splitter) => answer_text(splitter.push(&text)),
         None => text,
     }
 }
 
-fn said(spans: Vec<Span>) -> String {
-    let answer = |span| if let Span::Answer(text) = span { Some(text) } else { None };
+fn answer_text(spans: Vec<TaggedSpan>) -> String {
+    let answer = |span| if let TaggedSpan::Answer(text) = span { Some(text) } else { None };
     spans.into_iter().filter_map(answer).collect()
 }
 

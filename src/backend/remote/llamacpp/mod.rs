@@ -21,19 +21,20 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::client::{self, Client};
+use super::client::{self, UpstreamClient};
 use super::openai::{self, ChatCompletions, Dialect};
-use super::{Connections, Remote, SettingsError, Silence, generation, passed, wire};
-use crate::backend::calling;
-use crate::backend::pace::Pace;
+use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough, wire};
+use crate::backend::speed::SpeedEstimator;
+use crate::backend::tool_calls;
 use crate::backend::{
-    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Retry, Thought, Turns,
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, Retry,
+    TargetBehavior, Thought, Turns, UnsupportedFeature,
 };
-use crate::catalog::{Class, Conditions};
-use crate::chat::{Embedding, Message, Request, Role};
+use crate::catalog::{EnforcementClass, ModelConditions};
+use crate::chat::{EmbeddingRequest, Message, Request, Role};
 use crate::prompt;
-use crate::prompt::calls::Syntax;
 use crate::prompt::tags::Splitter;
+use crate::prompt::tool_calls::ToolCallSyntax;
 use crate::units::Tokens;
 
 /// How a server is spoken to.
@@ -48,7 +49,7 @@ pub struct Settings {
     /// What closes an unfinished thought: a sentence, if any, and the tag.
     pub hand_off: String,
     /// How the model writes its tool calls, where they can be read out of its text.
-    pub tool_syntax: Option<Syntax>,
+    pub tool_syntax: Option<ToolCallSyntax>,
     /// Whether the model thinks; nothing where its chat template is to tell.
     pub thinks: Option<bool>,
 }
@@ -68,12 +69,12 @@ impl Default for Settings {
 
 /// The model of one llama.cpp server.
 #[derive(Debug)]
-pub struct LlamaCpp {
-    client: Client,
+pub struct LlamaCppBackend {
+    client: UpstreamClient,
     settings: Settings,
-    pace: Pace,
-    vocabulary: OnceCell<Vocabulary>,
-    chat: OnceCell<Remote<ChatCompletions>>,
+    speed: SpeedEstimator,
+    tag_tokens: OnceCell<LlamaCppTagTokens>,
+    chat: OnceCell<RemoteBackend<ChatCompletions>>,
     props: OnceCell<Props>,
 }
 
@@ -87,7 +88,7 @@ struct Props {
 
 /// What the server's tokenizer says about our texts; asked once.
 #[derive(Debug)]
-struct Vocabulary {
+struct LlamaCppTagTokens {
     hand_off: Tokens,
     /// The tag that begins a thought, where it is one token.
     start: Option<u32>,
@@ -95,56 +96,58 @@ struct Vocabulary {
     end: Option<u32>,
 }
 
-impl Vocabulary {
+impl LlamaCppTagTokens {
     /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
     fn banned(&self) -> Vec<u32> {
         self.start.into_iter().chain(self.end).collect()
     }
 }
 
-impl LlamaCpp {
+impl LlamaCppBackend {
     /// The server, not asked anything yet.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<LlamaCpp, SettingsError> {
+    pub fn new(connections: &Connections, settings: Settings) -> Result<LlamaCppBackend, SettingsError> {
         // The server closes a connection after a stream, and after its hundredth request, without having said so:
         // what is sent there in that moment gets no answer.
         let client = client::Settings { keep_alive: false, ..settings.client.clone() };
-        let client = Client::new(connections, client)?;
-        Ok(LlamaCpp {
+        let client = UpstreamClient::new(connections, client)?;
+        Ok(LlamaCppBackend {
             client,
             settings,
-            pace: Pace::default(),
-            vocabulary: OnceCell::new(),
+            speed: SpeedEstimator::default(),
+            tag_tokens: OnceCell::new(),
             chat: OnceCell::new(),
             props: OnceCell::new(),
         })
     }
 
-    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        if let Some(text) = call.request.raw() {
-            return self.go_on(&call, &text).await;
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        if let Some(text) = call.request.raw_prompt() {
+            return self.continue_text(&call, &text).await;
         }
         if !self.thinks().await? {
-            return self.chat().await?.begin(call.unthought()).await;
+            return self.chat().await?.start(call.unthought()).await;
         }
-        if call.class != Class::Continue {
-            return self.chat().await?.begin(call).await;
+        if call.class != EnforcementClass::Continue {
+            return self.chat().await?.start(call).await;
         }
-        calling::check(&call.request, self.settings.tool_syntax)?;
+        tool_calls::check(&call.request, self.settings.tool_syntax)?;
         match &call.part {
-            Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
+            GenerationPart::Thought { thinking, .. } => self.generate_thought(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
-            Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
-            Part::Whole { .. } | Part::Total { .. } => {
+            GenerationPart::Solution { thought, solution, .. } => {
+                self.generate_solution(&call, thought, *solution).await
+            }
+            GenerationPart::Whole { .. } | GenerationPart::Total { .. } => {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
         }
     }
 
     /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
-    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+    async fn chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
         let learn = || async {
-            let closing = self.vocabulary().await?.hand_off;
-            let opening = self.opening().await?;
+            let closing = self.tag_tokens().await?.hand_off;
+            let opening = self.opening_tokens().await?;
             let Settings { start_tag, end_tag, hand_off, .. } = self.settings.clone();
             let dialect = Dialect::llamacpp();
             let settings = openai::Settings {
@@ -152,12 +155,12 @@ impl LlamaCpp {
                 start_tag,
                 end_tag,
                 hand_off,
-                opening,
-                closing,
+                opening_tokens: opening,
+                closing_tokens: closing,
                 ..openai::Settings::default()
             };
-            let (client, pace) = (self.client.clone(), self.pace.clone());
-            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+            let (client, pace) = (self.client.clone(), self.speed.clone());
+            Ok(RemoteBackend { client, provider: ChatCompletions::new(settings), speed: pace })
         };
         self.chat.get_or_try_init(learn).await
     }
@@ -171,7 +174,7 @@ impl LlamaCpp {
         let learn = || async {
             match self.client.get("props").await {
                 Ok(props) => {
-                    let thinks = template::thinks(&props, &self.settings);
+                    let thinks = template::knows_thinking(&props, &self.settings);
                     Ok(Props { thinks, context: template::context(&props) })
                 }
                 // It may be loading still.
@@ -183,77 +186,97 @@ impl LlamaCpp {
     }
 
     /// How many tokens the template puts behind the tag that begins a thought.
-    async fn opening(&self) -> Result<Tokens, Failure> {
+    async fn opening_tokens(&self) -> Result<Tokens, Failure> {
         if !self.thinks().await? {
             return Ok(Tokens::ZERO);
         }
         let request = Request::new("", vec![Message::text(Role::User, "?")]);
         let prompt = self.render(&request, true).await?;
-        if !request::opens(&self.settings, &prompt) {
+        if !request::opens_thought(&self.settings, &prompt) {
             return Ok(Tokens::ZERO);
         }
         let behind = &prompt[prompt.trim_end().len()..];
         Ok(if behind.is_empty() { Tokens::ZERO } else { count(&self.tokenize(behind).await?) })
     }
 
-    async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
-        let lap = self.pace.start();
-        let vocabulary = self.vocabulary().await?;
-        let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
-        let mut body = request::thought(&self.settings, call, &prompt, thinking);
-        passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
-        let reader = events::Reader::thought(vocabulary.end);
-        let pieces = generation(events, reader, lap, VecDeque::new());
+    async fn generate_thought(&self, call: &BackendCall, thinking: Tokens) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let prompt = request::with_open_thought(&self.settings, self.render(&call.request, true).await?);
+        let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completion", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
+        let reader = events::LlamaCppReader::thought(vocabulary.end);
+        let pieces = generation_stream(events, reader, lap, VecDeque::new());
         let client = self.client.clone();
-        Ok(Box::pin(pieces.then(move |piece| whole(client.clone(), piece))))
+        Ok(Box::pin(pieces.then(move |piece| restore_missing_text(client.clone(), piece))))
     }
 
-    async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
-        let lap = self.pace.start();
-        let vocabulary = self.vocabulary().await?;
-        let (prompt, hand_off) = self.resume(&call.request, thought).await?;
-        let mut body = request::solution(call, prompt, solution, &vocabulary.banned());
-        passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
+    async fn generate_solution(
+        &self,
+        call: &BackendCall,
+        thought: &Thought,
+        solution: Tokens,
+    ) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let (prompt, hand_off) = self.resumed_prompt(&call.request, thought).await?;
+        let mut body = request::solution_body(call, prompt, solution, &vocabulary.banned());
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completion", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
-        let reader = events::Reader::solution(self.splitter(vocabulary));
-        let pieces = generation(events, reader, lap, first.into_iter().collect());
-        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
+        let reader = events::LlamaCppReader::solution(self.splitter(vocabulary));
+        let pieces = generation_stream(events, reader, lap, first.into_iter().collect());
+        Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
     }
 
     /// How a text goes on, without template or tags.
-    async fn go_on(&self, call: &Call, text: &str) -> Result<Generation, Failure> {
-        let lap = self.pace.start();
+    async fn continue_text(&self, call: &BackendCall, text: &str) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
         let solution = match &call.part {
-            Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
-            Part::Thought { .. } | Part::Total { .. } => {
-                return Err(Failure::incapable(Lack::Thinking, "there is no thought in how a text goes on"));
+            GenerationPart::Whole { solution, .. } | GenerationPart::Solution { solution, .. } => *solution,
+            GenerationPart::Thought { .. } | GenerationPart::Total { .. } => {
+                return Err(Failure::incapable(
+                    UnsupportedFeature::Thinking,
+                    "there is no thought in how a text goes on",
+                ));
             }
         };
-        let mut body = request::solution(call, json!(text), solution, &[]);
-        passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
-        Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
+        let mut body = request::solution_body(call, json!(text), solution, &[]);
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completion", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
+        Ok(generation_stream(events, events::LlamaCppReader::solution(None), lap, VecDeque::new()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
-    async fn resume(&self, request: &Request, thought: &Thought) -> Result<(Value, bool), Failure> {
+    async fn resumed_prompt(&self, request: &Request, thought: &Thought) -> Result<(Value, bool), Failure> {
         let thinks = self.render(request, true).await?;
         if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
             // No thought at all: a template that can close it by itself does so in the form that was trained.
             let closed = self.render(request, false).await?;
-            if closed != thinks && !request::opens(&self.settings, &closed) {
+            if closed != thinks && !request::opens_thought(&self.settings, &closed) {
                 return Ok((json!(closed), false));
             }
         }
-        let prompt = request::opened(&self.settings, thinks);
-        let hand_off = request::hands_off(&self.settings, thought);
-        Ok((request::resumed(&self.settings, &prompt, thought), hand_off))
+        let prompt = request::with_open_thought(&self.settings, thinks);
+        let hand_off = request::needs_hand_off(&self.settings, thought);
+        Ok((request::resumed_prompt(&self.settings, &prompt, thought), hand_off))
     }
 
     /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
-    fn splitter(&self, vocabulary: &Vocabulary) -> Option<Splitter> {
+    fn splitter(&self, vocabulary: &LlamaCppTagTokens) -> Option<Splitter> {
         let Settings { start_tag, end_tag, .. } = &self.settings;
         let banned = vocabulary.start.is_some() && vocabulary.end.is_some();
         (!banned).then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()))
@@ -261,19 +284,19 @@ impl LlamaCpp {
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
         let answer =
-            self.ask("apply-template", &request::template(&self.settings, request, thinking)).await?;
+            self.ask("apply-template", &request::template_body(&self.settings, request, thinking)).await?;
         let prompt = answer.get("prompt").and_then(Value::as_str).map(str::to_owned);
         prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
     }
 
-    async fn vocabulary(&self) -> Result<&Vocabulary, Failure> {
+    async fn tag_tokens(&self) -> Result<&LlamaCppTagTokens, Failure> {
         let learn = || async {
             let hand_off = self.tokenize(&self.settings.hand_off).await?;
             let start = single(&self.tokenize(&self.settings.start_tag).await?);
             let end = single(&self.tokenize(&self.settings.end_tag).await?);
-            Ok(Vocabulary { hand_off: count(&hand_off), start, end })
+            Ok(LlamaCppTagTokens { hand_off: count(&hand_off), start, end })
         };
-        self.vocabulary.get_or_try_init(learn).await
+        self.tag_tokens.get_or_try_init(learn).await
     }
 
     /// A question that costs nothing: its failures never reached a model.
@@ -282,8 +305,8 @@ impl LlamaCpp {
     }
 
     /// The prompt's tokens, with those that the server puts before it.
-    async fn counted(&self, request: &Request) -> Result<Tokens, Failure> {
-        let prompt = match request.raw() {
+    async fn count_prompt_tokens(&self, request: &Request) -> Result<Tokens, Failure> {
+        let prompt = match request.raw_prompt() {
             Some(text) => text,
             None => self.render(request, true).await?,
         };
@@ -304,7 +327,10 @@ fn ids(answer: &Value) -> Result<Vec<u32>, Failure> {
 
 /// A thought that is cut right after what looks like the beginning of the tag lacks it: the server told the
 /// tokens and kept their text. What they say is asked for then; half a character says nothing.
-async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, Failure> {
+async fn restore_missing_text(
+    client: UpstreamClient,
+    piece: Result<Piece, Failure>,
+) -> Result<Piece, Failure> {
     match piece {
         Ok(Piece::Thought { text, tokens, ids }) if text.is_empty() && !ids.is_empty() => {
             let answer = client.json("detokenize", &json!({"tokens": &ids})).await.unwrap_or_default();
@@ -327,47 +353,51 @@ fn single(ids: &[u32]) -> Option<u32> {
     }
 }
 
-impl Backend for LlamaCpp {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        self.begin(call).boxed()
+impl Backend for LlamaCppBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        self.start(call).boxed()
     }
 
-    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+    fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move {
             let body = wire::embedding(&ask, None);
             let answer = self.client.json("v1/embeddings", &body).await;
-            super::embedded(answer?, ask.inputs.len())
+            super::parse_embeddings(answer?, ask.inputs.len())
         }
         .boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request)
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
-        async move { self.counted(&request).await.ok() }.boxed()
+        async move { self.count_prompt_tokens(&request).await.ok() }.boxed()
     }
 
-    fn conditions(&self) -> Conditions {
-        self.pace.conditions()
+    fn conditions(&self) -> ModelConditions {
+        self.speed.conditions()
     }
 
-    fn conduct(&self) -> Conduct {
+    fn behavior(&self) -> TargetBehavior {
         let told = self.settings.thinks.or(self.props.get().map(|props| props.thinks));
-        Conduct { turns: Turns::Always, never_thinks: told == Some(false), ..Conduct::default() }
+        TargetBehavior {
+            turns: Turns::Always,
+            never_thinks: told == Some(false),
+            ..TargetBehavior::default()
+        }
     }
 
     fn context(&self) -> Option<Tokens> {
         self.props.get()?.context
     }
 
-    fn resent(&self) -> u64 {
-        self.client.resent()
+    fn take_resent(&self) -> u64 {
+        self.client.take_resent()
     }
 
-    fn rate_limits_spent(&self) -> u64 {
-        self.client.rate_limits_spent()
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        self.client.take_exhausted_rate_limits()
     }
 }
 
@@ -380,10 +410,12 @@ mod tests {
     fn thoughts_are_asked_for_as_the_fixtures_say() {
         golden::check("llamacpp", "thought", |fixture| {
             let thinking = golden::tokens(&fixture["tokens"]);
-            let call = golden::call(fixture, Part::Thought { thinking, solution: Tokens(8) });
-            let prompt =
-                request::opened(&Settings::default(), fixture["rendered"].as_str().unwrap().to_owned());
-            request::thought(&Settings::default(), &call, &prompt, thinking)
+            let call = golden::call(fixture, GenerationPart::Thought { thinking, solution: Tokens(8) });
+            let prompt = request::with_open_thought(
+                &Settings::default(),
+                fixture["rendered"].as_str().unwrap().to_owned(),
+            );
+            request::thought_body(&Settings::default(), &call, &prompt, thinking)
         });
     }
 
@@ -392,10 +424,10 @@ mod tests {
         golden::check("llamacpp", "solution", |fixture| {
             let solution = golden::tokens(&fixture["tokens"]);
             let thought = golden::thought(&fixture["thought"]);
-            let call = golden::call(fixture, Part::resumed(thought.clone(), solution));
+            let call = golden::call(fixture, GenerationPart::after_thought(thought.clone(), solution));
             let prompt = fixture["rendered"].as_str().unwrap();
-            let prompt = request::resumed(&Settings::default(), prompt, &thought);
-            request::solution(&call, prompt, solution, &[3, 4])
+            let prompt = request::resumed_prompt(&Settings::default(), prompt, &thought);
+            request::solution_body(&call, prompt, solution, &[3, 4])
         });
     }
 
@@ -405,8 +437,8 @@ mod tests {
             let solves = fixture["solution"] == true;
             let splitter = || Splitter::after_thought("<think>", "</think>");
             let splitter = (fixture["strips"] == true).then(splitter);
-            let thought = || events::Reader::thought(Some(4));
-            let reader = if solves { events::Reader::solution(splitter) } else { thought() };
+            let thought = || events::LlamaCppReader::thought(Some(4));
+            let reader = if solves { events::LlamaCppReader::solution(splitter) } else { thought() };
             golden::pieces(reader, &fixture["events"])
         });
     }

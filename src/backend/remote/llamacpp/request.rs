@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::Settings;
-use crate::backend::calling;
-use crate::backend::remote::passed;
+use crate::backend::remote::passthrough;
 use crate::backend::remote::wire::{decimal, messages};
-use crate::backend::{Call, Thought};
+use crate::backend::tool_calls;
+use crate::backend::{BackendCall, Thought};
 use crate::chat::Request;
 use crate::units::Tokens;
 
@@ -14,12 +14,12 @@ use crate::units::Tokens;
 const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 
 /// What `/apply-template` renders.
-pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -> Value {
+pub(super) fn template_body(settings: &Settings, request: &Request, thinking: bool) -> Value {
     let mut body = json!({"messages": messages(&request.messages, true)});
-    if calling::offers(request) {
+    if tool_calls::offers_tools(request) {
         body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
     }
-    let mut arguments = passed::template(request, &settings.client.members);
+    let mut arguments = passthrough::template_arguments(request, &settings.client.members);
     if !thinking {
         arguments.insert("enable_thinking".to_owned(), json!(false));
     }
@@ -30,13 +30,13 @@ pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -
 }
 
 /// True where the prompt ends inside a thought.
-pub(super) fn opens(settings: &Settings, prompt: &str) -> bool {
+pub(super) fn opens_thought(settings: &Settings, prompt: &str) -> bool {
     prompt.trim_end().ends_with(&settings.start_tag)
 }
 
 /// The prompt, with a thought opened at its end: on a line of its own where the hand-off closes it on one.
-pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
-    if !opens(settings, &prompt) {
+pub(super) fn with_open_thought(settings: &Settings, mut prompt: String) -> String {
+    if !opens_thought(settings, &prompt) {
         prompt.push_str(&settings.start_tag);
         prompt.push_str(if settings.hand_off.starts_with('\n') { "\n" } else { "" });
     }
@@ -45,15 +45,15 @@ pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
 
 /// True where the hand-off stands behind a thought. One that begins with the tag does so behind every thought: in Harmony
 /// the answer is a message of its own.
-pub(super) fn hands_off(settings: &Settings, thought: &Thought) -> bool {
+pub(super) fn needs_hand_off(settings: &Settings, thought: &Thought) -> bool {
     !thought.closed || settings.hand_off.starts_with(&settings.end_tag)
 }
 
 /// The prompt of the second phase: text and token ids mixed, so that nothing is tokenized otherwise than it
 /// was generated. Without ids it is one text, since the server takes a list of nothing but texts for as many
 /// prompts.
-pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Value {
-    let close = if hands_off(settings, thought) { &settings.hand_off } else { &settings.end_tag };
+pub(super) fn resumed_prompt(settings: &Settings, prompt: &str, thought: &Thought) -> Value {
+    let close = if needs_hand_off(settings, thought) { &settings.hand_off } else { &settings.end_tag };
     if thought.ids.is_empty() {
         return json!([prompt, &thought.text, close].concat());
     }
@@ -62,7 +62,7 @@ pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> V
 }
 
 /// The first phase.
-pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: Tokens) -> Value {
+pub(super) fn thought_body(settings: &Settings, call: &BackendCall, prompt: &str, thinking: Tokens) -> Value {
     let mut body = common(call, json!(prompt), Some(thinking));
     body.insert("stop".to_owned(), json!([settings.end_tag]));
     Value::Object(body)
@@ -71,8 +71,8 @@ pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: 
 /// The second phase. The caller's stop texts are looked for above, where they are for all backends: the server
 /// would find one in the blank before the answer already, and would keep back the end of an answer that only
 /// looks like one.
-pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u32]) -> Value {
-    let mut body = common(call, prompt, call.told(solution));
+pub(super) fn solution_body(call: &BackendCall, prompt: Value, solution: Tokens, banned: &[u32]) -> Value {
+    let mut body = common(call, prompt, call.stated_limit(solution));
     let bans = banned.iter().map(|id| json!([id, false]));
     let bias: Vec<Value> = bias(&call.request).chain(bans).collect();
     if !bias.is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u
     Value::Object(body)
 }
 
-fn common(call: &Call, prompt: Value, limit: Option<Tokens>) -> Map<String, Value> {
+fn common(call: &BackendCall, prompt: Value, limit: Option<Tokens>) -> Map<String, Value> {
     let sampling = &call.request.sampling;
     let most = limit.map_or(json!(-1), |limit| json!(limit.clamp_u32().clamp(1, i32::MAX.cast_unsigned())));
     // The server's seed has 32 bits, all of them set meaning a random one; 0 tokens would generate one,

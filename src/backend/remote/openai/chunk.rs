@@ -5,9 +5,9 @@ use serde_json::Value;
 
 /// One event of a stream.
 #[derive(Debug, Deserialize)]
-pub(super) struct Chunk {
+pub(super) struct OpenAiChunk {
     #[serde(default)]
-    pub(super) choices: Option<Vec<Choice>>,
+    pub(super) choices: Option<Vec<OpenAiChunkChoice>>,
     /// Read leniently: a usage that makes no sense is no reason to lose the answer.
     #[serde(default)]
     pub(super) usage: Value,
@@ -20,11 +20,11 @@ pub(super) struct Chunk {
 
 /// What came of one choice.
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice {
+pub(super) struct OpenAiChunkChoice {
     #[serde(default)]
     pub(super) index: u32,
     #[serde(default)]
-    pub(super) delta: Option<Delta>,
+    pub(super) delta: Option<OpenAiDelta>,
     #[serde(default)]
     pub(super) finish_reason: Option<String>,
     /// The tokens of this chunk, where they are told.
@@ -38,7 +38,7 @@ pub(super) struct Choice {
     logprobs: Value,
 }
 
-impl Choice {
+impl OpenAiChunkChoice {
     /// The chances of the content's tokens.
     pub(super) fn take_logprobs(&mut self) -> Vec<Value> {
         match self.logprobs.get_mut("content").map(Value::take) {
@@ -56,17 +56,17 @@ impl Choice {
 /// What is new.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta {
+pub(super) struct OpenAiDelta {
     pub(super) content: Value,
     pub(super) refusal: Option<String>,
     pub(super) reasoning_content: Value,
     pub(super) reasoning: Value,
     pub(super) reasoning_details: Value,
     pub(super) thinking: Value,
-    pub(super) tool_calls: Option<Vec<CallDelta>>,
+    pub(super) tool_calls: Option<Vec<OpenAiCallDelta>>,
 }
 
-impl Delta {
+impl OpenAiDelta {
     /// More of the thought, under whichever name: several may say the same.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning, &self.thinking];
@@ -79,19 +79,19 @@ impl Delta {
 
 /// More of a tool call.
 #[derive(Debug, Deserialize)]
-pub(super) struct CallDelta {
+pub(super) struct OpenAiCallDelta {
     #[serde(default)]
     pub(super) index: Option<u32>,
     #[serde(default)]
     pub(super) id: Option<String>,
     #[serde(default)]
-    pub(super) function: Option<FunctionDelta>,
+    pub(super) function: Option<OpenAiFunctionDelta>,
 }
 
 /// More of its function.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct FunctionDelta {
+pub(super) struct OpenAiFunctionDelta {
     pub(super) name: Option<String>,
     /// Text; some send the object itself.
     pub(super) arguments: Value,

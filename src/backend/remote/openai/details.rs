@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::{Maker, Signed};
+use crate::chat::{SignedThought, ThoughtSigner};
 
 /// The members whose text comes in pieces.
 const PIECEWISE: [&str; 2] = ["text", "summary"];
@@ -12,12 +12,12 @@ const KEPT_MAX: usize = 4 << 20;
 
 /// The parts so far. Text comes in pieces, all else whole.
 #[derive(Debug, Default)]
-pub(super) struct Details {
+pub(super) struct ReasoningDetails {
     parts: Vec<Value>,
     bytes: usize,
 }
 
-impl Details {
+impl ReasoningDetails {
     /// Takes what a chunk has.
     pub(super) fn push(&mut self, details: Value) {
         let Value::Array(details) = details else { return };
@@ -35,8 +35,8 @@ impl Details {
     }
 
     /// All parts, now that no more comes.
-    pub(super) fn signed(&mut self, maker: &Maker) -> impl Iterator<Item = Signed> {
-        let signed = |part: Value| Signed { maker: maker.clone(), block: part.to_string().into() };
+    pub(super) fn signed(&mut self, maker: &ThoughtSigner) -> impl Iterator<Item = SignedThought> {
+        let signed = |part: Value| SignedThought { signer: maker.clone(), block: part.to_string().into() };
         std::mem::take(&mut self.parts).into_iter().map(signed)
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// A member's name, or a word that a member may have.
-pub type Word = Cow<'static, str>;
+pub type MemberWord = Cow<'static, str>;
 
 /// How an upstream is spoken to. The default is OpenAI's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Dialect {
     /// The member that limits what is written.
     pub limit: LimitMember,
     /// True where that limit holds thought and answer together; false where it is the answer's alone.
-    pub limit_has_thought: bool,
+    pub limit_includes_thought: bool,
     /// True where an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
     pub needs_limit: bool,
     /// How hard to think, in a word.
@@ -24,23 +24,23 @@ pub struct Dialect {
     /// How many tokens to think, held by the upstream; class `native`.
     pub budget: Option<BudgetMember>,
     /// How thinking is turned on and off.
-    pub switch: Switch,
+    pub switch: ThinkingSwitch,
     /// How an answer is gone on with after a closed thought; class `continue`.
-    pub resume: Resume,
+    pub resume: ResumeMethod,
     /// What is said of usage.
     pub usage: UsageMember,
     /// True where each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
     pub token_ids: bool,
     /// What is sent back of the thoughts of earlier turns.
-    pub thoughts_back: ThoughtsBack,
+    pub thought_replay: ThoughtReplay,
     /// True where marks for a provider's cache are passed on.
-    pub marks: bool,
+    pub passes_cache_marks: bool,
     /// What a fixed draw is called; nothing where there is none.
     pub seed: Option<&'static str>,
     /// Members that are never sent: the upstream refuses a request that has one.
-    pub omits: Vec<Word>,
+    pub omits: Vec<MemberWord>,
     /// Members that are not sent while it thinks.
-    pub omits_thinking: Vec<Word>,
+    pub omits_thinking: Vec<MemberWord>,
 }
 
 impl Default for Dialect {
@@ -48,16 +48,16 @@ impl Default for Dialect {
         Dialect {
             path: "chat/completions",
             limit: LimitMember::MaxCompletionTokens,
-            limit_has_thought: true,
+            limit_includes_thought: true,
             needs_limit: false,
             effort: EffortMember::ReasoningEffort,
             budget: None,
-            switch: Switch::Never,
-            resume: Resume::Never,
+            switch: ThinkingSwitch::Never,
+            resume: ResumeMethod::Never,
             usage: UsageMember::AtEnd,
             token_ids: false,
-            thoughts_back: ThoughtsBack::Never,
-            marks: false,
+            thought_replay: ThoughtReplay::Never,
+            passes_cache_marks: false,
             seed: Some("seed"),
             omits: Vec::new(),
             omits_thinking: Vec::new(),
@@ -75,13 +75,13 @@ impl Dialect {
                 | BudgetMember::ThinkingBudgetTokens,
             ) => true,
             Some(BudgetMember::ThinkingBudget | BudgetMember::ReasoningMaxTokens) | None => {
-                self.switch != Switch::Never
+                self.switch != ThinkingSwitch::Never
             }
         }
     }
 
     /// Where something else is asked for than chat completions.
-    pub(super) fn beside(&self, what: &str) -> String {
+    pub(super) fn sibling_path(&self, what: &str) -> String {
         self.path.replace("chat/completions", what)
     }
 }
@@ -98,7 +98,7 @@ pub enum LimitMember {
 
 impl LimitMember {
     /// Its name.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             LimitMember::MaxCompletionTokens => "max_completion_tokens",
             LimitMember::MaxTokens => "max_tokens",
@@ -135,9 +135,9 @@ pub enum BudgetMember {
 
 /// How thinking is turned on and off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Switch {
+pub enum ThinkingSwitch {
     /// An argument of the chat template, in `chat_template_kwargs`: `enable_thinking` for most.
-    Template(Word),
+    Template(MemberWord),
     /// `enable_thinking`, `DashScope`.
     EnableThinking,
     /// `thinking: {type: enabled | disabled}`, `DeepSeek`.
@@ -147,9 +147,9 @@ pub enum Switch {
     /// A word of `reasoning_effort` for each; the lowest there is, where none turns it off.
     Effort {
         /// What turns it on; nothing where that is the upstream's usual way.
-        on: Option<Word>,
+        on: Option<MemberWord>,
         /// What turns it off.
-        off: Word,
+        off: MemberWord,
     },
     /// It cannot be.
     Never,
@@ -157,7 +157,7 @@ pub enum Switch {
 
 /// How an answer is gone on with after a closed thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resume {
+pub enum ResumeMethod {
     /// The last message is the assistant's, with `prefix` and the thought as `reasoning_content`; `DeepSeek`, and only
     /// below `/beta`.
     PrefixReasoning,
@@ -170,11 +170,11 @@ pub enum Resume {
     Never,
 }
 
-impl Resume {
+impl ResumeMethod {
     /// Where the rest is asked for, below the base URL, if not where all else is.
     pub fn path(self) -> Option<&'static str> {
         // Whether the base URL ends in `/v1` or not, this is beside it.
-        (self == Resume::PrefixReasoning).then_some("../beta/chat/completions")
+        (self == ResumeMethod::PrefixReasoning).then_some("../beta/chat/completions")
     }
 }
 
@@ -193,11 +193,11 @@ pub enum UsageMember {
 
 /// What is sent back of the thoughts of earlier turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThoughtsBack {
+pub enum ThoughtReplay {
     /// Nothing.
     Never,
     /// What the caller sent back, under this name.
-    Said(&'static str),
+    AsReceived(&'static str),
     /// Under this name, with every turn that called tools, and only those; an empty one where the caller has lost it, since
     /// without it the request is refused. `DeepSeek`.
     WithCalls(&'static str),

@@ -4,68 +4,72 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::chunk::{CallDelta, Choice, Chunk};
-use super::details::Details;
-use super::dialect::{Resume, ThoughtsBack};
-use super::opening::{Beginning, Opening};
-use super::usage::{Counter, Shown};
+use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice};
+use super::details::ReasoningDetails;
+use super::dialect::{ResumeMethod, ThoughtReplay};
+use super::implicit_thought::{AnswerOpening, ImplicitThought};
+use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
 use crate::backend::remote::refusal;
-use crate::backend::{Call, Edge, Ending, Failure, Fault, Part, Piece};
-use crate::chat::{Maker, ToolCallDelta};
-use crate::prompt::tags::{Span, Splitter};
+use crate::backend::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
+use crate::chat::{ThoughtSigner, ToolCallDelta};
+use crate::prompt::tags::{Splitter, TaggedSpan};
 use crate::units::Tokens;
 
 /// Reads one stream of chunks.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct OpenAiChatReader {
     splitter: Splitter,
     /// Where the template opens a thought.
-    beginning: Option<Beginning>,
+    beginning: Option<AnswerOpening>,
     /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
     answers_only: bool,
-    ending: Option<Ending>,
-    counter: Counter,
-    shown: Shown,
+    ending: Option<GenerationEnd>,
+    counter: UsageReader,
+    progress: StreamProgress,
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
-    details: Option<(Maker, Details)>,
+    details: Option<(ThoughtSigner, ReasoningDetails)>,
     /// The chances of tokens whose text was not shown yet; nothing where nobody asked for them.
     logprobs: Option<Vec<Value>>,
 }
 
-impl Reader {
-    pub(super) fn new(settings: &Settings, call: &Call, opening: &Opening) -> Reader {
+impl OpenAiChatReader {
+    pub(super) fn new(
+        settings: &Settings,
+        call: &BackendCall,
+        opening: &ImplicitThought,
+    ) -> OpenAiChatReader {
         let Settings { start_tag, end_tag, dialect, .. } = settings;
         let (start, end) = (start_tag.as_str(), end_tag.as_str());
         let resumes = request::resumes(settings, call);
         let thinks = match &call.part {
-            Part::Solution { .. } => false,
-            Part::Whole { thinking, .. } => *thinking > Tokens::ZERO,
-            Part::Thought { .. } | Part::Total { .. } => true,
+            GenerationPart::Solution { .. } => false,
+            GenerationPart::Whole { thinking, .. } => *thinking > Tokens::ZERO,
+            GenerationPart::Thought { .. } | GenerationPart::Total { .. } => true,
         };
         let opens = settings.starts_in_thinking && thinks && !resumes;
-        let beginning = opens.then(|| Beginning::new(opening, end));
+        let beginning = opens.then(|| AnswerOpening::new(opening, end));
         let splitter = if resumes {
             Splitter::after_thought(start, end)
         } else {
             Splitter::new(start, end, beginning.as_ref().is_some_and(|beginning| beginning.is_open))
         };
-        let keeps = dialect.thoughts_back == ThoughtsBack::Details;
-        Reader {
+        let keeps = dialect.thought_replay == ThoughtReplay::Details;
+        OpenAiChatReader {
             splitter,
             beginning,
-            answers_only: resumes && dialect.resume == Resume::FinalMessage,
+            answers_only: resumes && dialect.resume == ResumeMethod::FinalMessage,
             ending: None,
-            counter: Counter::default(),
-            shown: Shown::default(),
+            counter: UsageReader::default(),
+            progress: StreamProgress::default(),
             call: None,
-            details: keeps.then(|| (settings.maker(), Details::default())),
+            details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
             logprobs: call.request.logprobs.map(|_| Vec::new()),
         }
     }
 
-    fn choice(&mut self, choice: Choice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+    fn choice(&mut self, choice: OpenAiChunkChoice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let tokens = Tokens(choice.tokens());
         let delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
@@ -87,9 +91,9 @@ impl Reader {
         for call in delta.tool_calls.into_iter().flatten() {
             pieces.push_back(Piece::ToolCall(self.tool_call(call)));
         }
-        count(tokens, pieces);
+        distribute_tokens(tokens, pieces);
         if let Some(word) = choice.finish_reason {
-            self.ending = Some(ending(&word)?);
+            self.ending = Some(finish_reason(&word)?);
         }
         Ok(())
     }
@@ -100,7 +104,7 @@ impl Reader {
             Value::String(text) => {
                 let spans = self.splitter.push(text);
                 self.note(&spans);
-                pieces.extend(spans.into_iter().map(piece));
+                pieces.extend(spans.into_iter().map(span_piece));
             }
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, pieces)),
             _ => {}
@@ -120,22 +124,22 @@ impl Reader {
     /// A thought comes by another way than the text.
     fn thinks_apart(&mut self) {
         self.splitter.plain();
-        self.beginning.iter_mut().for_each(Beginning::comes_apart);
+        self.beginning.iter_mut().for_each(AnswerOpening::thought_is_separate);
     }
 
     /// Looks at what the text turned out to be.
-    fn note(&mut self, spans: &[Span]) {
+    fn note(&mut self, spans: &[TaggedSpan]) {
         let Some(beginning) = &mut self.beginning else { return };
         for span in spans {
             match span {
-                Span::End => beginning.closes(),
-                Span::Answer(text) => beginning.answers(text),
-                Span::Start | Span::Thought(_) => {}
+                TaggedSpan::End => beginning.thought_closed(),
+                TaggedSpan::Answer(text) => beginning.check_answer(text),
+                TaggedSpan::Start | TaggedSpan::Thought(_) => {}
             }
         }
     }
 
-    fn tool_call(&mut self, call: CallDelta) -> ToolCallDelta {
+    fn tool_call(&mut self, call: OpenAiCallDelta) -> ToolCallDelta {
         let begins = call.id.as_ref().is_some_and(|id| !id.is_empty());
         let next = match (self.call, begins) {
             (Some(last), false) => last,
@@ -155,12 +159,14 @@ impl Reader {
     }
 
     /// Looks at what a chunk has brought, so that a count in the middle can be told apart.
-    fn look<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
-        self.shown.thinks = false;
+    fn update_progress<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
+        self.progress.is_thinking = false;
         for piece in pieces {
             match piece {
-                Piece::Thought { .. } => (self.shown.thinks, self.shown.thought) = (true, true),
-                Piece::Answer { .. } | Piece::ToolCall(_) => self.shown.answer = true,
+                Piece::Thought { .. } => {
+                    (self.progress.is_thinking, self.progress.has_thought) = (true, true);
+                }
+                Piece::Answer { .. } | Piece::ToolCall(_) => self.progress.has_answer = true,
                 _ => {}
             }
         }
@@ -168,7 +174,7 @@ impl Reader {
 
     /// Puts the chances of tokens before the answer's text that is made of them. Those of a thought are dropped; those of text
     /// that is held back, as it may be a tag, wait for it.
-    fn tell(&mut self, entries: Vec<Value>, pieces: &mut VecDeque<Piece>) {
+    fn place_logprobs(&mut self, entries: Vec<Value>, pieces: &mut VecDeque<Piece>) {
         let Some(waiting) = &mut self.logprobs else { return };
         waiting.extend(entries);
         let says = |piece: &Piece| matches!(piece, Piece::Answer { .. });
@@ -182,12 +188,16 @@ impl Reader {
         }
     }
 
-    fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
-        let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(piece).collect();
-        self.tell(Vec::new(), &mut last);
+    fn end(&mut self, ending: GenerationEnd, pieces: &mut VecDeque<Piece>) {
+        let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(span_piece).collect();
+        self.place_logprobs(Vec::new(), &mut last);
         pieces.append(&mut last);
-        let (stops, told) = (matches!(ending, Ending::Stop { .. }), self.counter.told());
-        if self.beginning.as_mut().is_some_and(|beginning| beginning.ends(stops, told.map(|told| told.0))) {
+        let (stops, told) = (matches!(ending, GenerationEnd::Stop { .. }), self.counter.told());
+        if self
+            .beginning
+            .as_mut()
+            .is_some_and(|beginning| beginning.text_ended(stops, told.map(|told| told.0)))
+        {
             pieces.push_back(Piece::Unthought);
             pieces.extend(self.counter.unthought().map(Piece::Usage));
         }
@@ -198,17 +208,17 @@ impl Reader {
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for OpenAiChatReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         if data == b"[DONE]" {
-            let unsaid = if self.call.is_some() { Ending::ToolCalls } else { stop() };
+            let unsaid = if self.call.is_some() { GenerationEnd::ToolCalls } else { stop() };
             self.end(self.ending.unwrap_or(unsaid), pieces);
             return Ok(());
         }
         if data.is_empty() {
             return Ok(());
         }
-        let Chunk { choices, usage, timings, error } = serde_json::from_slice(data)
+        let OpenAiChunk { choices, usage, timings, error } = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
         if !error.is_null() {
             return Err(refusal::of_event(&error));
@@ -219,12 +229,12 @@ impl crate::backend::remote::Reader for Reader {
             inner = choice.usage.take();
             let entries = choice.take_logprobs();
             self.choice(choice, &mut new)?;
-            self.tell(entries, &mut new);
+            self.place_logprobs(entries, &mut new);
         }
-        self.look(new.iter());
+        self.update_progress(new.iter());
         pieces.append(&mut new);
         let usage = if usage.is_null() { &inner } else { &usage };
-        pieces.extend(self.counter.read(usage, &timings, self.shown).map(Piece::Usage));
+        pieces.extend(self.counter.read(usage, &timings, self.progress).map(Piece::Usage));
         Ok(())
     }
 
@@ -236,7 +246,7 @@ impl crate::backend::remote::Reader for Reader {
 }
 
 /// Shares a chunk's tokens among its texts by their length. Those that show nothing are tags, or the end of the text.
-fn count(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
+fn distribute_tokens(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
     if tokens == Tokens::ZERO {
         return;
     }
@@ -256,7 +266,7 @@ fn count(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
         }
     }
     let rest = Tokens(tokens.0.saturating_sub(given));
-    pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: Edge::Start }));
+    pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: TagEdge::Start }));
 }
 
 /// True for what ends the waiting for an answer's text: a thought, a call, or a tag that was split off.
@@ -264,27 +274,27 @@ fn is_no_answer(piece: &Piece) -> bool {
     matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_) | Piece::Tag { tokens: Tokens::ZERO, .. })
 }
 
-pub(super) fn ending(word: &str) -> Result<Ending, Failure> {
+pub(super) fn finish_reason(word: &str) -> Result<GenerationEnd, Failure> {
     match word {
-        "length" | "max_tokens" => Ok(Ending::Limit),
-        "tool_calls" | "function_call" => Ok(Ending::ToolCalls),
-        "content_filter" => Ok(Ending::Filtered),
+        "length" | "max_tokens" => Ok(GenerationEnd::Limit),
+        "tool_calls" | "function_call" => Ok(GenerationEnd::ToolCalls),
+        "content_filter" => Ok(GenerationEnd::Filtered),
         "error" => Err(Failure::new(Fault::Backend, "the upstream gave up")),
         _ => Ok(stop()),
     }
 }
 
 /// Whether the end-of-text token is counted, these upstreams do not say.
-pub(super) fn stop() -> Ending {
-    Ending::Stop { tokens: Tokens::ZERO }
+pub(super) fn stop() -> GenerationEnd {
+    GenerationEnd::Stop { tokens: Tokens::ZERO }
 }
 
-fn piece(span: Span) -> Piece {
+fn span_piece(span: TaggedSpan) -> Piece {
     match span {
-        Span::Thought(text) => thought(text),
-        Span::Answer(text) => answer(text),
-        Span::Start => Piece::Tag { tokens: Tokens::ZERO, edge: Edge::Start },
-        Span::End => Piece::Tag { tokens: Tokens::ZERO, edge: Edge::End },
+        TaggedSpan::Thought(text) => thought(text),
+        TaggedSpan::Answer(text) => answer(text),
+        TaggedSpan::Start => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::Start },
+        TaggedSpan::End => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::End },
     }
 }
 

@@ -5,34 +5,35 @@
 //! without one (`turn`).
 
 mod chunk;
+mod completions;
 pub(super) mod conversation;
 mod details;
 mod dialect;
 mod events;
-mod known;
-mod opening;
+mod implicit_thought;
+mod known_dialects;
 mod request;
 #[cfg(test)]
 mod tests;
-mod text;
 mod usage;
 
 use std::sync::Arc;
 
 use super::client;
-use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, wire};
-use crate::backend::{Call, Failure, Turns};
-use crate::chat::{Embedding, Form, Maker};
-use crate::prompt::calls::Syntax;
+use super::{Connections, EventReader, Provider, RemoteBackend, SettingsError, UpstreamRequest, wire};
+use crate::backend::{BackendCall, Failure, Turns};
+use crate::chat::{CompletionKind, EmbeddingRequest, ThoughtSigner};
+use crate::prompt::tool_calls::ToolCallSyntax;
 use crate::units::Tokens;
-use opening::Opening;
+use implicit_thought::ImplicitThought;
 
 pub use dialect::{
-    BudgetMember, Dialect, EffortMember, LimitMember, Resume, Switch, ThoughtsBack, UsageMember, Word,
+    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
+    ThoughtReplay, UsageMember,
 };
 
 /// What asks for the answer in a new turn, behind the thought that was cut. `{thought}` stands for it.
-pub const TURN: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\
+pub const NEW_TURN_PROMPT: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\
                         Give the final answer now, from this reasoning and without any more of it.";
 
 /// How one model is spoken to.
@@ -56,22 +57,22 @@ pub struct Settings {
     /// the upstream writes it itself.
     pub hand_off: String,
     /// How the model writes its tool calls, where they can be read out of its raw text.
-    pub tool_syntax: Option<Syntax>,
+    pub tool_syntax: Option<ToolCallSyntax>,
     /// What asks for the answer in a new turn, with `{thought}` in it.
-    pub turn: String,
+    pub new_turn_prompt: String,
     /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
     /// are added to a budget that it holds.
-    pub opening: Tokens,
+    pub opening_tokens: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
-    pub closing: Tokens,
+    pub closing_tokens: Tokens,
     /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
     pub thinks: Option<bool>,
 }
 
 impl Settings {
     /// Who signs what it says.
-    fn maker(&self) -> Maker {
-        Maker { model: self.name.clone(), origin: self.client.origin() }
+    fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 }
 
@@ -87,9 +88,9 @@ impl Default for Settings {
             starts_in_thinking: false,
             hand_off: "\n</think>\n\n".to_owned(),
             tool_syntax: None,
-            turn: TURN.to_owned(),
-            opening: Tokens::ZERO,
-            closing: Tokens::ZERO,
+            new_turn_prompt: NEW_TURN_PROMPT.to_owned(),
+            opening_tokens: Tokens::ZERO,
+            closing_tokens: Tokens::ZERO,
             thinks: None,
         }
     }
@@ -99,34 +100,34 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct ChatCompletions {
     settings: Settings,
-    opening: Opening,
+    opening: ImplicitThought,
 }
 
 impl ChatCompletions {
     /// How such a model is spoken to; `client` is not looked at.
     pub(super) fn new(settings: Settings) -> ChatCompletions {
-        ChatCompletions { settings, opening: Opening::default() }
+        ChatCompletions { settings, opening: ImplicitThought::default() }
     }
 }
 
 /// One model of an upstream that speaks OpenAI's chat completions.
-pub type OpenAi = Remote<ChatCompletions>;
+pub type OpenAiBackend = RemoteBackend<ChatCompletions>;
 
-impl OpenAi {
+impl OpenAiBackend {
     /// The model, not asked anything yet.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<OpenAi, SettingsError> {
-        Remote::over(connections, settings.client.clone(), ChatCompletions::new(settings))
+    pub fn new(connections: &Connections, settings: Settings) -> Result<OpenAiBackend, SettingsError> {
+        RemoteBackend::with_provider(connections, settings.client.clone(), ChatCompletions::new(settings))
     }
 }
 
 impl Provider for ChatCompletions {
-    fn write(&self, call: &Call) -> Result<Sent, Failure> {
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
         request::write(&self.settings, call)
     }
 
-    fn embed(&self, ask: &Embedding) -> Result<Sent, Failure> {
-        let path = self.settings.dialect.beside("embeddings");
-        Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
+    fn embed(&self, ask: &EmbeddingRequest) -> Result<UpstreamRequest, Failure> {
+        let path = self.settings.dialect.sibling_path("embeddings");
+        Ok(UpstreamRequest { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
     }
 
     fn turns(&self) -> Turns {
@@ -138,10 +139,12 @@ impl Provider for ChatCompletions {
         }
     }
 
-    fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        match call.request.form {
-            Form::Chat => Box::new(events::Reader::new(&self.settings, call, &self.opening)),
-            Form::Text => Box::new(text::Reader::default()),
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
+        match call.request.kind {
+            CompletionKind::Chat => {
+                Box::new(events::OpenAiChatReader::new(&self.settings, call, &self.opening))
+            }
+            CompletionKind::Text => Box::new(completions::OpenAiCompletionReader::default()),
         }
     }
 }

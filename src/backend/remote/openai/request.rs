@@ -3,35 +3,37 @@
 use serde_json::{Map, Value, json};
 
 use super::conversation;
-use super::dialect::{BudgetMember, Dialect, EffortMember, Resume, Switch, UsageMember, Word};
-use super::{Settings, text};
-use crate::backend::remote::Sent;
-use crate::backend::remote::asked::passed;
+use super::dialect::{
+    BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, ThinkingSwitch, UsageMember,
+};
+use super::{Settings, completions};
+use crate::backend::remote::UpstreamRequest;
+use crate::backend::remote::caller_options::passed_member;
 use crate::backend::remote::wire::{self, decimal};
-use crate::backend::{Call, Failure, Lack, Part, Thought};
-use crate::catalog::{Class, Model};
-use crate::chat::{Keep, Request, Tool};
+use crate::backend::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
+use crate::catalog::{EnforcementClass, Model};
+use crate::chat::{CacheTtl, Request, Tool};
 use crate::units::Tokens;
 
 /// Members that are ours to set, whatever the caller passed through.
-const OURS: [&str; 7] =
+const GATEWAY_MEMBERS: [&str; 7] =
     ["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"];
 
 /// What is to be sent for a part, in the dialect's terms but not yet in its words.
-struct Ask<'c> {
+struct DialectRequest<'c> {
     path: &'static str,
     messages: Vec<Value>,
     /// The most that is to be written, where that is said.
     limit: Option<Tokens>,
-    thinks: Thinks<'c>,
+    thinking: ThinkingMode<'c>,
     /// True where the last message is to be gone on with.
-    goes_on: bool,
+    is_continuation: bool,
     /// True where the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
-    stops: bool,
+    sends_stops: bool,
 }
 
 /// What is said of thinking.
-enum Thinks<'c> {
+enum ThinkingMode<'c> {
     /// A word, or nothing.
     Effort(Option<&'c str>),
     /// That it is to think.
@@ -39,34 +41,37 @@ enum Thinks<'c> {
     /// That it is not to.
     Off,
     /// That it is to think so much.
-    Within(Tokens),
+    Budget(Tokens),
 }
 
 /// What is sent for a call.
-pub(super) fn write(settings: &Settings, call: &Call) -> Result<Sent, Failure> {
-    if let Some(text) = call.request.raw() {
-        return raw(settings, call, &text);
+pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+    if let Some(text) = call.request.raw_prompt() {
+        return text_request(settings, call, &text);
     }
-    let ask = ask(settings, call)?;
+    let ask = dialect_request(settings, call)?;
     let path = ask.path.into();
     let mut body = body(settings, call, ask)?;
-    if settings.dialect.marks && call.request.keep() == Keep::Hour {
-        wire::hours_first(&mut body);
+    if settings.dialect.passes_cache_marks && call.request.cache_ttl() == CacheTtl::Hour {
+        wire::extend_hour_marks(&mut body);
     }
-    Ok(Sent { path, body })
+    Ok(UpstreamRequest { path, body })
 }
 
 /// How a text goes on, in one go.
-fn raw(settings: &Settings, call: &Call, text: &str) -> Result<Sent, Failure> {
+fn text_request(settings: &Settings, call: &BackendCall, text: &str) -> Result<UpstreamRequest, Failure> {
     let tokens = match &call.part {
-        Part::Total { tokens, .. } => *tokens,
-        Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
-        Part::Thought { .. } => {
-            return Err(Failure::incapable(Lack::Thinking, "there is no thought in how a text goes on"));
+        GenerationPart::Total { tokens, .. } => *tokens,
+        GenerationPart::Whole { solution, .. } | GenerationPart::Solution { solution, .. } => *solution,
+        GenerationPart::Thought { .. } => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "there is no thought in how a text goes on",
+            ));
         }
     };
-    let path = settings.dialect.beside("completions").into();
-    Ok(Sent { path, body: text::body(&settings.model, call, text, tokens) })
+    let path = settings.dialect.sibling_path("completions").into();
+    Ok(UpstreamRequest { path, body: completions::body(&settings.model, call, text, tokens) })
 }
 
 /// What is told of a limit that nobody states: what is left of a context that is not known is no number to send.
@@ -75,92 +80,106 @@ fn untold(limit: Tokens) -> Tokens {
     if is_guess { Model::TOLD_MAX } else { limit }
 }
 
-fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
+fn dialect_request<'c>(settings: &Settings, call: &'c BackendCall) -> Result<DialectRequest<'c>, Failure> {
     let dialect = &settings.dialect;
-    let messages = conversation::plain(settings, &call.request.messages);
+    let messages = conversation::plain_messages(settings, &call.request.messages);
     let ask = |limit, thinks| {
-        let is_told = call.tells_limit || call.holds_thought();
+        let is_told = call.tells_limit || call.limits_thought_alone();
         let untold = dialect.needs_limit.then(|| untold(limit));
         let limit = if is_told { Some(limit) } else { untold };
-        Ask { path: dialect.path, messages, limit, thinks, goes_on: false, stops: false }
+        DialectRequest {
+            path: dialect.path,
+            messages,
+            limit,
+            thinking: thinks,
+            is_continuation: false,
+            sends_stops: false,
+        }
     };
     Ok(match &call.part {
-        Part::Total { effort, tokens } => {
-            Ask { stops: true, ..ask(*tokens, Thinks::Effort(effort.as_deref())) }
+        GenerationPart::Total { effort, tokens } => {
+            DialectRequest { sends_stops: true, ..ask(*tokens, ThinkingMode::Effort(effort.as_deref())) }
         }
-        Part::Whole { thinking: Tokens::ZERO, solution } => ask(*solution, Thinks::Off),
-        Part::Whole { thinking, solution } => {
-            let together = *thinking + *solution + settings.closing;
-            let limit = if dialect.limit_has_thought { together } else { *solution };
-            ask(limit, Thinks::Within(*thinking + settings.opening))
+        GenerationPart::Whole { thinking: Tokens::ZERO, solution } => ask(*solution, ThinkingMode::Off),
+        GenerationPart::Whole { thinking, solution } => {
+            let together = *thinking + *solution + settings.closing_tokens;
+            let limit = if dialect.limit_includes_thought { together } else { *solution };
+            ask(limit, ThinkingMode::Budget(*thinking + settings.opening_tokens))
         }
-        Part::Thought { thinking, .. } if call.class == Class::Continue => {
-            if dialect.resume == Resume::Never || !dialect.limit_has_thought {
-                return Err(Failure::incapable(Lack::Thinking, "this model's thoughts cannot be resumed"));
+        GenerationPart::Thought { thinking, .. } if call.class == EnforcementClass::Continue => {
+            if dialect.resume == ResumeMethod::Never || !dialect.limit_includes_thought {
+                return Err(Failure::incapable(
+                    UnsupportedFeature::Thinking,
+                    "this model's thoughts cannot be resumed",
+                ));
             }
-            ask(*thinking, Thinks::On)
+            ask(*thinking, ThinkingMode::On)
         }
-        Part::Thought { thinking, solution } => {
-            let limit = if dialect.limit_has_thought { *thinking + *solution } else { *solution };
-            ask(limit, Thinks::On)
+        GenerationPart::Thought { thinking, solution } => {
+            let limit = if dialect.limit_includes_thought { *thinking + *solution } else { *solution };
+            ask(limit, ThinkingMode::On)
         }
-        Part::Solution { thought, answer, solution } => {
+        GenerationPart::Solution { thought, answer, solution } => {
             // Who has no other way to be kept from thinking has a word for the least of it.
-            let least = call.effort_least.as_deref().filter(|_| dialect.switch == Switch::Never);
-            let thinks = if least.is_some() { Thinks::Effort(least) } else { Thinks::Off };
+            let least = call.effort_least.as_deref().filter(|_| dialect.switch == ThinkingSwitch::Never);
+            let thinks = if least.is_some() { ThinkingMode::Effort(least) } else { ThinkingMode::Off };
             let ask = ask(*solution, thinks);
-            after(settings, call, ask, thought, answer)?
+            solution_request(settings, call, ask, thought, answer)?
         }
     })
 }
 
 /// The answer after a thought.
-fn after<'c>(
+fn solution_request<'c>(
     settings: &Settings,
-    call: &Call,
-    ask: Ask<'c>,
+    call: &BackendCall,
+    ask: DialectRequest<'c>,
     thought: &Thought,
     answer: &str,
-) -> Result<Ask<'c>, Failure> {
+) -> Result<DialectRequest<'c>, Failure> {
     let messages = &call.request.messages;
     if !resumes(settings, call) {
         let thinks = !thought.text.is_empty();
-        let messages = if thinks { conversation::turned(settings, messages, thought) } else { ask.messages };
-        return Ok(Ask { messages, ..ask });
+        let messages =
+            if thinks { conversation::new_turn_messages(settings, messages, thought) } else { ask.messages };
+        return Ok(DialectRequest { messages, ..ask });
     }
     let dialect = &settings.dialect;
     let thinks = match dialect.resume {
-        Resume::PrefixReasoning => Thinks::On,
+        ResumeMethod::PrefixReasoning => ThinkingMode::On,
         // Who cannot turn it off needs no words for that: the thought is closed.
-        Resume::FinalMessage if dialect.switch == Switch::Never => Thinks::Effort(None),
-        Resume::FinalMessage | Resume::PrefixPart => Thinks::Off,
-        Resume::Never => {
-            return Err(Failure::incapable(Lack::Thinking, "this model's thoughts cannot be resumed"));
+        ResumeMethod::FinalMessage if dialect.switch == ThinkingSwitch::Never => ThinkingMode::Effort(None),
+        ResumeMethod::FinalMessage | ResumeMethod::PrefixPart => ThinkingMode::Off,
+        ResumeMethod::Never => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "this model's thoughts cannot be resumed",
+            ));
         }
     };
-    let messages = conversation::resumed(settings, messages, thought, answer);
+    let messages = conversation::resumed_messages(settings, messages, thought, answer);
     let path = dialect.resume.path().unwrap_or(dialect.path);
-    Ok(Ask { path, messages, thinks, goes_on: true, ..ask })
+    Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
 }
 
 /// True where the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
 /// thinking can be turned off.
-pub(super) fn resumes(settings: &Settings, call: &Call) -> bool {
+pub(super) fn resumes(settings: &Settings, call: &BackendCall) -> bool {
     let dialect = &settings.dialect;
     match &call.part {
-        Part::Solution { thought, answer, .. } if call.class == Class::Continue => {
+        GenerationPart::Solution { thought, answer, .. } if call.class == EnforcementClass::Continue => {
             let none = thought.text.is_empty() && answer.is_empty();
-            !none || (dialect.resume == Resume::FinalMessage && dialect.switch == Switch::Never)
+            !none || (dialect.resume == ResumeMethod::FinalMessage && dialect.switch == ThinkingSwitch::Never)
         }
         _ => false,
     }
 }
 
-fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure> {
+fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Result<Value, Failure> {
     let Settings { dialect, model, .. } = settings;
-    let mut body = members(call, dialect, ask.stops);
-    let thinks = !matches!(ask.thinks, Thinks::Off);
-    let unsent = |words: &[Word], body: &mut Map<String, Value>| {
+    let mut body = members(call, dialect, ask.sends_stops);
+    let thinks = !matches!(ask.thinking, ThinkingMode::Off);
+    let unsent = |words: &[MemberWord], body: &mut Map<String, Value>| {
         body.retain(|name, _| !words.iter().any(|it| it == name));
     };
     unsent(&dialect.omits, &mut body);
@@ -176,15 +195,15 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
     body.insert("messages".to_owned(), ask.messages.into());
     body.insert("stream".to_owned(), json!(true));
     if let Some(limit) = ask.limit {
-        body.insert(dialect.limit.word().to_owned(), json!(limit));
+        body.insert(dialect.limit.as_str().to_owned(), json!(limit));
     }
     usage(dialect, &mut body);
-    if ask.goes_on && dialect.resume == Resume::FinalMessage {
+    if ask.is_continuation && dialect.resume == ResumeMethod::FinalMessage {
         // They exclude each other, and the latter is the usual one.
         body.insert("continue_final_message".to_owned(), json!(true));
         body.insert("add_generation_prompt".to_owned(), json!(false));
     }
-    thinking(dialect, &ask.thinks, &mut body)?;
+    thinking(dialect, &ask.thinking, &mut body)?;
     if let Some(word) = call.effort.as_deref().filter(|_| thinks) {
         effort(dialect, word, &mut body);
     }
@@ -192,10 +211,10 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
 }
 
 /// What the caller wants of the answer, in words that all dialects share.
-fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
+fn members(call: &BackendCall, dialect: &Dialect, stops: bool) -> Map<String, Value> {
     let request = &call.request;
-    let extra = request.extra.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
-    let mut body: Map<String, Value> = extra.map(|(name, value)| passed(name, value)).collect();
+    let extra = request.extra.iter().filter(|(name, _)| !GATEWAY_MEMBERS.contains(&name.as_str()));
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
     let sampling = &request.sampling;
     // A choice's own seed, and only where the caller wants one: some upstreams refuse the member. Theirs is a
     // signed number.
@@ -219,8 +238,8 @@ fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
 fn tools(dialect: &Dialect, request: &Request) -> Option<Value> {
     let declare = |tool: &Tool| {
         let mut declaration = tool.declaration.clone();
-        if let Some(keep) = tool.marked.filter(|_| dialect.marks) {
-            wire::mark(&mut declaration, keep);
+        if let Some(keep) = tool.cache_breakpoint.filter(|_| dialect.passes_cache_marks) {
+            wire::mark_for_cache(&mut declaration, keep);
         }
         declaration
     };
@@ -242,24 +261,31 @@ fn usage(dialect: &Dialect, body: &mut Map<String, Value>) {
     }
 }
 
-fn thinking(dialect: &Dialect, thinks: &Thinks<'_>, body: &mut Map<String, Value>) -> Result<(), Failure> {
+fn thinking(
+    dialect: &Dialect,
+    thinks: &ThinkingMode<'_>,
+    body: &mut Map<String, Value>,
+) -> Result<(), Failure> {
     match thinks {
-        Thinks::Effort(None) => {}
-        Thinks::Effort(Some(word)) => effort(dialect, word, body),
-        Thinks::On => switch(dialect, true, body),
-        Thinks::Off if !dialect.turns_off() => {
-            return Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"));
+        ThinkingMode::Effort(None) => {}
+        ThinkingMode::Effort(Some(word)) => effort(dialect, word, body),
+        ThinkingMode::On => switch(dialect, true, body),
+        ThinkingMode::Off if !dialect.turns_off() => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "this model cannot be kept from thinking",
+            ));
         }
-        Thinks::Off => match (dialect.budget, &dialect.switch) {
-            (Some(member), Switch::Never) => budget(member, Tokens::ZERO, body),
+        ThinkingMode::Off => match (dialect.budget, &dialect.switch) {
+            (Some(member), ThinkingSwitch::Never) => budget(member, Tokens::ZERO, body),
             (_, _) => switch(dialect, false, body),
         },
-        Thinks::Within(tokens) => {
-            let member = dialect
-                .budget
-                .ok_or_else(|| Failure::incapable(Lack::Thinking, "this model takes no thinking budget"))?;
+        ThinkingMode::Budget(tokens) => {
+            let member = dialect.budget.ok_or_else(|| {
+                Failure::incapable(UnsupportedFeature::Thinking, "this model takes no thinking budget")
+            })?;
             // A budget turns it on by itself there, and the two words exclude each other.
-            if dialect.switch != Switch::Reasoning {
+            if dialect.switch != ThinkingSwitch::Reasoning {
                 switch(dialect, true, body);
             }
             budget(member, *tokens, body);
@@ -278,19 +304,19 @@ fn effort(dialect: &Dialect, word: &str, body: &mut Map<String, Value>) {
 
 fn switch(dialect: &Dialect, on: bool, body: &mut Map<String, Value>) {
     match &dialect.switch {
-        Switch::Template(argument) => set(body, &["chat_template_kwargs", argument], json!(on)),
-        Switch::EnableThinking => set(body, &["enable_thinking"], json!(on)),
-        Switch::ThinkingType => {
+        ThinkingSwitch::Template(argument) => set(body, &["chat_template_kwargs", argument], json!(on)),
+        ThinkingSwitch::EnableThinking => set(body, &["enable_thinking"], json!(on)),
+        ThinkingSwitch::ThinkingType => {
             set(body, &["thinking"], json!({"type": if on { "enabled" } else { "disabled" }}));
         }
-        Switch::Reasoning => set(body, &["reasoning", "enabled"], json!(on)),
-        Switch::Effort { on: word, off } => {
+        ThinkingSwitch::Reasoning => set(body, &["reasoning", "enabled"], json!(on)),
+        ThinkingSwitch::Effort { on: word, off } => {
             let word = if on { word.as_ref() } else { Some(off) };
             if let Some(word) = word {
                 set(body, &["reasoning_effort"], json!(word));
             }
         }
-        Switch::Never => {}
+        ThinkingSwitch::Never => {}
     }
 }
 

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::backend::remote::{Connections, golden};
-use crate::backend::{Backend, Fault, Part};
+use crate::backend::{Backend, Fault, GenerationPart};
 
 /// The upstreams with fixtures of their own, and how they are spoken to.
 fn dialects() -> [(&'static str, Dialect); 10] {
@@ -27,10 +27,10 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
         dialect.limit = LimitMember::MaxTokens;
     }
     if flag("thoughts_back") {
-        dialect.thoughts_back = ThoughtsBack::Said("reasoning_content");
+        dialect.thought_replay = ThoughtReplay::AsReceived("reasoning_content");
     }
     if flag("thinks_always") {
-        dialect.switch = Switch::Never;
+        dialect.switch = ThinkingSwitch::Never;
     }
     Settings {
         name: "our-model".into(),
@@ -46,7 +46,7 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
 fn sent(settings: Settings, fixture: &Value) -> Value {
     let usual = settings.dialect.path;
     let provider = ChatCompletions::new(settings);
-    match provider.write(&golden::call(fixture, golden::part(fixture))) {
+    match provider.write_request(&golden::call(fixture, golden::part(fixture))) {
         Ok(sent) if sent.path == usual => sent.body,
         Ok(sent) => json!({"path": sent.path, "body": sent.body}),
         Err(failure) => json!({"failure": failure.message, "unsent": failure.unsent}),
@@ -65,13 +65,17 @@ fn streams_are_read_as_the_fixtures_say() {
     for (provider, dialect) in dialects() {
         golden::check(provider, "stream", |fixture| {
             let part = if fixture["part"].is_null() {
-                Part::Total { effort: None, tokens: Tokens(64) }
+                GenerationPart::Total { effort: None, tokens: Tokens(64) }
             } else {
                 golden::part(fixture)
             };
             let settings = settings(&dialect, fixture);
             golden::pieces(
-                events::Reader::new(&settings, &golden::call(fixture, part), &Opening::default()),
+                events::OpenAiChatReader::new(
+                    &settings,
+                    &golden::call(fixture, part),
+                    &ImplicitThought::default(),
+                ),
                 &fixture["events"],
             )
         });
@@ -87,8 +91,8 @@ async fn a_part_that_it_cannot_make_is_refused_before_anything_is_sent() {
         },
         ..Settings::default()
     };
-    let upstream = OpenAi::new(&Connections::default(), settings).unwrap();
-    let call = golden::call(&json!({}), Part::Thought { thinking: Tokens(1), solution: Tokens(8) });
+    let upstream = OpenAiBackend::new(&Connections::default(), settings).unwrap();
+    let call = golden::call(&json!({}), GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) });
     let failure = upstream.generate(call).await.err().unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
 }

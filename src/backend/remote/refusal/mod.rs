@@ -3,9 +3,9 @@
 //! An upstream's own words may quote the prompt, so they go to the caller whose fault it is. Of what is about the operator's
 //! side (the address, the model's name, the key, the upstream itself) the log has them too: see [`Said::reason`].
 
-mod meaning;
-mod said;
-mod wait;
+mod classify;
+mod rate_limits;
+mod upstream_error;
 
 use std::error::Error;
 use std::io;
@@ -17,12 +17,12 @@ use serde_json::Value;
 use crate::backend::{Failure, Fault};
 use crate::units::Timestamp;
 
-use said::Said;
+use upstream_error::UpstreamError;
 
-pub(super) use wait::is_spent;
+pub(super) use rate_limits::is_rate_limit_exhausted;
 
 /// So many characters of a secret's beginning show something of it.
-const SHOWS_MIN: usize = 4;
+const SECRET_PREFIX_MIN: usize = 4;
 
 /// A stream that ended before it was complete.
 pub(super) fn truncated() -> Failure {
@@ -37,16 +37,22 @@ pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
     if error.is_timeout() {
         return Failure::new(Fault::Timeout, "the upstream could not be connected to in time").unsent();
     }
-    Failure::new(Fault::Backend, format!("the upstream could not be connected to: {}", class(error))).unsent()
+    Failure::new(
+        Fault::Backend,
+        format!("the upstream could not be connected to: {}", connect_error_class(error)),
+    )
+    .unsent()
 }
 
 /// An answer came that is not a success.
 pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
-    let error = Said::read(&serde_json::from_slice(body).unwrap_or_default());
-    let reason = error.reason(Some(status));
-    let failure = error.failure(status, &format!("the upstream answered {status}")).because(reason);
+    let error = UpstreamError::read(&serde_json::from_slice(body).unwrap_or_default());
+    let reason = error.log_reason(Some(status));
+    let failure = error.into_failure(status, &format!("the upstream answered {status}")).with_reason(reason);
     let retry_after = match failure.fault {
-        Fault::Overload | Fault::Backend => wait::retry_after(headers, Timestamp::now(), retry_after_max),
+        Fault::Overload | Fault::Backend => {
+            rate_limits::retry_after(headers, Timestamp::now(), retry_after_max)
+        }
         _ => None,
     };
     // Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
@@ -56,16 +62,17 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
 
 /// An error event came inside a stream; a model was at work by then.
 pub(super) fn of_event(error: &Value) -> Failure {
-    let said = Said::read(error);
-    let known = said.status.or(said.usual_status());
-    let (status, reason) = (known.unwrap_or(500), said.reason(known));
-    let failure =
-        said.failure(status, &format!("the upstream's stream ended in an error {status}")).because(reason);
+    let said = UpstreamError::read(error);
+    let known = said.status.or(said.typical_status());
+    let (status, reason) = (known.unwrap_or(500), said.log_reason(known));
+    let failure = said
+        .into_failure(status, &format!("the upstream's stream ended in an error {status}"))
+        .with_reason(reason);
     Failure { unsent: false, ..failure }
 }
 
 /// A success that is not the stream which was asked for.
-pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn require_stream(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("unreadable"));
     match kind {
         None => Ok(()),
@@ -77,7 +84,7 @@ pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 /// A success that is packed. Nobody asked for that, and what is in it may be any size.
-pub(super) fn unless_plain(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn require_uncompressed(headers: &HeaderMap) -> Result<(), Failure> {
     let packed = headers
         .get_all(CONTENT_ENCODING)
         .iter()
@@ -93,13 +100,17 @@ pub(super) fn without_secret(failure: Failure, secret: &str) -> Failure {
     if secret.is_empty() {
         return failure;
     }
-    let strip = |text: String| without_beginning(text.replace(secret, "…"), secret);
-    Failure { told: failure.told.map(strip), reason: failure.reason.map(strip), ..failure }
+    let strip = |text: String| without_partial_secret(text.replace(secret, "…"), secret);
+    Failure {
+        upstream_message: failure.upstream_message.map(strip),
+        reason: failure.reason.map(strip),
+        ..failure
+    }
 }
 
 /// The text without the secret's beginning at its end: words are cut, and the cut may go through it.
-fn without_beginning(mut text: String, secret: &str) -> String {
-    let beginnings = (SHOWS_MIN..secret.len()).rev().filter_map(|length| secret.get(..length));
+fn without_partial_secret(mut text: String, secret: &str) -> String {
+    let beginnings = (SECRET_PREFIX_MIN..secret.len()).rev().filter_map(|length| secret.get(..length));
     if let Some(beginning) = beginnings.into_iter().find(|beginning| text.ends_with(beginning)) {
         text.truncate(text.len() - beginning.len());
         text.push('…');
@@ -107,7 +118,7 @@ fn without_beginning(mut text: String, secret: &str) -> String {
     text
 }
 
-fn class(error: &reqwest::Error) -> &'static str {
+fn connect_error_class(error: &reqwest::Error) -> &'static str {
     if error.is_dns() {
         return "its name is unknown";
     }
@@ -136,7 +147,7 @@ mod tests {
             for coding in codings {
                 headers.append(CONTENT_ENCODING, HeaderValue::from_static(coding));
             }
-            assert_eq!(unless_plain(&headers).is_ok(), plain, "{codings:?}");
+            assert_eq!(require_uncompressed(&headers).is_ok(), plain, "{codings:?}");
         };
         check(&[], true);
         check(&["identity"], true);
@@ -147,11 +158,13 @@ mod tests {
 
     #[test]
     fn a_secret_shows_in_no_words_whole_or_cut() {
-        let told = |words: &str| Failure::new(Fault::Caller, "no").told(words).because(Some(words.into()));
+        let told = |words: &str| {
+            Failure::new(Fault::Caller, "no").with_upstream_message(words).with_reason(Some(words.into()))
+        };
         let check = |words: &str, expected: &str| {
             let failure = without_secret(told(words), "geheim-123");
             assert_eq!(
-                (failure.told.as_deref(), failure.reason.as_deref()),
+                (failure.upstream_message.as_deref(), failure.reason.as_deref()),
                 (Some(expected), Some(expected))
             );
         };

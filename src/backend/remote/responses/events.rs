@@ -7,48 +7,48 @@ use serde_json::Value;
 use super::reasoning::Reasoning;
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop};
-use crate::backend::{Ending, Failure, Fault, Piece, Usage};
-use crate::chat::{Maker, ToolCallDelta};
+use crate::backend::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use crate::chat::{ThoughtSigner, ToolCallDelta};
 use crate::units::Tokens;
 
 /// Reads one stream of events.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct OpenAiResponsesReader {
     /// Who signs what it says.
-    maker: Maker,
+    maker: ThoughtSigner,
     /// The calls that have begun, by their place in the output.
-    calls: BTreeMap<u64, Begun>,
+    calls: BTreeMap<u64, StreamedCall>,
     /// True once there was text of the answer.
-    says: bool,
+    has_text: bool,
 }
 
 /// A call that has begun.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
+struct StreamedCall {
     index: u32,
     /// True once some of its arguments came.
-    streamed: bool,
+    has_arguments: bool,
 }
 
-impl Reader {
-    pub(super) fn new(maker: Maker) -> Reader {
-        Reader { maker, calls: BTreeMap::new(), says: false }
+impl OpenAiResponsesReader {
+    pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
+        OpenAiResponsesReader { maker, calls: BTreeMap::new(), has_text: false }
     }
 
     /// An item begins: of interest is a call, with its name.
-    fn begin(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+    fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
         if item["type"] != "function_call" || self.calls.contains_key(&place) {
             return;
         }
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
-        self.calls.insert(place, Begun { index, streamed: false });
+        self.calls.insert(place, StreamedCall { index, has_arguments: false });
         let (id, name) = (Some(text(item, "call_id").to_owned()), Some(text(item, "name").to_owned()));
         pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
     }
 
     fn arguments(&mut self, place: u64, more: &str, pieces: &mut VecDeque<Piece>) {
         let Some(call) = self.calls.get_mut(&place).filter(|_| !more.is_empty()) else { return };
-        call.streamed = true;
+        call.has_arguments = true;
         let index = call.index;
         pieces.push_back(Piece::ToolCall(ToolCallDelta {
             index,
@@ -59,16 +59,16 @@ impl Reader {
     }
 
     /// An item is whole: reasoning is handed out now, and arguments that did not come piece by piece.
-    fn end(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+    fn finish_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
         match (text(item, "type"), item.as_object()) {
             ("function_call", _) => {
-                self.begin(place, item, pieces);
-                if self.calls.get(&place).is_some_and(|call| !call.streamed) {
+                self.start_item(place, item, pieces);
+                if self.calls.get(&place).is_some_and(|call| !call.has_arguments) {
                     self.arguments(place, text(item, "arguments"), pieces);
                 }
             }
             ("reasoning", Some(item)) if item.get("encrypted_content").is_some_and(Value::is_string) => {
-                let (after_text, after_calls) = (self.says, self.calls.len());
+                let (after_text, after_calls) = (self.has_text, self.calls.len());
                 let reasoning = Reasoning { after_text, after_calls, item: item.clone() };
                 pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
             }
@@ -78,17 +78,17 @@ impl Reader {
 
     fn answer(&mut self, more: &str, pieces: &mut VecDeque<Piece>) {
         if !more.is_empty() {
-            self.says = true;
+            self.has_text = true;
             pieces.push_back(answer(more));
         }
     }
 
-    fn complete(&self) -> Ending {
-        if self.calls.is_empty() { stop() } else { Ending::ToolCalls }
+    fn completed_reason(&self) -> GenerationEnd {
+        if self.calls.is_empty() { stop() } else { GenerationEnd::ToolCalls }
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for OpenAiResponsesReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         if data == b"[DONE]" {
             return Ok(());
@@ -97,13 +97,13 @@ impl crate::backend::remote::Reader for Reader {
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
         let (place, delta) = (event["output_index"].as_u64().unwrap_or_default(), text(&event, "delta"));
         let response = &event["response"];
-        let ends = |ending: Ending, pieces: &mut VecDeque<Piece>| {
+        let ends = |ending: GenerationEnd, pieces: &mut VecDeque<Piece>| {
             pieces.extend(usage(&response["usage"]).map(Piece::Usage));
             pieces.push_back(Piece::End(ending));
         };
         match text(&event, "type") {
-            "response.output_item.added" => self.begin(place, &event["item"], pieces),
-            "response.output_item.done" => self.end(place, &event["item"], pieces),
+            "response.output_item.added" => self.start_item(place, &event["item"], pieces),
+            "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
             "response.output_text.delta" | "response.refusal.delta" => self.answer(delta, pieces),
             "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
             "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
@@ -114,10 +114,10 @@ impl crate::backend::remote::Reader for Reader {
             {
                 pieces.push_back(Piece::Summary(delta.into()));
             }
-            "response.completed" => ends(self.complete(), pieces),
+            "response.completed" => ends(self.completed_reason(), pieces),
             "response.incomplete" => match text(&response["incomplete_details"], "reason") {
-                "content_filter" => ends(Ending::Filtered, pieces),
-                _ => ends(Ending::Limit, pieces),
+                "content_filter" => ends(GenerationEnd::Filtered, pieces),
+                _ => ends(GenerationEnd::Limit, pieces),
             },
             "response.failed" => return Err(refusal::of_event(&response["error"])),
             "error" => return Err(refusal::of_event(event.get("error").unwrap_or(&event))),
@@ -132,9 +132,9 @@ impl crate::backend::remote::Reader for Reader {
     }
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
+fn usage(usage: &Value) -> Option<TokenUsage> {
     let number = |place: &str| usage.pointer(place).and_then(Value::as_u64).map(Tokens);
-    Some(Usage {
+    Some(TokenUsage {
         prompt: number("/input_tokens")?,
         cache_read: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
         cache_write: number("/input_tokens_details/cache_write_tokens").unwrap_or_default(),

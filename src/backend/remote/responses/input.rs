@@ -5,28 +5,31 @@ use serde_json::{Value, json};
 use super::Settings;
 use super::reasoning::Reasoning;
 use crate::backend::remote::wire;
-use crate::backend::{Failure, Lack};
-use crate::chat::{Message, Part, Request, Role, ToolCall};
+use crate::backend::{Failure, UnsupportedFeature};
+use crate::chat::{ContentPart, Message, Request, Role, ToolCall};
 
 /// What the system says first, and the items of the rest.
-pub(super) fn split(settings: &Settings, request: &Request) -> Result<(String, Value), Failure> {
+pub(super) fn instructions_and_items(
+    settings: &Settings,
+    request: &Request,
+) -> Result<(String, Value), Failure> {
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
     let (system, rest) = request.messages.split_at(first);
-    let instructions: Vec<String> = system.iter().map(Message::plain).collect();
+    let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
     let items: Result<Vec<Vec<Value>>, Failure> =
         rest.iter().map(|message| items(settings, message)).collect();
     let items: Vec<Value> = items?.into_iter().flatten().collect();
     if items.is_empty() {
-        return Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user"));
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user"));
     }
     Ok((instructions.join("\n\n"), Value::Array(items)))
 }
 
 fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
     Ok(match message.role {
-        Role::System => vec![json!({"role": "developer", "content": message.plain()})],
+        Role::System => vec![json!({"role": "developer", "content": message.plain_text()})],
         Role::User => vec![json!({"role": "user", "content": content(&message.content)?})],
-        Role::Assistant => turn(settings, message),
+        Role::Assistant => assistant_items(settings, message),
         Role::Tool => {
             let of = message.tool_call_id.as_deref().unwrap_or_default();
             let output = content(&message.content)?;
@@ -36,16 +39,16 @@ fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> 
 }
 
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood.
-fn turn(settings: &Settings, message: &Message) -> Vec<Value> {
+fn assistant_items(settings: &Settings, message: &Message) -> Vec<Value> {
     let mut reasoning = Reasoning::all(message, &settings.maker());
-    let text = message.plain();
+    let text = message.plain_text();
     let mut items = Vec::new();
-    take(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
+    move_items(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
     if !text.is_empty() {
         items.push(json!({"role": "assistant", "content": text}));
     }
     for (at, call) in message.tool_calls.iter().enumerate() {
-        take(&mut reasoning, &mut items, |it| it.after_calls <= at);
+        move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
         items.push(function_call(call));
     }
     items.extend(reasoning.into_iter().map(|it| Value::Object(it.item)));
@@ -53,7 +56,7 @@ fn turn(settings: &Settings, message: &Message) -> Vec<Value> {
 }
 
 /// Moves the items that are to stand here.
-fn take(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
+fn move_items(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
     let (now, later): (Vec<_>, Vec<_>) = std::mem::take(from).into_iter().partition(here);
     to.extend(now.into_iter().map(|it| Value::Object(it.item)));
     *from = later;
@@ -63,23 +66,23 @@ fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
     json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
 }
 
-fn content(parts: &[Part]) -> Result<Value, Failure> {
-    let said = wire::said(parts);
+fn content(parts: &[ContentPart]) -> Result<Value, Failure> {
+    let said = wire::merged_parts(parts);
     match said.as_slice() {
         [] => Ok(json!("")),
-        [only] if let Part::Text(text) = &**only => Ok(json!(text)),
+        [only] if let ContentPart::Text(text) = &**only => Ok(json!(text)),
         said => said.iter().filter_map(|part| self::part(part).transpose()).collect(),
     }
 }
 
-fn part(part: &Part) -> Result<Option<Value>, Failure> {
+fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
     let value = match part {
-        Part::Text(text) => return Ok(Some(json!({"type": "input_text", "text": text}))),
-        Part::Other(value) => value,
-        Part::Seam | Part::Mark(_) => return Ok(None),
+        ContentPart::Text(text) => return Ok(Some(json!({"type": "input_text", "text": text}))),
+        ContentPart::Other(value) => value,
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
-        return Err(Failure::incapable(Lack::Prompt, "this model takes text and images only"));
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model takes text and images only"));
     };
     let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
     Ok(Some(json!({"type": "input_image", "image_url": url, "detail": detail})))

@@ -14,9 +14,11 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
-use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
-use crate::backend::{Call, Failure, Lack, Part};
-use crate::chat::Maker;
+use super::{
+    Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
+};
+use crate::backend::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
+use crate::chat::ThoughtSigner;
 
 /// How one model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,15 +30,15 @@ pub struct Settings {
     /// What callers call it: its reasoning goes back to this name only.
     pub name: Arc<str>,
     /// True for a model that reasons; others refuse to hear of it, and take `temperature` and `top_p` instead.
-    pub reasons: bool,
+    pub can_reason: bool,
     /// Asks for summaries of its reasoning, which some providers show to verified organisations only.
     pub summaries: bool,
 }
 
 impl Settings {
     /// Who signs what it says.
-    fn maker(&self) -> Maker {
-        Maker { model: self.name.clone(), origin: self.client.origin() }
+    fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 }
 
@@ -46,7 +48,7 @@ impl Default for Settings {
             client: client::Settings::default(),
             model: String::new(),
             name: "".into(),
-            reasons: true,
+            can_reason: true,
             summaries: true,
         }
     }
@@ -54,39 +56,45 @@ impl Default for Settings {
 
 /// Responses of one model.
 #[derive(Debug)]
-pub struct ModelResponses {
+pub struct OpenAiResponses {
     settings: Settings,
 }
 
 /// One model of an upstream that speaks OpenAI's Responses.
-pub type Responses = Remote<ModelResponses>;
+pub type OpenAiResponsesBackend = RemoteBackend<OpenAiResponses>;
 
-impl Responses {
+impl OpenAiResponsesBackend {
     /// The model, not asked anything yet.
     ///
     /// # Errors
     /// When there can be no client with these settings.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<Responses, SettingsError> {
-        Remote::over(connections, settings.client.clone(), ModelResponses { settings })
+    pub fn new(
+        connections: &Connections,
+        settings: Settings,
+    ) -> Result<OpenAiResponsesBackend, SettingsError> {
+        RemoteBackend::with_provider(connections, settings.client.clone(), OpenAiResponses { settings })
     }
 }
 
-impl Provider for ModelResponses {
-    fn write(&self, call: &Call) -> Result<Sent, Failure> {
-        let Part::Total { effort, tokens } = &call.part else {
-            return Err(Failure::incapable(Lack::Thinking, "this model only makes whole answers"));
+impl Provider for OpenAiResponses {
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+        let GenerationPart::Total { effort, tokens } = &call.part else {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "this model only makes whole answers",
+            ));
         };
         let body = request::body(&self.settings, call, effort.as_deref(), *tokens)?;
-        Ok(Sent { path: "responses".into(), body })
+        Ok(UpstreamRequest { path: "responses".into(), body })
     }
 
     /// It begins its stream before it thinks.
-    fn silence(&self, call: &Call) -> Silence {
-        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hides_thinking() { SilencePolicy::ThinksInStream } else { SilencePolicy::Streams }
     }
 
-    fn reader(&self, _: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(self.settings.maker()))
+    fn reader(&self, _: &BackendCall) -> Box<dyn EventReader> {
+        Box::new(events::OpenAiResponsesReader::new(self.settings.maker()))
     }
 }
 
@@ -102,7 +110,7 @@ mod tests {
         Settings {
             model: "upstream-model".to_owned(),
             name: "m".into(),
-            reasons: flag("reasons"),
+            can_reason: flag("reasons"),
             summaries: flag("summaries"),
             ..Settings::default()
         }
@@ -111,7 +119,7 @@ mod tests {
     #[test]
     fn requests_are_written_as_the_fixtures_say() {
         golden::check("responses", "request", |fixture| {
-            let provider = ModelResponses { settings: settings(fixture) };
+            let provider = OpenAiResponses { settings: settings(fixture) };
             golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
         });
     }
@@ -119,7 +127,7 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("responses", "stream", |fixture| {
-            golden::pieces(events::Reader::new(golden::maker("m")), &fixture["events"])
+            golden::pieces(events::OpenAiResponsesReader::new(golden::maker("m")), &fixture["events"])
         });
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::chat::{Maker, Message, Signed};
+use crate::chat::{Message, SignedThought, ThoughtSigner};
 
 /// A reasoning item as it came, and what of its turn came before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,13 +19,13 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, maker: &Maker) -> Option<Signed> {
+    pub(super) fn signed(&self, maker: &ThoughtSigner) -> Option<SignedThought> {
         let block = serde_json::to_string(self).ok()?;
-        Some(Signed { maker: maker.clone(), block: block.into() })
+        Some(SignedThought { signer: maker.clone(), block: block.into() })
     }
 
     /// This model's reasoning in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, maker: &Maker) -> Vec<Reasoning> {
+    pub(super) fn all(message: &Message, maker: &ThoughtSigner) -> Vec<Reasoning> {
         let read = message.signed_by(maker).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
         read.filter(|reasoning| reasoning.item.get("type").is_some_and(|kind| kind == "reasoning")).collect()
     }

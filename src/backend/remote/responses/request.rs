@@ -4,9 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::Settings;
 use super::input;
-use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, passed};
+use crate::backend::remote::caller_options::{
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present, passed_member,
+    refuse_penalties,
+};
 use crate::backend::remote::wire::decimal;
-use crate::backend::{Call, Failure, Lack};
+use crate::backend::{BackendCall, Failure, UnsupportedFeature};
 use crate::chat::Request;
 use crate::units::Tokens;
 
@@ -20,22 +23,22 @@ const PASSED: [&str; 5] =
 /// The body of the call.
 pub(super) fn body(
     settings: &Settings,
-    call: &Call,
+    call: &BackendCall,
     effort: Option<&str>,
     tokens: Tokens,
 ) -> Result<Value, Failure> {
     let request = &*call.request;
-    no_penalties(request)?;
-    let limit = call.told(tokens);
+    refuse_penalties(request)?;
+    let limit = call.stated_limit(tokens);
     if limit.is_some_and(|limit| limit < LIMIT_MIN) {
-        return Err(Failure::incapable(Lack::Length, "this model is given 16 tokens at least"));
+        return Err(Failure::incapable(UnsupportedFeature::Length, "this model is given 16 tokens at least"));
     }
-    let (instructions, input) = input::split(settings, request)?;
+    let (instructions, input) = input::instructions_and_items(settings, request)?;
     let extra = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));
-    let mut body: Map<String, Value> = extra.map(|(name, value)| passed(name, value)).collect();
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
     let encrypted = || json!(["reasoning.encrypted_content"]);
-    let sampled = |value: Option<f32>| value.filter(|_| !settings.reasons).map(decimal);
-    add(
+    let sampled = |value: Option<f32>| value.filter(|_| !settings.can_reason).map(decimal);
+    insert_present(
         &mut body,
         [
             ("model", Some(json!(settings.model))),
@@ -43,7 +46,7 @@ pub(super) fn body(
             ("input", Some(input)),
             ("stream", Some(json!(true))),
             ("store", Some(json!(false))),
-            ("include", settings.reasons.then(encrypted)),
+            ("include", settings.can_reason.then(encrypted)),
             ("reasoning", reasoning(settings, effort)),
             ("max_output_tokens", limit.map(|limit| json!(limit))),
             ("temperature", sampled(request.sampling.temperature)),
@@ -58,33 +61,33 @@ pub(super) fn body(
 
 fn reasoning(settings: &Settings, effort: Option<&str>) -> Option<Value> {
     let mut reasoning = Map::new();
-    add(
+    insert_present(
         &mut reasoning,
         [("effort", effort.map(|word| json!(word))), ("summary", settings.summaries.then(|| json!("auto")))],
     );
-    (settings.reasons && !reasoning.is_empty()).then_some(Value::Object(reasoning))
+    (settings.can_reason && !reasoning.is_empty()).then_some(Value::Object(reasoning))
 }
 
 fn text(request: &Request) -> Result<Option<Value>, Failure> {
-    let format = match Form::of(request)? {
-        Form::Text => None,
-        Form::Json => Some(json!({"type": "json_object"})),
-        Form::Schema(named) => {
+    let format = match OpenAiResponseFormat::of(request)? {
+        OpenAiResponseFormat::Text => None,
+        OpenAiResponseFormat::Json => Some(json!({"type": "json_object"})),
+        OpenAiResponseFormat::Schema(named) => {
             let mut format = named.as_object().cloned().unwrap_or_default();
             format.insert("type".to_owned(), json!("json_schema"));
             Some(Value::Object(format))
         }
     };
     let mut text = Map::new();
-    add(&mut text, [("format", format), ("verbosity", request.extra.get("verbosity").cloned())]);
+    insert_present(&mut text, [("format", format), ("verbosity", request.extra.get("verbosity").cloned())]);
     Ok((!text.is_empty()).then_some(Value::Object(text)))
 }
 
 /// A function is held to its schema there unless it is said otherwise; with chat completions it is the other way.
 fn tools(request: &Request) -> Option<Value> {
-    let declare = |function: Function<'_>| {
+    let declare = |function: FunctionDeclaration<'_>| {
         let mut tool = Map::new();
-        add(
+        insert_present(
             &mut tool,
             [
                 ("type", Some(json!("function"))),
@@ -96,16 +99,16 @@ fn tools(request: &Request) -> Option<Value> {
         );
         Value::Object(tool)
     };
-    let tools = || request.tools.iter().map(Function::of).map(declare).collect();
+    let tools = || request.tools.iter().map(FunctionDeclaration::of).map(declare).collect();
     (!request.tools.is_empty()).then(tools)
 }
 
 fn tool_choice(request: &Request) -> Result<Option<Value>, Failure> {
-    let choice = Choice::of(request)?.filter(|_| !request.tools.is_empty());
+    let choice = OpenAiToolChoice::of(request)?.filter(|_| !request.tools.is_empty());
     Ok(choice.map(|choice| match choice {
-        Choice::Auto => json!("auto"),
-        Choice::None => json!("none"),
-        Choice::Any => json!("required"),
-        Choice::Named(name) => json!({"type": "function", "name": name}),
+        OpenAiToolChoice::Auto => json!("auto"),
+        OpenAiToolChoice::None => json!("none"),
+        OpenAiToolChoice::Any => json!("required"),
+        OpenAiToolChoice::Named(name) => json!({"type": "function", "name": name}),
     }))
 }

@@ -6,21 +6,21 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::backend::remote::refusal;
-use crate::backend::{Edge, Ending, Failure, Fault, Piece, Usage};
-use crate::prompt::tags::{Span, Splitter};
+use crate::backend::{Failure, Fault, GenerationEnd, Piece, TagEdge, TokenUsage};
+use crate::prompt::tags::{Splitter, TaggedSpan};
 use crate::units::Tokens;
 
 /// Reads the stream of one phase.
 #[derive(Debug)]
-pub(super) struct Reader {
-    phase: Phase,
+pub(super) struct VllmReader {
+    phase: VllmPhase,
     /// Tokens that may yet turn out to be no text: the tag, or the end of the text.
     held: Vec<u32>,
-    ending: Option<Ending>,
+    ending: Option<GenerationEnd>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum VllmPhase {
     /// Closed by a tag of so many tokens.
     Thought(usize),
     /// With tags to be left out, where they could not be banned.
@@ -28,9 +28,9 @@ enum Phase {
 }
 
 #[derive(Debug, Deserialize)]
-struct Chunk {
+struct VllmChunk {
     #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Vec<VllmChoice>,
     #[serde(default)]
     usage: Value,
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Chunk {
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
+struct VllmChoice {
     #[serde(default)]
     index: u32,
     #[serde(default)]
@@ -52,83 +52,85 @@ struct Choice {
     stop_reason: Value,
 }
 
-impl Reader {
+impl VllmReader {
     /// A reader of the first phase, whose thought is closed by a tag of so many tokens.
-    pub(super) fn thought(tag: usize) -> Reader {
-        Reader { phase: Phase::Thought(tag), held: Vec::new(), ending: None }
+    pub(super) fn thought(tag: usize) -> VllmReader {
+        VllmReader { phase: VllmPhase::Thought(tag), held: Vec::new(), ending: None }
     }
 
     /// A reader of the second phase. What a splitter takes for a tag, or for a thought that was begun again, is left out;
     /// it counts as answer all the same.
-    pub(super) fn solution(splitter: Option<Splitter>) -> Reader {
-        Reader { phase: Phase::Solution(splitter), held: Vec::new(), ending: None }
+    pub(super) fn solution(splitter: Option<Splitter>) -> VllmReader {
+        VllmReader { phase: VllmPhase::Solution(splitter), held: Vec::new(), ending: None }
     }
 
-    fn choice(&mut self, choice: Choice, pieces: &mut VecDeque<Piece>) {
+    fn choice(&mut self, choice: VllmChoice, pieces: &mut VecDeque<Piece>) {
         self.held.extend(choice.token_ids.into_iter().flatten());
         let Some(word) = choice.finish_reason else {
-            let keep = if let Phase::Thought(tag) = self.phase { tag.max(1) } else { 1 };
-            let ids = self.take(keep);
-            self.say(choice.text, ids, pieces);
+            let keep = if let VllmPhase::Thought(tag) = self.phase { tag.max(1) } else { 1 };
+            let ids = self.take_held(keep);
+            self.push_text(choice.text, ids, pieces);
             return;
         };
         let (keep, ending) = match (&self.phase, word.as_str()) {
-            (_, "length") => (0, Ending::Limit),
-            (Phase::Thought(tag), _) if choice.stop_reason.is_string() => {
-                (*tag, Ending::Stop { tokens: Tokens::ZERO })
+            (_, "length") => (0, GenerationEnd::Limit),
+            (VllmPhase::Thought(tag), _) if choice.stop_reason.is_string() => {
+                (*tag, GenerationEnd::Stop { tokens: Tokens::ZERO })
             }
-            _ => (1, Ending::Stop { tokens: Tokens(1) }),
+            _ => (1, GenerationEnd::Stop { tokens: Tokens(1) }),
         };
-        let ids = self.take(keep);
+        let ids = self.take_held(keep);
         // Half a character says nothing.
-        let text = if ending == Ending::Limit {
+        let text = if ending == GenerationEnd::Limit {
             choice.text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
         } else {
             choice.text
         };
-        self.say(text, ids, pieces);
+        self.push_text(text, ids, pieces);
         let rest = count(&self.held);
         if choice.stop_reason.is_string() {
-            pieces.push_back(Piece::Tag { tokens: rest, edge: Edge::End });
+            pieces.push_back(Piece::Tag { tokens: rest, edge: TagEdge::End });
         }
         // Without tokens in the stream there was no end-of-text token to be counted.
-        let unseen = matches!(ending, Ending::Stop { .. }) && rest == Tokens::ZERO;
-        self.ending = Some(if unseen { Ending::Stop { tokens: Tokens::ZERO } } else { ending });
+        let unseen = matches!(ending, GenerationEnd::Stop { .. }) && rest == Tokens::ZERO;
+        self.ending = Some(if unseen { GenerationEnd::Stop { tokens: Tokens::ZERO } } else { ending });
     }
 
     /// All that is held but the last so many.
-    fn take(&mut self, keep: usize) -> Vec<u32> {
+    fn take_held(&mut self, keep: usize) -> Vec<u32> {
         let rest = self.held.split_off(self.held.len().saturating_sub(keep));
         std::mem::replace(&mut self.held, rest)
     }
 
-    fn say(&mut self, text: String, ids: Vec<u32>, pieces: &mut VecDeque<Piece>) {
+    fn push_text(&mut self, text: String, ids: Vec<u32>, pieces: &mut VecDeque<Piece>) {
         if text.is_empty() && ids.is_empty() {
             return;
         }
         let tokens = count(&ids);
         pieces.push_back(match &mut self.phase {
-            Phase::Thought(_) => Piece::Thought { text, tokens, ids },
-            Phase::Solution(None) => Piece::Answer { text, tokens },
-            Phase::Solution(Some(splitter)) => Piece::Answer { text: said(splitter.push(&text)), tokens },
+            VllmPhase::Thought(_) => Piece::Thought { text, tokens, ids },
+            VllmPhase::Solution(None) => Piece::Answer { text, tokens },
+            VllmPhase::Solution(Some(splitter)) => {
+                Piece::Answer { text: answer_text(splitter.push(&text)), tokens }
+            }
         });
     }
 
-    fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
-        if let Phase::Solution(Some(splitter)) = &mut self.phase {
-            let rest = said(splitter.finish());
+    fn end(&mut self, ending: GenerationEnd, pieces: &mut VecDeque<Piece>) {
+        if let VllmPhase::Solution(Some(splitter)) = &mut self.phase {
+            let rest = answer_text(splitter.finish());
             pieces.extend((!rest.is_empty()).then_some(Piece::Answer { text: rest, tokens: Tokens::ZERO }));
         }
         pieces.push_back(Piece::End(ending));
     }
 }
 
-impl crate::backend::remote::Reader for Reader {
+impl crate::backend::remote::EventReader for VllmReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         if data == b"[DONE]" {
             return self.close(pieces);
         }
-        let chunk: Chunk = serde_json::from_slice(data)
+        let chunk: VllmChunk = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the server sent an event that is no completion"))?;
         if !chunk.error.is_null() {
             return Err(refusal::of_event(&chunk.error));
@@ -147,18 +149,18 @@ impl crate::backend::remote::Reader for Reader {
     }
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
+fn usage(usage: &Value) -> Option<TokenUsage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64).map(Tokens);
-    Some(Usage {
+    Some(TokenUsage {
         prompt: number("/prompt_tokens")?,
         cache_read: number("/prompt_tokens_details/cached_tokens").unwrap_or_default(),
         completion: number("/completion_tokens")?,
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
-fn said(spans: Vec<Span>) -> String {
-    let answer = |span| if let Span::Answer(text) = span { Some(text) } else { None };
+fn answer_text(spans: Vec<TaggedSpan>) -> String {
+    let answer = |span| if let TaggedSpan::Answer(text) = span { Some(text) } else { None };
     spans.into_iter().filter_map(answer).collect()
 }
 

@@ -16,27 +16,30 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::client::Client;
+use super::client::UpstreamClient;
 use super::openai::{ChatCompletions, Settings};
-use super::{Connections, Remote, SettingsError, Silence, generation, passed};
-use crate::backend::calling;
-use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
-use crate::catalog::{Class, Conditions};
-use crate::chat::{Embedding, Message, Request, Role};
+use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough};
+use crate::backend::speed::SpeedEstimator;
+use crate::backend::tool_calls;
+use crate::backend::{
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, TargetBehavior,
+    Thought,
+};
+use crate::catalog::{EnforcementClass, ModelConditions};
+use crate::chat::{EmbeddingRequest, Message, Request, Role};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
 
 /// One model of a vLLM server.
 #[derive(Debug)]
-pub struct Vllm {
-    client: Client,
+pub struct VllmBackend {
+    client: UpstreamClient,
     /// As for its chat completions; the hand-off has all that must stand before the answer.
     settings: Settings,
-    pace: Pace,
-    vocabulary: OnceCell<Vocabulary>,
-    chat: OnceCell<Remote<ChatCompletions>>,
+    speed: SpeedEstimator,
+    tag_tokens: OnceCell<VllmTagTokens>,
+    chat: OnceCell<RemoteBackend<ChatCompletions>>,
     /// Whether its chat template knows of thoughts.
     thinks: OnceCell<bool>,
     /// The context that it was given, as it last said; 0 before that.
@@ -45,26 +48,26 @@ pub struct Vllm {
 
 /// What the server's tokenizer makes of our texts; asked once.
 #[derive(Debug)]
-struct Vocabulary {
+struct VllmTagTokens {
     start: Vec<u32>,
     end: Vec<u32>,
     hand_off: Vec<u32>,
     newline: Vec<u32>,
     /// True where the tags stand on lines of their own, as the hand-off shows.
-    lines: bool,
+    tags_on_own_lines: bool,
 }
 
 /// A prompt by its tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Prompt {
+struct TokenPrompt {
     ids: Vec<u32>,
     /// How many of them stand behind the tag that begins a thought; nothing where none is begun.
     opening: Option<usize>,
 }
 
-impl Vocabulary {
+impl VllmTagTokens {
     /// The tokens with the place where they begin a thought, if they do: nothing but a line's end follows the tag.
-    fn prompt(&self, ids: Vec<u32>) -> Prompt {
+    fn prompt(&self, ids: Vec<u32>) -> TokenPrompt {
         let before_newline = ids.strip_suffix(&self.newline[..]).unwrap_or(&ids).ends_with(&self.start);
         let opening = if self.start.is_empty() {
             None
@@ -73,21 +76,21 @@ impl Vocabulary {
         } else {
             before_newline.then_some(self.newline.len())
         };
-        Prompt { ids, opening }
+        TokenPrompt { ids, opening }
     }
 
     /// The prompt's tokens, with a thought begun at their end.
-    fn opened(&self, prompt: Prompt) -> Vec<u32> {
+    fn with_open_thought(&self, prompt: TokenPrompt) -> Vec<u32> {
         match prompt.opening {
             Some(_) => prompt.ids,
-            None if self.lines => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
+            None if self.tags_on_own_lines => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
             None => [prompt.ids, self.start.clone()].concat(),
         }
     }
 
     /// What closes a thought. Where the hand-off begins with the tag, it stands behind every thought: in Harmony the
     /// answer is a message of its own.
-    fn close(&self, closed: bool) -> &[u32] {
+    fn closing_tokens(&self, closed: bool) -> &[u32] {
         if closed && !self.hand_off.starts_with(&self.end) { &self.end } else { &self.hand_off }
     }
 
@@ -100,36 +103,41 @@ impl Vocabulary {
     }
 }
 
-impl Vllm {
+impl VllmBackend {
     /// The model, not asked anything yet.
-    pub fn new(connections: &Connections, settings: Settings) -> Result<Vllm, SettingsError> {
-        let client = Client::new(connections, settings.client.clone())?;
-        let pace = Pace::default();
-        Ok(Vllm {
+    pub fn new(connections: &Connections, settings: Settings) -> Result<VllmBackend, SettingsError> {
+        let client = UpstreamClient::new(connections, settings.client.clone())?;
+        let pace = SpeedEstimator::default();
+        Ok(VllmBackend {
             client,
             settings,
-            pace,
-            vocabulary: OnceCell::new(),
+            speed: pace,
+            tag_tokens: OnceCell::new(),
             chat: OnceCell::new(),
             thinks: OnceCell::new(),
             context: AtomicU64::new(0),
         })
     }
 
-    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        let is_raw = call.request.raw().is_some();
-        if !is_raw && matches!(call.class, Class::Continue | Class::Native) && !self.thinks().await? {
-            return self.chat().await?.begin(call.unthought()).await;
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let is_raw = call.request.raw_prompt().is_some();
+        if !is_raw
+            && matches!(call.class, EnforcementClass::Continue | EnforcementClass::Native)
+            && !self.thinks().await?
+        {
+            return self.chat().await?.start(call.unthought()).await;
         }
-        if call.class != Class::Continue || is_raw {
-            return self.chat().await?.begin(call).await;
+        if call.class != EnforcementClass::Continue || is_raw {
+            return self.chat().await?.start(call).await;
         }
-        calling::check(&call.request, self.settings.tool_syntax)?;
+        tool_calls::check(&call.request, self.settings.tool_syntax)?;
         match &call.part {
-            Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
+            GenerationPart::Thought { thinking, .. } => self.generate_thought(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
-            Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
-            Part::Whole { .. } | Part::Total { .. } => {
+            GenerationPart::Solution { thought, solution, .. } => {
+                self.generate_solution(&call, thought, *solution).await
+            }
+            GenerationPart::Whole { .. } | GenerationPart::Total { .. } => {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
         }
@@ -144,44 +152,57 @@ impl Vllm {
         let learn = || async {
             let request = Request::new("", vec![Message::text(Role::User, "?")]);
             let thinking = self.render(&request, true).await?;
-            let begins = self.vocabulary().await?.prompt(thinking.clone()).opening.is_some();
+            let begins = self.tag_tokens().await?.prompt(thinking.clone()).opening.is_some();
             Ok(begins || thinking != self.render(&request, false).await?)
         };
         self.thinks.get_or_try_init(learn).await.copied()
     }
 
-    async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
-        let lap = self.pace.start();
-        let vocabulary = self.vocabulary().await?;
-        let prompt = vocabulary.opened(vocabulary.prompt(self.render(&call.request, true).await?));
-        let mut body = request::thought(&self.settings, call, &prompt, thinking);
-        passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completions", &body, Silence::Usual).await?.within(call.part.most());
-        let reader = events::Reader::thought(vocabulary.end.len());
-        Ok(generation(events, reader, lap, VecDeque::new()))
+    async fn generate_thought(&self, call: &BackendCall, thinking: Tokens) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let prompt = vocabulary.with_open_thought(vocabulary.prompt(self.render(&call.request, true).await?));
+        let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completions", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
+        let reader = events::VllmReader::thought(vocabulary.end.len());
+        Ok(generation_stream(events, reader, lap, VecDeque::new()))
     }
 
-    async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
-        let lap = self.pace.start();
-        let vocabulary = self.vocabulary().await?;
-        let (prompt, hand_off) = self.resume(vocabulary, &call.request, thought).await?;
-        let mut body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
-        passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completions", &body, Silence::Usual).await?.within(call.part.most());
+    async fn generate_solution(
+        &self,
+        call: &BackendCall,
+        thought: &Thought,
+        solution: Tokens,
+    ) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let (prompt, hand_off) = self.resumed_prompt(vocabulary, &call.request, thought).await?;
+        let mut body = request::solution_body(&self.settings, call, &prompt, solution, vocabulary.banned());
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completions", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
         let Settings { start_tag, end_tag, .. } = &self.settings;
         // Tags that are banned stay out by themselves; what spells them then only speaks of them.
         let strips = vocabulary.banned().is_none();
         let splitter = strips.then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()));
-        let reader = events::Reader::solution(splitter);
-        let pieces = generation(events, reader, lap, first.into_iter().collect());
-        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
+        let reader = events::VllmReader::solution(splitter);
+        let pieces = generation_stream(events, reader, lap, first.into_iter().collect());
+        Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
-    async fn resume(
+    async fn resumed_prompt(
         &self,
-        vocabulary: &Vocabulary,
+        vocabulary: &VllmTagTokens,
         request: &Request,
         thought: &Thought,
     ) -> Result<(Vec<u32>, bool), Failure> {
@@ -198,41 +219,42 @@ impl Vllm {
             ([], text) => self.tokenize(text).await?,
             (ids, _) => ids.to_vec(),
         };
-        let close = vocabulary.close(thought.closed);
+        let close = vocabulary.closing_tokens(thought.closed);
         let hand_off = close == vocabulary.hand_off;
-        Ok(([&vocabulary.opened(thinks)[..], &ids, close].concat(), hand_off))
+        Ok(([&vocabulary.with_open_thought(thinks)[..], &ids, close].concat(), hand_off))
     }
 
     /// Its chat completions. What the template puts behind the tag counts as thought there, so that is asked for once.
-    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+    async fn chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
         let learn = || async {
-            let vocabulary = self.vocabulary().await?;
+            let vocabulary = self.tag_tokens().await?;
             let request = Request::new("", vec![Message::text(Role::User, "?")]);
             let opening = vocabulary.prompt(self.render(&request, true).await?).opening.unwrap_or(0);
             let (opening, closing) = (Tokens(opening as u64), count(&vocabulary.hand_off));
-            let settings = Settings { opening, closing, ..self.settings.clone() };
-            let (client, pace) = (self.client.clone(), self.pace.clone());
-            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+            let settings =
+                Settings { opening_tokens: opening, closing_tokens: closing, ..self.settings.clone() };
+            let (client, pace) = (self.client.clone(), self.speed.clone());
+            Ok(RemoteBackend { client, provider: ChatCompletions::new(settings), speed: pace })
         };
         self.chat.get_or_try_init(learn).await
     }
 
-    async fn vocabulary(&self) -> Result<&Vocabulary, Failure> {
+    async fn tag_tokens(&self) -> Result<&VllmTagTokens, Failure> {
         let learn = || async {
             let Settings { start_tag, end_tag, hand_off, .. } = &self.settings;
-            Ok(Vocabulary {
+            Ok(VllmTagTokens {
                 start: self.tokenize(start_tag).await?,
                 end: self.tokenize(end_tag).await?,
                 hand_off: self.tokenize(hand_off).await?,
                 newline: self.tokenize("\n").await?,
-                lines: hand_off.starts_with('\n'),
+                tags_on_own_lines: hand_off.starts_with('\n'),
             })
         };
-        self.vocabulary.get_or_try_init(learn).await
+        self.tag_tokens.get_or_try_init(learn).await
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
-        self.ids(request::template(&self.settings, request, thinking)).await
+        self.ids(request::template_body(&self.settings, request, thinking)).await
     }
 
     async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
@@ -256,22 +278,22 @@ fn count(ids: &[u32]) -> Tokens {
     Tokens(ids.len().try_into().unwrap_or(u64::MAX))
 }
 
-impl Backend for Vllm {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await }.boxed()
+impl Backend for VllmBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.start(call).await }.boxed()
     }
 
-    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+    fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move { self.chat().await?.embed(ask).await }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request)
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
         async move {
-            let ids = match request.raw() {
+            let ids = match request.raw_prompt() {
                 Some(text) => self.tokenize(&text).await,
                 None => self.render(&request, true).await,
             };
@@ -280,13 +302,13 @@ impl Backend for Vllm {
         .boxed()
     }
 
-    fn conditions(&self) -> Conditions {
-        self.pace.conditions()
+    fn conditions(&self) -> ModelConditions {
+        self.speed.conditions()
     }
 
-    fn conduct(&self) -> Conduct {
+    fn behavior(&self) -> TargetBehavior {
         let told = self.settings.thinks.or(self.thinks.get().copied());
-        Conduct { never_thinks: told == Some(false), ..Conduct::default() }
+        TargetBehavior { never_thinks: told == Some(false), ..TargetBehavior::default() }
     }
 
     fn context(&self) -> Option<Tokens> {
@@ -294,12 +316,12 @@ impl Backend for Vllm {
         (told > 0).then_some(Tokens(told))
     }
 
-    fn resent(&self) -> u64 {
-        self.client.resent()
+    fn take_resent(&self) -> u64 {
+        self.client.take_resent()
     }
 
-    fn rate_limits_spent(&self) -> u64 {
-        self.client.rate_limits_spent()
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        self.client.take_exhausted_rate_limits()
     }
 }
 
@@ -326,11 +348,13 @@ mod tests {
         golden::check("vllm", "raw-request", |fixture| {
             let call = golden::call(fixture, golden::part(fixture));
             match &call.part {
-                Part::Thought { thinking, .. } => request::thought(&settings(), &call, &[1, 2, 3], *thinking),
-                Part::Solution { thought, solution, .. } => {
-                    request::solution(&settings(), &call, &thought.ids, *solution, Some([3, 4]))
+                GenerationPart::Thought { thinking, .. } => {
+                    request::thought_body(&settings(), &call, &[1, 2, 3], *thinking)
                 }
-                _ => request::template(&settings(), &call.request, fixture["thinks"] == true),
+                GenerationPart::Solution { thought, solution, .. } => {
+                    request::solution_body(&settings(), &call, &thought.ids, *solution, Some([3, 4]))
+                }
+                _ => request::template_body(&settings(), &call.request, fixture["thinks"] == true),
             }
         });
     }
@@ -340,8 +364,8 @@ mod tests {
         golden::check("vllm", "raw-stream", |fixture| {
             let splitter = || Splitter::after_thought("<think>", "</think>");
             let reader = match fixture["tag"].as_u64() {
-                Some(length) => events::Reader::thought(length.try_into().unwrap()),
-                None => events::Reader::solution((fixture["strips"] == true).then(splitter)),
+                Some(length) => events::VllmReader::thought(length.try_into().unwrap()),
+                None => events::VllmReader::solution((fixture["strips"] == true).then(splitter)),
             };
             golden::pieces(reader, &fixture["events"])
         });
@@ -350,22 +374,27 @@ mod tests {
     #[test]
     fn a_thought_is_begun_where_the_template_has_not() {
         let (start, end, newline) = (vec![3], vec![4], vec![26]);
-        let vocabulary = Vocabulary { start, end, hand_off: vec![26, 4, 8], newline, lines: true };
-        let opened = |ids: &[u32]| vocabulary.opened(vocabulary.prompt(ids.to_vec()));
+        let vocabulary =
+            VllmTagTokens { start, end, hand_off: vec![26, 4, 8], newline, tags_on_own_lines: true };
+        let opened = |ids: &[u32]| vocabulary.with_open_thought(vocabulary.prompt(ids.to_vec()));
         assert_eq!(opened(&[1, 2]), [1, 2, 3, 26]);
         assert_eq!(opened(&[1, 2, 3]), [1, 2, 3]);
         assert_eq!(opened(&[1, 2, 3, 26]), [1, 2, 3, 26]);
         assert_eq!(opened(&[1, 3, 2, 26]), [1, 3, 2, 26, 3, 26]);
-        assert_eq!((vocabulary.close(true), vocabulary.close(false)), (&[4][..], &[26, 4, 8][..]));
+        assert_eq!(
+            (vocabulary.closing_tokens(true), vocabulary.closing_tokens(false)),
+            (&[4][..], &[26, 4, 8][..])
+        );
     }
 
     #[test]
     fn in_harmony_the_answers_message_is_opened_behind_every_thought() {
         let (start, end, newline) = (vec![5, 6, 7], vec![4], vec![26]);
-        let vocabulary = Vocabulary { start, end, hand_off: vec![4, 1, 5, 8, 7], newline, lines: false };
-        assert_eq!(vocabulary.opened(vocabulary.prompt(vec![1, 2])), [1, 2, 5, 6, 7]);
+        let vocabulary =
+            VllmTagTokens { start, end, hand_off: vec![4, 1, 5, 8, 7], newline, tags_on_own_lines: false };
+        assert_eq!(vocabulary.with_open_thought(vocabulary.prompt(vec![1, 2])), [1, 2, 5, 6, 7]);
         for closed in [true, false] {
-            assert_eq!(vocabulary.close(closed), [4, 1, 5, 8, 7]);
+            assert_eq!(vocabulary.closing_tokens(closed), [4, 1, 5, 8, 7]);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::backend::remote::openai::{Settings, Switch, conversation};
-use crate::backend::remote::passed;
+use crate::backend::remote::openai::{Settings, ThinkingSwitch, conversation};
+use crate::backend::remote::passthrough;
 use crate::backend::remote::wire::decimal;
-use crate::backend::{Call, calling};
+use crate::backend::{BackendCall, tool_calls};
 use crate::chat::Request;
 use crate::units::Tokens;
 
@@ -13,17 +13,17 @@ use crate::units::Tokens;
 const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 
 /// The bias that bans a token.
-const BANNED: i32 = -100;
+const BAN_BIAS: i32 = -100;
 
 /// What `/tokenize` renders.
-pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -> Value {
-    let messages = conversation::plain(settings, &request.messages);
+pub(super) fn template_body(settings: &Settings, request: &Request, thinking: bool) -> Value {
+    let messages = conversation::plain_messages(settings, &request.messages);
     let mut body = json!({"model": settings.model, "messages": messages, "add_generation_prompt": true});
-    if calling::offers(request) {
+    if tool_calls::offers_tools(request) {
         body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
     }
-    let mut arguments = passed::template(request, &settings.client.members);
-    if let Switch::Template(argument) = &settings.dialect.switch {
+    let mut arguments = passthrough::template_arguments(request, &settings.client.members);
+    if let ThinkingSwitch::Template(argument) = &settings.dialect.switch {
         arguments.insert(argument.to_string(), json!(thinking));
     }
     if !arguments.is_empty() {
@@ -33,7 +33,12 @@ pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -
 }
 
 /// The first phase. The tag may be a special token, whose text would be left out, so that it never stopped there.
-pub(super) fn thought(settings: &Settings, call: &Call, prompt: &[u32], thinking: Tokens) -> Value {
+pub(super) fn thought_body(
+    settings: &Settings,
+    call: &BackendCall,
+    prompt: &[u32],
+    thinking: Tokens,
+) -> Value {
     let mut body = common(settings, call, prompt, Some(thinking));
     body.insert("stop".to_owned(), json!([settings.end_tag]));
     body.insert("skip_special_tokens".to_owned(), json!(false));
@@ -42,14 +47,14 @@ pub(super) fn thought(settings: &Settings, call: &Call, prompt: &[u32], thinking
 }
 
 /// The second phase. The caller's stop texts are looked for above, where they are for all backends.
-pub(super) fn solution(
+pub(super) fn solution_body(
     settings: &Settings,
-    call: &Call,
+    call: &BackendCall,
     prompt: &[u32],
     solution: Tokens,
     banned: Option<[u32; 2]>,
 ) -> Value {
-    let mut body = common(settings, call, prompt, call.told(solution));
+    let mut body = common(settings, call, prompt, call.stated_limit(solution));
     body.extend(bias(&call.request, banned));
     // Only an answer has a form; a thought before it has none.
     body.extend(call.request.response_format.clone().map(|format| ("response_format".to_owned(), format)));
@@ -57,7 +62,12 @@ pub(super) fn solution(
 }
 
 /// Without a word of its limit this API writes 16 tokens; with none as its limit, as many as fit.
-fn common(settings: &Settings, call: &Call, prompt: &[u32], limit: Option<Tokens>) -> Map<String, Value> {
+fn common(
+    settings: &Settings,
+    call: &BackendCall,
+    prompt: &[u32],
+    limit: Option<Tokens>,
+) -> Map<String, Value> {
     let sampling = &call.request.sampling;
     let mut body = Map::from_iter([
         ("model".to_owned(), json!(settings.model)),
@@ -82,7 +92,7 @@ fn common(settings: &Settings, call: &Call, prompt: &[u32], limit: Option<Tokens
 /// The caller's own biases, and what must not come.
 fn bias(request: &Request, banned: Option<[u32; 2]>) -> Option<(String, Value)> {
     let stated = request.extra.get("logit_bias").and_then(Value::as_object).cloned().unwrap_or_default();
-    let bans = banned.into_iter().flatten().map(|id| (id.to_string(), json!(BANNED)));
+    let bans = banned.into_iter().flatten().map(|id| (id.to_string(), json!(BAN_BIAS)));
     let all: Map<String, Value> = stated.into_iter().chain(bans).collect();
     (!all.is_empty()).then(|| ("logit_bias".to_owned(), Value::Object(all)))
 }

@@ -8,57 +8,60 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::agent::conversations::{Lengthening, Page, Placed, StoredConversation};
+use crate::agent::conversations::{ConversationAppend, ItemPage, PositionedItem, StoredConversation};
 use crate::http::body;
-use crate::http::error::Problem;
-use crate::http::responses::listing::{self, Wanted, no_such};
-use crate::http::router::Service;
+use crate::http::error::ApiError;
+use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
+use crate::http::router::ApiState;
 
-use super::kept::shown;
 use super::objects::{ITEMS_MAX, object};
-use super::{Asked, asked, forgetful, made, nothing_is_kept, taken, unknown};
+use super::stored_items::visible_item;
+use super::{
+    ConversationRequest, check_change, conversation_not_found, conversation_request, read_items,
+    storage_disabled, store_unavailable,
+};
 
 /// A page of items.
 pub(in crate::http) async fn list(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, &headers, &id)?;
-    let wanted = Wanted::read(query.as_deref())?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, &headers, &id)?;
+    let wanted = ItemPageQuery::read(query.as_deref())?;
     conversation(&service, &asked).await?;
     let after = match &wanted.after {
-        Some(after) => Some(find(&service, &asked, after).await?.ok_or_else(no_such)?.at),
+        Some(after) => Some(find(&service, &asked, after).await?.ok_or_else(unknown_cursor)?.position),
         None => None,
     };
     let limit = u32::try_from(wanted.limit + 1).unwrap_or(u32::MAX);
-    let page = Page { after, newest_first: wanted.newest_first, limit };
+    let page = ItemPage { after, newest_first: wanted.newest_first, limit };
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let found = service.conversations.items(account, asked.id, page, now).await;
-    let found = found.map_err(|error| forgetful(&error))?;
-    let items = found.iter().map(|placed| shown(&placed.item)).collect();
-    Ok(listing::shown(&wanted.page(items)))
+    let found = found.map_err(|error| store_unavailable(&error))?;
+    let items = found.iter().map(|placed| visible_item(&placed.item)).collect();
+    Ok(listing::json_response(&wanted.page(items)))
 }
 
 /// Puts items at the end.
 pub(in crate::http) async fn append(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, request.headers(), &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, request.headers(), &id)?;
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
-    fields.pass(&["include"]);
-    let given = fields.list("items")?.ok_or_else(|| Problem::missing("items", "a list of items"))?;
-    fields.end()?;
-    let items = taken(&given, ITEMS_MAX)?;
+    fields.take_all(&["include"]);
+    let given = fields.list("items")?.ok_or_else(|| ApiError::missing("items", "a list of items"))?;
+    fields.finish()?;
+    let items = read_items(&given, ITEMS_MAX)?;
     if !service.conversations.settings().store {
-        return Err(nothing_is_kept());
+        return Err(storage_disabled());
     }
-    let told: Vec<Value> = items.iter().map(shown).collect();
-    let lengthening = Lengthening {
+    let told: Vec<Value> = items.iter().map(visible_item).collect();
+    let lengthening = ConversationAppend {
         account: asked.tenant.account.clone(),
         id: asked.id,
         claimant: None,
@@ -66,48 +69,55 @@ pub(in crate::http) async fn append(
         episode: None,
         at: service.gateway.now(),
     };
-    let change = service.conversations.lengthen(&lengthening).await;
-    made(change.map_err(|error| forgetful(&error))?, unknown)?;
-    Ok(listing::shown(&listing::list(&told, false)))
+    let change = service.conversations.append(&lengthening).await;
+    check_change(change.map_err(|error| store_unavailable(&error))?, conversation_not_found)?;
+    Ok(listing::json_response(&listing::list(&told, false)))
 }
 
 /// One item.
 pub(in crate::http) async fn item(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path((id, item)): Path<(String, String)>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, &headers, &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, &headers, &id)?;
     conversation(&service, &asked).await?;
-    let found = find(&service, &asked, &item).await?.ok_or_else(no_item)?;
-    Ok(listing::shown(&shown(&found.item)))
+    let found = find(&service, &asked, &item).await?.ok_or_else(item_not_found)?;
+    Ok(listing::json_response(&visible_item(&found.item)))
 }
 
 /// Takes an item out; shows the conversation.
 pub(in crate::http) async fn remove(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path((id, item)): Path<(String, String)>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, &headers, &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, &headers, &id)?;
     let stands = conversation(&service, &asked).await?;
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let change = service.conversations.remove(account, asked.id, &item, now).await;
-    made(change.map_err(|error| forgetful(&error))?, no_item)?;
-    Ok(listing::shown(&object(&stands)))
+    check_change(change.map_err(|error| store_unavailable(&error))?, item_not_found)?;
+    Ok(listing::json_response(&object(&stands)))
 }
 
-async fn conversation(service: &Service, asked: &Asked) -> Result<StoredConversation, Problem> {
+async fn conversation(
+    service: &ApiState,
+    asked: &ConversationRequest,
+) -> Result<StoredConversation, ApiError> {
     let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
-    found.map_err(|error| forgetful(&error))?.ok_or_else(unknown)
+    found.map_err(|error| store_unavailable(&error))?.ok_or_else(conversation_not_found)
 }
 
-async fn find(service: &Service, asked: &Asked, item: &str) -> Result<Option<Placed>, Problem> {
+async fn find(
+    service: &ApiState,
+    asked: &ConversationRequest,
+    item: &str,
+) -> Result<Option<PositionedItem>, ApiError> {
     let found =
         service.conversations.item(&asked.tenant.account, asked.id, item, service.gateway.now()).await;
-    found.map_err(|error| forgetful(&error))
+    found.map_err(|error| store_unavailable(&error))
 }
 
-fn no_item() -> Problem {
-    Problem::not_found("the conversation has no item of that id").code("item_not_found")
+fn item_not_found() -> ApiError {
+    ApiError::not_found("the conversation has no item of that id").with_code("item_not_found")
 }

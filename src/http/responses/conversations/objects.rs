@@ -9,14 +9,17 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::agent::conversations::StoredConversation;
-use crate::http::error::Problem;
+use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::responses::listing::shown;
-use crate::http::router::Service;
+use crate::http::responses::listing::json_response;
+use crate::http::router::ApiState;
 use crate::http::{auth, body};
 use crate::units::{ConversationId, Timestamp};
 
-use super::{asked, forgetful, made, nothing_is_kept, taken, unknown};
+use super::{
+    check_change, conversation_not_found, conversation_request, read_items, storage_disabled,
+    store_unavailable,
+};
 
 /// The most items that a conversation begins with.
 pub(super) const ITEMS_MAX: usize = 20;
@@ -27,16 +30,16 @@ const NOTE_MAX: usize = 512;
 
 /// Makes a conversation.
 pub(in crate::http) async fn create(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     let mut fields = body::fields(request, &service.settings).await?;
-    let items = taken(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
-    let notes = notes(&mut fields)?.unwrap_or_default();
-    fields.end()?;
+    let items = read_items(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
+    let notes = read_metadata(&mut fields)?.unwrap_or_default();
+    fields.finish()?;
     if !service.conversations.settings().store {
-        return Err(nothing_is_kept());
+        return Err(storage_disabled());
     }
     let conversation = StoredConversation {
         id: ConversationId::new(),
@@ -46,49 +49,55 @@ pub(in crate::http) async fn create(
         episode: None,
     };
     let change = service.conversations.create(&conversation, &items).await;
-    made(change.map_err(|error| forgetful(&error))?, unknown)?;
-    Ok(shown(&object(&conversation)))
+    check_change(change.map_err(|error| store_unavailable(&error))?, conversation_not_found)?;
+    Ok(json_response(&object(&conversation)))
 }
 
 /// A conversation, without its items.
 pub(in crate::http) async fn retrieve(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, &headers, &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, &headers, &id)?;
     let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
-    found.map_err(|error| forgetful(&error))?.map(|found| shown(&object(&found))).ok_or_else(unknown)
+    found
+        .map_err(|error| store_unavailable(&error))?
+        .map(|found| json_response(&object(&found)))
+        .ok_or_else(conversation_not_found)
 }
 
 /// Puts other metadata in the place of what is there.
-pub(in crate::http) async fn describe(
-    State(service): State<Arc<Service>>,
+pub(in crate::http) async fn set_metadata(
+    State(service): State<Arc<ApiState>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, request.headers(), &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, request.headers(), &id)?;
     let mut fields = body::fields(request, &service.settings).await?;
-    let notes = notes(&mut fields)?.ok_or_else(|| Problem::missing("metadata", "an object"))?;
-    fields.end()?;
+    let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
+    fields.finish()?;
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
-    let described = service.conversations.describe(&asked.tenant.account, asked.id, &metadata, now).await;
-    described.map_err(|error| forgetful(&error))?.map(|found| shown(&object(&found))).ok_or_else(unknown)
+    let described = service.conversations.set_metadata(&asked.tenant.account, asked.id, &metadata, now).await;
+    described
+        .map_err(|error| store_unavailable(&error))?
+        .map(|found| json_response(&object(&found)))
+        .ok_or_else(conversation_not_found)
 }
 
 /// Deletes it with its items for good. Responses that were made in it stay.
 pub(in crate::http) async fn delete(
-    State(service): State<Arc<Service>>,
+    State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    let asked = asked(&service, &headers, &id)?;
+) -> Result<Response, ApiError> {
+    let asked = conversation_request(&service, &headers, &id)?;
     let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
-    match deleted.map_err(|error| forgetful(&error))? {
-        true => Ok(shown(
+    match deleted.map_err(|error| store_unavailable(&error))? {
+        true => Ok(json_response(
             &json!({ "id": asked.id.to_string(), "object": "conversation.deleted", "deleted": true }),
         )),
-        false => Err(unknown()),
+        false => Err(conversation_not_found()),
     }
 }
 
@@ -106,22 +115,22 @@ pub(super) fn object(conversation: &StoredConversation) -> Value {
 }
 
 /// What its caller notes of it: a few texts by name.
-fn notes(fields: &mut Fields) -> Result<Option<Map<String, Value>>, Problem> {
+fn read_metadata(fields: &mut Fields) -> Result<Option<Map<String, Value>>, ApiError> {
     let Some(value) = fields.take("metadata") else { return Ok(None) };
     let Value::Object(notes) = value else {
-        return Err(Problem::invalid(Some("metadata"), "must be an object"));
+        return Err(ApiError::invalid(Some("metadata"), "must be an object"));
     };
     if notes.len() > NOTES_MAX {
-        return Err(Problem::invalid(Some("metadata"), format!("may have {NOTES_MAX} members")));
+        return Err(ApiError::invalid(Some("metadata"), format!("may have {NOTES_MAX} members")));
     }
     for (name, note) in &notes {
         if name.chars().count() > NAME_MAX {
             let why = format!("has a name of more than {NAME_MAX} characters");
-            return Err(Problem::invalid(Some("metadata"), why));
+            return Err(ApiError::invalid(Some("metadata"), why));
         }
         if note.as_str().is_none_or(|text| text.chars().count() > NOTE_MAX) {
             let must = format!("must be a string of {NOTE_MAX} characters at most");
-            return Err(Problem::invalid(Some(&format!("metadata.{name}")), must));
+            return Err(ApiError::invalid(Some(&format!("metadata.{name}")), must));
         }
     }
     Ok(Some(notes))

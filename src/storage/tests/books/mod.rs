@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use crate::chat::ToolCounts;
 use crate::ledger::conformance::{amounts, dispatched, resolved};
 use crate::ledger::{
-    About, Amounts, Dispatched, Entry, Extended, GroupBy, How, Journal, Ledger, Metered, Part, Settings,
-    Sums, UsageQuery,
+    Amounts, DispatchEntry, ExtensionEntry, GroupBy, Journal, JournalEntry, Ledger, MeterEntry, ModelSpend,
+    RequestScope, ResolutionKind, Settings, UsageQuery, UsageSums,
 };
 use crate::storage::{Archive, StorageError, restore};
 use crate::tasks::Tasks;
-use crate::tenant::Terms;
+use crate::tenant::AccountTerms;
 use crate::units::{AccountId, Count, Money, Timestamp, Tokens};
 
 use super::{detail, patiently, reserve};
@@ -28,14 +28,18 @@ async fn keep_books(journal: &dyn Journal) {
             let row = dispatched("acme/alice", 1_000_000 * (day + 1) + number, amounts(50, 60));
             let row = if number == 1 { step(row) } else { row };
             let more = amounts(7, 0);
-            let extended = Entry::Extended(Extended { id: row.id, step: 1, more, model: None });
-            let metered = Entry::Metered(Metered { id: row.id, step: 1, spent: amounts(3, 3), at: None });
-            let mut end =
-                resolved(&row, How::Settled, Amounts { tool_calls: row.held.tool_calls, ..amounts(20, 10) });
+            let extended = JournalEntry::Extended(ExtensionEntry { id: row.id, step: 1, more, model: None });
+            let metered =
+                JournalEntry::Metered(MeterEntry { id: row.id, step: 1, spent: amounts(3, 3), at: None });
+            let mut end = resolved(
+                &row,
+                ResolutionKind::Settled,
+                Amounts { tool_calls: row.held.tool_calls, ..amounts(20, 10) },
+            );
             (end.detail.tools, end.detail.tools_cost) = (row.tools.clone(), row.tools_cost);
             end.detail.parts.add(&"judge".into(), judged());
-            let end = Entry::Resolved(end);
-            let begun = [Entry::Dispatched(row), extended, metered];
+            let end = JournalEntry::Resolved(end);
+            let begun = [JournalEntry::Dispatched(row), extended, metered];
             journal.append(&begun).await.unwrap();
             if (day, number) != (2, 1) {
                 journal.append(&[end]).await.unwrap();
@@ -48,17 +52,17 @@ async fn keep_books(journal: &dyn Journal) {
 }
 
 /// What another model took of each.
-fn judged() -> Part {
-    Part { money: Money(6), thinking: Tokens(2), prompt: Tokens(30), ..Part::default() }
+fn judged() -> ModelSpend {
+    ModelSpend { money: Money(6), thinking: Tokens(2), prompt: Tokens(30), ..ModelSpend::default() }
 }
 
 /// The same as a step of a run, with two tool calls.
-fn step(row: Dispatched) -> Dispatched {
+fn step(row: DispatchEntry) -> DispatchEntry {
     let mut tools = ToolCounts::default();
     tools.add(&"search".into(), Count(2));
-    let about = About { episode: Some("run".parse().unwrap()), ..row.about };
+    let about = RequestScope { episode: Some("run".parse().unwrap()), ..row.about };
     let held = Amounts { tool_calls: Count(2), ..row.held };
-    Dispatched { about, held, tools, tools_cost: Money(4), ..row }
+    DispatchEntry { about, held, tools, tools_cost: Money(4), ..row }
 }
 
 /// LB-24: what is read at a start is what all entries come to.
@@ -80,9 +84,10 @@ async fn calls_that_nothing_limits_are_set_aside_by_nobody_and_no_overrun() {
         let journal = shelf.journal().await;
         for (at, overrun) in [(1, Count::ZERO), (2, Count(3)), (3, Count(2))] {
             let row = dispatched("acme/alice", at, amounts(50, 60));
-            let mut end = resolved(&row, How::Settled, Amounts { tool_calls: Count(3), ..amounts(20, 10) });
+            let mut end =
+                resolved(&row, ResolutionKind::Settled, Amounts { tool_calls: Count(3), ..amounts(20, 10) });
             end.overrun.tool_calls = overrun;
-            journal.append(&[Entry::Dispatched(row), Entry::Resolved(end)]).await.unwrap();
+            journal.append(&[JournalEntry::Dispatched(row), JournalEntry::Resolved(end)]).await.unwrap();
         }
         let differences = shelf.verify().await.differences;
         assert_eq!(differences.len(), 1, "none or all of them: {differences:?}");
@@ -95,7 +100,7 @@ async fn the_books_are_sealed_once_a_day() {
     const DAY: i64 = 24 * 3600 * 1000;
     for shelf in Shelf::both() {
         let (tasks, now) = (Tasks::default(), Timestamp(500 * DAY - 1));
-        let terms = [Terms::unlimited(AccountId::new("anonymous"))];
+        let terms = [AccountTerms::unlimited(AccountId::new("anonymous"))];
         let (journal, observer) = (shelf.journal().await, std::sync::Arc::new(()));
         let ledger = Ledger::open(&tasks, journal, observer, Settings::default(), &terms, now).await.unwrap();
         assert_eq!(ledger.seal_daily(now).await.unwrap(), [], "nothing is not sealed");
@@ -103,7 +108,7 @@ async fn the_books_are_sealed_once_a_day() {
             let mut reservation = reserve(&ledger, 10);
             reservation.dispatch().await.unwrap();
             let settling = reservation.settle(Money(3), Tokens(1), detail());
-            assert!(settling.journalled(std::time::Duration::from_secs(60)).await.journalled);
+            assert!(settling.wait_durable(std::time::Duration::from_secs(60)).await.is_durable);
             assert_eq!(ledger.seal_daily(now).await.unwrap().len(), seals, "{now}");
         }
         assert!(shelf.verify().await.is_right());
@@ -118,7 +123,7 @@ async fn the_books_can_be_read_and_copied_beside_who_writes_them() {
         let mut archive = shelf.archive().await;
         assert!(archive.verify().await.unwrap().is_right());
         let row = dispatched("acme/alice", 9_000_000, amounts(50, 60));
-        journal.append(&[Entry::Dispatched(row)]).await.unwrap();
+        journal.append(&[JournalEntry::Dispatched(row)]).await.unwrap();
         assert_eq!(archive.verify().await.unwrap().open, 2, "it sees what is committed meanwhile");
         let copy = shelf.path("copy");
         let report = archive.back_up(&copy).await.unwrap();
@@ -166,7 +171,7 @@ async fn a_file_that_stands_there_is_moved_aside_and_a_database_is_not() {
     let journal = file.journal().await;
     let refused = restore(&file.path("copy"), &file.settings(), true).await.unwrap_err().to_string();
     assert!(refused.starts_with("another stint process"), "{refused}");
-    journal.append(&[Entry::Dispatched(dispatched("later", 1, amounts(1, 1)))]).await.unwrap();
+    journal.append(&[JournalEntry::Dispatched(dispatched("later", 1, amounts(1, 1)))]).await.unwrap();
     drop(journal);
     let refused = patiently(async || match restore(&file.path("copy"), &file.settings(), false).await {
         Err(StorageError::Exists(path)) => Ok(path),
@@ -218,7 +223,7 @@ async fn a_backup_of_something_else_is_not_restored() {
 async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
     for shelf in Shelf::both() {
         keep_books(&*shelf.journal().await).await;
-        let (mut sums, mut numbers) = (Sums::default(), Vec::new());
+        let (mut sums, mut numbers) = (UsageSums::default(), Vec::new());
         let mut archive = shelf.archive().await;
         let shown = archive.each(|record| {
             sums.add(&record.resolved);
@@ -232,7 +237,7 @@ async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
     }
 }
 
-async fn used(archive: &mut Archive, model: bool) -> Vec<(String, Sums)> {
+async fn used(archive: &mut Archive, model: bool) -> Vec<(String, UsageSums)> {
     let by = GroupBy { model, ..GroupBy::default() };
     let (from, to) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
     let query = UsageQuery { account: None, from, to, by, after: None, limit: 10 };
@@ -247,7 +252,7 @@ async fn parts_are_the_same_wherever_they_are_read() {
         let journal = shelf.journal().await;
         keep_books(&*journal).await;
         let mut archive = shelf.archive().await;
-        let mut shares = BTreeMap::<String, Sums>::new();
+        let mut shares = BTreeMap::<String, UsageSums>::new();
         let shown = archive.each(|record| {
             for (model, share) in record.resolved.shares() {
                 *shares.entry(model.unwrap().to_string()).or_default() += share;

@@ -7,13 +7,13 @@ use futures_util::future::join_all;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::ledger::conformance::{amounts, dispatched, resolved};
-use crate::ledger::{Entry, How, Journal};
+use crate::ledger::{Journal, JournalEntry, ResolutionKind};
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::postgres::connect;
-use crate::storage::{Archive, DatabaseUrl, PostgresJournal, PostgresSettings, Report, Settings};
+use crate::storage::{Archive, DatabaseUrl, PostgresJournal, PostgresSettings, Settings, VerifyReport};
 use crate::units::Timestamp;
 
-async fn verify(url: &str) -> Report {
+async fn verify(url: &str) -> VerifyReport {
     let (url, lease) = (DatabaseUrl::new(url), Duration::from_secs(10));
     let settings = Settings::Postgres(PostgresSettings { url, lease });
     Archive::open(&settings).await.unwrap().verify().await.unwrap()
@@ -68,8 +68,11 @@ async fn write(url: &str, writer: u64, batches: u64) {
         let rows: Vec<_> = (0..1 + (batch * 7 + writer) % 5)
             .map(|number| dispatched("a", i64::try_from(batch * 400_000 + number).unwrap(), amounts(9, 9)))
             .collect();
-        let ends = rows.iter().map(|row| Entry::Resolved(resolved(row, How::Settled, amounts(5, 3))));
-        let entries: Vec<Entry> = rows.iter().cloned().map(Entry::Dispatched).chain(ends).collect();
+        let ends = rows
+            .iter()
+            .map(|row| JournalEntry::Resolved(resolved(row, ResolutionKind::Settled, amounts(5, 3))));
+        let entries: Vec<JournalEntry> =
+            rows.iter().cloned().map(JournalEntry::Dispatched).chain(ends).collect();
         journal.append(&entries).await.unwrap();
         // Whatever is there already takes a number, too.
         journal.append(&entries).await.unwrap();
@@ -147,7 +150,7 @@ async fn a_seal_that_is_broken_off_leaves_nothing() {
     let late = tokio::time::timeout(Duration::from_millis(200), journal.seal(Timestamp(0))).await;
     assert!(late.is_err(), "it waits");
     sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
-    assert_eq!(journal.sealed().await.unwrap(), None);
+    assert_eq!(journal.last_seal().await.unwrap(), None);
     journal.seal(Timestamp(0)).await.unwrap().expect("whoever comes next seals");
     let report = verify(&url).await;
     assert_eq!((report.is_right(), report.sealed), (true, report.resolutions));

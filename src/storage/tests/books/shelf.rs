@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::ledger::Journal;
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::{patiently, settings};
-use crate::storage::{Archive, Database, DatabaseUrl, PostgresSettings, Report, Settings};
+use crate::storage::{Archive, Database, DatabaseUrl, PostgresSettings, Settings, VerifyReport};
 
 /// Books of one test.
 pub(super) struct Shelf {
@@ -83,7 +83,7 @@ impl Shelf {
         Archive::open(&self.settings()).await.unwrap()
     }
 
-    pub(super) async fn verify(&self) -> Report {
+    pub(super) async fn verify(&self) -> VerifyReport {
         self.archive().await.verify().await.unwrap()
     }
 

@@ -44,11 +44,11 @@ async fn of_many_requests_at_once_one_has_the_claim() {
             (by, claimed.unwrap())
         });
         let claims = join_all(claims).await;
-        let has = |claim: &&(RequestId, Claimed)| claim.1 == Claimed::Claimed(made.clone());
+        let has = |claim: &&(RequestId, ClaimResult)| claim.1 == ClaimResult::Granted(made.clone());
         let winners: Vec<RequestId> = claims.iter().filter(has).map(|claim| claim.0).collect();
         assert_eq!(winners.len(), 1);
-        assert_eq!(claims.iter().filter(|claim| claim.1 == Claimed::Busy).count(), 23);
-        let prolonged = replicas.store(1).prolong(&made.account, made.id, winners[0], until).await;
+        assert_eq!(claims.iter().filter(|claim| claim.1 == ClaimResult::Busy).count(), 23);
+        let prolonged = replicas.store(1).renew(&made.account, made.id, winners[0], until).await;
         assert!(prolonged.unwrap());
     }
 }
@@ -60,12 +60,12 @@ async fn of_many_answers_to_one_claim_one_is_kept() {
     replicas.store(0).create(&made, &[], ROOM).await.unwrap();
     replicas.store(0).claim(&made.account, made.id, by, EVER, Timestamp(1), Timestamp(9)).await.unwrap();
     let answers = (0..16).map(async |turn| {
-        let answer = Lengthening { claimant: Some(by), ..more(&made, vec![item("i1")], 2) };
-        replicas.store(turn).lengthen(&answer, EVER, ROOM).await.unwrap()
+        let answer = ConversationAppend { claimant: Some(by), ..more(&made, vec![item("i1")], 2) };
+        replicas.store(turn).append(&answer, EVER, ROOM).await.unwrap()
     });
     let answers = join_all(answers).await;
-    assert_eq!(answers.iter().filter(|change| **change == Change::Done).count(), 1);
-    assert_eq!(answers.iter().filter(|change| **change == Change::Busy).count(), 15);
+    assert_eq!(answers.iter().filter(|change| **change == ConversationWriteResult::Done).count(), 1);
+    assert_eq!(answers.iter().filter(|change| **change == ConversationWriteResult::Busy).count(), 15);
     assert_eq!(names(replicas.store(1), &made).await, ["i1"]);
     replicas.check().await;
 }
@@ -81,7 +81,10 @@ async fn what_many_put_in_at_once_is_there_once() {
         expected.extend((0..24).flat_map(ids));
         join_all((0..24).map(async |turn| {
             let new = more(&made, ids(turn).map(|id| item(&id)).collect(), 2);
-            assert_eq!(replicas.store(turn).lengthen(&new, EVER, ROOM).await.unwrap(), Change::Done);
+            assert_eq!(
+                replicas.store(turn).append(&new, EVER, ROOM).await.unwrap(),
+                ConversationWriteResult::Done
+            );
         }))
         .await;
     }
@@ -97,14 +100,15 @@ async fn a_conversation_that_many_lengthen_at_once_keeps_to_its_bound() {
     let replicas = Replicas::start().await;
     let (made, one) = (conversation("a", 1), item("i10"));
     replicas.store(0).create(&made, &[], ROOM).await.unwrap();
-    let bounds = Bounds { conversation: u64::try_from(made.size() + 10 * one.size()).unwrap(), ..ROOM };
+    let bounds =
+        ConversationLimits { conversation: u64::try_from(made.size() + 10 * one.size()).unwrap(), ..ROOM };
     let put = (10..40).map(async |turn| {
         let new = more(&made, vec![item(&format!("i{turn}"))], 2);
-        replicas.store(turn).lengthen(&new, EVER, bounds).await.unwrap()
+        replicas.store(turn).append(&new, EVER, bounds).await.unwrap()
     });
     let put = join_all(put).await;
-    assert_eq!(put.iter().filter(|change| **change == Change::Done).count(), 10);
-    assert_eq!(put.iter().filter(|change| **change == Change::Full).count(), 20);
+    assert_eq!(put.iter().filter(|change| **change == ConversationWriteResult::Done).count(), 10);
+    assert_eq!(put.iter().filter(|change| **change == ConversationWriteResult::Full).count(), 20);
     assert_eq!(names(replicas.store(1), &made).await.len(), 10);
     replicas.check().await;
 }
@@ -114,20 +118,25 @@ async fn a_conversation_that_many_lengthen_at_once_keeps_to_its_bound() {
 async fn accounts_that_are_full_keep_to_their_bound_and_nobody_fails() {
     let replicas = Replicas::start().await;
     let size = u64::try_from(conversation("a", 1).size() + item("0/0").size()).unwrap();
-    let bounds = Bounds { account: 12 * size, ..ROOM };
+    let bounds = ConversationLimits { account: 12 * size, ..ROOM };
     for round in 0..20 {
         join_all((0..16).map(async |turn| {
             let (store, at) = (replicas.store(turn), i64::try_from(100 * round + turn).unwrap());
             let made = conversation(["a", "b", "c"][turn % 3], at);
             assert_eq!(
                 store.create(&made, &[item(&format!("{round}/{turn}"))], bounds).await.unwrap(),
-                Change::Done
+                ConversationWriteResult::Done
             );
-            let grown = store.lengthen(&more(&made, vec![item("i2")], at + 1), EVER, bounds).await.unwrap();
-            assert!(matches!(grown, Change::Done | Change::Unknown), "unless another made room of it");
+            let grown = store.append(&more(&made, vec![item("i2")], at + 1), EVER, bounds).await.unwrap();
+            assert!(
+                matches!(grown, ConversationWriteResult::Done | ConversationWriteResult::Unknown),
+                "unless another made room of it"
+            );
             match turn % 4 {
                 0 => drop(store.remove(&made.account, made.id, "i2", EVER, Timestamp(at)).await.unwrap()),
-                1 => drop(store.describe(&made.account, made.id, "{ }", EVER, Timestamp(at)).await.unwrap()),
+                1 => drop(
+                    store.set_metadata(&made.account, made.id, "{ }", EVER, Timestamp(at)).await.unwrap(),
+                ),
                 2 => drop(store.delete(&made.account, made.id).await.unwrap()),
                 _ => drop(store.purge(Timestamp(at - 20), 8).await.unwrap()),
             }

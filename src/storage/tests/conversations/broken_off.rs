@@ -6,7 +6,7 @@ use super::*;
 const ITEMS: usize = 3;
 
 /// Lengthens until one is not left; then each is there whole or not at all, and what was done says so.
-async fn leave_at_every_poll(store: &dyn Conversations) {
+async fn leave_at_every_poll(store: &dyn ConversationStore) {
     let made = conversation("a", 1);
     store.create(&made, &[], ROOM).await.unwrap();
     let mut left = 0;
@@ -14,7 +14,7 @@ async fn leave_at_every_poll(store: &dyn Conversations) {
         let mut polls_max = 0;
         loop {
             let items = (0..ITEMS).map(|at| item(&format!("r{round}/p{polls_max}/{at}"))).collect();
-            if ends_within(store.lengthen(&more(&made, items, 2), EVER, ROOM), polls_max).await {
+            if ends_within(store.append(&more(&made, items, 2), EVER, ROOM), polls_max).await {
                 break;
             }
             polls_max += 1;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use crate::agent::conversations::conformance::conforms;
 use crate::agent::conversations::{
-    Bounds, Change, Claimed, Conversations, Lengthening, Page, StoredConversation, StoredItem,
+    ClaimResult, ConversationAppend, ConversationLimits, ConversationStore, ConversationWriteResult,
+    ItemPage, StoredConversation, StoredItem,
 };
 use crate::storage::{Postgres, PostgresConversations, SqliteConversations};
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
@@ -19,7 +20,7 @@ use super::postgres::connect;
 use super::{Sqlite, patiently, settings};
 
 const EVER: Timestamp = Timestamp(i64::MIN);
-const ROOM: Bounds = Bounds { conversation: 1 << 20, account: 1 << 30 };
+const ROOM: ConversationLimits = ConversationLimits { conversation: 1 << 20, account: 1 << 30 };
 
 fn conversation(account: &str, at: i64) -> StoredConversation {
     let (account, at) = (AccountId::new(account), Timestamp(at));
@@ -30,17 +31,17 @@ fn item(id: &str) -> StoredItem {
     StoredItem { id: id.into(), value: format!(r#"{{"id":"{id}","text":"é"}}"#).into() }
 }
 
-fn more(of: &StoredConversation, items: Vec<StoredItem>, at: i64) -> Lengthening {
+fn more(of: &StoredConversation, items: Vec<StoredItem>, at: i64) -> ConversationAppend {
     let (account, id, at) = (of.account.clone(), of.id, Timestamp(at));
-    Lengthening { account, id, claimant: None, items, episode: None, at }
+    ConversationAppend { account, id, claimant: None, items, episode: None, at }
 }
 
 async fn sqlite(path: &std::path::Path) -> Arc<Sqlite> {
     Arc::new(patiently(async || Sqlite::open(&settings(path)).await).await)
 }
 
-async fn names(store: &dyn Conversations, of: &StoredConversation) -> Vec<String> {
-    let all = store.items(&of.account, of.id, Page::ALL, EVER).await.unwrap();
+async fn names(store: &dyn ConversationStore, of: &StoredConversation) -> Vec<String> {
+    let all = store.items(&of.account, of.id, ItemPage::ALL, EVER).await.unwrap();
     all.iter().map(|placed| placed.item.id.to_string()).collect()
 }
 
@@ -74,16 +75,16 @@ async fn counted_in_postgres(database: &Postgres) -> Counted {
 }
 
 /// What is counted is what is there: the bytes of each conversation and account, and no item without its conversation.
-async fn check(store: &dyn Conversations, counted: Counted) {
+async fn check(store: &dyn ConversationStore, counted: Counted) {
     let (mut accounts, mut items) = (BTreeMap::new(), 0);
     for (account, id, bytes) in counted.conversations {
         let id = ConversationId::from_bytes(id.try_into().unwrap());
         let owner = AccountId::new(account.as_str());
         let found = store.find(&owner, id, EVER).await.unwrap().unwrap();
-        let there = store.items(&owner, id, Page::ALL, EVER).await.unwrap();
+        let there = store.items(&owner, id, ItemPage::ALL, EVER).await.unwrap();
         let size = found.size() + there.iter().map(|placed| placed.item.size()).sum::<usize>();
         assert_eq!(bytes, i64::try_from(size).unwrap());
-        assert!(there.windows(2).all(|pair| pair[0].at < pair[1].at));
+        assert!(there.windows(2).all(|pair| pair[0].position < pair[1].position));
         *accounts.entry(account).or_default() += bytes;
         items += i64::try_from(there.len()).unwrap();
     }
@@ -114,17 +115,17 @@ async fn conversations_in_sqlite_survive_a_restart_with_their_claims() {
     let (made, by) = (conversation("a", 1), RequestId::new());
     let store = SqliteConversations::new(sqlite(&path).await);
     store.create(&made, &[item("i1")], ROOM).await.unwrap();
-    store.lengthen(&more(&made, vec![item("i2")], 2), EVER, ROOM).await.unwrap();
+    store.append(&more(&made, vec![item("i2")], 2), EVER, ROOM).await.unwrap();
     let claim = async |store: &SqliteConversations, by| {
         store.claim(&made.account, made.id, by, EVER, Timestamp(3), Timestamp(13)).await.unwrap()
     };
-    assert_eq!(claim(&store, by).await, Claimed::Claimed(made.clone()));
+    assert_eq!(claim(&store, by).await, ClaimResult::Granted(made.clone()));
     drop(store);
     let database = sqlite(&path).await;
     let store = SqliteConversations::new(database.clone());
-    assert_eq!(claim(&store, RequestId::new()).await, Claimed::Busy);
-    let answer = Lengthening { claimant: Some(by), ..more(&made, vec![item("i3")], 4) };
-    assert_eq!(store.lengthen(&answer, EVER, ROOM).await.unwrap(), Change::Done);
+    assert_eq!(claim(&store, RequestId::new()).await, ClaimResult::Busy);
+    let answer = ConversationAppend { claimant: Some(by), ..more(&made, vec![item("i3")], 4) };
+    assert_eq!(store.append(&answer, EVER, ROOM).await.unwrap(), ConversationWriteResult::Done);
     assert_eq!(names(&store, &made).await, ["i1", "i2", "i3"]);
     check(&store, counted_in_sqlite(&database).await).await;
 }

@@ -1,13 +1,13 @@
 //! Whatever is done in whatever order, each database answers as the conversations in memory do.
 
 use crate::agent::conversations::MemoryConversations;
-use crate::units::{Dice, EpisodeId};
+use crate::units::{EpisodeId, SeededRng};
 
 use super::*;
 
 const STEPS: i64 = 500;
 /// So small that it is often reached.
-const TIGHT: Bounds = Bounds { conversation: 1200, account: 3000 };
+const TIGHT: ConversationLimits = ConversationLimits { conversation: 1200, account: 3000 };
 const KEPT: i64 = 60;
 
 /// Who acts on what.
@@ -25,12 +25,12 @@ impl Cast {
 }
 
 /// The id of an item that is there, or of none; some have a zero in them, some no end.
-async fn some_item(store: &dyn Conversations, of: &StoredConversation, dice: &mut Dice) -> String {
+async fn some_item(store: &dyn ConversationStore, of: &StoredConversation, dice: &mut SeededRng) -> String {
     let there = names(store, of).await;
     there.get(dice.below(there.len() + 1)).cloned().unwrap_or_else(|| "no\0such".into())
 }
 
-fn new_items(dice: &mut Dice, at: i64) -> Vec<StoredItem> {
+fn new_items(dice: &mut SeededRng, at: i64) -> Vec<StoredItem> {
     let count = dice.below(4);
     let id = |number: usize| match dice.below(4) {
         0 => format!("{at}\0{number}"),
@@ -42,7 +42,7 @@ fn new_items(dice: &mut Dice, at: i64) -> Vec<StoredItem> {
 }
 
 /// Does what the dice say, and tells what came of it.
-async fn act(store: &dyn Conversations, cast: &Cast, mut dice: Dice, at: i64) -> String {
+async fn act(store: &dyn ConversationStore, cast: &Cast, mut dice: SeededRng, at: i64) -> String {
     let dice = &mut dice;
     let (now, since, until) = (Timestamp(at), Timestamp(at - KEPT), Timestamp(at + 20));
     let one = &cast.conversations[dice.below(cast.conversations.len())];
@@ -55,12 +55,12 @@ async fn act(store: &dyn Conversations, cast: &Cast, mut dice: Dice, at: i64) ->
         2 => format!("{:?}", store.find(account, id, since).await),
         3 => {
             let metadata = format!(r#"{{"é":"{}"}}"#, "é".repeat(dice.below(50)));
-            format!("{:?}", store.describe(account, id, &metadata, since, now).await)
+            format!("{:?}", store.set_metadata(account, id, &metadata, since, now).await)
         }
         4 => format!("{:?}", store.delete(account, id).await),
         5 => {
-            let (after, limit) = (Some(1 + dice.bits() % 5), u32::try_from(dice.below(4)).unwrap());
-            let page = Page { after, newest_first: dice.below(2) == 0, limit };
+            let (after, limit) = (Some(1 + dice.next_u64() % 5), u32::try_from(dice.below(4)).unwrap());
+            let page = ItemPage { after, newest_first: dice.below(2) == 0, limit };
             format!("{:?}", store.items(account, id, page, since).await)
         }
         6 => {
@@ -72,33 +72,33 @@ async fn act(store: &dyn Conversations, cast: &Cast, mut dice: Dice, at: i64) ->
             format!("{:?}", store.remove(account, id, &item, since, now).await)
         }
         8 | 9 => format!("{:?}", store.claim(account, id, by, since, now, until).await),
-        10 => format!("{:?}", store.prolong(account, id, by, until).await),
+        10 => format!("{:?}", store.renew(account, id, by, until).await),
         11 if dice.below(4) == 0 => format!("{:?}", store.purge(since, 1).await),
         11 => format!("{:?}", store.release(account, id, by).await),
         _ => {
             let claimant = (dice.below(2) == 0).then_some(by);
             let episode: Option<EpisodeId> = (dice.below(2) == 0).then(|| format!("e{at}").parse().unwrap());
-            let new = Lengthening { claimant, episode, ..more(one, new_items(dice, at), at) };
-            format!("{:?}", store.lengthen(&new, since, TIGHT).await)
+            let new = ConversationAppend { claimant, episode, ..more(one, new_items(dice, at), at) };
+            format!("{:?}", store.append(&new, since, TIGHT).await)
         }
     }
 }
 
 /// All that is there.
-async fn all(store: &dyn Conversations, cast: &Cast) -> String {
+async fn all(store: &dyn ConversationStore, cast: &Cast) -> String {
     let mut told = String::new();
     for one in &cast.conversations {
         let found = store.find(&one.account, one.id, EVER).await;
-        let items = store.items(&one.account, one.id, Page::ALL, EVER).await;
+        let items = store.items(&one.account, one.id, ItemPage::ALL, EVER).await;
         told += &format!("{found:?} {items:?}\n");
     }
     told
 }
 
-async fn agrees(store: &dyn Conversations, seed: u64) {
-    let (model, cast, mut dice) = (MemoryConversations::default(), Cast::new(), Dice::new(seed));
+async fn agrees(store: &dyn ConversationStore, seed: u64) {
+    let (model, cast, mut dice) = (MemoryConversations::default(), Cast::new(), SeededRng::new(seed));
     for at in 1..=STEPS {
-        let drawn = Dice::new(dice.bits());
+        let drawn = SeededRng::new(dice.next_u64());
         let (expected, told) = (act(&model, &cast, drawn, at).await, act(store, &cast, drawn, at).await);
         assert_eq!(told, expected, "step {at} of {seed}");
         assert_eq!(all(store, &cast).await, all(&model, &cast).await, "after step {at} of {seed}");

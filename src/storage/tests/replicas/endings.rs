@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::time::sleep;
 
 use crate::catalog::WorstCase;
-use crate::ledger::{LedgerError, Refused};
+use crate::ledger::{LedgerError, ReserveError};
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
@@ -33,9 +33,9 @@ async fn one_of_many(all: &[Replica], task: usize, spent: &AtomicU64) {
         0 | 1 => {
             spent.fetch_add(40, Ordering::SeqCst);
             let settling = reservation.settle(Money(40), Tokens(1), detail());
-            assert!(settling.journalled(PATIENCE).await.journalled);
+            assert!(settling.wait_durable(PATIENCE).await.is_durable);
         }
-        2 => assert!(reservation.void().journalled(PATIENCE).await.journalled),
+        2 => assert!(reservation.void().wait_durable(PATIENCE).await.is_durable),
         // Dropped, as by a task that panicked before anything was metered: posted whole.
         _ => {
             spent.fetch_add(reservation.held().money.0, Ordering::SeqCst);
@@ -92,17 +92,17 @@ async fn a_replica_that_sleeps_beyond_its_lease_is_buried_and_spends_nothing_on_
     let all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
     let (sleeper, other) = (&all[0], &all[1]);
     let settled = sleeper.dispatched(100).await;
-    settled.settle(Money(70), Tokens(1), detail()).journalled(PATIENCE).await;
+    settled.settle(Money(70), Tokens(1), detail()).wait_durable(PATIENCE).await;
     let lost = sleeper.dispatched(200).await;
     let mut late = sleeper.obtain("key", 300).await.unwrap();
     let refused = other.obtain("key", 600).await.unwrap_err();
-    assert!(matches!(refused, Refused::Shortfall(_)), "{refused}");
+    assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}");
     sleeper.pause(true);
     let database = connect(&url).await;
     until("the sleeper is buried", async || books(&database).await == (270, 0)).await;
     let taken = other.obtain("key", 600).await.unwrap();
     let asleep = sleeper.obtain("key", 1).await.unwrap_err();
-    assert_eq!(asleep, Refused::NoLease, "it knows by its own clock");
+    assert_eq!(asleep, ReserveError::NoLease, "it knows by its own clock");
     assert!(late.dispatch().await.is_err(), "nothing is sent");
     sleeper.pause(false);
     // What comes too late changes nothing.
@@ -122,7 +122,7 @@ async fn a_killed_replica_gives_everybody_back_what_it_did_not_use() {
     let mut all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
     let killed = all.pop().unwrap();
     let open = killed.dispatched(150).await;
-    killed.dispatched(100).await.settle(Money(30), Tokens(0), detail()).journalled(PATIENCE).await;
+    killed.dispatched(100).await.settle(Money(30), Tokens(0), detail()).wait_durable(PATIENCE).await;
     killed.pause(true);
     // A kill runs no destructors.
     std::mem::forget((open, killed));
@@ -144,9 +144,9 @@ async fn without_the_database_nothing_is_sent_and_what_was_used_is_written_once_
     let refused = waiting.dispatch().await.unwrap_err();
     assert!(matches!(refused, LedgerError::Journal(_) | LedgerError::Stalled), "{refused}");
     cluster().mend(&url);
-    assert!(settling.journalled(PATIENCE).await.journalled);
+    assert!(settling.wait_durable(PATIENCE).await.is_durable);
     until("it goes on", async || waiting.dispatch().await.is_ok()).await;
-    waiting.settle(Money(5), Tokens(0), detail()).journalled(PATIENCE).await;
+    waiting.settle(Money(5), Tokens(0), detail()).wait_durable(PATIENCE).await;
     assert_eq!(books(&*connect(&url).await).await, (25, 0));
 }
 
@@ -161,7 +161,7 @@ async fn killed_connections_cost_nobody_anything_twice() {
             let Ok(mut reservation) = all[task % 2].obtain("key", 1 << 20).await else { continue };
             if reservation.dispatch().await.is_ok() {
                 let settling = reservation.settle(Money(3), Tokens(0), detail());
-                assert!(settling.journalled(PATIENCE).await.journalled);
+                assert!(settling.wait_durable(PATIENCE).await.is_durable);
                 spent.fetch_add(3, Ordering::SeqCst);
             }
         }
@@ -198,7 +198,7 @@ async fn who_starts_right_after_an_outage_buries_none_of_the_living() {
     let newcomer = Replica::start(&url, &terms, LEASE).await;
     all.iter().for_each(|replica| replica.pause(false));
     for settling in open.map(|open| open.settle(Money(10), Tokens(0), detail())) {
-        assert!(settling.journalled(PATIENCE).await.journalled);
+        assert!(settling.wait_durable(PATIENCE).await.is_durable);
     }
     sleep(LEASE * 2).await;
     assert_eq!(books(&*connect(&url).await).await, (20, 0), "as they were settled");

@@ -3,8 +3,11 @@
 use futures_util::future::join_all;
 
 use crate::chat::{EpisodeLimits, ToolCounts, ToolLimits};
-use crate::ledger::{About, AccountId, Claim, EpisodeUse, Refused, Reservation, SettlementDetail, Step};
-use crate::storage::postgres::{GIVE_BACK_STEPS, STEPS, STEPS_BEFORE};
+use crate::ledger::{
+    AccountId, EpisodeUsage, RequestScope, Reservation, ReservationRequest, ReserveError, SettlementDetail,
+    StepReservation,
+};
+use crate::storage::postgres::{RELEASE_EPISODE_LEASES, STEPS, STEPS_BEFORE};
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
@@ -27,21 +30,22 @@ fn limits(search: u64) -> EpisodeLimits {
     EpisodeLimits { cost: Some(Money(10_000)), turns: Some(Count(60)), tools, ..EpisodeLimits::default() }
 }
 
-fn step(nanos: u64, search: u64, calls: u64) -> Claim {
+fn step(nanos: u64, search: u64, calls: u64) -> ReservationRequest {
     let claim = claim("key", nanos);
-    let about = About { episode: Some(run()), ..claim.about };
-    let step = Some(Step { limits: limits(search), tools: searches(calls), tools_cost: Money::ZERO });
-    Claim { about, step, ..claim }
+    let about = RequestScope { episode: Some(run()), ..claim.about };
+    let step =
+        Some(StepReservation { limits: limits(search), tools: searches(calls), tools_cost: Money::ZERO });
+    ReservationRequest { about, step, ..claim }
 }
 
-fn refusal(refused: Result<Reservation, Refused>) -> String {
+fn refusal(refused: Result<Reservation, ReserveError>) -> String {
     match refused {
-        Err(Refused::Shortfall(short)) => format!("{} leaves {}", short.limit, short.left.size()),
+        Err(ReserveError::Shortfall(short)) => format!("{} leaves {}", short.limit, short.left.size()),
         other => format!("{other:?}"),
     }
 }
 
-async fn dispatched(replica: &Replica, claim: Claim) -> Reservation {
+async fn dispatched(replica: &Replica, claim: ReservationRequest) -> Reservation {
     let mut reservation = replica.ledger.obtain(claim).await.unwrap();
     reservation.dispatch().await.unwrap();
     reservation
@@ -49,12 +53,12 @@ async fn dispatched(replica: &Replica, claim: Claim) -> Reservation {
 
 async fn settle(reservation: Reservation, nanos: u64, calls: u64) {
     let detail = SettlementDetail { tools: searches(calls), ..detail() };
-    reservation.settle(Money(nanos), Tokens(0), detail).journalled(PATIENCE).await;
+    reservation.settle(Money(nanos), Tokens(0), detail).wait_durable(PATIENCE).await;
 }
 
-async fn spent(replica: &Replica) -> EpisodeUse {
+async fn spent(replica: &Replica) -> EpisodeUsage {
     let key = AccountId::new("key");
-    replica.ledger.gather_episode(&key, &run(), &limits(20)).await;
+    replica.ledger.refresh_episode(&key, &run(), &limits(20)).await;
     replica.ledger.episode(&key, &run()).spent
 }
 
@@ -69,7 +73,7 @@ async fn three_replicas_share_the_calls_of_one_run_to_the_last_one() {
     assert_eq!(served.len(), 20);
     for refusal in refused {
         assert!(
-            matches!(&refusal, Err(Refused::Shortfall(short)) if short.limit.to_string().contains("search")),
+            matches!(&refusal, Err(ReserveError::Shortfall(short)) if short.limit.to_string().contains("search")),
             "{refusal:?}"
         );
     }
@@ -126,14 +130,14 @@ async fn of_a_run_without_limits_it_is_known_what_it_took_elsewhere() {
     }
     for replica in &all {
         let key = AccountId::new("key");
-        replica.ledger.gather_episode(&key, &run(), &EpisodeLimits::default()).await;
+        replica.ledger.refresh_episode(&key, &run(), &EpisodeLimits::default()).await;
         let spent = replica.ledger.episode(&key, &run()).spent;
         assert_eq!((spent.cost, spent.turns, spent.tools), (Money(80), Count(2), searches(4)));
     }
 }
 
 /// The same run, spent from without a turn of it.
-fn beside(nanos: u64) -> Claim {
+fn beside(nanos: u64) -> ReservationRequest {
     let mut claim = step(nanos, 20, 0);
     claim.about.beside_turns = true;
     claim
@@ -214,7 +218,7 @@ async fn what_a_run_took_is_looked_up_by_its_own_rows() {
         .replace("$3", "'{episode,episode}'")
         .replace("$4", "'{run1,run2}'")
         .replace("$5", "'{money,money}'");
-    let buried = GIVE_BACK_STEPS.replace("$1", "77").replace("$2", "256");
+    let buried = RELEASE_EPISODE_LEASES.replace("$1", "77").replace("$2", "256");
     for sql in [steps, before, buried] {
         let plan = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(format!("EXPLAIN {sql}")));
         let plan = plan.fetch_all(database.pool()).await.unwrap();
@@ -241,7 +245,7 @@ async fn a_run_that_everybody_forgot_goes_on_where_it_was() {
     .await;
     let key = AccountId::new("key");
     all[0].ledger.expire(all[0].ledger.now() + std::time::Duration::from_secs(3_700));
-    assert_eq!(all[0].ledger.episode(&key, &run()).spent, EpisodeUse::default());
+    assert_eq!(all[0].ledger.episode(&key, &run()).spent, EpisodeUsage::default());
     sqlx::query("UPDATE purses SET changed_at = changed_at - interval '2 days'")
         .execute(database.pool())
         .await

@@ -1,41 +1,41 @@
 //! What comes while replicas live: limits that are new, and a database whose clock jumps.
 
-use crate::ledger::{About, Claim, LedgerError, Refused, Reservation};
+use crate::ledger::{LedgerError, RequestScope, Reservation, ReservationRequest, ReserveError};
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
-use crate::tenant::Scope;
+use crate::tenant::LimitSelector;
 use crate::units::{Money, Timestamp, Tokens, Window};
 
 use super::{PATIENCE, Replica, audit, books, claim, key, money, replicas, until};
 
 /// A request of a user with a tag, for the model of all claims here.
-fn of(user: &str, tag: &str, nanos: u64) -> Claim {
-    let about = About { user: Some(user.into()), tag: Some(tag.into()), ..claim("key", nanos).about };
-    Claim { about, ..claim("key", nanos) }
+fn of(user: &str, tag: &str, nanos: u64) -> ReservationRequest {
+    let about = RequestScope { user: Some(user.into()), tag: Some(tag.into()), ..claim("key", nanos).about };
+    ReservationRequest { about, ..claim("key", nanos) }
 }
 
-async fn sent(replica: &Replica, claim: Claim) -> Reservation {
+async fn sent(replica: &Replica, claim: ReservationRequest) -> Reservation {
     let mut reservation = replica.ledger.obtain(claim).await.unwrap();
     reservation.dispatch().await.unwrap();
     reservation
 }
 
-async fn spend(replica: &Replica, claim: Claim) {
+async fn spend(replica: &Replica, claim: ReservationRequest) {
     let nanos = claim.worst.money;
     let settling = sent(replica, claim).await.settle(nanos, Tokens(1), detail());
-    assert!(settling.journalled(PATIENCE).await.journalled);
+    assert!(settling.wait_durable(PATIENCE).await.is_durable);
 }
 
 /// Both replicas have spent before the limit on a part of their requests came, and one has a request open.
-async fn limited_late(scope: Scope, name: &str) {
+async fn limited_late(scope: LimitSelector, name: &str) {
     let url = cluster().database();
     let all = replicas(&url, &key(&[money(Window::Total, 100_000)]), 2).await;
     spend(&all[0], of("bob", "batch", 100)).await;
     spend(&all[1], of("bob", "batch", 200)).await;
-    spend(&all[1], Claim { about: About::default(), ..claim("key", 5_000) }).await;
+    spend(&all[1], ReservationRequest { about: RequestScope::default(), ..claim("key", 5_000) }).await;
     let open = sent(&all[0], of("bob", "batch", 50)).await;
-    let limited = key(&[money(Window::Total, 100_000), money(Window::Month, 600).on(scope)]);
+    let limited = key(&[money(Window::Total, 100_000), money(Window::Month, 600).with_selector(scope)]);
     all.iter().for_each(|replica| replica.ledger.declare(&limited));
     for on in [0, 1] {
         let refused = all[on].ledger.obtain(of("bob", "batch", 251)).await.unwrap_err();
@@ -47,10 +47,10 @@ async fn limited_late(scope: Scope, name: &str) {
         })
         .await;
         let other = all[1 - on].ledger.obtain(of("bob", "batch", 1)).await;
-        assert!(matches!(other, Err(Refused::Shortfall(_))), "{other:?}");
+        assert!(matches!(other, Err(ReserveError::Shortfall(_))), "{other:?}");
         drop(rest);
     }
-    open.void().journalled(PATIENCE).await;
+    open.void().wait_durable(PATIENCE).await;
     until("what is void is to be had", async || all[1].ledger.obtain(of("bob", "batch", 300)).await.is_ok())
         .await;
     // What they spend from here on counts too, and nothing twice.
@@ -65,17 +65,17 @@ async fn limited_late(scope: Scope, name: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_on_a_model_that_is_new_counts_what_living_replicas_spent() {
-    limited_late(Scope::Model("m".into()), "month of model m").await;
+    limited_late(LimitSelector::Model("m".into()), "month of model m").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_on_a_tag_that_is_new_counts_what_living_replicas_spent() {
-    limited_late(Scope::Tag("batch".into()), "month of tag batch").await;
+    limited_late(LimitSelector::Tag("batch".into()), "month of tag batch").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_on_users_that_is_new_counts_what_living_replicas_spent() {
-    limited_late(Scope::EachUser, "month of user bob").await;
+    limited_late(LimitSelector::EachUser, "month of user bob").await;
 }
 
 /// CR-11: the database's clock jumps by a day: everybody's lease is over at once, and everybody begins anew. No machine's
@@ -92,7 +92,7 @@ async fn a_database_whose_clock_jumps_ends_leases_and_nothing_is_spent_twice() {
     assert_eq!(all[1].bank_buries().await, 2);
     assert_eq!(books(&database).await, (100, 0));
     let refused = late.dispatch().await.unwrap_err();
-    assert!(matches!(&refused, LedgerError::Journal(error) if error.is_lease_over()), "{refused}");
+    assert!(matches!(&refused, LedgerError::Journal(error) if error.is_lease_lost()), "{refused}");
     drop((lost.settle(Money(1), Tokens(0), detail()), late));
     for replica in &all {
         until("it goes on by itself", async || replica.obtain("key", 900).await.is_ok()).await;

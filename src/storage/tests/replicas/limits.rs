@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use crate::ledger::{About, AccountId, Claim, Refused};
+use crate::ledger::{AccountId, RequestScope, ReservationRequest, ReserveError};
 use crate::storage::tests::cluster::cluster;
 use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
-use crate::tenant::Scope;
+use crate::tenant::LimitSelector;
 use crate::units::{Money, Timestamp, Tokens, Window};
 
 use super::{PATIENCE, Replica, audit, claim, claim_at, key, money, replicas, terms, until};
@@ -23,7 +23,7 @@ async fn money_for_twenty_serves_exactly_twenty_on_three_replicas() {
     let (served, refused): (Vec<_>, Vec<_>) = decided.into_iter().partition(Result::is_ok);
     assert_eq!(served.len(), 20);
     for refusal in refused {
-        let Err(Refused::Shortfall(short)) = refusal else { panic!("{refusal:?}") };
+        let Err(ReserveError::Shortfall(short)) = refusal else { panic!("{refusal:?}") };
         assert_eq!(short.limit.to_string(), "key money total");
     }
     audit(&*connect(&url).await, 2_000).await;
@@ -38,7 +38,7 @@ async fn windows_are_those_of_the_databases_clock() {
     let ahead = all[0].ledger.obtain(claim_at("key", 60, Timestamp::now() + day * 40)).await.unwrap();
     let behind = Timestamp(Timestamp::now().0 - 40 * 24 * 3600 * 1000);
     let refused = all[1].ledger.obtain(claim_at("key", 60, behind)).await.unwrap_err();
-    assert!(matches!(refused, Refused::Shortfall(_)), "{refused}");
+    assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}");
     assert_eq!(all[0].ledger.expire(all[0].ledger.now()), 0, "nothing expires early");
     assert!((all[0].ledger.now().0 - Timestamp::now().0).abs() < 5_000);
     drop(ahead);
@@ -59,7 +59,7 @@ async fn the_last_cent_can_be_spent_wherever_it_lies() {
     let whole = all[2].obtain("key", 100_000).await.unwrap();
     assert_eq!(audit(&database, 100_000).await[0].2, 100_000);
     let refused = all[0].obtain("key", 1).await.unwrap_err();
-    assert!(matches!(refused, Refused::Shortfall(_)), "{refused}");
+    assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}");
     drop(whole);
     // Who was refused a moment ago remembers it for a moment.
     until("what is free again is to be had", async || all[0].obtain("key", 100_000).await.is_ok()).await;
@@ -71,13 +71,13 @@ async fn what_is_left_is_what_all_replicas_leave() {
     let url = cluster().database();
     let all = replicas(&url, &key(&[money(Window::Total, 100_000)]), 2).await;
     let open = all[0].dispatched(30_000).await;
-    all[1].ledger.gather(&AccountId::new("key"), &About::default()).await;
+    all[1].ledger.refresh_limits(&AccountId::new("key"), &RequestScope::default()).await;
     let left = |replica: &Replica| {
         let (account, now) = (AccountId::new("key"), replica.ledger.now());
-        replica.ledger.statement(&account, &About::default(), now)[0].left.size()
+        replica.ledger.statement(&account, &RequestScope::default(), now)[0].left.size()
     };
     assert_eq!(left(&all[1]), 70_000);
-    open.settle(Money(10_000), Tokens(0), detail()).journalled(PATIENCE).await;
+    open.settle(Money(10_000), Tokens(0), detail()).wait_durable(PATIENCE).await;
     until("it is handed back, and heard of", async || left(&all[1]) >= 89_000).await;
 }
 
@@ -87,13 +87,13 @@ async fn limits_of_models_and_users_are_shared_too_and_a_refusal_leaves_nothing_
     let url = cluster().database();
     let limits = [
         money(Window::Day, 1_000),
-        money(Window::Day, 300).on(Scope::Model("m".into())),
-        money(Window::Day, 200).on(Scope::EachUser),
+        money(Window::Day, 300).with_selector(LimitSelector::Model("m".into())),
+        money(Window::Day, 200).with_selector(LimitSelector::EachUser),
     ];
     let all = replicas(&url, &key(&limits), 2).await;
     let of = |user: &str, nanos| {
-        let about = About { user: Some(user.into()), ..claim("key", nanos).about };
-        Claim { about, ..claim("key", nanos) }
+        let about = RequestScope { user: Some(user.into()), ..claim("key", nanos).about };
+        ReservationRequest { about, ..claim("key", nanos) }
     };
     let bob = all[0].ledger.obtain(of("bob", 150)).await.unwrap();
     let refused = all[1].ledger.obtain(of("bob", 100)).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn nobody_waits_for_each_other() {
             let account = ["a/b", "a/c"][(task + round) % 2];
             match all[task % 3].obtain(account, 100).await {
                 Ok(reservation) => drop(reservation.void()),
-                Err(refused) => assert!(matches!(refused, Refused::Shortfall(_)), "{refused}"),
+                Err(refused) => assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}"),
             }
         }
     });
@@ -136,13 +136,13 @@ async fn a_limit_that_is_changed_holds_at_once() {
     declare(500);
     for replica in &all {
         let refused = replica.obtain("key", 1).await.unwrap_err();
-        assert!(matches!(refused, Refused::Shortfall(_)), "{refused}");
+        assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}");
     }
     declare(1_000);
     drop(all[0].obtain("key", 200).await.unwrap());
     declare(500);
     for reservation in open {
-        reservation.settle(Money(200), Tokens(0), detail()).journalled(PATIENCE).await;
+        reservation.settle(Money(200), Tokens(0), detail()).wait_durable(PATIENCE).await;
     }
     drop(all[1].obtain("key", 100).await.unwrap());
     let last = all[1].obtain("key", 101).await;
@@ -160,7 +160,7 @@ async fn a_limit_that_is_new_knows_what_was_spent_and_is_open() {
     let mut all = replicas(&url, &key(&[]), 3).await;
     for replica in &all {
         let settling = replica.dispatched(100).await.settle(Money(100), Tokens(0), detail());
-        assert!(settling.journalled(PATIENCE).await.journalled);
+        assert!(settling.wait_durable(PATIENCE).await.is_durable);
     }
     let _open = all[0].dispatched(200).await;
     all.pop().unwrap().stop().await;

@@ -18,14 +18,15 @@ use tokio::time::sleep;
 
 use crate::catalog::WorstCase;
 use crate::ledger::{
-    About, AccountId, Bank, Change, Claim, Decide, Epoch, IfAbandoned, JournalError, Lease, Ledger, News,
-    Opening, Purse, Refused, Reservation, Settings, Traded,
+    AbandonPolicy, AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalError, LeaseRenewal, Ledger,
+    QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, RequestScope, Reservation, ReservationRequest,
+    ReserveError, Settings, WindowOpening,
 };
 use crate::tasks::Tasks;
-use crate::tenant::{TenantLimit, Terms};
+use crate::tenant::{AccountTerms, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
-use super::super::{Postgres, PostgresBank};
+use super::super::{Postgres, PostgresCoordinator};
 use super::postgres::connect_for;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,7 +35,7 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// A bank that can be paused, as a process that is stopped would be: it asks nothing and hears nothing.
 struct Pausable {
-    bank: PostgresBank,
+    bank: PostgresCoordinator,
     is_paused: AtomicBool,
 }
 
@@ -46,8 +47,8 @@ impl Pausable {
     }
 }
 
-impl Bank for Pausable {
-    fn register(&self) -> BoxFuture<'_, Result<Lease, JournalError>> {
+impl QuotaCoordinator for Pausable {
+    fn register(&self) -> BoxFuture<'_, Result<ReplicaLease, JournalError>> {
         async move {
             self.awake().await;
             self.bank.register().await
@@ -55,7 +56,7 @@ impl Bank for Pausable {
         .boxed()
     }
 
-    fn renew(&self, epoch: Epoch) -> BoxFuture<'_, Result<News, JournalError>> {
+    fn renew(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<LeaseRenewal, JournalError>> {
         async move {
             self.awake().await;
             self.bank.renew(epoch).await
@@ -65,10 +66,10 @@ impl Bank for Pausable {
 
     fn exchange<'a>(
         &'a self,
-        epoch: Epoch,
-        purses: &'a [Purse],
-        decide: Decide<'a>,
-    ) -> BoxFuture<'a, Result<Traded, JournalError>> {
+        epoch: ReplicaEpoch,
+        purses: &'a [QuotaWindow],
+        decide: DecideFn<'a>,
+    ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>> {
         async move {
             self.awake().await;
             self.bank.exchange(epoch, purses, decide).await
@@ -76,31 +77,31 @@ impl Bank for Pausable {
         .boxed()
     }
 
-    fn bury(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.bury().await
+            self.bank.reclaim().await
         }
         .boxed()
     }
 
-    fn retire(&self, epoch: Epoch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {
         self.bank.retire(epoch)
     }
 
-    fn open<'a>(
+    fn open_windows<'a>(
         &'a self,
-        epoch: Epoch,
-        openings: &'a [Opening],
+        epoch: ReplicaEpoch,
+        openings: &'a [WindowOpening],
     ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.open(epoch, openings).await
+            self.bank.open_windows(epoch, openings).await
         }
         .boxed()
     }
 
-    fn changes(&self) -> BoxStream<'static, Change> {
+    fn changes(&self) -> BoxStream<'static, ChangeNotice> {
         self.bank.changes()
     }
 }
@@ -112,8 +113,8 @@ struct Replica {
 }
 
 impl Replica {
-    async fn start(url: &str, terms: &[Terms], lease: Duration) -> Replica {
-        let (bank, tasks) = (PostgresBank::new(connect_for(url, lease).await), Tasks::default());
+    async fn start(url: &str, terms: &[AccountTerms], lease: Duration) -> Replica {
+        let (bank, tasks) = (PostgresCoordinator::new(connect_for(url, lease).await), Tasks::default());
         let bank = Arc::new(Pausable { bank, is_paused: AtomicBool::new(false) });
         let observer = Arc::new(());
         let ledger = Ledger::share(&tasks, bank.clone(), observer, Settings::default(), terms).await.unwrap();
@@ -124,7 +125,7 @@ impl Replica {
         self.bank.is_paused.store(is_paused, Ordering::SeqCst);
     }
 
-    async fn obtain(&self, account: &str, nanos: u64) -> Result<Reservation, Refused> {
+    async fn obtain(&self, account: &str, nanos: u64) -> Result<Reservation, ReserveError> {
         self.ledger.obtain(claim(account, nanos)).await
     }
 
@@ -136,7 +137,7 @@ impl Replica {
 
     /// Buries the dead now, not some time.
     async fn bank_buries(&self) -> usize {
-        self.bank.bury().await.unwrap()
+        self.bank.reclaim().await.unwrap()
     }
 
     /// Leaves in good order.
@@ -147,19 +148,19 @@ impl Replica {
     }
 }
 
-fn claim(account: &str, nanos: u64) -> Claim {
+fn claim(account: &str, nanos: u64) -> ReservationRequest {
     claim_at(account, nanos, Timestamp::now())
 }
 
-fn claim_at(account: &str, nanos: u64, now: Timestamp) -> Claim {
-    Claim {
+fn claim_at(account: &str, nanos: u64, now: Timestamp) -> ReservationRequest {
+    ReservationRequest {
         account: AccountId::new(account),
         id: RequestId::new(),
-        about: About { model: Some("m".into()), ..About::default() },
+        about: RequestScope { model: Some("m".into()), ..RequestScope::default() },
         worst: WorstCase { money: Money(nanos), thinking: Tokens(1) },
         step: None,
         prices: None,
-        if_abandoned: IfAbandoned::PostWhole,
+        if_abandoned: AbandonPolicy::PostWhole,
         rate: None,
         now,
         expires: now + Duration::from_secs(600),
@@ -170,20 +171,20 @@ fn money(window: Window, nanos: u64) -> TenantLimit {
     TenantLimit::new(window, Amount::Money(Money(nanos)))
 }
 
-fn terms(account: &str, limits: &[TenantLimit]) -> Terms {
-    Terms { limits: limits.to_vec(), ..Terms::unlimited(AccountId::new(account)) }
+fn terms(account: &str, limits: &[TenantLimit]) -> AccountTerms {
+    AccountTerms { limits: limits.to_vec(), ..AccountTerms::unlimited(AccountId::new(account)) }
 }
 
-fn key(limits: &[TenantLimit]) -> Vec<Terms> {
+fn key(limits: &[TenantLimit]) -> Vec<AccountTerms> {
     vec![terms("key", limits)]
 }
 
-async fn replicas(url: &str, terms: &[Terms], count: usize) -> Vec<Replica> {
+async fn replicas(url: &str, terms: &[AccountTerms], count: usize) -> Vec<Replica> {
     join_all((0..count).map(|_| Replica::start(url, terms, LONG))).await
 }
 
 /// Two whose leases run out soon.
-async fn mortals(url: &str, terms: &[Terms]) -> Vec<Replica> {
+async fn mortals(url: &str, terms: &[AccountTerms]) -> Vec<Replica> {
     join_all((0..2).map(|_| Replica::start(url, terms, Duration::from_millis(1_500)))).await
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::remote::openai::{self, Dialect, OpenAi};
+use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
 use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{Class, Model};
+use stint::catalog::{EnforcementClass, Model};
 use stint::http;
 use stint::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -69,13 +69,13 @@ pub(crate) async fn over(address: &str, adjust: impl Fn(&mut Knobs)) -> World {
         api_key: Some(Secret::new(CANARY)),
         ..remote::Settings::default()
     };
-    let mut model = Model { solution_max: Some(Tokens(20)), ..model("m", Class::Effort) };
+    let mut model = Model { solution_max: Some(Tokens(20)), ..model("m", EnforcementClass::Effort) };
     let (mut unused, mut dialect) = (defaults(), Dialect::default());
     adjust(&mut Knobs { upstream: &mut client, http: &mut unused, model: &mut model, dialect: &mut dialect });
     let (spoken, model_name) = (dialect.clone(), "m".to_owned());
     let settings =
         openai::Settings { client: client.clone(), model: model_name, dialect: spoken, ..Default::default() };
-    let backend = Arc::new(OpenAi::new(&Connections::default(), settings).unwrap());
+    let backend = Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap());
     let served = model.clone();
     World::with(vec![(served, backend)], vec![tenant("key", 1 << 50)], |http| {
         adjust(&mut Knobs { upstream: &mut client, http, model: &mut model, dialect: &mut dialect });

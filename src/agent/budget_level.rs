@@ -1,0 +1,38 @@
+//! How much is left, in four words.
+
+use super::{BudgetThresholds, TrackerMessages};
+
+/// How much is left, in four words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BudgetLevel {
+    /// Hardly anything.
+    Critical,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Plenty.
+    High,
+}
+
+impl BudgetLevel {
+    /// The regime where such a share is left of what is scarcest.
+    pub fn of(left: f64, regimes: &BudgetThresholds) -> BudgetLevel {
+        match left {
+            left if left >= regimes.high.get() => BudgetLevel::High,
+            left if left >= regimes.medium.get() => BudgetLevel::Medium,
+            left if left >= regimes.low.get() => BudgetLevel::Low,
+            _ => BudgetLevel::Critical,
+        }
+    }
+
+    /// What is told in it.
+    pub fn message(self, words: &TrackerMessages) -> &str {
+        match self {
+            BudgetLevel::Critical => &words.critical,
+            BudgetLevel::Low => &words.low,
+            BudgetLevel::Medium => &words.medium,
+            BudgetLevel::High => &words.high,
+        }
+    }
+}

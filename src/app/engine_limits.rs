@@ -1,0 +1,88 @@
+//! What the catalogue says of a local model, beside what its engine turned out to have.
+
+use crate::backend::local::LocalModelLimits;
+use crate::catalog::Model;
+use crate::units::Tokens;
+
+/// A thought leaves its answer one part in so many of the context.
+const ANSWER_PART: u64 = 4;
+
+/// Lowers what a model may take to what it was measured to have. A context that was `stated` beyond that is warned of.
+pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, measure: LocalModelLimits) {
+    if let Some(stated) = stated.filter(|stated| *stated > measure.context) {
+        tracing::warn!(
+            model = %model.name,
+            stated = stated.0,
+            real = measure.context.0,
+            "the stated context is more than the engine has, which counts; state at most that, or raise `context` and \
+             `kv_tokens` of [engine] where the model itself allows more",
+        );
+    }
+    cap(&mut model.context, measure.context);
+    cap(&mut model.hand_off.overhead, measure.overhead);
+    model.hand_off.overhead_without_thought = measure.unthinking_overhead.min(model.hand_off.overhead);
+    // One token of prompt at least comes before all that.
+    let answer = Tokens((model.context.0 / ANSWER_PART).max(1));
+    let answer = model.solution_max.map_or(answer, |most| most.min(answer));
+    let beside = Tokens(1) + model.hand_off.overhead + answer;
+    cap(&mut model.thinking_max, model.context.saturating_sub(beside));
+    let most = model.thinking_max;
+    cap(&mut model.thinking_min, most);
+}
+
+fn cap(value: &mut Tokens, most: Tokens) {
+    *value = (*value).min(most);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use crate::config;
+
+    fn embedded() -> Model {
+        let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()));
+        Arc::unwrap_or_clone(settings.unwrap().catalog.models["reasoner"].clone())
+    }
+
+    /// Context, most thought, usual answer, and both overheads of a model with this context and these limits.
+    fn check(context: u64, (thinking, answer): (u64, u64), real: u64, expected: [u64; 5]) {
+        let known = Model {
+            context: Tokens(context),
+            thinking_max: Tokens(thinking),
+            solution_max: Some(Tokens(answer)),
+            ..embedded()
+        };
+        let mut model = known;
+        let measure =
+            LocalModelLimits { context: Tokens(real), overhead: Tokens(5), unthinking_overhead: Tokens(1) };
+        apply_engine_limits(&mut model, None, measure);
+        let hand_off = &model.hand_off;
+        let found = [
+            model.context,
+            model.thinking_max,
+            model.solution_max.unwrap(),
+            hand_off.overhead,
+            hand_off.overhead_without_thought,
+        ];
+        assert_eq!(found.map(|tokens| tokens.0), expected);
+    }
+
+    #[test]
+    fn a_model_is_said_to_have_what_its_engine_has() {
+        check(32_768, (8192, 1024), 512, [512, 512 - 1 - 5 - 128, 1024, 5, 1]);
+        check(512, (256, 64), 160, [160, 160 - 1 - 5 - 40, 64, 5, 1]);
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is_said() {
+        check(512, (256, 64), 4096, [512, 256, 64, 5, 1]);
+        check(512, (0, 64), 512, [512, 0, 64, 5, 1]);
+    }
+
+    #[test]
+    fn a_model_without_room_for_a_thought_does_not_think() {
+        check(512, (256, 64), 8, [8, 0, 64, 5, 1]);
+    }
+}

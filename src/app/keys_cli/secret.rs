@@ -1,0 +1,72 @@
+//! What can be done with a key alone: to make one, and to hash it.
+
+use std::io::{self, ErrorKind, Read};
+use std::process::ExitCode;
+
+use crate::tenant::{KeyHash, NewKey, hash_key};
+
+use crate::app::command::{fail, print_line};
+
+/// No caller's key may be longer, in bytes.
+const KEY_MAX: usize = 512;
+
+pub(super) fn new() -> ExitCode {
+    match NewKey::generate() {
+        Ok(key) => {
+            let hash = key.hash();
+            print_line(&format!("key:  {}   (shown this once; give it to the caller)", key.reveal()));
+            print_line(&format!("hash: {hash}   (goes into the configuration)"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+/// From standard input, so that the key stays out of the shell's history.
+pub(super) fn hash() -> ExitCode {
+    match hashed(io::stdin()) {
+        Ok(hash) => {
+            print_line(&hash.to_string());
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+fn hashed(input: impl Read) -> io::Result<KeyHash> {
+    let mut text = String::new();
+    // One byte more than a key and its end of line may have tells that it is too long.
+    input.take(KEY_MAX as u64 + 3).read_to_string(&mut text)?;
+    match text.trim() {
+        "" => Err(io::Error::new(ErrorKind::InvalidInput, "no key on standard input: pipe one in")),
+        key if key.len() > KEY_MAX => {
+            let message = format!("the key is longer than {KEY_MAX} bytes, so nobody could call with it");
+            Err(io::Error::new(ErrorKind::InvalidInput, message))
+        }
+        key => Ok(hash_key(key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expected: Result<&str, &str>) {
+        let hash = hashed(input.as_bytes()).map_err(|error| error.to_string());
+        match (hash, expected) {
+            (Ok(hash), Ok(key)) => assert_eq!(hash, hash_key(key), "{input:?}"),
+            (Err(error), Err(says)) => assert!(error.contains(says), "{error}"),
+            (hash, expected) => panic!("{hash:?} for {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn only_what_a_caller_can_send_is_hashed() {
+        check("sk-a\n", Ok("sk-a"));
+        check("", Err("no key"));
+        check(" \n", Err("no key"));
+        check(&"x".repeat(512), Ok(&"x".repeat(512)));
+        check(&"x".repeat(513), Err("longer than 512"));
+        check(&format!("{}\r\n", "x".repeat(512)), Ok(&"x".repeat(512)));
+    }
+}

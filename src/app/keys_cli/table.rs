@@ -1,0 +1,123 @@
+//! Keys and accounts for people to read.
+
+use serde_json::Value;
+
+/// Every key, a line each.
+pub(super) fn key_list(list: &[Value]) -> String {
+    let mut rows =
+        vec![["ID", "KEY", "STATE", "FROM", "PRIORITY", "MAY NAME", "EXPIRES", "LIMITS"].map(str::to_owned)];
+    rows.extend(list.iter().map(|key| {
+        [
+            text(&key["id"]),
+            text(&key["path"]),
+            text(&key["state"]),
+            text(&key["source"]),
+            text(&key["priority"]),
+            scopes(key),
+            text(&key["expires_at"]),
+            limits(&key["limits"]),
+        ]
+    }));
+    align_columns(&rows)
+}
+
+/// One key or account, a line for each thing known of it.
+pub(super) fn details(value: &Value) -> String {
+    let mut rows = Vec::new();
+    let known = [
+        "id",
+        "path",
+        "state",
+        "source",
+        "priority",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "old_secret_until",
+    ];
+    for name in known {
+        if let Some(said) = value.get(name).filter(|said| !said.is_null()) {
+            rows.push([name.replace('_', " "), text(said)]);
+        }
+    }
+    if value.get("models").is_some() {
+        rows.push(["may name".to_owned(), scopes(value)]);
+    }
+    rows.push(["limits".to_owned(), limits(&value["limits"])]);
+    rows.push(["time zone".to_owned(), text(&value["time_zone"])]);
+    rows.push(["warn at".to_owned(), format!("{} %", text(&value["warn_at"]))]);
+    for line in value["standing"].as_array().into_iter().flatten() {
+        let figures = ["spent", "reserved", "left"].map(|name| format!("{name} {}", text(&line[name])));
+        let resets = line["resets_at"].as_str().map(|at| format!(", resets {at}")).unwrap_or_default();
+        let told = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
+        rows.push([text(&line["limit"]), told]);
+    }
+    align_columns(&rows)
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn scopes(key: &Value) -> String {
+    let names = |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().map(text).collect() };
+    let mut said = [names(&key["models"]), names(&key["routes"])].concat();
+    if said.is_empty() {
+        said.push("everything".to_owned());
+    }
+    if key["admin"] == true {
+        said.push("+ admin API".to_owned());
+    }
+    said.join(" ")
+}
+
+/// As they are written on the command line.
+fn limits(list: &Value) -> String {
+    let one = |limit: &Value| {
+        let words = limit.as_object()?;
+        let (unit, max) = words.iter().next()?;
+        let mut said = format!("{unit}={}", text(max));
+        for (word, value) in words.iter().skip(1) {
+            match word.as_str() {
+                "per" => said = format!("{said}/{}", text(value)),
+                _ => said = format!("{said},{word}={}", text(value)),
+            }
+        }
+        Some(said)
+    };
+    let said: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
+    if said.is_empty() { "none".to_owned() } else { said.join(" ") }
+}
+
+fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_line() {
+        let key = json!({
+            "id": "key_1", "path": "acme/alice", "state": "active", "source": "store", "priority": "batch", "models": ["m"], "routes": [],
+            "admin": false, "expires_at": null,
+            "limits": [{ "money": "20", "per": "month" }, { "requests": 6, "per": "day", "each": "user" }],
+        });
+        let expected = "ID     KEY         STATE   FROM   PRIORITY  MAY NAME  EXPIRES  LIMITS\n\
+                        key_1  acme/alice  active  store  batch     m         -        money=20/month requests=6/day,each=user";
+        assert_eq!(key_list(&[key]), expected);
+    }
+}

@@ -1,0 +1,151 @@
+//! `stint ledger` and `stint usage`: what an operator does with the books, beside the server or without it.
+
+mod export;
+mod usage;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::config::{self, ConfigErrors};
+use crate::ledger::JournalError;
+use crate::storage::{Archive, Database, Settings, StorageError, VerifyReport, restore};
+use crate::units::Timestamp;
+
+use super::command::{fail, print_line};
+
+pub(super) use usage::{UsageOptions, align_columns};
+
+/// What can be done with the books.
+#[derive(Debug, Subcommand)]
+pub(super) enum LedgerCommand {
+    /// Recompute everything from all entries; fails if anything differs. The server may run.
+    Verify,
+    /// Seal what was resolved until now. A running server does so once a day; beside one, only PostgreSQL lets you.
+    Seal,
+    /// Copy the ledger to a new file and verify the copy; of PostgreSQL, all that is ours, with its own dump program. The
+    /// server may run.
+    Backup {
+        /// Where to; there must be no such file.
+        file: PathBuf,
+    },
+    /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        /// Move the file that is there aside.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write one line of CSV for each resolution to standard output, and one more for what each other model took of it (`how` is
+    /// `part`). The server may run.
+    Export {
+        /// Requests admitted at this moment or later: a day, which begins in UTC, or a time.
+        #[arg(long)]
+        from: Option<Timestamp>,
+        /// Requests admitted before this moment.
+        #[arg(long)]
+        to: Option<Timestamp>,
+    },
+}
+
+/// Why something could not be done with the books.
+#[derive(Debug, thiserror::Error)]
+enum LedgerCommandError {
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("the books could not be sealed")]
+    Seal(#[from] JournalError),
+    #[error("cannot run")]
+    Runtime(#[source] io::Error),
+}
+
+pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> ExitCode {
+    exit_code(run(config, async |settings| match verb {
+        LedgerCommand::Verify => Ok(print_report(&Archive::open(&settings).await?.verify().await?)),
+        LedgerCommand::Seal => seal(&settings).await,
+        LedgerCommand::Backup { file } => back_up(&settings, &file).await,
+        LedgerCommand::Restore { file, force } => restore_backup(&settings, &file, force).await,
+        LedgerCommand::Export { from, to } => {
+            export::export(&mut Archive::open(&settings).await?, from, to).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }))
+}
+
+pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
+    exit_code(run(config, async |settings| {
+        let mut archive = Archive::open(&settings).await?;
+        print_line(usage::table(options, &archive.usage(&options.query()).await?).trim_end());
+        Ok(ExitCode::SUCCESS)
+    }))
+}
+
+fn run(
+    config: Option<&Path>,
+    work: impl AsyncFnOnce(Settings) -> Result<ExitCode, LedgerCommandError>,
+) -> Result<ExitCode, LedgerCommandError> {
+    let settings = config::load_offline(config, &config::environment)?.storage;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(LedgerCommandError::Runtime)?.block_on(work(settings))
+}
+
+fn exit_code(done: Result<ExitCode, LedgerCommandError>) -> ExitCode {
+    done.unwrap_or_else(|error| fail(&error))
+}
+
+async fn seal(settings: &Settings) -> Result<ExitCode, LedgerCommandError> {
+    // Where there are no books, none are made to be sealed.
+    drop(Archive::open(settings).await?);
+    let database = Database::open(settings).await?;
+    let (journal, now) = (database.journal(), database.now().await?);
+    let mut seals = 0;
+    while let Some(seal) = journal.seal(now).await? {
+        seals += 1;
+        print_line(&format!("seal {}: {} resolutions, {}", seal.number, seal.resolutions, seal.hex()));
+    }
+    if seals == 0 {
+        print_line("everything is sealed already");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn back_up(settings: &Settings, file: &Path) -> Result<ExitCode, LedgerCommandError> {
+    let report = Archive::open(settings).await?.back_up(file).await?;
+    print_line(&format!("copied to {}", file.display()));
+    Ok(print_report(&report))
+}
+
+async fn restore_backup(
+    settings: &Settings,
+    file: &Path,
+    force: bool,
+) -> Result<ExitCode, LedgerCommandError> {
+    let restored = restore(file, settings, force).await?;
+    if let Some(aside) = restored.aside {
+        print_line(&format!("what was there is now {}", aside.display()));
+    }
+    print_line(&format!("{} is restored to {}", file.display(), restored.place));
+    Ok(print_report(&restored.report))
+}
+
+/// Tells what came of a verification, to a person and to the shell.
+fn print_report(report: &VerifyReport) -> ExitCode {
+    let VerifyReport { resolutions, open, seals, sealed, spent, found, .. } = report;
+    print_line(&format!(
+        "{resolutions} resolutions, {spent} USD spent; {seals} seals cover {sealed}; {open} open"
+    ));
+    if report.is_right() {
+        print_line("the books are right");
+        return ExitCode::SUCCESS;
+    }
+    print_line(&format!("the books are wrong, {found} differences:"));
+    for difference in &report.differences {
+        print_line(&format!("- {difference}"));
+    }
+    ExitCode::FAILURE
+}

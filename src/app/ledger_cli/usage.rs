@@ -1,0 +1,100 @@
+//! What was used, as a table for people.
+
+use clap::{Args, ValueEnum};
+
+use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageQuery};
+use crate::units::Timestamp;
+
+/// Of whom, when, and by what.
+#[derive(Debug, Args)]
+pub(in crate::app) struct UsageOptions {
+    /// Of this account and all below it; of everybody without it.
+    #[arg(long, value_name = "PATH")]
+    account: Option<AccountId>,
+    /// By what to tell it apart.
+    #[arg(long, value_delimiter = ',', default_value = "model")]
+    by: Vec<UsageDimension>,
+    /// Requests admitted at this moment or later: a day, which begins in UTC, or a time.
+    #[arg(long)]
+    from: Option<Timestamp>,
+    /// Requests admitted before this moment.
+    #[arg(long)]
+    to: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UsageDimension {
+    Model,
+    Key,
+    Day,
+}
+
+impl UsageOptions {
+    pub(super) fn query(&self) -> UsageQuery {
+        let by = |by| self.by.contains(&by);
+        UsageQuery {
+            account: self.account.clone(),
+            from: self.from.unwrap_or(Timestamp(i64::MIN)),
+            to: self.to.unwrap_or(Timestamp(i64::MAX)),
+            by: GroupBy {
+                day: by(UsageDimension::Day),
+                key: by(UsageDimension::Key),
+                model: by(UsageDimension::Model),
+            },
+            after: None,
+            limit: usize::MAX,
+        }
+    }
+}
+
+/// The rows with their sum, columns as wide as they must be.
+pub(super) fn table(options: &UsageOptions, usages: &[GroupUsage]) -> String {
+    let by = options.query().by;
+    let names = [("day", by.day), ("key", by.key), ("model", by.model)];
+    let head: Vec<String> =
+        names.iter().filter(|(_, shown)| *shown).map(|(name, _)| (*name).to_owned()).collect();
+    let texts = head.len();
+    let numbers = ["requests", "spent USD", "prompt", "thinking", "solution", "other"].map(str::to_owned);
+    let mut rows = vec![[head, numbers.to_vec()].concat()];
+    let mut total = crate::ledger::UsageSums::default();
+    for usage in usages {
+        total += usage.sums;
+        let day = usage.group.day.to_string();
+        let cells =
+            [day[..day.len().min(10)].to_owned(), usage.group.key.to_string(), usage.group.model.to_string()];
+        let shown = cells.into_iter().zip(names).filter(|(_, (_, shown))| *shown).map(|(cell, _)| cell);
+        rows.push(shown.chain(counts(&usage.sums)).collect());
+    }
+    let mut last = vec![String::new(); texts];
+    last.iter_mut().take(1).for_each(|cell| "all".clone_into(cell));
+    last.extend(counts(&total));
+    rows.push(last);
+    align_columns(&rows, texts)
+}
+
+fn counts(sums: &crate::ledger::UsageSums) -> [String; 6] {
+    [
+        sums.spent.requests.0.to_string(),
+        sums.spent.money.to_string(),
+        sums.prompt.to_string(),
+        sums.spent.thinking.to_string(),
+        sums.solution.to_string(),
+        (sums.overhead + sums.other).to_string(),
+    ]
+}
+
+/// Texts to the left, numbers to the right.
+/// Columns as wide as they must be; those after the first `texts` are numbers.
+pub(in crate::app) fn align_columns(rows: &[Vec<String>], texts: usize) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells =
+            row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column < texts {
+                true => format!("{cell:<width$}"),
+                false => format!("{cell:>width$}"),
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}

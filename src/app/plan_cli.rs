@@ -1,0 +1,246 @@
+//! `stint plan "question"`: asks the running server what it would do with a question, and prints the offers as a table.
+//!
+//! The server is asked rather than the configuration read, since only it knows queues, speeds, what was learned and what
+//! is left.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::{config, http};
+
+use super::command::{fail, print_line};
+use super::ledger_cli::align_columns;
+
+/// How long the server may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// What names the caller's key.
+const KEY: &str = "STINT_KEY";
+
+/// What is asked, and within which budget.
+#[derive(Debug, Args)]
+pub(super) struct PlanOptions {
+    /// The question, as one would ask it.
+    question: String,
+    /// A model, or a route.
+    #[arg(long, default_value = "auto")]
+    model: String,
+    /// Thinking tokens, rather than what the plan decides.
+    #[arg(long, value_name = "TOKENS")]
+    thinking: Option<u64>,
+    /// Solution tokens.
+    #[arg(long, value_name = "TOKENS")]
+    solution: Option<u64>,
+    /// The most it may cost, in dollars.
+    #[arg(long, value_name = "USD")]
+    cost: Option<String>,
+    /// How soon the answer must be there: milliseconds, or a time like 2s.
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    deadline: Option<u64>,
+    /// A word like low or high, or a share of the model's usual thinking.
+    #[arg(long)]
+    effort: Option<String>,
+    /// From 0, the cheapest that is good enough, to 1, the best regardless.
+    #[arg(long)]
+    preference: Option<f64>,
+    /// Where the server is, where that is not this configuration's address.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// All offers, also those that cost more than another and reach no more.
+    #[arg(long)]
+    all: bool,
+    /// The answer as the server gives it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no quote.
+#[derive(Debug, thiserror::Error)]
+enum PlanRequestError {
+    #[error(
+        "no server answers at {0}; start it with `stint serve`, name the configuration that it runs with by --config, or \
+         give its address by --url"
+    )]
+    Unreachable(String, #[source] reqwest::Error),
+    #[error("the server wants a key: put yours into the environment variable {KEY}")]
+    MissingKey,
+    #[error("{0}")]
+    Refused(String),
+    #[error("the answer makes no sense; is {0} a stint of this version?")]
+    InvalidResponse(String),
+}
+
+pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> ExitCode {
+    let settings = match config::load_offline(file, &config::environment) {
+        Ok(settings) => settings,
+        Err(mistakes) => return fail(&mistakes),
+    };
+    let base = options.url.clone().unwrap_or_else(|| url(http::local_address(settings.http.listen)));
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(request_plan(&base, options)) {
+        Ok(quote) if options.json => print_line(&format!("{quote:#}")),
+        Ok(quote) => print_line(table(&quote, options.all).trim_end()),
+        Err(error) => return fail(&error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+async fn request_plan(base: &str, options: &PlanOptions) -> Result<Value, PlanRequestError> {
+    let silent = |error| PlanRequestError::Unreachable(base.to_owned(), error);
+    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().map_err(silent)?;
+    let mut request = client.post(format!("{}/v1/plan", base.trim_end_matches('/')));
+    request = request.header("content-type", "application/json").body(body(options).to_string());
+    if let Some(key) = config::environment(KEY) {
+        request = request.bearer_auth(key);
+    }
+    let answer = request.send().await.map_err(silent)?;
+    let text = answer.text().await.map_err(silent)?;
+    let answer: Value =
+        serde_json::from_str(&text).map_err(|_| PlanRequestError::InvalidResponse(base.to_owned()))?;
+    let error = &answer["error"];
+    match error["message"].as_str() {
+        Some(_) if ["invalid_api_key", "missing_api_key"].iter().any(|code| error["code"] == *code) => {
+            Err(PlanRequestError::MissingKey)
+        }
+        Some(message) => Err(PlanRequestError::Refused(message.to_owned())),
+        None => Ok(answer),
+    }
+}
+
+/// A time in milliseconds, where no unit says otherwise.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let (number, factor) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1.0),
+        None => text.strip_suffix('s').map_or((text, 1.0), |number| (number, 1000.0)),
+    };
+    let number: f64 = number.trim().parse().unwrap_or(f64::NAN);
+    let wrong = || "write milliseconds like 500, or a time like 500ms or 2s".to_owned();
+    let time = Duration::try_from_secs_f64(number * factor / 1000.0).map_err(|_| wrong())?;
+    u64::try_from(time.as_millis()).ok().filter(|time| *time > 0).ok_or_else(wrong)
+}
+
+fn body(options: &PlanOptions) -> Value {
+    let share = options.effort.as_ref().and_then(|effort| effort.parse::<f64>().ok());
+    let word = options.effort.clone().filter(|_| share.is_none());
+    let budget = [
+        ("thinking_tokens", options.thinking.map(Value::from)),
+        ("solution_tokens", options.solution.map(Value::from)),
+        ("cost_usd", options.cost.clone().map(Value::from)),
+        ("deadline_ms", options.deadline.map(Value::from)),
+        ("effort", share.map(Value::from)),
+        ("preference", options.preference.map(Value::from)),
+    ];
+    let stated = budget.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let mut body = json!({
+        "model": options.model,
+        "messages": [{ "role": "user", "content": options.question }],
+        "budget": stated.collect::<serde_json::Map<_, _>>(),
+    });
+    if let Some(word) = word {
+        body["reasoning_effort"] = word.into();
+    }
+    body
+}
+
+/// The offers, the chosen one marked, and why.
+fn table(quote: &Value, all: bool) -> String {
+    let head =
+        ["", "model", "thinking", "solution", "samples", "success", "USD", "at most", "seconds", "value USD"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let offers = quote["offers"].as_array().map_or(&[][..], Vec::as_slice);
+    for (at, offer) in offers.iter().enumerate() {
+        let chosen = quote["chosen"] == at;
+        if all || chosen || !is_dominated(offer, offers) {
+            rows.push(row(offer, chosen));
+        }
+    }
+    let is_unmeasured = offers.iter().any(|offer| offer["seconds"] == 0.0);
+    let left_out = offers.len() + 1 - rows.len();
+    let mut said = align_columns(&rows, 2);
+    if left_out > 0 {
+        said += &format!("({left_out} more cost more than another and reach no more; --all shows them)\n");
+    }
+    if is_unmeasured {
+        said += "(-: its speed is not measured yet, so no deadline is held against it)\n";
+    }
+    for refused in quote["refused"].as_array().into_iter().flatten() {
+        said += &format!("not {}: {}\n", text(&refused["model"]), text(&refused["message"]));
+    }
+    said + "\n" + &text(&quote["why"]) + "\n"
+}
+
+fn row(offer: &Value, chosen: bool) -> Vec<String> {
+    let model = match offer["escalates_to"]["model"].as_str() {
+        Some(second) => format!("{}, then {second}", text(&offer["model"])),
+        None => text(&offer["model"]),
+    };
+    let number = |name: &str, decimals: usize| format!("{:.decimals$}", offer[name].as_f64().unwrap_or(0.0));
+    let percent = format!("{:.1} %", offer["success"].as_f64().unwrap_or(0.0) * 100.0);
+    vec![
+        if chosen { "→" } else { "" }.to_owned(),
+        model,
+        text(&offer["thinking_tokens"]),
+        text(&offer["solution_tokens"]),
+        text(&offer["samples"]),
+        percent,
+        text(&offer["cost_usd"]),
+        text(&offer["worst_case_usd"]),
+        if offer["seconds"] == 0.0 { "-".to_owned() } else { number("seconds", 2) },
+        number("value_usd", 6),
+    ]
+}
+
+/// Whether another offer costs and takes no more, and succeeds more often; of equals the first stays.
+fn is_dominated(offer: &Value, offers: &[Value]) -> bool {
+    let figures = |offer: &Value| {
+        let dollars = offer["cost_usd"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        (offer["success"].as_f64().unwrap_or(0.0), dollars, offer["seconds"].as_f64().unwrap_or(0.0))
+    };
+    let (success, dollars, seconds): (f64, f64, f64) = figures(offer);
+    offers
+        .iter()
+        .map(figures)
+        .any(|(more, less, sooner)| more > success && less <= dollars && sooner <= seconds)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_milliseconds_unless_it_says_otherwise() {
+        assert_eq!(
+            [milliseconds("500"), milliseconds("500ms"), milliseconds("0.5s")],
+            [Ok(500), Ok(500), Ok(500)]
+        );
+        for wrong in ["soon", "-1", "0", "1h", ""] {
+            assert!(milliseconds(wrong).unwrap_err().contains("2s"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_offer_of_unmeasured_speed_has_no_seconds() {
+        let offer = |seconds: f64| {
+            json!({ "model": "m", "thinking_tokens": 1, "solution_tokens": 1, "samples": 1, "success": 0.5,
+                    "cost_usd": "0.1", "worst_case_usd": "0.2", "seconds": seconds, "value_usd": 0.3 })
+        };
+        let told = |seconds| table(&json!({ "offers": [offer(seconds)], "chosen": 0, "why": "so" }), false);
+        assert!(told(0.0).contains("  -  ") && told(0.0).contains("not measured yet"), "{}", told(0.0));
+        assert!(told(0.5).contains("0.50") && !told(0.5).contains("measured"), "{}", told(0.5));
+    }
+}

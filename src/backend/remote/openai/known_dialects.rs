@@ -1,0 +1,133 @@
+//! The dialects of known upstreams.
+
+use super::dialect::{
+    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
+    ThoughtReplay, UsageMember,
+};
+
+/// What no reasoning model of xAI takes.
+const XAI_OMITS: [&str; 3] = ["presence_penalty", "frequency_penalty", "stop"];
+/// What Mistral does not document, and so refuses.
+const MISTRAL_OMITS: [&str; 7] =
+    ["top_k", "logit_bias", "user", "safety_identifier", "verbosity", "metadata", "prompt_cache_key"];
+/// What `DeepSeek` ignores while it thinks.
+const DEEPSEEK_OMITS: [&str; 4] = ["temperature", "top_p", "presence_penalty", "frequency_penalty"];
+
+impl Dialect {
+    /// OpenAI: thoughts are hidden, and there is a word for how much of them.
+    pub fn openai() -> Dialect {
+        Dialect::default()
+    }
+
+    /// `DeepSeek`: no budget, but a thought that was cut can be resumed from. Its tool loops want their thoughts back.
+    pub fn deepseek() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            needs_limit: true,
+            switch: ThinkingSwitch::ThinkingType,
+            resume: ResumeMethod::PrefixReasoning,
+            thought_replay: ThoughtReplay::WithCalls("reasoning_content"),
+            seed: None,
+            omits_thinking: words(&DEEPSEEK_OMITS),
+            ..Dialect::default()
+        }
+    }
+
+    /// Alibaba's `DashScope`, in its compatible mode. Its partial mode does not go with thinking, so a thought is not
+    /// resumed. Whether its limit holds the thought too is nowhere said; here it is taken to.
+    pub fn dashscope() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Never,
+            budget: Some(BudgetMember::ThinkingBudget),
+            switch: ThinkingSwitch::EnableThinking,
+            ..Dialect::default()
+        }
+    }
+
+    /// `OpenRouter`, in front of many others.
+    pub fn openrouter() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Reasoning,
+            budget: Some(BudgetMember::ReasoningMaxTokens),
+            switch: ThinkingSwitch::Reasoning,
+            thought_replay: ThoughtReplay::Details,
+            passes_cache_marks: true,
+            ..Dialect::default()
+        }
+    }
+
+    /// vLLM's server, with a reasoning parser and a reasoning configuration.
+    pub fn vllm() -> Dialect {
+        Dialect {
+            budget: Some(BudgetMember::ThinkingTokenBudget),
+            switch: ThinkingSwitch::Template("enable_thinking".into()),
+            resume: ResumeMethod::FinalMessage,
+            usage: UsageMember::EachChunk,
+            token_ids: true,
+            thought_replay: ThoughtReplay::AsReceived("reasoning"),
+            ..Dialect::default()
+        }
+    }
+
+    /// `SGLang`'s server, with a reasoning parser and strict thinking.
+    pub fn sglang() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            budget: Some(BudgetMember::CustomParams),
+            switch: ThinkingSwitch::Template("enable_thinking".into()),
+            resume: ResumeMethod::FinalMessage,
+            usage: UsageMember::EachChunk,
+            thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            ..Dialect::default()
+        }
+    }
+
+    /// llama.cpp's server, by its chat endpoint; the base URL has no `/v1`.
+    pub fn llamacpp() -> Dialect {
+        Dialect {
+            path: "v1/chat/completions",
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Never,
+            budget: Some(BudgetMember::ThinkingBudgetTokens),
+            switch: ThinkingSwitch::Template("enable_thinking".into()),
+            resume: ResumeMethod::FinalMessage,
+            usage: UsageMember::Timings,
+            thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            ..Dialect::default()
+        }
+    }
+
+    /// Mistral, which refuses every member that it does not know.
+    pub fn mistral() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            switch: ThinkingSwitch::Effort { on: Some("high".into()), off: "none".into() },
+            resume: ResumeMethod::PrefixPart,
+            usage: UsageMember::Unasked,
+            seed: Some("random_seed"),
+            omits: words(&MISTRAL_OMITS),
+            ..Dialect::default()
+        }
+    }
+
+    /// xAI: few of its models show a thought or take a word for it.
+    pub fn xai() -> Dialect {
+        Dialect { omits: words(&XAI_OMITS), ..Dialect::default() }
+    }
+
+    /// Ollama, by its OpenAI route: thoughts show, no budget holds them, and a choice among tools is ignored.
+    pub fn ollama() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            switch: ThinkingSwitch::Effort { on: None, off: "none".into() },
+            omits: words(&["tool_choice"]),
+            ..Dialect::default()
+        }
+    }
+}
+
+fn words(words: &[&'static str]) -> Vec<MemberWord> {
+    words.iter().map(|&word| word.into()).collect()
+}

@@ -1,0 +1,197 @@
+//! What time does to a run. The clock is tokio's, and paused.
+
+use super::*;
+use crate::backend::scripted::{ScriptedBackend, ScriptedReply};
+use crate::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
+use crate::chat::{Message, Role};
+use crate::execute::ReservedOutput;
+use crate::units::Tokens;
+
+fn request() -> Arc<Request> {
+    Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))
+}
+
+/// Budgets without anything particular about them.
+fn terms(class: EnforcementClass) -> ChoiceTerms {
+    ChoiceTerms {
+        class,
+        resume: (class != EnforcementClass::Effort).then_some(class),
+        thinking: Tokens(2000),
+        solution: Tokens(100),
+        answer_takes_rest: false,
+        solution_by: LimitedBy::Caller,
+        tells_limit: true,
+        overhead: Tokens(5),
+        effort: None,
+        visible_max: None,
+        continuation: None,
+        rescue: false,
+        effort_least: None,
+        prompt: Tokens(10),
+        has_free_input: false,
+        cache_ttl: crate::chat::CacheTtl::Minutes,
+        stop: Vec::new(),
+        kind: crate::chat::CompletionKind::Chat,
+    }
+}
+
+/// Runs a model that thinks for 5 s, a token every 5 ms, with a second to do it in, and answers with as many
+/// tokens as said.
+async fn run_within_a_second(
+    class: EnforcementClass,
+    answer: usize,
+    cut_before: Option<Duration>,
+) -> (FinishReason, ChoiceProgress) {
+    let answer = vec!["word"; answer].join(" ");
+    let play = ScriptedReply::new().thinks(1000).answers(&answer).pauses(Duration::from_millis(5));
+    let backend = Arc::new(ScriptedBackend::always(play));
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before };
+    let mut progress = ChoiceProgress::new(terms(class));
+    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
+    assert!(Instant::now() <= deadline + Duration::from_millis(5));
+    seen.close();
+    (finish, progress)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_cuts_a_thought_early_enough_for_its_answer() {
+    for class in [EnforcementClass::Inline, EnforcementClass::Continue] {
+        let (finish, progress) = run_within_a_second(class, 20, Some(Duration::from_millis(200))).await;
+        let spent = progress.phases.spent();
+        assert_eq!(
+            (finish, spent.thinking_ended),
+            (FinishReason::Stop, ThinkingStopReason::Cut),
+            "{class:?}"
+        );
+        assert!((150..=160).contains(&spent.thinking.0), "{} tokens in 800 ms", spent.thinking);
+        assert_eq!(spent.solution, Tokens(20));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_in_the_answer_ends_it_as_length() {
+    let (finish, progress) =
+        run_within_a_second(EnforcementClass::Inline, 90, Some(Duration::from_millis(200))).await;
+    assert_eq!(finish, FinishReason::Length);
+    assert!(progress.phases.spent().solution < Tokens(90));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_stated_deadline_the_last_resort_is_the_end() {
+    let (finish, progress) = run_within_a_second(EnforcementClass::Inline, 20, None).await;
+    assert_eq!((finish, progress.phases.spent().solution), (FinishReason::Length, Tokens::ZERO));
+}
+
+/// Runs a model that hides a thought of 50 tokens, and goes on for so many words after its stop text, a word every 100 ms.
+async fn run_past_a_stop_text(words: usize) -> (Duration, FinishReason, ChoiceProgress) {
+    let answer = format!("one two STOP {}", "more ".repeat(words));
+    let play =
+        ScriptedReply::new().thinks(50).hides_thoughts().answers(&answer).pauses(Duration::from_millis(100));
+    let backend = Arc::new(ScriptedBackend::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let stop = vec!["STOP".to_owned()];
+    let mut progress =
+        ChoiceProgress::new(ChoiceTerms { rescue: true, stop, ..terms(EnforcementClass::Effort) });
+    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let began = Instant::now();
+    let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
+    let took = began.elapsed();
+    seen.close();
+    let mut said = String::new();
+    while let Ok((_, event)) = seen.try_recv() {
+        if let ChoiceEvent::Answer(text) = event {
+            said += &text;
+        }
+    }
+    assert_eq!(said, "one two ");
+    (took, finish, progress)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_is_heard_out_after_a_stop_text_but_not_for_ever() {
+    let (_, finish, progress) = run_past_a_stop_text(20).await;
+    let spent = progress.phases.spent();
+    assert_eq!((finish, spent.thinking, spent.output()), (FinishReason::Stop, Tokens(50), Tokens(50 + 24)));
+    let (took, finish, progress) = run_past_a_stop_text(1000).await;
+    assert!((10..12).contains(&took.as_secs()), "{took:?}");
+    let most = Tokens(2000 + 100 + 5);
+    assert_eq!(
+        (finish, progress.phases.spent().output()),
+        (FinishReason::Stop, most),
+        "the rest is not known"
+    );
+}
+
+/// Runs a model that answers with a word every 10 ms, of which so many tokens are covered; says what was shown by then.
+async fn run_covered(cover: &ReservedOutput, words: usize) -> (FinishReason, ChoiceProgress, String) {
+    let play = ScriptedReply::new().answers(&"word ".repeat(words)).pauses(Duration::from_millis(10));
+    let backend = Arc::new(ScriptedBackend::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let terms =
+        ChoiceTerms { thinking: Tokens::ZERO, overhead: Tokens::ZERO, ..terms(EnforcementClass::Native) };
+    let mut progress = ChoiceProgress::new(terms).with_reserved_output(cover, Tokens::ZERO);
+    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
+    seen.close();
+    let mut said = String::new();
+    while let Ok((_, event)) = seen.try_recv() {
+        if let ChoiceEvent::Answer(text) = event {
+            said += &text;
+        }
+    }
+    (finish, progress, said)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_for_what_is_not_covered_yet_and_goes_on() {
+    let cover = ReservedOutput::new(Tokens(20));
+    let began = Instant::now();
+    let more = async {
+        cover.half_used().await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cover.extend(Tokens(20));
+    };
+    let ((finish, progress, said), ()) = tokio::join!(run_covered(&cover, 30), more);
+    let spent = progress.spent();
+    assert_eq!(
+        (finish, spent.solution, spent.solution_ended),
+        (FinishReason::Stop, Tokens(30), SolutionStopReason::Stop)
+    );
+    assert_eq!(said.split_whitespace().count(), 30);
+    assert!(began.elapsed() > Duration::from_secs(3), "it stood still meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_at_what_is_covered_where_there_is_no_more() {
+    for ended in [SolutionStopReason::Money, SolutionStopReason::Ledger] {
+        let cover = ReservedOutput::new(Tokens(20));
+        cover.end(ended);
+        let (finish, progress, said) = run_covered(&cover, 30).await;
+        let spent = progress.spent();
+        assert_eq!((finish, spent.solution_ended, spent.output()), (FinishReason::Length, ended, Tokens(20)));
+        assert_eq!(said.split_whitespace().count(), 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_hidden_thought_no_more_is_booked_than_can_have_been_written() {
+    let play = ScriptedReply::new().thinks(50).hides_thoughts().answers("3").pauses(Duration::from_secs(60));
+    let backend = Arc::new(ScriptedBackend::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let mut progress = ChoiceProgress::new(ChoiceTerms { rescue: true, ..terms(EnforcementClass::Effort) });
+    let (events, _seen) = mpsc::channel::<IndexedEvent>(16);
+    let left =
+        tokio::time::timeout(Duration::from_millis(500), generate_choice(&job, &mut progress, &events)).await;
+    assert!(left.is_err());
+    let spent = progress.spent();
+    assert_eq!(
+        (spent.thinking, spent.estimated),
+        (Tokens(500), true),
+        "half a second, where nothing is known"
+    );
+}

@@ -1,0 +1,231 @@
+//! How much a call has written, at least; and when that is surely more than it was allowed.
+//!
+//! Whoever does not hold its limit may be wrong about its counts too, so they are not all there is to go by: a text of so many
+//! characters has so many tokens at least, whatever is said of it.
+
+use crate::backend::{Piece, TokenUsage};
+use crate::units::Tokens;
+
+/// A text has a token for so many of its characters at least.
+const CHARACTERS_PER_TOKEN: u64 = 8;
+/// What a character weighs.
+const CHARACTER: u64 = 8;
+/// What a Chinese, Japanese or Korean one does: a token has two of them at most, on average.
+const IDEOGRAPH: u64 = 24;
+/// What one more of the same does where tokenizers have tokens for long runs: blanks, and lines drawn with marks.
+const REPEATED: u64 = 1;
+/// What a provider signs of a thought may have so many bytes for each token of the limit, and so many beside.
+const SIGNED_PER_TOKEN: u64 = 64;
+const SIGNED_BESIDE: u64 = 1 << 20;
+
+/// The least number of tokens that a text has. It grows piece by piece.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TokenLowerBound {
+    sum: u64,
+    last: Option<char>,
+}
+
+/// Watches what one call writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OverrunGuard {
+    limit: Tokens,
+    token_each: bool,
+    thought: ObservedOutput,
+    answer: ObservedOutput,
+    /// Of a hidden thought what is told of it.
+    summary: TokenLowerBound,
+    signed: u64,
+    usage: TokenUsage,
+}
+
+/// What was written of a thought or an answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct ObservedOutput {
+    weight: TokenLowerBound,
+    /// Pieces that had text.
+    pieces: u64,
+    /// Tokens that were told one by one.
+    counted: Tokens,
+}
+
+impl TokenLowerBound {
+    pub(super) fn add(&mut self, text: &str) {
+        text.chars().for_each(|character| self.push(character));
+    }
+
+    pub(super) fn tokens(self) -> Tokens {
+        Tokens(self.sum / (CHARACTER * CHARACTERS_PER_TOKEN))
+    }
+
+    /// How many bytes of `text` may be added until there are surely more than so many tokens.
+    pub(super) fn bytes_within(mut self, text: &str, most: Tokens) -> usize {
+        let beyond = |(_, character): &(usize, char)| {
+            self.push(*character);
+            self.sum > most.0.saturating_mul(CHARACTER * CHARACTERS_PER_TOKEN)
+        };
+        text.char_indices().find(beyond).map_or(text.len(), |(at, _)| at)
+    }
+
+    fn push(&mut self, character: char) {
+        let repeats = self.last == Some(character) && !character.is_alphanumeric();
+        self.last = Some(character);
+        self.sum = self.sum.saturating_add(match character {
+            _ if repeats => REPEATED,
+            '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => IDEOGRAPH,
+            '\u{20000}'..='\u{3FFFF}' => IDEOGRAPH,
+            _ => CHARACTER,
+        });
+    }
+}
+
+impl ObservedOutput {
+    fn record(&mut self, text: &str, counted: Tokens) {
+        self.weight.add(text);
+        self.pieces += u64::from(!text.is_empty());
+        self.counted += counted;
+    }
+
+    fn take_over(&mut self, other: ObservedOutput) {
+        self.weight.sum = self.weight.sum.saturating_add(other.weight.sum);
+        self.pieces += other.pieces;
+        self.counted += other.counted;
+    }
+
+    fn min_tokens(&self, token_each: bool) -> Tokens {
+        let pieces = if token_each { Tokens(self.pieces) } else { Tokens::ZERO };
+        self.counted.max(self.weight.tokens()).max(pieces)
+    }
+}
+
+/// What a call with this limit may be seen to write before it is hung up on: providers count a little differently than we
+/// do.
+pub(super) fn with_tolerance(limit: Tokens) -> Tokens {
+    limit + Tokens(limit.0 / 10) + Tokens(32)
+}
+
+impl OverrunGuard {
+    /// Watches a call that may write so much. `token_each` where each piece of its text is a token at least.
+    pub(super) fn new(limit: Tokens, token_each: bool) -> OverrunGuard {
+        OverrunGuard { limit, token_each, ..OverrunGuard::default() }
+    }
+
+    pub(super) fn limit(&self) -> Tokens {
+        self.limit
+    }
+
+    pub(super) fn record(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Thought { text, tokens, .. } => self.thought.record(text, *tokens),
+            Piece::Answer { text, tokens } => self.answer.record(text, *tokens),
+            Piece::ToolCall(call) => {
+                let names = call.name.iter().chain(&call.id);
+                names.for_each(|name| self.answer.weight.add(name));
+                self.answer.record(&call.arguments, Tokens::ZERO);
+            }
+            Piece::Summary(text) => self.summary.add(text),
+            Piece::Signed(signed) => {
+                self.signed =
+                    self.signed.saturating_add(u64::try_from(signed.block.len()).unwrap_or(u64::MAX));
+            }
+            Piece::Usage(usage) => self.usage = *usage,
+            Piece::Unthought => self.answer.take_over(std::mem::take(&mut self.thought)),
+            Piece::Tag { .. }
+            | Piece::HandOff { .. }
+            | Piece::StoppedBy(_)
+            | Piece::Logprobs(_)
+            | Piece::End(_) => {}
+        }
+    }
+
+    /// The least that the call has written.
+    pub(super) fn written(&self) -> Tokens {
+        let seen = self.thinking_tokens() + self.answer.min_tokens(self.token_each);
+        seen.max(self.usage.completion).max(self.summary.tokens())
+    }
+
+    /// The least that it has thought of what shows.
+    pub(super) fn thinking_tokens(&self) -> Tokens {
+        self.thought.min_tokens(self.token_each)
+    }
+
+    /// The least that it has answered, where its usage tells that apart too.
+    pub(super) fn answer_tokens(&self) -> Tokens {
+        let told = self.usage.thinking.map(|thought| self.usage.completion.saturating_sub(thought));
+        self.answer.min_tokens(self.token_each).max(told.unwrap_or_default())
+    }
+
+    /// True once its usage says that its answer has no more than so many tokens, thought or not.
+    pub(super) fn reports_within(&self, most: Tokens) -> bool {
+        let TokenUsage { completion, thinking, .. } = self.usage;
+        let answered = completion.saturating_sub(thinking.unwrap_or_default());
+        completion > Tokens::ZERO && answered <= most
+    }
+
+    /// True where each of its tokens was told.
+    pub(super) fn counts_each_token(&self) -> bool {
+        self.answer.counted > Tokens::ZERO
+    }
+
+    pub(super) fn is_exceeded(&self) -> bool {
+        let signed = self.limit.0.saturating_mul(SIGNED_PER_TOKEN).saturating_add(SIGNED_BESIDE);
+        self.written() > with_tolerance(self.limit) || self.signed > signed
+    }
+
+    /// How many pieces of text came, and what the upstream says of them: a thought that does not show has none.
+    pub(super) fn pieces(&self) -> (u64, Option<Tokens>) {
+        let hidden =
+            if self.thought.pieces == 0 { self.usage.thinking.unwrap_or_default() } else { Tokens::ZERO };
+        let told =
+            (self.usage.completion > Tokens::ZERO).then(|| self.usage.completion.saturating_sub(hidden));
+        (self.thought.pieces + self.answer.pieces, told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn least(text: &str) -> u64 {
+        let mut weight = TokenLowerBound::default();
+        weight.add(text);
+        weight.tokens().0
+    }
+
+    fn answer(text: &str) -> Piece {
+        Piece::Answer { text: text.to_owned(), tokens: Tokens::ZERO }
+    }
+
+    #[test]
+    fn a_text_has_a_token_for_eight_characters_at_least_in_every_script() {
+        assert_eq!(least(&"the answer is so ".repeat(8)), 17);
+        // Russian has five characters to a token in the newest vocabularies, in ten bytes.
+        assert_eq!(least(&"привет мир ".repeat(16)), 22);
+        assert_eq!(least(&"今天天气很好".repeat(8)), 18);
+        assert_eq!(least(&" ".repeat(640)), 10, "a run of blanks is one token in many vocabularies");
+        assert_eq!(least(&"x".repeat(640)), 80);
+    }
+
+    #[test]
+    fn a_call_is_beyond_its_limit_by_what_it_wrote_or_by_what_it_says() {
+        let mut brake = OverrunGuard::new(Tokens(10), false);
+        brake.record(&answer(&"so ".repeat(114)));
+        assert!(!brake.is_exceeded(), "342 characters are 42 tokens");
+        brake.record(&answer("so it goes on"));
+        assert!(brake.is_exceeded());
+        let mut brake = OverrunGuard::new(Tokens(10), false);
+        brake.record(&Piece::Usage(TokenUsage { completion: Tokens(44), ..TokenUsage::default() }));
+        assert!(brake.is_exceeded());
+        let mut brake = OverrunGuard::new(Tokens(10), true);
+        (0..44).for_each(|_| brake.record(&answer("a")));
+        assert!(brake.is_exceeded(), "each piece is a token here");
+    }
+
+    #[test]
+    fn of_a_huge_piece_so_much_passes_as_the_limit_allows() {
+        let mut weight = TokenLowerBound::default();
+        assert_eq!(weight.bytes_within(&"x".repeat(1_000), Tokens(10)), 80);
+        weight.add(&"x".repeat(60));
+        assert_eq!(weight.bytes_within(&"ü".repeat(1_000), Tokens(10)), 40);
+        assert_eq!(weight.bytes_within("short", Tokens(10)), 5);
+    }
+}

@@ -1,0 +1,271 @@
+//! Answers that money alone broke off, gone on with in another call. Their reader sees no seam.
+
+use crate::backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
+use crate::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason};
+use crate::chat::FinishReason;
+use crate::units::Tokens;
+
+use super::super::continuation::ContinuationNeed;
+use super::super::usage_account::PartEnd;
+use super::repeat_filter::RepeatFilter;
+use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
+
+/// An answer that ends so many tokens before its limit, or one part in so many, was ended by it: not all count alike.
+const LIMIT_TOLERANCE: (u64, u64) = (8, 8);
+
+/// What is known of the rest of an answer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ContinuationState {
+    /// The thought that stands before the answer, where one was resumed from.
+    prior_thought: Thought,
+    /// Another call is paid for.
+    granted: bool,
+    /// Why none is.
+    denied: Option<SolutionStopReason>,
+    /// Another call was made, of which nothing has come.
+    is_pending: bool,
+    /// The blank that the answer had ended with, which is not sent: whoever goes on writes it again.
+    trailing_blank: String,
+}
+
+impl ContinuationState {
+    /// The answer is asked for behind this thought.
+    pub(super) fn set_prior_thought(&mut self, thought: &Thought) {
+        self.prior_thought.clone_from(thought);
+    }
+
+    /// A call that goes on with the answer is made, and nothing has come of it.
+    pub(super) fn mark_pending(&mut self) {
+        self.is_pending = true;
+    }
+
+    /// Why there is no other call, where one was asked for.
+    pub(super) fn denied(&self) -> Option<SolutionStopReason> {
+        self.denied
+    }
+}
+
+impl ChoiceStateMachine {
+    /// What another call needs, where this piece is the end that money alone sets to an answer.
+    pub fn continuation_need(&self, piece: &Piece) -> Option<ContinuationNeed> {
+        let (ContinuationLimit { max: most, .. }, limit) = (self.terms.continuation?, self.terms.solution);
+        if *piece != Piece::End(GenerationEnd::Limit) || self.terms.solution_by != LimitedBy::Money {
+            return None;
+        }
+        let answers =
+            self.state == ChoiceState::Solution && !self.tool_calls && !self.answer_so_far.trim().is_empty();
+        let so_far = self.account.solution_so_far();
+        let is_used_up = so_far + Tokens(so_far.0 / LIMIT_TOLERANCE.1 + LIMIT_TOLERANCE.0) >= limit;
+        let ended = self.stop_filter.stopped_by().is_some() || !self.holds_limit();
+        if !answers || !is_used_up || ended || limit >= most {
+            return None;
+        }
+        let thinking = self.spent().thinking;
+        let read = self.terms.prompt + thinking + so_far.max(limit) + self.terms.overhead;
+        Some(ContinuationNeed { read, limit, max: most })
+    }
+
+    /// So many more tokens of the answer are paid for, or why none are.
+    pub fn apply_grant(&mut self, granted: Result<Tokens, SolutionStopReason>) {
+        match granted {
+            Ok(more) => {
+                self.terms.solution += more;
+                self.rest.granted = true;
+                let reached = self.terms.continuation.filter(|further| self.terms.solution >= further.max);
+                self.terms.solution_by = reached.map_or(LimitedBy::Money, |further| further.by);
+            }
+            Err(ended) => self.rest.denied = Some(ended),
+        }
+    }
+
+    /// True where the call that failed was to go on with an answer, and nothing has come of it: what is there is an answer, if a
+    /// shorter one. Where no money was set aside for that call alone, only a refusal ends the answer so: any other failure may be
+    /// tried again from the beginning.
+    pub fn may_keep_partial(&self, failure: &Failure) -> bool {
+        self.rest.is_pending && (self.terms.continuation.is_some() || failure.fault == Fault::Caller)
+    }
+
+    /// The call that was to go on failed: what is there is the answer.
+    pub fn keep_partial(&mut self) -> ChoiceStep {
+        self.rest.is_pending = false;
+        let rest = self.stop_filter.flush();
+        self.finalize(rest, PartEnd::BrokenOff, (SolutionStopReason::Upstream, FinishReason::Length))
+    }
+
+    /// True once another call is paid for.
+    pub(super) fn take_grant(&mut self) -> bool {
+        std::mem::take(&mut self.rest.granted)
+    }
+
+    /// The limit broke off the answer, and another call is paid for.
+    pub(super) fn resume_answer(&mut self) -> ChoiceStep {
+        let repeated = self.repeat_filter.as_mut().map(RepeatFilter::flush).unwrap_or_default();
+        let mut text = self.pass_within_limit(&repeated);
+        text += &self.release_withheld().unwrap_or_default();
+        self.observe_answer(&text);
+        let shown = self.answer_shows(&text);
+        if self.stop_filter.stopped_by().is_some() {
+            return self.finalize(shown, PartEnd::Completed, (SolutionStopReason::Stop, FinishReason::Stop));
+        }
+        if !self.thought.text.is_empty() {
+            self.rest.prior_thought = Thought { closed: true, ..std::mem::take(&mut self.thought) };
+        }
+        let solution = self.terms.solution.saturating_sub(self.account.solution_so_far()).max(Tokens(1));
+        self.account.next_part(PartEnd::Completed);
+        (self.thinks, self.rest.is_pending) = (false, true);
+        self.repeat_filter = Some(RepeatFilter::of(&self.answer_so_far, self.has_stray_tags));
+        let (answer, thought) = (self.answer_so_far.trim_end().to_owned(), self.rest.prior_thought.clone());
+        self.rest.trailing_blank = self.answer_so_far[answer.len()..].to_owned();
+        let part = self.prepare_part(GenerationPart::Solution { thought, answer, solution });
+        ChoiceStep::GoOn(super::visible_answer(shown), part)
+    }
+
+    /// The text without the blank that its reader has already.
+    pub(super) fn strip_repeated_blank<'t>(&mut self, text: &'t str) -> &'t str {
+        self.rest.is_pending &= text.is_empty();
+        let mut text = text;
+        while let (Some(had), Some(next)) = (self.rest.trailing_blank.chars().next(), text.chars().next()) {
+            if had != next {
+                self.rest.trailing_blank.clear();
+                break;
+            }
+            self.rest.trailing_blank.remove(0);
+            text = &text[next.len_utf8()..];
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{LIMIT, STOP_WORD, answer, terms, thought, usage};
+    use super::*;
+    use crate::catalog::EnforcementClass;
+    use crate::chat::ChoiceEvent;
+
+    /// A choice of 8 tokens for want of money, and of 20 otherwise.
+    fn short(class: EnforcementClass, thinking: u64) -> ChoiceStateMachine {
+        let further = Some(ContinuationLimit { max: Tokens(20), by: LimitedBy::Caller });
+        let terms = super::super::ChoiceTerms {
+            continuation: further,
+            solution_by: LimitedBy::Money,
+            stop: Vec::new(),
+            ..terms(class, thinking, 8)
+        };
+        let mut phases = ChoiceStateMachine::new(terms);
+        phases.begin();
+        phases
+    }
+
+    fn need(read: u64, limit: u64) -> Option<ContinuationNeed> {
+        Some(ContinuationNeed { read: Tokens(read), limit: Tokens(limit), max: Tokens(20) })
+    }
+
+    fn resumed(answer: &str, solution: u64) -> GenerationPart {
+        let thought = Thought::default();
+        GenerationPart::Solution { thought, answer: answer.to_owned(), solution: Tokens(solution) }
+    }
+
+    #[test]
+    fn an_answer_goes_on_as_far_as_is_paid_for_and_says_what_ended_it() {
+        let mut phases = short(EnforcementClass::Native, 0);
+        assert_eq!(
+            phases.on_piece(answer("one two ", 0)),
+            ChoiceStep::Show(ChoiceEvent::Answer("one two ".into()))
+        );
+        assert_eq!(phases.on_piece(usage(100, 8, Some(0))), ChoiceStep::Continue);
+        assert_eq!(phases.continuation_need(&STOP_WORD), None);
+        assert_eq!(phases.continuation_need(&LIMIT), need(100 + 8 + 5, 8));
+        phases.apply_grant(Ok(Tokens(8)));
+        assert_eq!(phases.on_piece(LIMIT), ChoiceStep::GoOn(None, resumed("one two", 8)));
+        let failure = Failure::new(Fault::Backend, "gone");
+        assert!(phases.may_keep_partial(&failure));
+        assert_eq!(
+            phases.on_piece(answer(" three", 0)),
+            ChoiceStep::Show(ChoiceEvent::Answer("three".into()))
+        );
+        assert!(!phases.may_keep_partial(&failure));
+        assert_eq!(phases.on_piece(usage(107, 8, Some(0))), ChoiceStep::Continue);
+        assert_eq!(phases.continuation_need(&LIMIT), need(100 + 16 + 5, 16));
+        phases.apply_grant(Ok(Tokens(4)));
+        assert_eq!(phases.on_piece(LIMIT), ChoiceStep::GoOn(None, resumed("one two three", 4)));
+        assert_eq!(
+            phases.on_piece(answer(" four", 0)),
+            ChoiceStep::Show(ChoiceEvent::Answer(" four".into()))
+        );
+        assert_eq!(phases.on_piece(usage(113, 4, Some(0))), ChoiceStep::Continue);
+        assert_eq!(phases.continuation_need(&LIMIT), None, "now it is the caller's limit");
+        assert_eq!(phases.on_piece(LIMIT), ChoiceStep::Finish(None, FinishReason::Length));
+        let spent = phases.spent();
+        assert_eq!((spent.solution, spent.input(), spent.calls.len()), (Tokens(20), Tokens(320), 3));
+        assert_eq!((spent.solution_ended, spent.estimated), (SolutionStopReason::Caller, false));
+    }
+
+    #[test]
+    fn it_stands_behind_the_thought_that_was_before_it() {
+        let mut phases = short(EnforcementClass::Continue, 4);
+        phases.on_piece(thought("hm", 3));
+        phases.on_piece(usage(100, 3, None));
+        let ChoiceStep::Call(GenerationPart::Solution { thought: behind, .. }) = phases.on_piece(LIMIT)
+        else {
+            panic!("no answer")
+        };
+        phases.on_piece(answer("one", 0));
+        phases.on_piece(usage(108, 8, None));
+        assert_eq!(phases.continuation_need(&LIMIT), need(100 + 3 + 8 + 5, 8));
+        phases.apply_grant(Ok(Tokens(8)));
+        let part = GenerationPart::Solution { thought: behind, answer: "one".into(), solution: Tokens(8) };
+        assert_eq!(phases.on_piece(LIMIT), ChoiceStep::GoOn(None, part));
+    }
+
+    #[test]
+    fn where_none_is_paid_for_it_says_why() {
+        for ended in [SolutionStopReason::Money, SolutionStopReason::Ledger] {
+            let mut phases = short(EnforcementClass::Native, 0);
+            phases.on_piece(answer("one two", 0));
+            phases.on_piece(usage(100, 8, Some(0)));
+            phases.apply_grant(Err(ended));
+            assert_eq!(phases.on_piece(LIMIT), ChoiceStep::Finish(None, FinishReason::Length));
+            assert_eq!(phases.spent().solution_ended, ended);
+        }
+    }
+
+    #[test]
+    fn where_the_call_fails_what_is_there_is_the_answer() {
+        let mut phases = short(EnforcementClass::Native, 0);
+        phases.on_piece(answer("one two", 0));
+        phases.on_piece(usage(100, 8, Some(0)));
+        phases.apply_grant(Ok(Tokens(8)));
+        phases.on_piece(LIMIT);
+        phases.mark_refused();
+        assert_eq!(phases.keep_partial(), ChoiceStep::Finish(None, FinishReason::Length));
+        let spent = phases.spent();
+        assert_eq!((spent.solution_ended, spent.output()), (SolutionStopReason::Upstream, Tokens(8)));
+        assert_eq!((spent.input(), spent.estimated), (Tokens(100), false));
+    }
+
+    #[test]
+    fn an_answer_that_began_under_the_limit_of_its_thought_stays_where_its_rest_is_refused() {
+        let mut phases = ChoiceStateMachine::new(terms(EnforcementClass::Continue, 4, 8));
+        phases.begin();
+        phases.on_piece(answer("one two", 0));
+        phases.on_piece(usage(100, 4, Some(0)));
+        assert!(matches!(phases.on_piece(LIMIT), ChoiceStep::Call(GenerationPart::Solution { .. })));
+        phases.mark_refused();
+        assert!(phases.may_keep_partial(&Failure::new(Fault::Caller, "no prefix here")));
+        assert!(!phases.may_keep_partial(&Failure::new(Fault::Backend, "gone")), "it is tried again");
+        assert_eq!(phases.keep_partial(), ChoiceStep::Finish(None, FinishReason::Length));
+        let spent = phases.spent();
+        assert_eq!((spent.solution_ended, spent.output()), (SolutionStopReason::Upstream, Tokens(4)));
+        assert_eq!(spent.input(), Tokens(100), "the refused call is not billed");
+    }
+
+    #[test]
+    fn an_end_far_from_its_limit_is_somebody_elses() {
+        let mut phases = short(EnforcementClass::Native, 0);
+        phases.terms.solution = Tokens(19);
+        phases.on_piece(answer("one two", 0));
+        phases.on_piece(usage(100, 8, Some(0)));
+        assert_eq!(phases.continuation_need(&LIMIT), None);
+    }
+}

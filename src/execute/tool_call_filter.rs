@@ -1,0 +1,132 @@
+//! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
+
+use crate::agent::{ToolCallTrimmer, TrimResult};
+use crate::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
+use crate::units::Count;
+
+/// What of a choice's calls passes, and what its reader was told altogether.
+#[derive(Debug, Clone)]
+pub struct ToolCallFilter {
+    trim: ToolCallTrimmer,
+    /// Rules that are only watched: what they would drop is counted, and passes.
+    watched: Option<ToolCallTrimmer>,
+    reply: VisibleReply,
+    /// Of tries before this one.
+    dropped_before: DroppedCallCounts,
+    end: Option<ToolFilterResult>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+struct ToolFilterResult {
+    trimmed: TrimResult,
+    would_drop: Count,
+}
+
+/// How many calls did not pass, and how many would not have.
+#[derive(Debug, Clone, Copy, Default)]
+struct DroppedCallCounts {
+    held: Count,
+    watched: Count,
+}
+
+/// The answer as its reader has it.
+#[derive(Debug, Clone, Default)]
+struct VisibleReply {
+    text: String,
+    calls: Vec<(u32, ToolCall)>,
+}
+
+impl ToolCallFilter {
+    /// Lets through what `trim` does; `watched` only counts.
+    pub fn new(trim: ToolCallTrimmer, watched: Option<ToolCallTrimmer>) -> ToolCallFilter {
+        ToolCallFilter {
+            trim,
+            watched,
+            reply: VisibleReply::default(),
+            dropped_before: DroppedCallCounts::default(),
+            end: None,
+        }
+    }
+
+    /// For another try at the same answer, of which no call may pass.
+    pub(super) fn for_retry(&self) -> ToolCallFilter {
+        let before = DroppedCallCounts { held: self.dropped(), watched: self.would_drop() };
+        ToolCallFilter { dropped_before: before, ..ToolCallFilter::new(self.trim.passing_none(), None) }
+    }
+
+    /// What of an event passes, and what it lets pass.
+    pub(super) fn push(&mut self, event: ChoiceEvent) -> Vec<ChoiceEvent> {
+        if let Some(watched) = &mut self.watched {
+            watched.push(event.clone());
+        }
+        let events = self.trim.push(event);
+        events.iter().for_each(|event| self.reply.record(event));
+        events
+    }
+
+    /// The answer is over: what still passes, and how it ended for its reader.
+    pub(super) fn finish(&mut self, finish: FinishReason) -> (Vec<ChoiceEvent>, FinishReason) {
+        let (events, trimmed) = self.trim.clone().finish(finish);
+        events.iter().for_each(|event| self.reply.record(event));
+        if finish == FinishReason::Length {
+            // Who is given the answer whole is not given what a limit broke off.
+            self.reply.calls.retain(|(_, call)| is_complete_json(&call.arguments));
+        }
+        let watched = self.watched.take().map(|watched| watched.finish(finish).1);
+        let (seen, would_drop) = (trimmed.finish, watched.map(|watched| watched.dropped).unwrap_or_default());
+        self.end = Some(ToolFilterResult { trimmed, would_drop });
+        (events, seen)
+    }
+
+    /// The calls that passed so far.
+    pub fn passed(&self) -> &ToolCounts {
+        self.end.as_ref().map_or_else(|| self.trim.passed(), |end| &end.trimmed.passed)
+    }
+
+    /// How many calls did not pass, once the answer is over.
+    pub fn dropped(&self) -> Count {
+        self.dropped_before.held + self.end.as_ref().map(|end| end.trimmed.dropped).unwrap_or_default()
+    }
+
+    /// How many would not have passed by rules that were only watched, once the answer is over.
+    pub fn would_drop(&self) -> Count {
+        self.dropped_before.watched + self.end.as_ref().map(|end| end.would_drop).unwrap_or_default()
+    }
+
+    /// True where nothing is left of an answer that came to its end, since the calls in it did not pass.
+    pub fn is_emptied(&self) -> bool {
+        let stopped = self.end.as_ref().is_some_and(|end| end.trimmed.finish == FinishReason::Stop);
+        stopped
+            && self.dropped() > Count::ZERO
+            && self.reply.calls.is_empty()
+            && self.reply.text.trim().is_empty()
+    }
+
+    /// The answer as its reader has it.
+    pub fn message(&self) -> Message {
+        let calls = self.reply.calls.iter().map(|(_, call)| call.clone());
+        Message { tool_calls: calls.collect(), ..Message::text(Role::Assistant, self.reply.text.clone()) }
+    }
+}
+
+impl VisibleReply {
+    fn record(&mut self, event: &ChoiceEvent) {
+        match event {
+            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Answer(text) => self.text.push_str(text),
+            ChoiceEvent::ToolCall(delta) => {
+                let known = self.calls.iter_mut().find(|(index, _)| *index == delta.index);
+                if let Some((_, call)) = known {
+                    return call.arguments.push_str(&delta.arguments);
+                }
+                let call = ToolCall {
+                    id: delta.id.clone().unwrap_or_default(),
+                    name: delta.name.clone().unwrap_or_default(),
+                    arguments: delta.arguments.clone(),
+                };
+                self.calls.push((delta.index, call));
+            }
+        }
+    }
+}

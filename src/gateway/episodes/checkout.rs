@@ -1,0 +1,110 @@
+//! Which of several runs that went alike a step goes on with is settled when the step departs. Where it does not, refused or
+//! left by its caller, the run is free again: whoever asks once more is to have the same. So it is where the store says too
+//! late which one it has handed out.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::agent::{EpisodesError, HistoryHash};
+use crate::units::{AccountId, EpisodeId, Timestamp};
+
+use super::EpisodeManager;
+use super::manager::STORE_PATIENCE;
+
+/// How long the store is listened to: much longer than any step waits, and than a database takes for a statement, since a
+/// run that is not heard of is given back by nobody.
+const LATE_MAX: Duration = Duration::from_secs(30);
+
+/// A run that was handed out for a step.
+pub(super) struct EpisodeCheckout {
+    agents: EpisodeManager,
+    account: AccountId,
+    link: HistoryHash,
+    id: EpisodeId,
+    /// False once it is kept, or given back.
+    is_checked_out: bool,
+}
+
+impl EpisodeCheckout {
+    /// The store has just handed it out, by this history.
+    fn new(
+        agents: &EpisodeManager,
+        account: &AccountId,
+        link: HistoryHash,
+        id: EpisodeId,
+    ) -> EpisodeCheckout {
+        EpisodeCheckout { agents: agents.clone(), account: account.clone(), link, id, is_checked_out: true }
+    }
+
+    /// Which run.
+    pub(super) fn id(&self) -> &EpisodeId {
+        &self.id
+    }
+
+    /// The step departs.
+    pub(super) fn commit(mut self) {
+        self.is_checked_out = false;
+    }
+
+    /// It was refused: when its caller hears that, the run is free again, unless that takes the store too long.
+    pub(super) async fn release(mut self) {
+        let (done, heard) = oneshot::channel();
+        self.give_back(done);
+        // It is given back once, also where nobody waits for that any more.
+        let _ = timeout(STORE_PATIENCE, heard).await;
+    }
+
+    fn give_back(&mut self, done: oneshot::Sender<()>) {
+        if !std::mem::take(&mut self.is_checked_out) {
+            return;
+        }
+        let (agents, account) = (self.agents.clone(), self.account.clone());
+        let (link, id) = (self.link, self.id.clone());
+        self.agents.spawn(async move {
+            agents.release(&account, &link, &id).await;
+            let _ = done.send(());
+        });
+    }
+}
+
+impl Drop for EpisodeCheckout {
+    fn drop(&mut self) {
+        self.give_back(oneshot::channel().0);
+    }
+}
+
+impl EpisodeManager {
+    /// A run that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
+    /// which one, has given it back.
+    pub(super) async fn check_out(
+        &self,
+        account: &AccountId,
+        link: &HistoryHash,
+        since: Timestamp,
+    ) -> Result<Option<EpisodeCheckout>, EpisodesError> {
+        let (agents, account, link) = (self.clone(), account.clone(), *link);
+        let (answer, answered) = oneshot::channel();
+        self.spawn(async move {
+            let found = with_late_timeout(agents.inner.store.find(&account, &link, since)).await;
+            // What nobody takes here is dropped.
+            let _ =
+                answer.send(found.map(|id| id.map(|id| EpisodeCheckout::new(&agents, &account, link, id))));
+        });
+        answered.await.unwrap_or_else(|_| Err(EpisodesError::new("the store's answer got lost")))
+    }
+
+    async fn release(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
+        if let Err(error) = with_late_timeout(self.inner.store.release(account, link, id)).await {
+            self.report_lost("a run that was handed out in vain is not free again", &error);
+        }
+    }
+}
+
+async fn with_late_timeout<T>(
+    answer: impl Future<Output = Result<T, EpisodesError>>,
+) -> Result<T, EpisodesError> {
+    let late = |_| EpisodesError::new("the store did not answer at all");
+    timeout(LATE_MAX, answer).await.map_err(late)?
+}

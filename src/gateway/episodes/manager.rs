@@ -1,0 +1,133 @@
+//! What a gateway needs for runs of agents: how they are held, where they are kept, and how long they usually take.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings, Tools, TurnStatistics};
+use crate::gateway::wait::WaitQueues;
+use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+
+use super::upkeep;
+
+/// How long the store may take to say what it knows of a run.
+pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of an answer waits until its step is kept.
+const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+/// Steps that are being kept at once.
+const KEEPING_MAX: usize = 1024;
+
+/// Runs of agents. Clones share them.
+#[derive(Clone)]
+pub struct EpisodeManager {
+    pub(super) inner: Arc<EpisodeManagerInner>,
+    /// What those go by who tidy up.
+    latest: Arc<ArcSwap<EpisodeManagerInner>>,
+}
+
+pub(super) struct EpisodeManagerInner {
+    pub(super) settings: Settings,
+    pub(super) tools: Arc<Tools>,
+    pub(super) store: Arc<dyn EpisodeStore>,
+    pub(super) metrics: Arc<Metrics>,
+    /// Read by every step, without a lock; replaced as runs end.
+    pub(super) turns: Arc<ArcSwap<TurnStatistics>>,
+    /// How many steps of each account wait for others.
+    pub(super) wait_queues: Arc<WaitQueues>,
+    tasks: Tasks,
+    store_slots: Arc<Semaphore>,
+}
+
+impl EpisodeManager {
+    /// Runs that are kept there. What is too old of them is forgotten from now on.
+    pub fn open(
+        tasks: &Tasks,
+        store: Arc<dyn EpisodeStore>,
+        metrics: Arc<Metrics>,
+        settings: Settings,
+    ) -> EpisodeManager {
+        let inner = Arc::new(EpisodeManagerInner {
+            tools: Arc::new(settings.tools.clone()),
+            settings,
+            store,
+            metrics,
+            turns: Arc::default(),
+            wait_queues: Arc::default(),
+            tasks: tasks.clone(),
+            store_slots: Arc::new(Semaphore::new(KEEPING_MAX)),
+        });
+        let latest = Arc::new(ArcSwap::new(inner.clone()));
+        tasks.spawn(upkeep::run(latest.clone(), tasks.clone()));
+        EpisodeManager { inner, latest }
+    }
+
+    /// The same runs, held by other settings: steps that are under way go on by those they began with.
+    #[must_use]
+    pub fn with_settings(&self, settings: Settings) -> EpisodeManager {
+        let inner = Arc::new(EpisodeManagerInner {
+            tools: Arc::new(settings.tools.clone()),
+            settings,
+            store: self.inner.store.clone(),
+            metrics: self.inner.metrics.clone(),
+            turns: self.inner.turns.clone(),
+            wait_queues: self.inner.wait_queues.clone(),
+            tasks: self.inner.tasks.clone(),
+            store_slots: self.inner.store_slots.clone(),
+        });
+        self.latest.store(inner.clone());
+        EpisodeManager { inner, latest: self.latest.clone() }
+    }
+
+    /// Asks the store, a bounded time.
+    ///
+    /// # Errors
+    /// When it fails or does not answer.
+    pub(super) async fn with_timeout<T>(
+        &self,
+        answer: impl Future<Output = Result<T, EpisodesError>>,
+    ) -> Result<T, EpisodesError> {
+        let late = |_| EpisodesError::new("the store did not answer in time");
+        timeout(STORE_PATIENCE, answer).await.map_err(late)?
+    }
+
+    /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
+    /// answer fails for it.
+    pub(super) async fn store_step(&self, step: AnsweredStep) {
+        let Ok(permit) = self.inner.store_slots.clone().try_acquire_owned() else {
+            return self
+                .report_lost("a step is not kept", &EpisodesError::new("too many wait for the store"));
+        };
+        let (agents, (done, kept)) = (self.clone(), oneshot::channel());
+        self.inner.tasks.spawn(async move {
+            let written = agents.with_timeout(agents.inner.store.record_step(&step)).await;
+            if let Err(error) = written {
+                agents.report_lost("a step is not kept", &error);
+            }
+            let _ = done.send(());
+            drop(permit);
+        });
+        let _ = timeout(KEEP_PATIENCE, kept).await;
+    }
+
+    /// Does something that nobody waits for.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.inner.tasks.spawn(work);
+    }
+
+    /// Says that the store did not do its work, and that a run may be taken for another because of it.
+    pub(super) fn report_lost(&self, what: &str, error: &EpisodesError) {
+        tracing::error!(error = error as &dyn std::error::Error, "{what}");
+        self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();
+    }
+}
+
+impl fmt::Debug for EpisodeManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpisodeManager").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}

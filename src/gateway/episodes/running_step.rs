@@ -1,0 +1,152 @@
+//! A step on its way: what of its answer passes, what it took, and what is remembered of it.
+
+use crate::agent::{self, AnsweredStep, CountedPrompt, EpisodeEnding, Finality, LastStep, ToolCallTrimmer};
+use crate::catalog::{ChoiceUsage, Offer, TaskClass};
+use crate::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
+use crate::execute::{ChoiceProgress, ToolCallFilter};
+use crate::metrics::{Metrics, ToolDecision};
+use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
+
+use super::EpisodeManager;
+use super::join::JoinedEpisode;
+
+/// A step of a run that departs.
+pub(in crate::gateway) struct RunningStep {
+    pub(super) manager: EpisodeManager,
+    pub(in crate::gateway) episode: JoinedEpisode,
+    /// The limits that hold.
+    pub(super) limits: EpisodeLimits,
+    pub(in crate::gateway) plan: agent::StepPlan,
+    /// The step by rules that are only watched.
+    pub(super) observed_step: Option<agent::StepPlan>,
+    /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
+    /// in it.
+    pub(in crate::gateway) money_max: Option<Money>,
+}
+
+/// The tool calls of a step, as they are settled.
+#[derive(Debug, Clone, Default)]
+pub(in crate::gateway) struct PassedToolCalls {
+    pub(in crate::gateway) tools: ToolCounts,
+    pub(in crate::gateway) cost: Money,
+    /// How many did not pass.
+    pub(in crate::gateway) dropped: Count,
+}
+
+impl PassedToolCalls {
+    /// Of an answer to a request that declares no tools and is no step of a run: whatever its model calls, it invents.
+    pub(in crate::gateway) fn of_undeclared(
+        progress: &[ChoiceProgress],
+        metrics: &Metrics,
+    ) -> PassedToolCalls {
+        let all = progress
+            .iter()
+            .map(ChoiceProgress::shown_call_count)
+            .fold(Count::ZERO, |sum, called| sum + called);
+        metrics.tools.count(ToolDecision::Passed, all.0);
+        PassedToolCalls { tools: ToolCounts { all, ..ToolCounts::default() }, ..PassedToolCalls::default() }
+    }
+
+    /// What is added to the line on what decided, where calls did not pass.
+    pub(in crate::gateway) fn why(&self) -> Option<String> {
+        match self.dropped {
+            Count::ZERO => None,
+            Count::ONE => Some("; 1 call trimmed, beyond what was set aside for it".to_owned()),
+            dropped => Some(format!("; {dropped} calls trimmed, beyond what was set aside for them")),
+        }
+    }
+}
+
+impl RunningStep {
+    /// Holds one choice to what was set aside for it.
+    pub(in crate::gateway) fn passing(&self) -> ToolCallFilter {
+        let trim = |step| ToolCallTrimmer::new(step, self.manager.inner.tools.clone());
+        ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim))
+    }
+
+    /// The name of the run.
+    pub(in crate::gateway) fn id(&self) -> &EpisodeId {
+        &self.episode.id
+    }
+
+    /// What was counted of the run's last prompt, where this model read it.
+    pub(in crate::gateway) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
+        self.episode.last.as_ref().filter(|last| *last.model == *model)?.reading
+    }
+
+    /// What passed of the tool calls of these choices, and what that costs.
+    pub(in crate::gateway) fn passed(
+        &self,
+        progress: &[ChoiceProgress],
+        metrics: &Metrics,
+    ) -> PassedToolCalls {
+        let mut passed = PassedToolCalls::default();
+        let mut would_drop = Count::ZERO;
+        for passing in progress.iter().filter_map(|choice| choice.tool_filter.as_ref()) {
+            let tools = passing.passed();
+            passed.tools.all += tools.all;
+            for (tool, count) in &tools.each {
+                *passed.tools.each.entry(tool.clone()).or_default() += *count;
+                passed.cost += self.manager.inner.tools.price(tool) * count.0;
+            }
+            passed.dropped += passing.dropped();
+            would_drop += passing.would_drop();
+        }
+        let withheld = u64::try_from(self.plan.withheld.len()).unwrap_or(u64::MAX);
+        for (decision, count) in [
+            (ToolDecision::Passed, passed.tools.all.0),
+            (ToolDecision::Trimmed, passed.dropped.0),
+            (ToolDecision::Withheld, withheld),
+            (ToolDecision::Watched, would_drop.0),
+        ] {
+            metrics.tools.count(decision, count);
+        }
+        passed
+    }
+
+    /// Remembers the step by the histories that its answers end.
+    pub(in crate::gateway) async fn record(
+        &self,
+        account: &AccountId,
+        (offer, progress): (&Offer, &[ChoiceProgress]),
+        finishes: &[FinishReason],
+        reading: impl FnOnce(Tokens) -> Option<CountedPrompt>,
+        now: Timestamp,
+    ) {
+        let passings = || progress.iter().filter_map(|choice| choice.tool_filter.as_ref());
+        let link = |passing: &ToolCallFilter| self.episode.chain.clone().hash_after(&passing.message());
+        let spent = progress.iter().map(ChoiceProgress::spent);
+        let context =
+            spent.map(|spent: ChoiceUsage| spent.prompt + spent.completion()).max().unwrap_or_default();
+        let calls = passings().any(|passing| !passing.passed().is_zero());
+        let ended = match () {
+            () if calls || finishes.contains(&FinishReason::ToolCalls) => EpisodeEnding::Open,
+            () if self.plan.is_final() => EpisodeEnding::Capped,
+            () => EpisodeEnding::Answered,
+        };
+        if ended != EpisodeEnding::Open {
+            let limit = self.plan.finality.map_or("none", Finality::as_str);
+            self.manager.inner.metrics.episodes.ended.with_label_values(&[limit]).inc();
+        }
+        let told = progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
+        let last = LastStep {
+            model: offer.model.clone(),
+            class: TaskClass::Agentic,
+            context,
+            reading: told.and_then(reading),
+            ended,
+            route_turns: self.plan.route_turns,
+        };
+        let step = AnsweredStep {
+            account: account.clone(),
+            id: self.episode.id.clone(),
+            from: self.episode.from,
+            to: passings().map(link).collect(),
+            is_first: self.episode.is_first,
+            last,
+            at: now,
+        };
+        debug_assert!(passings().all(|passing| passing.message().role == Role::Assistant));
+        self.manager.store_step(step).await;
+    }
+}

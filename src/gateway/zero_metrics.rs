@@ -1,0 +1,48 @@
+//! Counts that stand at 0 from the start: one that begins when it first rises hides that rise from an alert on its rate.
+
+use crate::catalog::{Route, SolutionStopReason};
+use crate::execute::SamplingStopReason;
+use crate::metrics::Metrics;
+
+use super::handle::GatewayParts;
+use super::{cascade, hedge, judge, learning, probe, selection, voting};
+
+/// Begins every count whose labels are known beforehand.
+pub(super) fn zero_all(parts: &GatewayParts) {
+    let metrics = &parts.metrics;
+    for model in parts.catalog.models.keys() {
+        metrics.zero_model(model);
+        for ended in SolutionStopReason::ALL {
+            metrics.thinking.solution_ended.with_label_values(&[&**model, ended.as_str()]);
+        }
+        metrics.learning.observations.with_label_values(&[&**model]);
+        metrics.learning.feedback_score.with_label_values(&[&**model]);
+        hedge::zero_metrics(metrics, model);
+    }
+    for ended in SamplingStopReason::ALL {
+        metrics.votes.ended.with_label_values(&[ended.as_str()]);
+    }
+    voting::VERDICTS.iter().for_each(|outcome| drop(metrics.votes.verdicts.with_label_values(&[*outcome])));
+    learning::LOST_AT.iter().for_each(|at| drop(metrics.learning.dropped.with_label_values(&[*at])));
+    parts.catalog.routes.values().for_each(|route| zero_route(metrics, route, parts));
+}
+
+/// Those of what a route may do.
+fn zero_route(metrics: &Metrics, route: &Route, parts: &GatewayParts) {
+    let votes = &metrics.votes;
+    metrics.learning.regret.with_label_values(&[&*route.name]);
+    let all = parts.catalog.models.keys();
+    let own: Vec<_> = if route.models.is_empty() { all.collect() } else { route.models.iter().collect() };
+    if route.vote.is_some() {
+        for model in own {
+            selection::OUTCOMES.iter().for_each(|it| drop(votes.samples.with_label_values(&[&**model, it])));
+            cascade::OUTCOMES.iter().for_each(|it| drop(votes.cascades.with_label_values(&[&**model, it])));
+        }
+    }
+    if let Some(judge) = &route.judge {
+        judge::OUTCOMES.iter().for_each(|it| drop(votes.judgements.with_label_values(&[&**judge, it])));
+    }
+    if let Some(probe) = &route.probe {
+        probe::OUTCOMES.iter().for_each(|it| drop(votes.probes.with_label_values(&[&*probe.model, it])));
+    }
+}

@@ -1,0 +1,101 @@
+//! The thread that writes the decision log. Lines reach it through a bounded channel; what it cannot take is dropped and
+//! counted, and nobody waits for the disk.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{DecisionLogFile, DecisionLogLine, DecisionLogSettings};
+
+/// Lines that may wait for the disk.
+const LINES_MAX: usize = 4096;
+/// How often a failing disk is spoken of.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// Hears of lines that are lost, and how many.
+pub type LogLossObserver = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// The way to the log.
+pub struct DecisionLogWriter {
+    lines: mpsc::Sender<DecisionLogLine>,
+    ended: oneshot::Receiver<()>,
+    on_loss: LogLossObserver,
+}
+
+impl DecisionLogWriter {
+    /// Starts the thread. Where the log cannot be opened, that is said once, and tried again as lines come.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn start(settings: DecisionLogSettings, lost: LogLossObserver) -> std::io::Result<DecisionLogWriter> {
+        let (lines, arrived) = mpsc::channel(LINES_MAX);
+        let (end, ended) = oneshot::channel();
+        let mut desk = DecisionLogWorker { settings, log: None, last_complaint: None, on_loss: lost.clone() };
+        desk.open();
+        std::thread::Builder::new().name("decision-log".to_owned()).spawn(move || {
+            desk.write(arrived);
+            let _ = end.send(());
+        })?;
+        Ok(DecisionLogWriter { lines, ended, on_loss: lost })
+    }
+
+    /// Gives it a line to write.
+    pub fn write(&self, line: DecisionLogLine) {
+        if self.lines.try_send(line).is_err() {
+            (self.on_loss)(1);
+        }
+    }
+
+    /// Waits until all is written that it was given, for so long at most.
+    pub async fn close(self, patience: Duration) {
+        drop(self.lines);
+        let _ = tokio::time::timeout(patience, self.ended).await;
+    }
+}
+
+/// The thread's own.
+struct DecisionLogWorker {
+    settings: DecisionLogSettings,
+    log: Option<DecisionLogFile>,
+    last_complaint: Option<Instant>,
+    on_loss: LogLossObserver,
+}
+
+impl DecisionLogWorker {
+    fn write(mut self, mut arrived: mpsc::Receiver<DecisionLogLine>) {
+        while let Some(line) = arrived.blocking_recv() {
+            // Every line is made of numbers, words and lists of them: it can be written as JSON.
+            let Ok(text) = serde_json::to_string(&line) else { continue };
+            self.open();
+            let written = self.log.as_mut().map(|log| log.append(&text));
+            match written {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.complain(&error);
+                    (self.on_loss)(1);
+                }
+                None => (self.on_loss)(1),
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        let is_soon = self.last_complaint.is_some_and(|at| at.elapsed() < COMPLAIN_EVERY);
+        if self.log.is_some() || is_soon {
+            return;
+        }
+        match DecisionLogFile::open(self.settings.clone()) {
+            Ok(log) => self.log = Some(log),
+            Err(error) => self.complain(&error),
+        }
+    }
+
+    fn complain(&mut self, error: &std::io::Error) {
+        if self.last_complaint.is_none_or(|at| at.elapsed() >= COMPLAIN_EVERY) {
+            let path = self.settings.path.display();
+            tracing::error!(%path, %error, "the decision log cannot be written; its lines are dropped");
+            self.last_complaint = Some(Instant::now());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What one choice has said so far, whichever way it is to be written.
+
+use crate::chat::{ChoiceEvent, FinishReason, is_complete_json};
+
+/// The events of one choice, neighbours joined.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CollectedChoice(Vec<ChoiceEvent>);
+
+impl CollectedChoice {
+    /// So it goes on.
+    pub(super) fn push(&mut self, event: ChoiceEvent) {
+        if let ChoiceEvent::ToolCall(more) = &event {
+            let same = self.0.iter_mut().rev().find_map(|said| match said {
+                ChoiceEvent::ToolCall(call) if call.index == more.index => Some(call),
+                _ => None,
+            });
+            if let Some(call) = same {
+                return call.arguments.push_str(&more.arguments);
+            }
+        }
+        if let ChoiceEvent::Logprobs(more) = &event {
+            let told = self.0.iter_mut().find_map(|said| match said {
+                ChoiceEvent::Logprobs(told) => Some(told),
+                _ => None,
+            });
+            if let Some(told) = told {
+                return told.extend_from_slice(more);
+            }
+        }
+        match (self.0.last_mut(), event) {
+            (Some(ChoiceEvent::Thought(said)), ChoiceEvent::Thought(more))
+            | (Some(ChoiceEvent::Answer(said)), ChoiceEvent::Answer(more)) => said.push_str(&more),
+            (_, event) => self.0.push(event),
+        }
+    }
+
+    /// The same without calls that a limit broke off: whoever ran them would run something else than was meant.
+    pub(super) fn without_partial_calls(mut self, finish: FinishReason) -> CollectedChoice {
+        if matches!(finish, FinishReason::Length | FinishReason::ContentFilter) {
+            self.0.retain(
+                |event| !matches!(event, ChoiceEvent::ToolCall(call) if !is_complete_json(&call.arguments)),
+            );
+        }
+        self
+    }
+
+    /// What was said, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
+    pub(super) fn into_events(self) -> Vec<ChoiceEvent> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::ToolCallDelta;
+
+    fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
+        let name = name.map(str::to_owned);
+        ChoiceEvent::ToolCall(ToolCallDelta {
+            index,
+            id: name.clone(),
+            name,
+            arguments: arguments.to_owned(),
+        })
+    }
+
+    #[test]
+    fn pieces_of_one_thing_are_joined_and_calls_found_again() {
+        let mut said = CollectedChoice::default();
+        for event in [
+            ChoiceEvent::Thought("a".into()),
+            ChoiceEvent::Thought("b".into()),
+            ChoiceEvent::Answer("c".into()),
+            call(0, Some("f"), "{"),
+            call(1, Some("g"), "["),
+            call(0, None, "}"),
+        ] {
+            said.push(event);
+        }
+        let expected = [
+            ChoiceEvent::Thought("ab".into()),
+            ChoiceEvent::Answer("c".into()),
+            call(0, Some("f"), "{}"),
+            call(1, Some("g"), "["),
+        ];
+        assert_eq!(said.into_events(), expected);
+    }
+}

@@ -1,0 +1,174 @@
+//! What the parts below refuse and fail with, as problems: the one place where that becomes a status.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use crate::agent::HistoryTooLong;
+use crate::backend::{Failure, Fault};
+use crate::gateway::{Denial, FeedbackError, RequestRefusal};
+use crate::idempotency::BeginError;
+use crate::ledger::{ReserveError, Shortfall};
+use crate::plan;
+use crate::tenant::KeyChangeError;
+use crate::units::RequestId;
+
+use super::ApiError;
+
+const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
+const NO_ANSWER: &str = "no_answer";
+/// A wait that need not be told in seconds.
+const SHORTLY: Duration = Duration::from_secs(5);
+
+impl From<Denial> for ApiError {
+    fn from(Denial { refusal, episode }: Denial) -> ApiError {
+        ApiError::from(*refusal).with_episode(episode.as_ref())
+    }
+}
+
+impl From<RequestRefusal> for ApiError {
+    fn from(refusal: RequestRefusal) -> ApiError {
+        let message = refusal.to_string();
+        match refusal {
+            RequestRefusal::UnknownModel { .. } => {
+                ApiError::not_found(message).with_code("model_not_found").with_param("model")
+            }
+            RequestRefusal::SeveralEmbedders(_) => ApiError::invalid(None, message).with_param("model"),
+            RequestRefusal::WrongSpecialty { .. } => {
+                ApiError::invalid(None, message).with_code("model_not_capable").with_param("model")
+            }
+            RequestRefusal::TooManyChoices { .. } => ApiError::invalid(None, message).with_param("n"),
+            RequestRefusal::Plan(refusal) => refusal.into(),
+            RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => shortfall.into(),
+            RequestRefusal::LimitExceeded(ReserveError::TooLarge) => {
+                ApiError::invalid(None, message).with_code("budget_too_large")
+            }
+            RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => {
+                ApiError::overloaded(message, Duration::from_secs(5))
+            }
+            RequestRefusal::Idempotency(BeginError::Taken) => ApiError::key_in_flight(),
+            RequestRefusal::Idempotency(BeginError::Store(_)) => {
+                ApiError::overloaded(message, Duration::from_secs(5))
+            }
+            RequestRefusal::Overloaded { retry_after } | RequestRefusal::CoolingDown { retry_after } => {
+                ApiError::overloaded(message, retry_after)
+            }
+            RequestRefusal::EpisodeBusy { retry_after, .. } => ApiError::episode_busy(message, retry_after),
+            RequestRefusal::FundsReserved { shortfall, retry_after } => {
+                ApiError::quota_reserved(message, shortfall, retry_after)
+            }
+            RequestRefusal::EpisodeUnavailable { retry_after, .. } => {
+                ApiError::overloaded(message, retry_after)
+            }
+            RequestRefusal::TooLong(HistoryTooLong { member, .. }) => {
+                ApiError::invalid(None, message).with_code("context_length_exceeded").with_param(member)
+            }
+            RequestRefusal::TooManyTools { .. } => {
+                ApiError::invalid(None, message).with_param("budget.tool_calls")
+            }
+            RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
+            RequestRefusal::Failed(failure) => failure.into(),
+            RequestRefusal::Incapable { failure, member } => ApiError::from(*failure).with_param(member),
+        }
+    }
+}
+
+impl From<KeyChangeError> for ApiError {
+    fn from(refused: KeyChangeError) -> ApiError {
+        let message = refused.to_string();
+        match refused {
+            KeyChangeError::Unknown(_) | KeyChangeError::UnknownAccount(_) => ApiError::not_found(message),
+            KeyChangeError::Declared(_) => ApiError::state_conflict(message, "declared_in_configuration"),
+            KeyChangeError::Exists(_) => ApiError::state_conflict(message, "already_exists"),
+            KeyChangeError::Revoked(_) => ApiError::state_conflict(message, "revoked"),
+            KeyChangeError::Replaced(_) | KeyChangeError::SameSecret(..) => {
+                ApiError::state_conflict(message, "secret_in_use")
+            }
+            KeyChangeError::Several(_) | KeyChangeError::TwoSecrets(_) => {
+                ApiError::state_conflict(message, "conflict")
+            }
+            KeyChangeError::Keys(_) | KeyChangeError::Secret(_) => {
+                ApiError::internal(RequestId::new(), &message)
+            }
+            KeyChangeError::Store(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "keys could not be kept");
+                let message = "the keys cannot be read or changed right now; try again shortly";
+                ApiError::overloaded(message.to_owned(), Duration::from_secs(1))
+            }
+        }
+    }
+}
+
+impl From<Shortfall> for ApiError {
+    fn from(shortfall: Shortfall) -> ApiError {
+        let message = shortfall.to_string();
+        let Shortfall { limit, needed, left, resets_at } = shortfall;
+        ApiError::quota_exceeded(message, &limit, needed, left, resets_at)
+    }
+}
+
+impl From<plan::PlanRefusal> for ApiError {
+    fn from(refusal: plan::PlanRefusal) -> ApiError {
+        let message = refusal.to_string();
+        match refusal {
+            plan::PlanRefusal::Unhealthy => ApiError::overloaded(message, Duration::from_secs(5)),
+            plan::PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, .. } => {
+                ApiError::quota_exceeded(message, &limit, needed, left, resets_at)
+            }
+            other => {
+                let problem = ApiError::invalid(None, message).with_code(other.code());
+                other.member().into_iter().fold(problem, ApiError::with_param)
+            }
+        }
+    }
+}
+
+/// Callers never see our insides: whose fault it was, and what they can do.
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> ApiError {
+        match failure.fault {
+            Fault::Caller => ApiError::invalid(None, failure.for_caller())
+                .with_code(failure.code.unwrap_or("upstream_refused")),
+            Fault::Overload => {
+                let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
+                let when = match wait <= SHORTLY {
+                    true => "shortly".to_owned(),
+                    false => format!("in {} s", wait.as_millis().div_ceil(1_000)),
+                };
+                ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
+            }
+            // Another try would meet the same deadline, and cost as much.
+            Fault::Timeout if failure.code == Some(DEADLINE_EXCEEDED) => {
+                let message = "nothing of the answer came before the deadline; allow more time, or ask for less thinking";
+                let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
+                problem.0.is_final = true;
+                problem.with_code(DEADLINE_EXCEEDED)
+            }
+            Fault::Timeout => {
+                let message = "the model took too long; try again, or allow it more time";
+                ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message)
+                    .with_code("upstream_timeout")
+            }
+            // Another try would most likely be answered alike, and cost as much.
+            Fault::Backend if failure.code == Some(NO_ANSWER) => {
+                let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", failure.message);
+                problem.0.is_final = true;
+                problem.with_code(NO_ANSWER)
+            }
+            Fault::Backend | Fault::Credential => {
+                let message = "the model's backend failed; the operator's log has the reason";
+                ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message).with_code("upstream_failed")
+            }
+        }
+    }
+}
+
+impl From<FeedbackError> for ApiError {
+    fn from(error: FeedbackError) -> ApiError {
+        match error {
+            FeedbackError::Unknown => ApiError::unknown_request(),
+            FeedbackError::Store(ref error) => ApiError::history_unavailable(error),
+            FeedbackError::TooManyReversals(wait) => ApiError::too_many_changes(error.to_string(), wait),
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Tells an answer item by item, as the typed events of the API, and remembers the items.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use crate::units::RequestId;
+
+use super::output::{self, OutputItem, ResponsesRenderOptions, ResponsesThoughts};
+use super::tool_set::ToolCallForm;
+
+/// The item that is open.
+#[derive(Debug, Clone)]
+enum OpenItem {
+    Thought(String),
+    Answer(String),
+    Call(ToolCallDelta),
+}
+
+/// Writes the events of one answer's items.
+#[derive(Debug, Clone)]
+pub(super) struct EventWriter {
+    /// The request's id, without what it begins with.
+    hex: String,
+    options: ResponsesRenderOptions,
+    /// How many events there were.
+    sequence: u64,
+    items: Vec<OutputItem>,
+    open: Option<OpenItem>,
+    /// Pieces of calls that came before an earlier call was whole.
+    waiting: BTreeMap<u32, ToolCallDelta>,
+}
+
+impl EventWriter {
+    pub(super) fn new(id: RequestId, look: ResponsesRenderOptions) -> EventWriter {
+        let hex = id.to_string().replacen("req_", "", 1);
+        EventWriter {
+            hex,
+            options: look,
+            sequence: 0,
+            items: Vec::new(),
+            open: None,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// All items so far, those among them that the caller does not see.
+    pub(super) fn items(&self) -> &[OutputItem] {
+        &self.items
+    }
+
+    /// The number of the next event.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// An event.
+    pub(super) fn emit(&mut self, name: &str, members: Value) -> String {
+        let number = self.sequence;
+        self.sequence += 1;
+        event(name, number, members)
+    }
+
+    /// What one thing that happened puts on the wire.
+    pub(super) fn write(&mut self, said: ChoiceEvent) -> String {
+        match said {
+            ChoiceEvent::Thought(text) => self.thought(&text),
+            ChoiceEvent::Signed(signed) => self.signed(&signed),
+            ChoiceEvent::Answer(text) => self.answer(&text),
+            ChoiceEvent::ToolCall(piece) => self.call(piece),
+            ChoiceEvent::Logprobs(_) => String::new(),
+        }
+    }
+
+    /// Closes what is open. Where the answer is not whole, its last item is not either.
+    pub(super) fn end(&mut self, status: &str) -> String {
+        let mut text = String::new();
+        while !self.waiting.is_empty() {
+            text += &self.next_call();
+        }
+        text + &self.close(status)
+    }
+
+    fn thought(&mut self, text: &str) -> String {
+        let mut told = String::new();
+        if !matches!(self.open, Some(OpenItem::Thought(_))) {
+            told += &self.close("completed");
+            told += &self.begin_thought();
+        }
+        if let Some(OpenItem::Thought(so_far)) = &mut self.open {
+            so_far.push_str(text);
+        }
+        told + &self.part(self.thought_event("delta"), json!({ "delta": text }))
+    }
+
+    fn begin_thought(&mut self) -> String {
+        let id = self.id("rs");
+        let item = output::reasoning(&id, "", self.options.thoughts, None);
+        let opened = self.open(
+            OpenItem::Thought(String::new()),
+            item,
+            self.options.thoughts != ResponsesThoughts::Hidden,
+        );
+        opened + &self.part(self.thought_part("added"), json!({ "part": self.thought_text("") }))
+    }
+
+    fn thought_event(&self, what: &str) -> String {
+        match self.options.thoughts {
+            ResponsesThoughts::Summary => format!("response.reasoning_summary_text.{what}"),
+            ResponsesThoughts::Content | ResponsesThoughts::Hidden => {
+                format!("response.reasoning_text.{what}")
+            }
+        }
+    }
+
+    fn thought_part(&self, what: &str) -> String {
+        match self.options.thoughts {
+            ResponsesThoughts::Summary => format!("response.reasoning_summary_part.{what}"),
+            ResponsesThoughts::Content | ResponsesThoughts::Hidden => format!("response.content_part.{what}"),
+        }
+    }
+
+    fn thought_text(&self, text: &str) -> Value {
+        let kind = match self.options.thoughts {
+            ResponsesThoughts::Summary => "summary_text",
+            ResponsesThoughts::Content | ResponsesThoughts::Hidden => "reasoning_text",
+        };
+        json!({ "type": kind, "text": text })
+    }
+
+    /// A signature closes the thought that it is of; one without a thought is an item of its own.
+    fn signed(&mut self, signed: &SignedThought) -> String {
+        let mut told = String::new();
+        if !matches!(self.open, Some(OpenItem::Thought(_))) {
+            told += &self.close("completed");
+            let item = output::reasoning(&self.id("rs"), "", self.options.thoughts, None);
+            told += &self.open(
+                OpenItem::Thought(String::new()),
+                item,
+                self.options.thoughts != ResponsesThoughts::Hidden,
+            );
+        }
+        told + &self.close_thought(Some(signed), "completed")
+    }
+
+    fn answer(&mut self, text: &str) -> String {
+        let mut told = String::new();
+        if !matches!(self.open, Some(OpenItem::Answer(_))) {
+            told += &self.close("completed");
+            let mut item = output::message(&self.id("msg"), "");
+            item["content"] = json!([]);
+            told += &self.open(OpenItem::Answer(String::new()), item, true);
+            told += &self.part("response.content_part.added", json!({ "part": output::text_part("") }));
+        }
+        if let Some(OpenItem::Answer(so_far)) = &mut self.open {
+            so_far.push_str(text);
+        }
+        told + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }))
+    }
+
+    /// Items do not overlap, but calls may: a piece of another call waits until the open one is whole.
+    fn call(&mut self, piece: ToolCallDelta) -> String {
+        match &mut self.open {
+            Some(OpenItem::Call(call)) if call.index == piece.index => {
+                call.arguments.push_str(&piece.arguments);
+                let is_told = self.options.tool_identity(call).form == ToolCallForm::Function;
+                return if is_told { self.more_arguments(&piece.arguments) } else { String::new() };
+            }
+            Some(OpenItem::Call(call)) if !is_complete_json(&call.arguments) => self.buffer_call(piece),
+            _ => {
+                self.buffer_call(piece);
+                return self.next_call();
+            }
+        }
+        String::new()
+    }
+
+    fn more_arguments(&mut self, arguments: &str) -> String {
+        if arguments.is_empty() {
+            return String::new();
+        }
+        self.event_of_item("response.function_call_arguments.delta", json!({ "delta": arguments }))
+    }
+
+    fn buffer_call(&mut self, piece: ToolCallDelta) {
+        match self.waiting.get_mut(&piece.index) {
+            Some(waiting) => waiting.arguments.push_str(&piece.arguments),
+            None => {
+                self.waiting.insert(piece.index, piece);
+            }
+        }
+    }
+
+    /// Opens the first call that waits.
+    fn next_call(&mut self) -> String {
+        let Some((_, call)) = self.waiting.pop_first() else { return String::new() };
+        let closed = self.close("completed");
+        let kind = self.options.tool_identity(&call);
+        let empty = ToolCallDelta { arguments: String::new(), ..call.clone() };
+        let id = self.id(match kind.form {
+            ToolCallForm::Function => "fc",
+            ToolCallForm::Custom => "ctc",
+            ToolCallForm::Search => "tsc",
+        });
+        let opened = self.open(OpenItem::Call(call.clone()), output::call(&id, &empty, &kind), true);
+        // Of plain text nothing can be told before its wrapping is whole; a search has no pieces.
+        let is_told = kind.form == ToolCallForm::Function;
+        let told = if is_told { self.more_arguments(&call.arguments) } else { String::new() };
+        closed + &opened + &told
+    }
+
+    fn id(&self, kind: &str) -> String {
+        format!("{kind}_{}_{}", self.hex, self.items.len())
+    }
+
+    fn open(&mut self, kind: OpenItem, mut item: Value, shown: bool) -> String {
+        item["status"] = "in_progress".into();
+        self.open = Some(kind);
+        self.items.push(OutputItem { value: item.clone(), is_visible: shown });
+        self.item_event("response.output_item.added", &item)
+    }
+
+    fn close(&mut self, status: &str) -> String {
+        match self.open.take() {
+            None => String::new(),
+            Some(OpenItem::Thought(text)) => {
+                self.open = Some(OpenItem::Thought(text));
+                self.close_thought(None, status)
+            }
+            Some(OpenItem::Answer(text)) => {
+                let done = self.part("response.output_text.done", json!({ "text": text, "logprobs": [] }));
+                let part =
+                    self.part("response.content_part.done", json!({ "part": output::text_part(&text) }));
+                let item = output::message(&self.item_id(), &text);
+                done + &part + &self.done(item, status)
+            }
+            Some(OpenItem::Call(call)) => self.close_call(&call, status),
+        }
+    }
+
+    fn close_thought(&mut self, signed: Option<&SignedThought>, status: &str) -> String {
+        let Some(OpenItem::Thought(text)) = self.open.take() else { return String::new() };
+        let mut told = String::new();
+        if !text.is_empty() {
+            told += &self.part(self.thought_event("done"), json!({ "text": text }));
+            told += &self.part(self.thought_part("done"), json!({ "part": self.thought_text(&text) }));
+        }
+        let item = output::reasoning(&self.item_id(), &text, self.options.thoughts, signed);
+        told + &self.done(item, status)
+    }
+
+    fn close_call(&mut self, call: &ToolCallDelta, status: &str) -> String {
+        let kind = self.options.tool_identity(call);
+        let item = output::call(&self.item_id(), call, &kind);
+        if status != "completed" && !is_complete_json(&call.arguments) {
+            // What a limit broke off is not told as if it were whole.
+            return self.done(item, status);
+        }
+        let told = match kind.form {
+            ToolCallForm::Custom => {
+                let input = item["input"].clone();
+                let delta =
+                    self.event_of_item("response.custom_tool_call_input.delta", json!({ "delta": input }));
+                delta + &self.event_of_item("response.custom_tool_call_input.done", json!({ "input": input }))
+            }
+            ToolCallForm::Function => {
+                let members = json!({ "name": item["name"], "arguments": item["arguments"] });
+                self.event_of_item("response.function_call_arguments.done", members)
+            }
+            ToolCallForm::Search => String::new(),
+        };
+        told + &self.done(item, status)
+    }
+
+    fn done(&mut self, mut item: Value, status: &str) -> String {
+        item["status"] = status.into();
+        if let Some(last) = self.items.last_mut() {
+            last.value.clone_from(&item);
+        }
+        self.item_event("response.output_item.done", &item)
+    }
+
+    fn item_id(&self) -> String {
+        self.items.last().and_then(|item| item.value["id"].as_str()).unwrap_or_default().to_owned()
+    }
+
+    /// The last item's place among those that are shown; none where it is hidden.
+    fn output_index(&self) -> Option<usize> {
+        let shown = self.items.iter().filter(|item| item.is_visible).count();
+        self.items.last().filter(|item| item.is_visible)?;
+        Some(shown.saturating_sub(1))
+    }
+
+    fn item_event(&mut self, name: &str, item: &Value) -> String {
+        match self.output_index() {
+            None => String::new(),
+            Some(place) => self.emit(name, json!({ "output_index": place, "item": item })),
+        }
+    }
+
+    fn event_of_item(&mut self, name: &str, mut members: Value) -> String {
+        let Some(place) = self.output_index() else { return String::new() };
+        members["item_id"] = self.item_id().into();
+        members["output_index"] = place.into();
+        self.emit(name, members)
+    }
+
+    /// An event of an item's only part.
+    fn part(&mut self, name: impl AsRef<str>, mut members: Value) -> String {
+        let at = if name.as_ref().contains("summary") { "summary_index" } else { "content_index" };
+        members[at] = 0.into();
+        self.event_of_item(name.as_ref(), members)
+    }
+}
+
+/// An event, whose name stands in it too.
+pub(super) fn event(name: &str, number: u64, mut members: Value) -> String {
+    let mut data = json!({ "type": name, "sequence_number": number });
+    if let (Some(all), Some(members)) = (data.as_object_mut(), members.as_object_mut()) {
+        all.append(members);
+    }
+    format!("event: {name}\ndata: {data}\n\n")
+}

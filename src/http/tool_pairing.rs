@@ -1,0 +1,107 @@
+//! Calls of tools and their results: right after the turn that made it each call has its result, and each result has its
+//! call. Providers refuse anything else, each in its own words; here it is said before any of them is asked.
+
+use crate::chat::{Message, Role, ToolCall};
+
+/// What an API takes for one turn of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnGrouping {
+    /// Each of its messages.
+    PerMessage,
+    /// Its messages that follow one another.
+    Consecutive,
+}
+
+/// What lacks its other half.
+#[derive(Debug, PartialEq)]
+pub(super) enum UnpairedTool<'m> {
+    /// A call, of the turn that ends at the given message.
+    Call(usize, &'m ToolCall),
+    /// A result, by its place and the id of what it says it is of.
+    Result(usize, &'m str),
+}
+
+/// Finds the first that is unpaired.
+pub(super) fn check(messages: &[Message], turns: TurnGrouping) -> Result<(), UnpairedTool<'_>> {
+    let (mut open, mut turn, mut before) = (Vec::new(), 0, Role::System);
+    for (at, message) in messages.iter().enumerate() {
+        if message.role == Role::Tool {
+            let id = message.tool_call_id.as_deref().unwrap_or_default();
+            let is_of = |call: &&ToolCall| call.id == id;
+            open.remove(open.iter().position(is_of).ok_or(UnpairedTool::Result(at, id))?);
+        } else {
+            let is_turn = message.role == Role::Assistant && before == Role::Assistant;
+            if !(is_turn && turns == TurnGrouping::Consecutive) {
+                all_answered(&open, turn)?;
+            }
+            turn = at;
+            open.extend(&message.tool_calls);
+        }
+        before = message.role;
+    }
+    all_answered(&open, turn)
+}
+
+fn all_answered<'m>(open: &[&'m ToolCall], turn: usize) -> Result<(), UnpairedTool<'m>> {
+    open.first().map_or(Ok(()), |call| Err(UnpairedTool::Call(turn, call)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `a12` is a turn of the model that calls 1 and 2, `t1` the result of 1, `u` the user.
+    fn messages(conversation: &str) -> Vec<Message> {
+        let message = |word: &str| {
+            let (role, ids) = word.split_at(1);
+            let call = |id: char| ToolCall { id: id.into(), name: "f".into(), arguments: "{}".into() };
+            match role {
+                "a" => Message {
+                    tool_calls: ids.chars().map(call).collect(),
+                    ..Message::text(Role::Assistant, "")
+                },
+                "t" => Message { tool_call_id: Some(ids.to_owned()), ..Message::text(Role::Tool, "") },
+                _ => Message::text(Role::User, ""),
+            }
+        };
+        conversation.split(' ').map(message).collect()
+    }
+
+    /// `1@3` is call 1 of the turn at 3, `t1@3` the result of 1 that stands there.
+    fn found(conversation: &str, turns: TurnGrouping) -> Option<String> {
+        check(&messages(conversation), turns).err().map(|unpaired| match unpaired {
+            UnpairedTool::Call(at, call) => format!("{}@{at}", call.id),
+            UnpairedTool::Result(at, id) => format!("t{id}@{at}"),
+        })
+    }
+
+    fn check_both(conversation: &str, expected: Option<&str>) {
+        for turns in [TurnGrouping::PerMessage, TurnGrouping::Consecutive] {
+            assert_eq!(found(conversation, turns).as_deref(), expected, "{conversation} {turns:?}");
+        }
+    }
+
+    #[test]
+    fn results_in_any_order_right_after_their_turn_are_paired() {
+        check_both("u", None);
+        check_both("u a12 t2 t1 u a t", Some("t@6"));
+        check_both("u a12 t2 t1 a1 t1 u a u", None);
+    }
+
+    #[test]
+    fn what_lacks_its_other_half_is_found() {
+        check_both("u a12 t2", Some("1@1"));
+        check_both("u a1", Some("1@1"));
+        check_both("u a1 u t1", Some("1@1"));
+        check_both("u t1", Some("t1@1"));
+        check_both("u a1 t1 t1", Some("t1@3"));
+        check_both("u a1 t1 a t1", Some("t1@4"));
+    }
+
+    #[test]
+    fn a_turn_in_several_messages_is_one_where_the_api_joins_them() {
+        assert_eq!(found("u a1 a2 t1 t2", TurnGrouping::Consecutive), None);
+        assert_eq!(found("u a1 a2 t1 t2", TurnGrouping::PerMessage).as_deref(), Some("1@1"));
+        assert_eq!(found("u a1 t1 a2 t1", TurnGrouping::Consecutive).as_deref(), Some("t1@4"));
+    }
+}

@@ -1,0 +1,305 @@
+//! Members that are not ours: those of other servers that bill, route, cache or reach elsewhere are known here and
+//! refused or left out by name; a slip in one that speaks of budgets is named; and all others are carried, within
+//! bounds, for the models whose backends take them.
+
+use serde_json::{Map, Value, json};
+
+use crate::chat::MemberPhase;
+use crate::units::nearest_within;
+
+use super::error::ApiError;
+use super::fields::Fields;
+
+/// So many members may be carried,
+const COUNT_MAX: usize = 64;
+/// of so many bytes together, written as JSON,
+const BYTES_MAX: usize = 256 << 10;
+/// nested so deep.
+const DEPTH_MAX: usize = 32;
+
+/// The code of what is not taken.
+const UNKNOWN: &str = "unknown_parameter";
+
+/// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
+/// the operator's business, and the gateway's own.
+const LEFT_OUT: &[&str] = &[
+    "cache_prompt",
+    "id_slot",
+    "slot_id",
+    "n_cache_reuse",
+    "n_keep",
+    "n_discard",
+    "keep_alive",
+    "num_ctx",
+    "num_keep",
+    "num_batch",
+    "num_gpu",
+    "main_gpu",
+    "num_thread",
+    "numa",
+    "low_vram",
+    "f16_kv",
+    "use_mmap",
+    "use_mlock",
+    "request_id",
+    "route",
+    "timings_per_token",
+    "return_progress",
+    "return_tokens",
+    "return_token_ids",
+    "return_tokens_as_token_ids",
+    "response_fields",
+    "stream_interval",
+];
+
+/// What is refused unless it says nothing, each with what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "extra_body",
+        "is how SDKs are told of members that they do not know: send what is in it beside model and messages",
+    ),
+    ("extra_headers", "is how SDKs are told of headers: send them as headers"),
+    ("extra_query", "is how SDKs are told of a query: there is none here"),
+    ("options", "is how Ollama's own API has it: send what is in it beside model and messages"),
+    ("use_beam_search", "is not offered: several answers would be billed for one"),
+    ("ignore_eos", "is not offered: an answer ends when the model ends it"),
+    ("priority", "is the operator's to say; a request that can wait sends the header Priority: u=4"),
+    ("plugins", "is not offered: nothing searches or reads files here; give the model a tool of yours"),
+    ("web_search", "is not offered: nothing searches here; give the model a tool of yours"),
+    ("enable_search", "is not offered: nothing searches here; give the model a tool of yours"),
+    ("search_options", "is not offered: nothing searches here; give the model a tool of yours"),
+    ("search_parameters", "is not offered: nothing searches here; give the model a tool of yours"),
+    (
+        "provider",
+        "is not offered: the operator says where models are served; ask for another model or a route",
+    ),
+    ("models", "is not offered: name one model, or a route, whose models take over from one another"),
+    ("fallbacks", "is not offered: name a route, whose models take over from one another"),
+    ("transforms", "is not offered: nothing is left out of what you send; shorten messages yourself"),
+    (
+        "truncate_prompt_tokens",
+        "is not offered: nothing is left out of what you send; shorten messages yourself",
+    ),
+    ("background", "is not offered: an answer is given to whoever waits for it; use stream"),
+    ("deferred", "is not offered: an answer is given to whoever waits for it; use stream"),
+    ("prompt_logprobs", "is not offered: only the answer's tokens have logprobs here"),
+    ("echo", "is not offered: the prompt is not sent back"),
+    ("continue_final_message", "is not offered: the gateway says itself what is gone on from"),
+    ("kv_transfer_params", "is not offered: the operator says where a cache is"),
+    ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
+];
+
+/// What must not go anywhere: addresses, credentials, files and code of the caller's; and what other APIs call the
+/// conversation and what the gateway sets itself.
+const FORBIDDEN: &[&str] = &[
+    "base_url",
+    "api_base",
+    "api_key",
+    "api_version",
+    "organization",
+    "headers",
+    "webhook",
+    "webhook_url",
+    "callback_url",
+    "file",
+    "model_path",
+    "mmproj",
+    "lora",
+    "lora_path",
+    "lora_request",
+    "chat_template",
+    "logits_processors",
+    "logit_processors",
+    "custom_logit_processor",
+    "add_generation_prompt",
+    "messages",
+    "prompt",
+    "input",
+    "input_ids",
+    "instructions",
+    "system",
+    "contents",
+    "suffix",
+    "prefix",
+    "partial",
+];
+
+/// The members that speak of budgets: a slip in one of them would spend what was meant to be saved.
+const BUDGETS: [&str; 18] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "max_tool_calls",
+    "n_predict",
+    "num_predict",
+    "reasoning_effort",
+    "reasoning",
+    "include_reasoning",
+    "thinking",
+    "thinking_token_budget",
+    "thinking_budget",
+    "thinking_budget_tokens",
+    "enable_thinking",
+    "budget",
+    "metadata",
+    "service_tier",
+];
+
+/// Members of our own object that stand beside it.
+const MISPLACED_MEMBERS: [(&str, &str); 4] = [
+    ("thinking_tokens", "budget.thinking_tokens"),
+    ("solution_tokens", "budget.solution_tokens"),
+    ("cost_usd", "budget.cost_usd"),
+    ("deadline_ms", "budget.deadline_ms"),
+];
+
+/// Refuses and leaves out what is known by name. The members that are ours were taken before.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
+    let says_nothing =
+        |value: &Value| matches!(value, Value::Bool(false)) || *value == json!([]) || *value == 0;
+    for &(param, why) in REFUSED {
+        if fields.take(param).is_some_and(|value| !says_nothing(&value)) {
+            return Err(ApiError::invalid(Some(param), why).with_code(UNKNOWN));
+        }
+    }
+    fields.take_all(LEFT_OUT);
+    for &param in FORBIDDEN {
+        if fields.take(param).is_some() {
+            return Err(ApiError::invalid(Some(param), "is not known here; leave it out").with_code(UNKNOWN));
+        }
+    }
+    Ok(())
+}
+
+/// All that is left, for the models whose backends take it.
+///
+/// # Errors
+/// 400 where a member was most likely meant as another, or is larger than can be carried.
+pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
+    reject_known(fields)?;
+    let mut rest = fields.take_rest();
+    rest.retain(|_, value| !value.is_null());
+    let names = rest.iter().map(|(name, _)| name).filter(|name| !MemberPhase::is_known(name));
+    if let Some((name, meant)) = names.filter_map(|name| Some((name, likely_meant(name)?))).next() {
+        let what = match meant == name {
+            true => "belongs to another API; leave it out".to_owned(),
+            false => format!("is not known here; did you mean {meant}?"),
+        };
+        return Err(ApiError::invalid(Some(name), what).with_code(UNKNOWN));
+    }
+    bounded(&rest)?;
+    Ok(rest)
+}
+
+/// The member of budgets that was most likely meant: it belongs into ours, one or two letters are other, or the words are
+/// joined otherwise.
+fn likely_meant(name: &str) -> Option<&'static str> {
+    if let Some((_, whole)) = MISPLACED_MEMBERS.iter().find(|(inner, _)| *inner == name) {
+        return Some(whole);
+    }
+    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+    let slips = if name.len() < 8 { 1 } else { 2 };
+    BUDGETS
+        .into_iter()
+        .find(|known| plain(known) == plain(name))
+        .or_else(|| nearest_within(name, BUDGETS, slips))
+}
+
+fn bounded(members: &Map<String, Value>) -> Result<(), ApiError> {
+    if members.len() > COUNT_MAX {
+        let what = format!("{} members are not known here; {COUNT_MAX} can be carried", members.len());
+        return Err(ApiError::invalid(None, what).with_code(UNKNOWN));
+    }
+    if let Some((name, _)) = members.iter().find(|(_, value)| is_deeper(value, DEPTH_MAX)) {
+        let what = format!("is nested deeper than {DEPTH_MAX} levels, more than can be passed on");
+        return Err(ApiError::invalid(Some(name), what));
+    }
+    let bytes = |(name, value): (&String, &Value)| name.len() + value.to_string().len();
+    let mut all = 0;
+    for member in members {
+        all += bytes(member);
+        if all > BYTES_MAX {
+            let what = format!("makes what is to be passed on larger than {BYTES_MAX} bytes: shorten it");
+            return Err(ApiError::invalid(Some(member.0), what));
+        }
+    }
+    Ok(())
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper(member, levels - 1)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &Value) -> Result<Vec<String>, String> {
+        let Value::Object(members) = body.clone() else { panic!("{body}") };
+        let rest = take_unknown(&mut Fields::from_body(members));
+        rest.map(|rest| rest.keys().cloned().collect()).map_err(|problem| problem.message().to_owned())
+    }
+
+    #[test]
+    fn what_is_not_known_is_carried_and_what_says_nothing_is_left_out() {
+        let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
+            "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null });
+        assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn what_bills_routes_or_reaches_elsewhere_is_refused_by_name() {
+        for (name, value) in [
+            ("extra_body", json!({ "min_p": 0.05 })),
+            ("options", json!({ "num_predict": 3 })),
+            ("ignore_eos", json!(true)),
+            ("use_beam_search", json!(true)),
+            ("priority", json!(-5)),
+            ("plugins", json!([{ "id": "web" }])),
+            ("provider", json!({ "order": ["x"] })),
+            ("models", json!(["a"])),
+            ("transforms", json!(["middle-out"])),
+            ("api_base", json!("http://x")),
+            ("chat_template", json!("{{ 7*7 }}")),
+        ] {
+            let refused = read(&json!({ name: value })).unwrap_err();
+            assert!(refused.starts_with(&format!("{name} is ")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_what_speaks_of_budgets_is_named_and_others_are_carried() {
+        for (slip, meant) in [
+            ("thinking_token_budgt", "thinking_token_budget"),
+            ("reasoning_efort", "reasoning_effort"),
+            ("max_token", "max_tokens"),
+            ("maxTokens", "max_tokens"),
+            ("reasoningEffort", "reasoning_effort"),
+            ("budgets", "budget"),
+            ("thinking_tokens", "budget.thinking_tokens"),
+        ] {
+            let told = format!("{slip} is not known here; did you mean {meant}?");
+            assert_eq!(read(&json!({ slip: 1 })), Err(told));
+        }
+        for other in ["min_tokens", "min_p", "top_a", "thinking_mode", "temprature", "gadget"] {
+            assert_eq!(read(&json!({ other: 1 })), Ok(vec![other.to_owned()]));
+        }
+    }
+
+    #[test]
+    fn what_is_carried_has_bounds() {
+        let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));
+        assert!(read(&json!({ "x": deep })).unwrap_err().contains("nested deeper than 32"));
+        assert!(read(&json!({ "x": "y".repeat(300_000) })).unwrap_err().contains("larger than 262144 bytes"));
+        let many: Map<String, Value> = (0..70).map(|at| (format!("x{at}"), json!(1))).collect();
+        assert!(read(&Value::Object(many)).unwrap_err().contains("70 members"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Paths that are not here: those of other APIs' endpoints are told what is.
+
+use axum::http::Uri;
+
+use crate::units::nearest_within;
+
+use super::error::ApiError;
+
+/// What OpenAI and its likes have under `/v1` and this gateway has not.
+const ELSEWHERE: [&str; 18] = [
+    "assistants",
+    "audio",
+    "batches",
+    "containers",
+    "evals",
+    "files",
+    "fine_tuning",
+    "images",
+    "moderations",
+    "realtime",
+    "rerank",
+    "score",
+    "skills",
+    "threads",
+    "uploads",
+    "vector_stores",
+    "videos",
+    "organization",
+];
+
+/// What there is, for slips in it.
+const HERE: [&str; 12] = [
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/conversations",
+    "/v1/plan",
+    "/v1/allowance",
+    "/v1/usage",
+    "/v1/feedback",
+];
+
+/// So many letters are a slip.
+const SLIPS_MAX: usize = 3;
+
+/// 404, in words that help.
+pub(super) fn not_served(uri: &Uri) -> ApiError {
+    let family = uri.path().strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
+    match family.and_then(|family| ELSEWHERE.iter().find(|known| **known == family)) {
+        Some(family) => ApiError::not_found(format!(
+            "/v1/{family} is not served here: this gateway serves /v1/chat/completions, /v1/responses, /v1/messages, \
+             /v1/completions and /v1/embeddings; send this request to its provider itself"
+        ))
+        .with_code("endpoint_not_served"),
+        None if uri.path().starts_with("/v1/v1/") => {
+            ApiError::not_found("there is no such path: /v1 is there twice, so leave it out of the base URL")
+        }
+        None => elsewhere(uri.path()),
+    }
+}
+
+/// A path that is like one of ours, with `/v1` or without, is told that one.
+fn elsewhere(path: &str) -> ApiError {
+    let ours = path.trim_end_matches('/');
+    let with_version = format!("/v1{ours}");
+    let meant =
+        nearest_within(ours, HERE, SLIPS_MAX).or_else(|| nearest_within(&with_version, HERE, SLIPS_MAX));
+    match meant {
+        Some(meant) => ApiError::not_found(format!("there is no such path; did you mean {meant}?")),
+        None => ApiError::unknown_path(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, code: &str, words: &str) {
+        let error = not_served(&path.parse().unwrap()).to_json()["error"].take();
+        assert_eq!(error["code"], code, "{path}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{path}: {error}");
+    }
+
+    #[test]
+    fn an_endpoint_of_another_api_is_told_what_is_served() {
+        check("/v1/audio/speech", "endpoint_not_served", "/v1/audio is not served here");
+        check("/v1/images/generations", "endpoint_not_served", "/v1/chat/completions");
+        check("/v1/batches", "endpoint_not_served", "/v1/embeddings");
+        check("/v1/nothing", "not_found", "under /v1");
+        check("/v1/chat/completion", "not_found", "did you mean /v1/chat/completions?");
+        check("/v1/chat/completions/", "not_found", "did you mean /v1/chat/completions?");
+        check("/chat/completions", "not_found", "did you mean /v1/chat/completions?");
+        check("/audio", "not_found", "under /v1");
+        check("/v1/v1/chat/completions", "not_found", "twice");
+    }
+}

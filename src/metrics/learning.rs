@@ -1,0 +1,46 @@
+//! The series of learning.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{Error, HistogramVec, IntCounterVec, IntGaugeVec};
+
+use super::buckets;
+use super::factory::MetricFactory;
+
+/// What is learned.
+#[derive(Debug)]
+pub struct LearningMetrics {
+    pub feedback_score: HistogramVec,
+    pub regret: HistogramVec,
+    pub dropped: IntCounterVec,
+    pub observations: IntGaugeVec,
+}
+
+impl LearningMetrics {
+    pub(super) fn new(make: &MetricFactory) -> Result<LearningMetrics, Error> {
+        Ok(LearningMetrics {
+            feedback_score: make.histogram_vec(
+                "feedback_score",
+                "What callers say of answers, from 0 for wrong to 1 for right",
+                &["model"],
+                buckets::shares(),
+            )?,
+            regret: make.histogram_vec(
+                "regret",
+                "By how much the best offer, as far as is believed, was worth more than the chosen one, in dollars",
+                &["route"],
+                buckets::dollars(),
+            )?,
+            dropped: make.counter_vec(
+                "outcomes_dropped_total",
+                "Outcomes that were not learned from, kept or logged, by where there was no room or no answer",
+                &["at"],
+            )?,
+            observations: make.gauge_vec(
+                "learned_observations",
+                "Outcomes and judgements of answers that this process has learned from",
+                &["model"],
+            )?,
+        })
+    }
+}

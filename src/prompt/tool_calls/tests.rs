@@ -1,0 +1,188 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+/// The text and the calls, as `name(arguments)`.
+fn read(syntax: ToolCallSyntax, pieces: &[&str]) -> (String, Vec<String>) {
+    let properties = json!({"q": {"type": "string"}, "count": {"type": "integer"}});
+    let declaration = json!({"function": {"name": "search", "parameters": {"properties": properties}}});
+    let mut calls = ToolCallParser::new(syntax, "call_7").with_tools(&[Tool {
+        name: "search".to_owned(),
+        declaration,
+        cache_breakpoint: None,
+    }]);
+    let mut said: Vec<AnswerSegment> = pieces.iter().flat_map(|piece| calls.push(piece)).collect();
+    said.extend(calls.finish());
+    let (mut text, mut made) = (String::new(), Vec::new());
+    for part in said {
+        match part {
+            AnswerSegment::Text(more) => text.push_str(&more),
+            AnswerSegment::Call(call) => {
+                assert_eq!(call.id, Some(format!("call_7_{}", made.len())));
+                made.push(format!("{}({})", call.name.unwrap(), call.arguments));
+            }
+        }
+    }
+    (text, made)
+}
+
+fn check(syntax: ToolCallSyntax, whole: &str, text: &str, calls: &[&str]) {
+    assert_eq!(
+        read(syntax, &[whole]),
+        (text.to_owned(), calls.iter().map(ToString::to_string).collect()),
+        "{whole}"
+    );
+    let bytes: Vec<&str> = whole.split_inclusive(|_| true).collect();
+    assert_eq!(read(syntax, &bytes), read(syntax, &[whole]), "{whole}, letter by letter");
+}
+
+#[test]
+fn calls_between_tags_are_read_out_of_the_text_around_them() {
+    let one = r#"<tool_call>
+{"name": "search", "arguments": {"q": "é }"}}
+</tool_call>"#;
+    check(ToolCallSyntax::Hermes, one, "", &[r#"search({"q":"é }"})"#]);
+    let two = format!("Let me look.\n{one}\n{one}");
+    check(
+        ToolCallSyntax::Hermes,
+        &two,
+        "Let me look.",
+        &[r#"search({"q":"é }"})"#, r#"search({"q":"é }"})"#],
+    );
+    check(ToolCallSyntax::Hermes, r#"<tool_call>{"name": "now"}</tool_call>"#, "", &["now({})"]);
+    let text = r#"<tool_call>{"name": "f", "arguments": "{\"a\": 1}"}</tool_call>"#;
+    check(ToolCallSyntax::Hermes, text, "", &[r#"f({"a": 1})"#]);
+}
+
+#[test]
+fn what_is_no_call_is_text_and_what_broke_off_is_left_out() {
+    check(
+        ToolCallSyntax::Hermes,
+        "a <tool_call>what?</tool_call> b",
+        "a <tool_call>what?</tool_call> b",
+        &[],
+    );
+    check(ToolCallSyntax::Hermes, "1 < 2 <tool", "1 < 2 <tool", &[]);
+    check(ToolCallSyntax::Hermes, r#"a <tool_call>{"name": "f", "argu"#, "a", &[]);
+    check(ToolCallSyntax::Llama, r#"{"answer": 51}"#, r#"{"answer": 51}"#, &[]);
+    check(ToolCallSyntax::Llama, r#"{"name": "f", "parameters": {"a""#, "", &[]);
+    check(
+        ToolCallSyntax::Llama,
+        r#"It is {"name": "f", "parameters": {}}"#,
+        r#"It is {"name": "f", "parameters": {}}"#,
+        &[],
+    );
+    check(ToolCallSyntax::Mistral, r#"[TOOL_CALLS][{"name": "f"#, "", &[]);
+}
+
+#[test]
+fn families_without_an_end_tag_call_to_the_end() {
+    let llama = r#"{"name": "f", "parameters": {"a": 1}}; {"name": "g", "parameters": {}}"#;
+    check(ToolCallSyntax::Llama, llama, "", &[r#"f({"a":1})"#, "g({})"]);
+    let mistral =
+        r#"Sure. [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]"#;
+    check(ToolCallSyntax::Mistral, mistral, "Sure.", &[r#"f({"a":1})"#, "g({})"]);
+}
+
+#[test]
+fn coders_write_each_argument_between_tags_of_its_own() {
+    let one = "<tool_call>\n<function=search>\n<parameter=q>\n7 <b>\n\n\"é\"\n</parameter>\n<parameter=count>\n7\n\
+               </parameter>\n</function>\n</tool_call>";
+    check(ToolCallSyntax::Coder, one, "", &[r#"search({"q":"7 <b>\n\n\"é\"","count":7})"#]);
+    let texts = "<tool_call><function=search><parameter=q>7</parameter></function></tool_call>";
+    check(ToolCallSyntax::Coder, texts, "", &[r#"search({"q":"7"})"#]);
+    let guessed = "So:\n\n<tool_call>\n<function=f>\n<parameter=a>True</parameter>\n<parameter=b>[1, \"x\"]</parameter>\n\
+                   <parameter=c>a, b</parameter><parameter=d>None</parameter>\n</function>\n</tool_call>\n";
+    check(ToolCallSyntax::Coder, guessed, "So:", &[r#"f({"a":true,"b":[1,"x"],"c":"a, b","d":null})"#]);
+    check(ToolCallSyntax::Coder, "<tool_call><function=now></function></tool_call>", "", &["now({})"]);
+    check(ToolCallSyntax::Coder, "a <tool_call><function=f><parameter=a>1</param", "a", &[]);
+    let none = "a <tool_call><function=f>1</function></tool_call> b";
+    check(ToolCallSyntax::Coder, none, none, &[]);
+}
+
+#[test]
+fn coders_may_forget_the_first_tag_of_a_call() {
+    let bare = "<function=search>\n<parameter=count>\n7\n</parameter>\n</function>";
+    let call = r#"search({"count":7})"#;
+    check(ToolCallSyntax::Coder, bare, "", &[call]);
+    check(ToolCallSyntax::Coder, &format!("I look.\n\n{bare}\n</tool_call>"), "I look.", &[call]);
+    check(ToolCallSyntax::Coder, &format!("{bare}\n{bare}\n</tool_call>\n"), "", &[call, call]);
+    check(
+        ToolCallSyntax::Coder,
+        &format!("{bare}\n</tool_call>\n<tool_call>\n{bare}\n</tool_call>"),
+        "",
+        &[call, call],
+    );
+    check(ToolCallSyntax::Coder, &format!("{bare} So."), " So.", &[call]);
+    check(ToolCallSyntax::Coder, &format!("{bare}\n</tool"), "", &[call]);
+    check(ToolCallSyntax::Coder, "a <function=search><parameter=q>1</param", "a", &[]);
+    // Nobody can call what there is not.
+    let other = "Write <function=other></function> for that";
+    check(ToolCallSyntax::Coder, other, other, &[]);
+}
+
+#[test]
+fn deepseeks_calls_stand_between_tokens_of_their_own() {
+    let fenced = "I look.\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n{\"q\": \"é\"}\n```\
+                  <｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>\
+                  <｜tool▁calls▁end｜>";
+    check(ToolCallSyntax::DeepSeek, fenced, "I look.", &[r#"search({"q": "é"})"#, "now({})"]);
+    let plain = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{\"q\":\"```json\"}<｜tool▁call▁end｜>";
+    check(ToolCallSyntax::DeepSeek, plain, "", &[r#"search({"q":"```json"})"#]);
+    check(
+        ToolCallSyntax::DeepSeek,
+        &format!("{plain}<｜tool▁calls▁end｜>"),
+        "",
+        &[r#"search({"q":"```json"})"#],
+    );
+    check(ToolCallSyntax::DeepSeek, "a <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>sea", "a", &[]);
+}
+
+#[test]
+fn in_harmony_a_call_is_a_message_to_a_function() {
+    let call = "<|channel|>commentary to=functions.search <|constrain|>json<|message|>{\"q\": \"a\"}";
+    check(ToolCallSyntax::Harmony, call, "", &[r#"search({"q": "a"})"#]);
+    check(
+        ToolCallSyntax::Harmony,
+        &format!("Well. <|start|>assistant{call}<|call|>"),
+        "Well.",
+        &[r#"search({"q": "a"})"#],
+    );
+    let other = "<|start|>assistant to=functions.now<|channel|>commentary json<|message|>{}<|call|>";
+    check(ToolCallSyntax::Harmony, other, "", &["now({})"]);
+    check(ToolCallSyntax::Harmony, &call[..call.len() - 3], "", &[]);
+    let elsewhere = "<|channel|>commentary to=user<|message|>hello<|call|>";
+    check(ToolCallSyntax::Harmony, elsewhere, elsewhere, &[]);
+}
+
+#[test]
+fn a_template_shows_which_family_it_is_of() {
+    let of = ToolCallSyntax::of_template;
+    assert_eq!(of("<tool_call>\\n<function=x>\\n<parameter=y>"), Some(ToolCallSyntax::Coder));
+    assert_eq!(of("{{ '<tool_call>' }}"), Some(ToolCallSyntax::Hermes));
+    assert_eq!(of("'<｜tool▁calls▁begin｜>'"), Some(ToolCallSyntax::DeepSeek));
+    assert_eq!(of("<|channel|>commentary to=functions."), Some(ToolCallSyntax::Harmony));
+    assert_eq!(of("[TOOL_CALLS]"), Some(ToolCallSyntax::Mistral));
+    assert_eq!(of("<|start_header_id|> {\"name\": n, \"parameters\": p}"), Some(ToolCallSyntax::Llama));
+    assert_eq!(of("<|im_start|>"), None);
+}
+
+proptest! {
+    #[test]
+    fn it_does_not_matter_where_the_pieces_are_cut(
+        cuts in prop::collection::vec(0..200usize, 0..8),
+        text in "(a|<|\\{|\\}|\"name\"|<tool_call>|</tool_call>|\\[TOOL_CALLS\\]|\\{\"name\":\"f\"\\}|é|\\s|<function=f>|</function>\
+             |<parameter=a>|</parameter>|<｜tool▁calls▁begin｜>|<｜tool▁call▁begin｜>f|<｜tool▁sep｜>|<｜tool▁call▁end｜>\
+             |<｜tool▁calls▁end｜>|<\\|start\\|>assistant|<\\|channel\\|>commentary|\\sto=|functions\\.f|<\\|message\\|>\
+             |<\\|call\\|>){0,12}",
+    syntax in prop::sample::select(vec![
+        ToolCallSyntax::Hermes, ToolCallSyntax::Mistral, ToolCallSyntax::Llama, ToolCallSyntax::Coder, ToolCallSyntax::DeepSeek, ToolCallSyntax::Harmony,
+    ]),
+) {
+        let mut at: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut)).collect();
+        at.extend([0, text.len()]);
+        at.sort_unstable();
+        let pieces: Vec<&str> = at.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
+        prop_assert_eq!(read(syntax, &pieces), read(syntax, &[&text]));
+    }
+}
