@@ -42,12 +42,12 @@ macro_rules! story_statements {
             DELETE FROM verdicts WHERE (request, source) IN \
                 (SELECT request, source FROM verdicts WHERE at < $1 ORDER BY at LIMIT $2)";
 
-        const LEARNED: &str = "SELECT replica, saved_at, is_final, state FROM learned";
+        const LEARNED: &str = "SELECT replica, saved_at, has_left, state FROM learned";
 
         const SAVE: &str = "\
-            INSERT INTO learned (replica, saved_at, is_final, state) VALUES ($1, $2, $3, $4) \
+            INSERT INTO learned (replica, saved_at, has_left, state) VALUES ($1, $2, $3, $4) \
             ON CONFLICT (replica) DO UPDATE SET \
-                saved_at = excluded.saved_at, is_final = excluded.is_final, state = excluded.state";
+                saved_at = excluded.saved_at, has_left = excluded.has_left, state = excluded.state";
 
         const TAKE_OVER: &str = "DELETE FROM learned WHERE replica = $1 AND saved_at = $2";
 
@@ -167,7 +167,7 @@ macro_rules! story_statements {
             Ok(ReplicaState {
                 replica: ReplicaId::named(row.try_get("replica")?),
                 at: Timestamp(row.try_get("saved_at")?),
-                is_final: row.try_get::<i64, _>("is_final")? != 0,
+                is_final: row.try_get::<i64, _>("has_left")? != 0,
                 state: row.try_get("state")?,
             })
         }
