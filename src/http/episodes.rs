@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::agent::RouteTurns;
@@ -12,9 +12,10 @@ use crate::chat::EpisodeLimits;
 use crate::gateway::{EpisodeSnapshot, EpisodeView};
 use crate::units::EpisodeId;
 
+use super::api_state::ApiState;
 use super::auth;
 use super::error::ApiError;
-use super::router::ApiState;
+use super::json_response::json_response;
 
 /// How a run of this key stands.
 pub(super) async fn episode(
@@ -29,8 +30,7 @@ pub(super) async fn episode(
         .episode(&tenant.account, &id)
         .await
         .map_err(|error| ApiError::episodes_unavailable(&error))?;
-    let page = page(&shown.ok_or_else(ApiError::unknown_episode)?);
-    Ok(([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response())
+    Ok(json_response(&page(&shown.ok_or_else(ApiError::unknown_episode)?)))
 }
 
 /// What is told of a run.

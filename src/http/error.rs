@@ -15,6 +15,10 @@ use crate::ledger::Shortfall;
 use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
 use super::headers::SHOULD_RETRY;
+use super::json_response::json_response;
+
+/// The code of what must be there and is not, as OpenAI has it.
+pub(super) const MISSING: &str = "missing_required_parameter";
 
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
@@ -64,8 +68,7 @@ impl ApiError {
 
     /// 400: it must be there, and says what it must be.
     pub(super) fn missing(param: &str, must: &str) -> ApiError {
-        ApiError::invalid(Some(param), format!("is missing; it must be {must}"))
-            .with_code(super::fields::MISSING)
+        ApiError::invalid(Some(param), format!("is missing; it must be {must}")).with_code(MISSING)
     }
 
     /// 401.
@@ -306,8 +309,7 @@ impl ApiError {
 
     /// A request that names no model.
     pub(crate) fn missing_model() -> ApiError {
-        ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them")
-            .with_code(super::fields::MISSING)
+        ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them").with_code(MISSING)
     }
 }
 
@@ -315,9 +317,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let code = self.0.code.unwrap_or(self.0.kind);
         super::access_log::note(|record| record.set_error_code(code, self.0.param.as_deref()));
-        let body = self.to_json().to_string();
-        let mut response =
-            (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let mut response = json_response(&self.to_json());
+        *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         if let Some(wait) = self.0.retry_after {
             // Rounded up: whoever comes back sooner comes in vain.

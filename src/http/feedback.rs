@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use crate::gateway::CallerFeedback;
 use crate::units::{Chance, RequestId};
 
-use super::error::ApiError;
-use super::fields::{Fields, MISSING};
-use super::router::ApiState;
+use super::api_state::ApiState;
+use super::error::{ApiError, MISSING};
+use super::fields::Fields;
 use super::{auth, body};
 
 /// Takes it and says 202.

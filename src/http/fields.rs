@@ -5,9 +5,6 @@ use serde_json::{Map, Value};
 use super::error::ApiError;
 use crate::units::nearest;
 
-/// The code of what must be there and is not, as OpenAI has it.
-pub(super) const MISSING: &str = "missing_required_parameter";
-
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
 pub(super) struct Fields {

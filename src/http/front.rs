@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::catalog::{Catalog, Model, Specialty};
 use crate::units::Price;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
-use super::router::ApiState;
 
 const PAGE: &str = include_str!("front.html");
 

@@ -13,9 +13,9 @@ use crate::metrics::Metrics;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
 use super::headers::{REPLAYED, SHOULD_RETRY};
-use super::router::ApiState;
 use super::{headers, strict};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

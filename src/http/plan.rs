@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, header};
+use axum::http::Request;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,13 @@ use crate::catalog::{Contender, Demand, Offer};
 use crate::gateway::RequestQuote;
 use crate::plan::PlanRefusal;
 
-use super::dialect::{self, ReceivedRequest, receive};
+use super::api_state::ApiState;
 use super::error::ApiError;
 use super::images;
+use super::json_response::json_response;
 use super::openai::read;
+use super::received_request::ReceivedRequest;
 use super::rounding::rounded;
-use super::router::ApiState;
 
 /// What a quote does not do, said with each.
 const NOTE: &str =
@@ -28,12 +29,12 @@ pub(super) async fn plan(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let (request, _) = read(&body, &headers, &service.settings.efforts)?;
     let quoted = service.gateway.quote(&tenant, request).await;
     let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
     let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();
-    Ok(dialect::with_limits(&service, &tenant, answer))
+    Ok(service.with_limit_headers(&tenant, answer))
 }
 
 fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
@@ -48,7 +49,7 @@ fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
         "why": quote.why,
         "note": NOTE,
     });
-    ([(header::CONTENT_TYPE, "application/json")], rounded(page).to_string()).into_response()
+    json_response(&rounded(page))
 }
 
 fn demand_page(demand: &Demand) -> Value {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
 use crate::history::RequestRecord;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
+use super::json_response::json_response;
 use super::rounding::rounded;
-use super::router::ApiState;
 use super::{auth, feedback};
 
 /// What was planned, what came of it, what it cost, and what was said of it.
@@ -26,7 +27,7 @@ pub(super) async fn request_record(
     let story = found
         .map_err(|error| ApiError::history_unavailable(&error))?
         .ok_or_else(ApiError::unknown_request)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], rounded(page(&story)).to_string()).into_response())
+    Ok(json_response(&rounded(page(&story))))
 }
 
 /// What is told of a request.

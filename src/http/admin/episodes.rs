@@ -14,7 +14,8 @@ use crate::gateway::{EpisodeView, Gateway};
 use crate::units::{AccountId, Count, EpisodeId, Tokens};
 
 use super::query::{PageQuery, QueryParams};
-use super::{AdminState, page};
+use super::show::page;
+use super::state::AdminState;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::{body, budget, episodes};

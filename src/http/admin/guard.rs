@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::tenant::hash_key;
 use crate::units::Timestamp;
 
-use super::AdminState;
+use super::state::AdminState;
 use crate::http::auth;
 use crate::http::error::ApiError;
 

@@ -12,7 +12,9 @@ use crate::tenant::{KeyId, ListedKey, NewKey};
 use crate::units::Timestamp;
 
 use super::query::{PageQuery, QueryParams};
-use super::{AdminState, page, read, show};
+use super::show::page;
+use super::state::AdminState;
+use super::{read, show};
 use crate::http::body;
 use crate::http::error::ApiError;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::{AdminState, page};
+use super::show::page;
+use super::state::AdminState;
 use crate::http::error::ApiError;
 use crate::http::{feedback, requests, rounding};
 

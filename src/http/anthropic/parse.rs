@@ -15,17 +15,17 @@ use super::errors::NO_THREADS;
 /// The members that are not about budgets; those were taken before.
 pub(super) fn request(
     fields: &mut Fields,
-    dialects: &mut BudgetParser,
+    budgets: &mut BudgetParser,
     model: String,
 ) -> Result<Request, ApiError> {
     let (mut messages, efforts) = conversation::read(fields)?;
     cache_control::take_from_request(fields, &mut messages)?;
     check_unsupported(fields)?;
-    let response_format = output_config(fields, dialects, efforts)?;
+    let response_format = output_config(fields, budgets, efforts)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
-    dialects.name_episode(episode);
+    budgets.name_episode(episode);
     if let Some(user) = user {
         extra.insert("user".into(), user.into());
     }
@@ -120,7 +120,7 @@ fn context_management(fields: &mut Fields) -> Result<(), ApiError> {
 /// `output_config`: how deep to think, unless the conversation says otherwise, and the form of the answer.
 fn output_config(
     fields: &mut Fields,
-    dialects: &mut BudgetParser,
+    budgets: &mut BudgetParser,
     mut efforts: Vec<EffortOverride>,
 ) -> Result<Option<Value>, ApiError> {
     // Where it stood before it was a member of that.
@@ -129,10 +129,10 @@ fn output_config(
     let whole = output.as_mut().map(|output| output.text("effort")).transpose()?.flatten();
     efforts.splice(..0, whole.map(|word| ("output_config.effort".to_owned(), word)));
     for (name, word) in &efforts {
-        dialects.effort(name, word)?;
+        budgets.effort(name, word)?;
     }
     // Of several the last holds, however deep the others.
-    dialects.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
+    budgets.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
     let Some(mut output) = output else { return Ok(format) };
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.finish()?;

@@ -10,13 +10,13 @@ use crate::http::{cache_control, signed};
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpenAiDeliveryOptions {
+pub(in crate::http) struct OpenAiDeliveryOptions {
     /// Events as they come, or one object.
-    pub(crate) stream: bool,
+    pub(super) stream: bool,
     /// A last chunk with usage.
-    pub(crate) include_usage: bool,
+    pub(super) include_usage: bool,
     /// Thoughts beside the answer.
-    pub(crate) thoughts: bool,
+    pub(super) thoughts: bool,
 }
 
 /// Members that some upstreams understand and that do not change the bill.

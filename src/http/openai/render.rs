@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::ChoiceUsage;
 use crate::chat::ChoiceEvent;
-use crate::gateway::{RequestReceipt, SettledChoice, VoteTally};
+use crate::gateway::RequestReceipt;
 use crate::units::{RequestId, Timestamp, Tokens};
 
+use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::episodes;
 use crate::http::signed;
 
 /// A choice as a message, and the chances of its tokens where they are told.
@@ -68,7 +68,7 @@ fn text(said: CollectedChoice) -> String {
 
 /// Which of OpenAI's two completions is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CompletionFormat {
+pub(super) enum CompletionFormat {
     /// A turn of a conversation.
     Chat,
     /// How a text goes on.
@@ -77,7 +77,7 @@ pub(crate) enum CompletionFormat {
 
 impl CompletionFormat {
     /// The endpoint's name.
-    pub(crate) fn endpoint(self) -> &'static str {
+    pub(super) fn endpoint(self) -> &'static str {
         match self {
             CompletionFormat::Chat => "chat.completions",
             CompletionFormat::Text => "completions",
@@ -104,14 +104,14 @@ impl CompletionFormat {
 
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenAiRenderOptions {
-    pub(crate) kind: CompletionFormat,
-    pub(crate) thoughts: bool,
-    pub(crate) mirror: bool,
+pub(super) struct OpenAiRenderOptions {
+    pub(super) kind: CompletionFormat,
+    pub(super) thoughts: bool,
+    pub(super) mirror: bool,
 }
 
 /// The whole answer as one object.
-pub(crate) fn completion(
+pub(super) fn completion(
     receipt: &RequestReceipt,
     said: Vec<CollectedChoice>,
     created: Timestamp,
@@ -152,59 +152,4 @@ pub(super) fn usage(receipt: &RequestReceipt) -> Value {
         "prompt_tokens_details": { "cached_tokens": cached },
         "completion_tokens_details": { "reasoning_tokens": total(|spent| spent.thinking) },
     })
-}
-
-/// The `budget` member: what was given, what was used, what it cost, and why.
-pub(in crate::http) fn budget(receipt: &RequestReceipt) -> Value {
-    let mut budget = Map::new();
-    budget.insert("id".into(), receipt.id.to_string().into());
-    budget.insert("model".into(), (*receipt.model).into());
-    budget.insert("enforced".into(), receipt.class.as_str().into());
-    if let [only] = &receipt.choices[..] {
-        budget.extend(phases(receipt, only));
-    } else {
-        let each = receipt.choices.iter().map(|choice| Value::Object(phases(receipt, choice)));
-        budget.insert("choices".into(), each.collect::<Vec<_>>().into());
-    }
-    budget.extend(receipt.episode.iter().flat_map(episodes::step_members));
-    budget.insert("other".into(), undelivered(receipt));
-    budget.insert("cost_usd".into(), receipt.cost.to_string().into());
-    budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());
-    let estimated = receipt.choices.iter().any(|choice| choice.spent.estimated);
-    budget.insert("estimated".into(), estimated.into());
-    budget.insert("why".into(), receipt.why.clone().into());
-    budget.into()
-}
-
-fn phases(receipt: &RequestReceipt, choice: &SettledChoice) -> Map<String, Value> {
-    let spent = &choice.spent;
-    let thinking =
-        json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
-    let solution =
-        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.as_str() });
-    let overhead = json!(spent.overhead);
-    let unfinished =
-        (spent.unfinished_calls > 0).then(|| ("unfinished_tool_calls", json!(spent.unfinished_calls)));
-    [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
-        .into_iter()
-        .chain(unfinished)
-        .chain(choice.tally.map(|tally| ("samples", samples(&tally))))
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-/// How the answer was chosen among several.
-fn samples(tally: &VoteTally) -> Value {
-    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.as_str(),
-            "ended": tally.ended })
-}
-
-/// What was billed and not delivered: prompts read again, discarded tokens, failed attempts.
-fn undelivered(receipt: &RequestReceipt) -> Value {
-    let again = receipt.choices.iter().skip(1).map(|choice| choice.spent.prompt).sum::<Tokens>();
-    let each = |spent: &ChoiceUsage| spent.prompt_rebilled + spent.undelivered;
-    let each = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>();
-    let tokens = each + again + receipt.given_up;
-    let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.extra_calls).sum();
-    json!({ "attempts": attempts + receipt.attempts, "tokens": tokens })
 }

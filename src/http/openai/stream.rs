@@ -8,9 +8,10 @@ use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::units::Timestamp;
 
-use super::render::{CompletionFormat, OpenAiRenderOptions, budget, logprobs_member, usage};
+use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
+use crate::http::budget_report::budget;
+use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::http::events;
 use crate::http::signed;
 
 /// Keeps a silent stream alive; clients skip it.
@@ -18,7 +19,7 @@ const COMMENT: &str = ": thinking\n\n";
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
-pub(crate) struct OpenAiStreamWriter {
+pub(super) struct OpenAiStreamWriter {
     id: String,
     model: Arc<str>,
     created: i64,
@@ -30,7 +31,7 @@ pub(crate) struct OpenAiStreamWriter {
 }
 
 impl OpenAiStreamWriter {
-    pub(crate) fn new(
+    pub(super) fn new(
         flight: &RequestTask,
         created: Timestamp,
         include_usage: bool,
@@ -133,7 +134,7 @@ impl OpenAiStreamWriter {
     }
 }
 
-impl events::StreamWriter for OpenAiStreamWriter {
+impl StreamWriter for OpenAiStreamWriter {
     fn write_event(&mut self, choice: u32, event: ChoiceEvent) -> String {
         if let ChoiceEvent::Logprobs(entries) = event {
             if let Some(waiting) = self.logprobs.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {

@@ -19,7 +19,7 @@ const DEFAULT_TOKENS: Tokens = Tokens(16);
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(in crate::http) fn read_text(
+pub(super) fn read_text(
     body: &[u8],
     headers: &HeaderMap,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::agent::conversations::{ConversationClaim, StoredItem};
-use crate::agent::stored::ResponsesError;
+use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 
-use super::conversations::{conversation_full, stored_input};
-use super::items::ConversationBuilder;
+use super::conversation_builder::ConversationBuilder;
+use super::conversations::stored_input;
+use super::errors::conversation_full;
 use super::parse::ResponsesRequest;
 use super::previous_context::PreviousContext;
 use super::references::dereference;
@@ -109,26 +107,8 @@ fn input_to_append(
     let PreviousContext::Conversation(_) = before else { return Ok(Vec::new()) };
     let input = stored_input(&asked.input);
     let more: usize = input.iter().map(StoredItem::size).sum();
-    match size + more > service.conversations.settings().history_max {
-        true => Err(conversation_full("input")),
-        false => Ok(input),
+    if size + more > service.conversations.settings().history_max {
+        return Err(conversation_full("input"));
     }
-}
-
-/// A response that there is not, that was too long ago, or that is somebody else's: it says the same of all.
-pub(super) fn response_not_found() -> ApiError {
-    let why = "names no response that is kept for this key; send the whole conversation as input";
-    ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
-}
-
-/// The store does not answer.
-pub(super) fn store_unavailable(error: &ResponsesError) -> ApiError {
-    tracing::error!(error = error as &dyn std::error::Error, "responses cannot be read");
-    let message = "what is kept of responses cannot be read right now; try again shortly";
-    ApiError::overloaded(message.to_owned(), std::time::Duration::from_secs(2))
-}
-
-/// The items of a stored list.
-pub(super) fn parse_items(list: &str) -> Vec<Value> {
-    serde_json::from_str(list).unwrap_or_default()
+    Ok(input)
 }

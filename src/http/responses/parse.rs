@@ -4,16 +4,18 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Request, SamplingOptions};
-use crate::http::budget::{self, BudgetParser, EffortTable};
+use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{strict, unknown_members};
+use crate::http::{openai, strict, unknown_members};
 use crate::units::{ConversationId, RequestId};
 
 use super::choice::ResponsesToolChoice;
+use super::errors::{conversation_not_found, response_not_found};
+use super::id::request_id_of;
 use super::output::{ResponsesRenderOptions, ResponsesThoughts};
 use super::tool_set::ToolSet;
-use super::{choice, echo, form, request_id_of, tools};
+use super::{budget, choice, echo, form, tools};
 
 /// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
 #[derive(Debug)]
@@ -71,14 +73,14 @@ pub(super) fn read(
     let members = strict::object(body)?;
     let echo = echo::request_members(&members);
     let mut fields = Fields::from_body(members);
-    let mut dialects = BudgetParser::for_responses(efforts);
+    let mut budgets = budget::parser(efforts);
     let model =
         fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
-    let model = dialects.suffix(&model)?;
-    let summary = reads_summary(&mut fields, &mut dialects)?;
-    dialects.responses(&mut fields)?;
-    dialects.headers(headers)?;
-    let thoughts = match (dialects.thoughts, summary) {
+    let model = budgets.suffix(&model)?;
+    let summary = reads_summary(&mut fields, &mut budgets)?;
+    budget::read(&mut budgets, &mut fields)?;
+    read_headers(&mut budgets, headers)?;
+    let thoughts = match (budgets.thoughts, summary) {
         (false, _) => ResponsesThoughts::Hidden,
         (true, true) => ResponsesThoughts::Summary,
         (true, false) => ResponsesThoughts::Content,
@@ -90,12 +92,12 @@ pub(super) fn read(
     let stream = fields.boolean("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
     let mut extra = extra(&mut fields)?;
-    dialects.name_episode(budget::from_metadata(&extra)?);
+    budgets.name_episode(from_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let (previous, conversation) = previous_ids(&mut fields)?;
     // What it goes on from may have brought tools of its own.
     let is_whole = previous.is_none() && conversation.is_none();
-    let mut budget = dialects.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
+    let mut budget = budgets.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
     budget.episode_limits.tools.shorten();
     let mut asked = ResponsesRequest {
         instructions: fields.text("instructions")?,
@@ -122,7 +124,7 @@ pub(super) fn read(
 }
 
 /// `reasoning`: how deep to think; and whether thoughts are to be told as a summary, which is what many clients show.
-fn reads_summary(fields: &mut Fields, dialects: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
+fn reads_summary(fields: &mut Fields, budgets: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
     let Some(mut reasoning) = fields.fields("reasoning")? else { return Ok(false) };
     let mut asked = false;
     for key in ["summary", "generate_summary"] {
@@ -139,7 +141,7 @@ fn reads_summary(fields: &mut Fields, dialects: &mut BudgetParser<'_>) -> Result
         return Err(ApiError::invalid(Some(&reasoning.full_name("mode")), "may only be standard here"));
     }
     reasoning.take_all(&["context"]);
-    dialects.reasoning(reasoning)?;
+    openai::read_reasoning(budgets, reasoning)?;
     Ok(asked)
 }
 
@@ -228,12 +230,8 @@ fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<Conver
             "a conversation has all that was said in it: send either previous_response_id or conversation";
         return Err(ApiError::invalid(None, why).with_code("mutually_exclusive_parameters"));
     }
-    let previous = previous
-        .map(|name| request_id_of(&name).ok_or_else(super::load_context::response_not_found))
-        .transpose()?;
-    let conversation = conversation
-        .map(|id| id.parse().map_err(|_| super::conversations::conversation_not_found()))
-        .transpose()?;
+    let previous = previous.map(|name| request_id_of(&name).ok_or_else(response_not_found)).transpose()?;
+    let conversation = conversation.map(|id| id.parse().map_err(|_| conversation_not_found())).transpose()?;
     Ok((previous, conversation))
 }
 

@@ -5,14 +5,19 @@ use serde_json::Value;
 use crate::agent::conversations::{ClaimResult, ConversationClaim, ItemPage, StoredConversation, StoredItem};
 use crate::agent::stored::ResponseChain;
 use crate::chat::Request;
+use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 use crate::units::{ConversationId, EpisodeId, RequestId};
 
-use super::load_context::{parse_items, response_not_found, store_unavailable};
+use super::conversations::model_item;
+use super::errors::{
+    conversation_not_found, conversations_unavailable, response_not_found, responses_unavailable,
+    storage_disabled,
+};
+use super::id::response_id;
+use super::item::parse_items;
 use super::parse::ResponsesRequest;
-use super::{conversations, response_id};
 
 /// What a request goes on from.
 #[derive(Debug)]
@@ -81,9 +86,7 @@ impl PreviousContext {
                     .flat_map(|list| parse_items(list))
                     .collect()
             }
-            PreviousContext::Conversation(joined) => {
-                joined.items.iter().map(conversations::model_item).collect()
-            }
+            PreviousContext::Conversation(joined) => joined.items.iter().map(model_item).collect(),
         }
     }
 
@@ -119,7 +122,7 @@ async fn load_chain(
     previous: RequestId,
 ) -> Result<ResponseChain, ApiError> {
     let found = service.responses.chain(&tenant.account, previous, service.gateway.now()).await;
-    let chain = found.map_err(|error| store_unavailable(&error))?.ok_or_else(response_not_found)?;
+    let chain = found.map_err(|error| responses_unavailable(&error))?.ok_or_else(response_not_found)?;
     if chain.size() > service.responses.settings().history_max {
         let why = "brings along more than may be continued here; send a shorter conversation as input";
         return Err(ApiError::invalid(Some("previous_response_id"), why).with_code("context_length_exceeded"));
@@ -146,16 +149,16 @@ async fn claim_conversation(
 ) -> Result<ClaimedConversation, ApiError> {
     let (keeper, now) = (&service.conversations, service.gateway.now());
     if !keeper.settings().store {
-        return Err(conversations::storage_disabled());
+        return Err(storage_disabled());
     }
     let claimed = keeper.claim(&tenant.account, id, now).await;
-    let (conversation, claim) = match claimed.map_err(|error| conversations::store_unavailable(&error))? {
+    let (conversation, claim) = match claimed.map_err(|error| conversations_unavailable(&error))? {
         (ClaimResult::Granted(conversation), Some(claim)) => (conversation, claim),
-        (ClaimResult::Unknown, _) => return Err(conversations::conversation_not_found()),
+        (ClaimResult::Unknown, _) => return Err(conversation_not_found()),
         (ClaimResult::Busy | ClaimResult::Granted(_), _) => return Err(ApiError::conversation_locked()),
     };
     let placed = keeper.items(&tenant.account, id, ItemPage::ALL, now).await;
-    let placed = placed.map_err(|error| conversations::store_unavailable(&error))?;
+    let placed = placed.map_err(|error| conversations_unavailable(&error))?;
     let items = placed.into_iter().map(|placed| placed.item).collect();
     Ok(ClaimedConversation { claim, conversation, items })
 }

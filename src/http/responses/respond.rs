@@ -12,15 +12,14 @@ use serde_json::{Map, Value};
 
 use crate::chat::FinishReason;
 use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::answer::{ParsedRequest, answer_with_ticket};
+use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::dialect::{
-    ApiDialect, ParsedRequest, ReceivedRequest, answer_with_ticket, receive, with_limits,
-};
+use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
-use crate::http::events;
-use crate::http::idempotency_key::{self, IdempotencyDecision};
-use crate::http::router::ApiState;
+use crate::http::idempotency_key::{self, IdempotencyDecision, IdempotentRequest};
+use crate::http::received_request::ReceivedRequest;
 use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp};
 
@@ -41,19 +40,13 @@ pub(in crate::http) async fn respond(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let room = request.extensions().get::<BodyLimiter>().cloned();
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
-    let ticket = match idempotency_key::check_key(
-        &service,
-        &tenant,
-        &headers,
-        idempotency_key::IdempotentRequest { endpoint: ENDPOINT, body: &body },
-    )
-    .await?
-    {
+    let keyed = IdempotentRequest { endpoint: ENDPOINT, body: &body };
+    let ticket = match idempotency_key::check_key(&service, &tenant, &headers, keyed).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
-        IdempotencyDecision::Replay(response) => return Ok(with_limits(&service, &tenant, response)),
+        IdempotencyDecision::Replay(response) => return Ok(service.with_limit_headers(&tenant, response)),
     };
     let LoadedContext { permits: held, append: joins } =
         load_context::load_conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
@@ -135,9 +128,9 @@ impl ApiDialect for ResponsesDialect {
         self.whole(receipt, said, created).boxed()
     }
 
-    fn stream_writer(&self, flight: &RequestTask, created: Timestamp) -> Box<dyn events::StreamWriter> {
+    fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {
         let chunks = ResponsesStreamWriter::new(
-            flight,
+            task,
             created,
             self.options.clone(),
             &self.echo,

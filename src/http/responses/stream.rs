@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::body_limiter::SharedBodyPermit;
+use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::http::events;
 use crate::units::Timestamp;
 
 use super::echo;
@@ -75,7 +75,7 @@ impl ResponsesStreamWriter {
     }
 }
 
-impl events::StreamWriter for ResponsesStreamWriter {
+impl StreamWriter for ResponsesStreamWriter {
     fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
         let begun = self.begin();
         begun + &self.writer.write(event)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::Request;
+use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
@@ -13,32 +13,38 @@ use serde_json::{Value, json};
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
 use crate::units::{RequestId, Timestamp};
 
-use super::access_log;
-use super::anthropic::{self, AnthropicRenderOptions, AnthropicStreamWriter, message, read, read_count};
-use super::collected_choice::CollectedChoice;
-use super::dialect::{ApiDialect, ParsedRequest, ReceivedRequest, answer, receive};
-use super::error::ApiError;
-use super::events;
-use super::router::ApiState;
+use crate::http::access_log;
+use crate::http::answer::{ParsedRequest, answer};
+use crate::http::api_state::ApiState;
+use crate::http::collected_choice::CollectedChoice;
+use crate::http::dialect::{ApiDialect, StreamWriter};
+use crate::http::error::ApiError;
+use crate::http::json_response::json_response;
+use crate::http::received_request::ReceivedRequest;
+
+use super::render::message;
+use super::stream::AnthropicStreamWriter;
+use super::thoughts::AnthropicThoughts;
+use super::{errors, read, read_count};
 
 /// Answers with a message, as one object or as events.
-pub(super) async fn messages(
+pub(in crate::http) async fn messages(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let (request, wanted) = read(&body, &headers, &service.settings.efforts)?;
-    let surface = MessagesDialect { options: AnthropicRenderOptions { thoughts: wanted.thoughts } };
+    let dialect = MessagesDialect { thoughts: wanted.thoughts };
     let call = ParsedRequest { headers, body, request, stream: wanted.stream };
-    answer(&service, &tenant, call, &surface).await
+    answer(&service, &tenant, call, &dialect).await
 }
 
 /// Counts a conversation's tokens, for nothing.
-pub(super) async fn count_tokens(
+pub(in crate::http) async fn count_tokens(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, body, .. } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, body, .. } = ReceivedRequest::receive(&service, request).await?;
     let request = read_count(&body, &service.settings.efforts)?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
@@ -46,12 +52,12 @@ pub(super) async fn count_tokens(
     if is_estimated {
         counted["estimated"] = true.into();
     }
-    Ok(([(header::CONTENT_TYPE, "application/json")], counted.to_string()).into_response())
+    Ok(json_response(&counted))
 }
 
 /// Anthropic's messages.
 struct MessagesDialect {
-    options: AnthropicRenderOptions,
+    thoughts: AnthropicThoughts,
 }
 
 impl ApiDialect for MessagesDialect {
@@ -62,17 +68,17 @@ impl ApiDialect for MessagesDialect {
     fn render<'a>(
         &'a self,
         receipt: &'a RequestReceipt,
-        said: Vec<CollectedChoice>,
+        choices: Vec<CollectedChoice>,
         _: Timestamp,
     ) -> BoxFuture<'a, Value> {
-        ready(message(receipt, said, self.options)).boxed()
+        ready(message(receipt, choices, self.thoughts)).boxed()
     }
 
-    fn stream_writer(&self, flight: &RequestTask, _: Timestamp) -> Box<dyn events::StreamWriter> {
-        Box::new(AnthropicStreamWriter::new(flight, self.options))
+    fn stream_writer(&self, task: &RequestTask, _: Timestamp) -> Box<dyn StreamWriter> {
+        Box::new(AnthropicStreamWriter::new(task, self.thoughts))
     }
 
     fn error_response(&self, problem: ApiError, id: RequestId) -> Response {
-        anthropic::error_response(problem, &id.to_string())
+        errors::error_response(problem, &id.to_string())
     }
 }
