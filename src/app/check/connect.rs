@@ -10,7 +10,7 @@ use crate::backend::remote::{Connections, Settings as Upstream};
 use crate::backend::{Failure, Fault};
 use crate::config::{BackendConfig, ModelSource, Settings};
 
-use super::super::command::print_line;
+use crate::app::output::print_line;
 
 /// How long each may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,9 +47,10 @@ fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
     for model in &backend.models {
         let Some(listing) = listing(&model.source) else { continue };
         for deployment in &model.deployments {
-            let name = match *deployment.name == *backend.name {
-                true => backend.name.to_string(),
-                false => format!("{} {}", backend.name, deployment.name),
+            let name = if *deployment.name == *backend.name {
+                backend.name.to_string()
+            } else {
+                format!("{} {}", backend.name, deployment.name)
             };
             let upstream = deployment.client.clone();
             let place = places.entry(name.clone()).or_insert(UpstreamEndpoint {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::app::output::align_columns;
+
 /// Every key, a line each.
 pub(super) fn key_list(list: &[Value]) -> String {
     let mut rows =
@@ -18,7 +20,7 @@ pub(super) fn key_list(list: &[Value]) -> String {
             limits(&key["limits"]),
         ]
     }));
-    align_columns(&rows)
+    align_columns(&rows, 8)
 }
 
 /// One key or account, a line for each thing known of it.
@@ -36,8 +38,8 @@ pub(super) fn details(value: &Value) -> String {
         "old_secret_until",
     ];
     for name in known {
-        if let Some(said) = value.get(name).filter(|said| !said.is_null()) {
-            rows.push([name.replace('_', " "), text(said)]);
+        if let Some(known) = value.get(name).filter(|known| !known.is_null()) {
+            rows.push([name.replace('_', " "), text(known)]);
         }
     }
     if value.get("models").is_some() {
@@ -49,10 +51,10 @@ pub(super) fn details(value: &Value) -> String {
     for line in value["standing"].as_array().into_iter().flatten() {
         let figures = ["spent", "reserved", "left"].map(|name| format!("{name} {}", text(&line[name])));
         let resets = line["resets_at"].as_str().map(|at| format!(", resets {at}")).unwrap_or_default();
-        let told = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
-        rows.push([text(&line["limit"]), told]);
+        let used = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
+        rows.push([text(&line["limit"]), used]);
     }
-    align_columns(&rows)
+    align_columns(&rows, 2)
 }
 
 fn text(value: &Value) -> String {
@@ -91,16 +93,6 @@ fn limits(list: &Value) -> String {
     };
     let said: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
     if said.is_empty() { "none".to_owned() } else { said.join(" ") }
-}
-
-fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

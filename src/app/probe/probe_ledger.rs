@@ -15,7 +15,7 @@ use crate::tasks::Tasks;
 use crate::tenant::AccountTerms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::super::command::print_line;
+use crate::app::output::print_line;
 
 /// Whose they are. Nothing limits it.
 const ACCOUNT: &str = "probe";
