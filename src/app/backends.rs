@@ -31,7 +31,7 @@ pub(super) fn deployment_source(
     model.source.at_deployment(&deployment)
 }
 
-/// The backend of one model alone, at its first deployment; and the model, as far as its engine has what is said of it.
+/// The backend of one model alone, at its first deployment; and the model, with the limits of its engine.
 pub(super) fn single_backend(
     engine: &engine::Settings,
     served: &ModelConfig,

@@ -59,8 +59,8 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
         "reserved_usd": vectors.reserved,
         "estimated": vectors.estimated,
     });
-    if let Some(told) = &vectors.episode {
-        budget["episode"] = episodes::episode_members(told).into();
+    if let Some(episode) = &vectors.episode {
+        budget["episode"] = episodes::episode_members(episode).into();
     }
     let body = json!({
         "object": "list",
@@ -72,7 +72,7 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
     let mut response = json_response(&body);
     headers::set_request_id(response.headers_mut(), vectors.id);
     headers::set_cost(response.headers_mut(), vectors.cost);
-    vectors.episode.iter().for_each(|told| headers::set_episode(response.headers_mut(), &told.id));
+    vectors.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
     response
 }
 

@@ -40,18 +40,16 @@ struct ApiErrorParts {
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> ApiError {
-        let (code, param, budget, retry_after, final_word, episode) = (None, None, None, None, false, None);
-        let message = message.into();
         ApiError(Box::new(ApiErrorParts {
             status,
             kind,
-            code,
-            param,
-            message,
-            budget,
-            retry_after,
-            is_final: final_word,
-            episode,
+            code: None,
+            param: None,
+            message: message.into(),
+            budget: None,
+            retry_after: None,
+            is_final: false,
+            episode: None,
         }))
     }
 
@@ -216,7 +214,7 @@ impl ApiError {
     }
 
     /// 429: what is left under a limit is too little. Of a rate there is more in moments. Of a budget there is not:
-    /// the official SDKs would try again three times, so they are told not to.
+    /// the official SDKs would try again three times, so a header tells them not to.
     fn quota_exceeded(
         message: String,
         limit: &Limit,
@@ -224,9 +222,10 @@ impl ApiError {
         left: Amount,
         resets_at: Option<Timestamp>,
     ) -> ApiError {
-        let (kind, code) = match limit.is_rate() {
-            true => ("rate_limit_error", "rate_limit_exceeded"),
-            false => ("insufficient_quota", "insufficient_quota"),
+        let (kind, code) = if limit.is_rate() {
+            ("rate_limit_error", "rate_limit_exceeded")
+        } else {
+            ("insufficient_quota", "insufficient_quota")
         };
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, kind, message).with_code(code);
         problem.0.budget = Some(json!({
@@ -321,7 +320,7 @@ impl IntoResponse for ApiError {
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         if let Some(wait) = self.0.retry_after {
-            // Rounded up: whoever comes back sooner comes in vain.
+            // Rounded up: an earlier try would be refused again.
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
@@ -329,7 +328,7 @@ impl IntoResponse for ApiError {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         self.0.episode.iter().for_each(|episode| super::headers::set_episode(headers, episode));
-        // For whoever has to say it in another dialect.
+        // A layer rewrites it for another dialect.
         response.extensions_mut().insert(self);
         response
     }

@@ -23,8 +23,8 @@ pub(super) async fn feedback(
     let tenant = auth::tenant(&service.keys, request.headers())?;
     let opinion = read(body::fields(request, &service.settings).await?)?;
     service.gateway.learning().feedback(&tenant, opinion).await?;
-    let said = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
-    Ok((StatusCode::ACCEPTED, said).into_response())
+    let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
+    Ok((StatusCode::ACCEPTED, recorded).into_response())
 }
 
 /// `{id, correct}`, `{id, score}` or `{preferred, over}`.

@@ -54,10 +54,10 @@ fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
         shown
     });
     let routes = catalog.routes.values().map(|route| {
-        let named = route.models.iter().map(AsRef::as_ref);
-        let members: Vec<&str> = match route.models.is_empty() {
-            true => catalog.models.keys().map(AsRef::as_ref).collect(),
-            false => named.collect(),
+        let members: Vec<&str> = if route.models.is_empty() {
+            catalog.models.keys().map(AsRef::as_ref).collect()
+        } else {
+            route.models.iter().map(AsRef::as_ref).collect()
         };
         json!({ "id": &*route.name, "object": "model", "created": 0, "owned_by": "stint", "route": members })
     });

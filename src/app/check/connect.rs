@@ -87,8 +87,8 @@ async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> 
             return false;
         }
     };
-    let (told, is_usable) = describe_result(place, answered, began.elapsed());
-    print_line(&format!("  {} at {}: {told}", place.name, place.upstream.base_url));
+    let (result, is_usable) = describe_result(place, answered, began.elapsed());
+    print_line(&format!("  {} at {}: {result}", place.name, place.upstream.base_url));
     is_usable
 }
 

@@ -67,32 +67,32 @@ fn text(value: &Value) -> String {
 
 fn scopes(key: &Value) -> String {
     let names = |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().map(text).collect() };
-    let mut said = [names(&key["models"]), names(&key["routes"])].concat();
-    if said.is_empty() {
-        said.push("everything".to_owned());
+    let mut words = [names(&key["models"]), names(&key["routes"])].concat();
+    if words.is_empty() {
+        words.push("everything".to_owned());
     }
     if key["admin"] == true {
-        said.push("+ admin API".to_owned());
+        words.push("+ admin API".to_owned());
     }
-    said.join(" ")
+    words.join(" ")
 }
 
 /// As they are written on the command line.
 fn limits(list: &Value) -> String {
     let one = |limit: &Value| {
-        let words = limit.as_object()?;
-        let (unit, max) = words.iter().next()?;
-        let mut said = format!("{unit}={}", text(max));
-        for (word, value) in words.iter().skip(1) {
+        let members = limit.as_object()?;
+        let (unit, max) = members.iter().next()?;
+        let mut written = format!("{unit}={}", text(max));
+        for (word, value) in members.iter().skip(1) {
             match word.as_str() {
-                "per" => said = format!("{said}/{}", text(value)),
-                _ => said = format!("{said},{word}={}", text(value)),
+                "per" => written = format!("{written}/{}", text(value)),
+                _ => written = format!("{written},{word}={}", text(value)),
             }
         }
-        Some(said)
+        Some(written)
     };
-    let said: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
-    if said.is_empty() { "none".to_owned() } else { said.join(" ") }
+    let limits: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
+    if limits.is_empty() { "none".to_owned() } else { limits.join(" ") }
 }
 
 #[cfg(test)]

@@ -245,7 +245,7 @@ impl UpstreamProber {
         unknown.then(|| UNBUDGETED_MAX.max(seen * 2))
     }
 
-    /// Whether it thinks though it is told not to; unknown where no class can say so.
+    /// Whether it thinks though it is asked not to; unknown where no class can say so.
     async fn probe_without_thinking(&mut self, classes: &[EnforcementClass]) -> Option<bool> {
         let class = *classes.first()?;
         let outcomes = self.ask_questions(class, Tokens::ZERO, None).await.ok()?;
@@ -343,10 +343,10 @@ fn ledger_failure(error: &crate::ledger::LedgerError) -> Failure {
     Failure::new(Fault::Backend, format!("not sent, since the ledger does not take it: {error}")).unsent()
 }
 
-/// All that was said of a failure: the questions are our own, so nobody's prompt can be in it.
+/// All that is known of a failure: the questions are our own, so nobody's prompt can be in it.
 fn failure_details(failure: &Failure) -> String {
     match &failure.upstream_message {
-        Some(told) => format!("{}: \"{told}\"", failure.message),
+        Some(detail) => format!("{}: \"{detail}\"", failure.message),
         None => failure.to_string(),
     }
 }

@@ -145,10 +145,10 @@ fn unknown() -> ApiError {
 
 fn episode_page(account: &AccountId, shown: Option<EpisodeView>) -> Result<Response, ApiError> {
     let shown = shown.ok_or_else(unknown)?;
-    let mut told = episodes::page(&shown);
-    told["account"] = account.as_str().into();
-    told["raised"] = raised(&shown.episode);
-    Ok(page(&told))
+    let mut answer = episodes::page(&shown);
+    answer["account"] = account.as_str().into();
+    answer["raised"] = raised(&shown.episode);
+    Ok(page(&answer))
 }
 
 /// A run in a list, with what is known of it without asking the ledger.

@@ -57,7 +57,7 @@ pub(super) async fn show(
     Ok(page(&with(show::key(&key, Timestamp::now()), more)))
 }
 
-/// `PATCH /admin/keys/{id}`: what is said replaces what was; what is not said stays.
+/// `PATCH /admin/keys/{id}`: stated members replace the earlier ones; the others stay.
 pub(super) async fn change(
     State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! `GET /admin/requests/{id}`: the story of one request, whoever's it was.
+//! `GET /admin/requests/{id}`: the record of any key's request.
 
 use std::sync::Arc;
 

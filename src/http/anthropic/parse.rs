@@ -201,7 +201,7 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
 fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), ApiError> {
     let Some(mut choice) = fields.fields("tool_choice")? else { return Ok((None, false)) };
     let one_by_one = choice.boolean("disable_parallel_tool_use")? == Some(true);
-    let told = match choice.text("type")?.as_deref() {
+    let canonical = match choice.text("type")?.as_deref() {
         Some("auto") => json!("auto"),
         Some("any") => json!("required"),
         Some("none") => json!("none"),
@@ -212,5 +212,5 @@ fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), ApiError> {
         }
     };
     choice.finish()?;
-    Ok((Some(told), one_by_one))
+    Ok((Some(canonical), one_by_one))
 }

@@ -67,8 +67,8 @@ impl AnthropicStreamWriter {
         event("message_start", json!({ "message": message }))
     }
 
-    fn event(&mut self, said: ChoiceEvent) -> String {
-        match said {
+    fn event(&mut self, event: ChoiceEvent) -> String {
+        match event {
             ChoiceEvent::Thought(_) if self.thoughts != AnthropicThoughts::Shown => String::new(),
             ChoiceEvent::Signed(_) if self.thoughts == AnthropicThoughts::Hidden => String::new(),
             ChoiceEvent::Logprobs(_) => String::new(),
@@ -114,14 +114,14 @@ impl AnthropicStreamWriter {
 
     /// A signature closes the thought that it is of; where thoughts are not shown, it has one without a text.
     fn signed(&mut self, signed: &SignedThought) -> String {
-        let mut told = String::new();
+        let mut text = String::new();
         if self.thoughts == AnthropicThoughts::Sealed {
-            told += &self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
+            text += &self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
         }
         if self.open == Some(AnthropicOpenBlock::Thinking) {
             let signature = signed::seal(signed);
-            told += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
-            return told + &self.close();
+            text += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
+            return text + &self.close();
         }
         let closed = self.close();
         self.opened += 1;
@@ -186,8 +186,8 @@ impl AnthropicStreamWriter {
 
 impl StreamWriter for AnthropicStreamWriter {
     fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
-        let said = self.event(event);
-        if said.is_empty() { said } else { self.begin() + &said }
+        let text = self.event(event);
+        if text.is_empty() { text } else { self.begin() + &text }
     }
 
     fn write_end(&mut self, receipt: &RequestReceipt) -> String {

@@ -34,7 +34,7 @@ const TEMPLATE_SWITCHES: [(&str, &str); 2] = [
     ("thinking", "chat_template_kwargs.thinking"),
 ];
 
-/// How thoughts are told apart and shown, which is decided here: every answer has them in the same place.
+/// How thoughts are separated and shown, which is decided here: every answer has them in the same place.
 const DISPLAY_MEMBERS: [&str; 8] = [
     "separate_reasoning",
     "stream_reasoning",

@@ -33,10 +33,10 @@ const PASSED: &[&str] = &[
 ];
 
 /// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, a guess at the answer,
-/// which would only make it quicker, and `OpenRouter`'s wish for usage, which is told anyway.
+/// which would only make it quicker, and `OpenRouter`'s wish for usage, which every answer has.
 const IGNORED: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
 
-/// So many other tokens may be told beside each; OpenAI's own limit.
+/// So many other tokens may be listed beside each; OpenAI's own limit.
 const TOP_LOGPROBS_MAX: u32 = 20;
 
 /// What is not offered, each with what to do instead.

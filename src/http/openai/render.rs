@@ -11,12 +11,12 @@ use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 
-/// A choice as a message, and the chances of its tokens where they are told.
-fn message(said: CollectedChoice, look: OpenAiRenderOptions) -> (Value, Value) {
+/// A choice as a message, and the chances of its tokens where they are wanted.
+fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (Value, Value) {
     let mut logprobs = Value::Null;
     let (mut thought, mut answer) = (String::new(), String::new());
     let (mut calls, mut details) = (Vec::new(), Vec::new());
-    for event in said.into_events() {
+    for event in choice.into_events() {
         match event {
             ChoiceEvent::Thought(text) => thought += &text,
             ChoiceEvent::Answer(text) => answer += &text,
@@ -34,13 +34,13 @@ fn message(said: CollectedChoice, look: OpenAiRenderOptions) -> (Value, Value) {
     let silent = answer.is_empty() && !calls.is_empty();
     message.insert("content".into(), if silent { Value::Null } else { answer.into() });
     message.insert("refusal".into(), Value::Null);
-    if look.thoughts && !thought.is_empty() {
-        if look.mirror {
+    if options.thoughts && !thought.is_empty() {
+        if options.mirror {
             message.insert("reasoning".into(), thought.clone().into());
         }
         message.insert("reasoning_content".into(), thought.into());
     }
-    if look.thoughts && !details.is_empty() {
+    if options.thoughts && !details.is_empty() {
         message.insert("reasoning_details".into(), details.into());
     }
     if !calls.is_empty() {
@@ -55,8 +55,8 @@ pub(super) fn logprobs_member(entries: Vec<Value>) -> Value {
 }
 
 /// A choice as text alone.
-fn text(said: CollectedChoice) -> String {
-    let answer = said.into_events().into_iter().filter_map(|event| match event {
+fn text(choice: CollectedChoice) -> String {
+    let answer = choice.into_events().into_iter().filter_map(|event| match event {
         ChoiceEvent::Answer(text) => Some(text),
         ChoiceEvent::Thought(_)
         | ChoiceEvent::Signed(_)
@@ -113,21 +113,21 @@ pub(super) struct OpenAiRenderOptions {
 /// The whole answer as one object.
 pub(super) fn completion(
     receipt: &RequestReceipt,
-    said: Vec<CollectedChoice>,
+    choices: Vec<CollectedChoice>,
     created: Timestamp,
-    look: OpenAiRenderOptions,
+    options: OpenAiRenderOptions,
 ) -> Value {
-    let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
-        let said = said.without_partial_calls(settled.finish);
-        let (name, (said, logprobs)) = match look.kind {
-            CompletionFormat::Chat => ("message", message(said, look)),
-            CompletionFormat::Text => ("text", (text(said).into(), Value::Null)),
+    let choices = choices.into_iter().zip(&receipt.choices).enumerate().map(|(index, (choice, settled))| {
+        let choice = choice.without_partial_calls(settled.finish);
+        let (name, (content, logprobs)) = match options.kind {
+            CompletionFormat::Chat => ("message", message(choice, options)),
+            CompletionFormat::Text => ("text", (text(choice).into(), Value::Null)),
         };
-        json!({ "index": index, name: said, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
+        json!({ "index": index, name: content, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
     });
     json!({
-        "id": look.kind.id(receipt.id),
-        "object": look.kind.objects().0,
+        "id": options.kind.id(receipt.id),
+        "object": options.kind.objects().0,
         "created": created.as_seconds(),
         "model": &*receipt.model,
         "choices": choices.collect::<Vec<_>>(),

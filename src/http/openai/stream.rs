@@ -32,18 +32,18 @@ pub(super) struct OpenAiStreamWriter {
 
 impl OpenAiStreamWriter {
     pub(super) fn new(
-        flight: &RequestTask,
+        task: &RequestTask,
         created: Timestamp,
         include_usage: bool,
-        look: OpenAiRenderOptions,
+        options: OpenAiRenderOptions,
     ) -> OpenAiStreamWriter {
-        let choices = usize::try_from(flight.choices()).unwrap_or(usize::MAX);
+        let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
         OpenAiStreamWriter {
-            id: look.kind.id(flight.id()),
-            model: flight.model().clone(),
+            id: options.kind.id(task.id()),
+            model: task.model().clone(),
             created: created.as_seconds(),
             include_usage,
-            options: look,
+            options,
             begun: vec![false; choices],
             logprobs: vec![Value::Null; choices],
         }

@@ -35,7 +35,7 @@ pub(super) fn read_text(
     // The least wins, as everywhere.
     for param in ["max_tokens"].into_iter().chain(budget::TOTALS) {
         let own = budget::token_limit(&mut fields, param)?.map(Tokens);
-        if own.is_some_and(|own| stated.solution.is_none_or(|said| own < said)) {
+        if own.is_some_and(|own| stated.solution.is_none_or(|least| own < least)) {
             (stated.solution, stated.members.solution) = (own, param);
         }
     }

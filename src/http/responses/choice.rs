@@ -78,7 +78,7 @@ fn allowed(choice: &mut Fields) -> Result<ResponsesToolChoice, ApiError> {
 }
 
 impl ResponsesToolChoice {
-    /// What models are told of it; the offer takes in which may be called.
+    /// What models get of it; the tool set is narrowed to those that may be called.
     ///
     /// # Errors
     /// 400 where it names a tool that is not offered, or allows none.

@@ -56,7 +56,7 @@ pub(super) fn request_members(members: &Map<String, Value>) -> Map<String, Value
     echo
 }
 
-/// The tools that models are told of.
+/// The tools that models know.
 fn shown_tools(tools: Option<Value>) -> Value {
     let mut tools = tools.unwrap_or_else(|| json!([]));
     if let Some(list) = tools.as_array_mut() {

@@ -44,15 +44,15 @@ pub(super) async fn load_conversation(
     room: Option<&BodyLimiter>,
 ) -> Result<LoadedContext, ApiError> {
     let before = PreviousContext::find(service, tenant, asked).await?;
-    let joined = assemble(service, tenant, asked, room, &before).await;
+    let assembled = assemble(service, tenant, asked, room, &before).await;
     let PreviousContext::Conversation(conversation) = before else {
-        return joined.map(|(held, _)| LoadedContext { permits: held, append: None });
+        return assembled.map(|(permits, _)| LoadedContext { permits, append: None });
     };
     let claim = conversation.claim;
-    match joined {
-        Ok((held, input)) => {
-            let joins = PendingAppend { claim: Arc::new(claim), input };
-            Ok(LoadedContext { permits: held, append: Some(joins) })
+    match assembled {
+        Ok((permits, input)) => {
+            let append = PendingAppend { claim: Arc::new(claim), input };
+            Ok(LoadedContext { permits, append: Some(append) })
         }
         Err(problem) => {
             claim.release().await;
@@ -71,9 +71,9 @@ async fn assemble(
 ) -> Result<(Vec<SharedBodyPermit>, Vec<StoredItem>), ApiError> {
     let take = |bytes: usize| room.filter(|_| bytes > 0).map(|room| room.acquire(bytes)).transpose();
     let size = before.size();
-    let held = take(size)?;
+    let permits = take(size)?;
     let referred = dereference(service, tenant, &mut asked.input, before.stored_items()).await?;
-    let held = held.into_iter().chain(take(referred)?).collect();
+    let permits = permits.into_iter().chain(take(referred)?).collect();
     let (param, items) = (before.param(), before.items());
     let mut conversation = ConversationBuilder::new(asked.instructions.as_deref());
     for item in &items {
@@ -94,7 +94,7 @@ async fn assemble(
     if asked.request.budget.episode.is_none() {
         asked.request.budget.episode = before.episode(&asked.request);
     }
-    Ok((held, input_to_append(service, asked, before, size)?))
+    Ok((permits, input_to_append(service, asked, before, size)?))
 }
 
 /// What was sent, as it is kept in the conversation that it lengthens.

@@ -123,7 +123,7 @@ pub(super) fn read(
     Ok(asked)
 }
 
-/// `reasoning`: how deep to think; and whether thoughts are to be told as a summary, which is what many clients show.
+/// `reasoning`: how deep to think; and whether thoughts are shown as a summary, which is what many clients show.
 fn reads_summary(fields: &mut Fields, budgets: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
     let Some(mut reasoning) = fields.fields("reasoning")? else { return Ok(false) };
     let mut asked = false;

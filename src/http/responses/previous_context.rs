@@ -133,8 +133,8 @@ async fn load_chain(
             ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
         );
     };
-    let told: Value = serde_json::from_str(&first.body).unwrap_or_default();
-    if let Some(conversation) = told["conversation"]["id"].as_str() {
+    let body: Value = serde_json::from_str(&first.body).unwrap_or_default();
+    if let Some(conversation) = body["conversation"]["id"].as_str() {
         let why =
             format!("names a response that was made in {conversation}; send that as conversation instead");
         return Err(ApiError::invalid(Some("previous_response_id"), why));
@@ -147,17 +147,17 @@ async fn claim_conversation(
     tenant: &Tenant,
     id: ConversationId,
 ) -> Result<ClaimedConversation, ApiError> {
-    let (keeper, now) = (&service.conversations, service.gateway.now());
-    if !keeper.settings().store {
+    let (conversations, now) = (&service.conversations, service.gateway.now());
+    if !conversations.settings().store {
         return Err(storage_disabled());
     }
-    let claimed = keeper.claim(&tenant.account, id, now).await;
+    let claimed = conversations.claim(&tenant.account, id, now).await;
     let (conversation, claim) = match claimed.map_err(|error| conversations_unavailable(&error))? {
         (ClaimResult::Granted(conversation), Some(claim)) => (conversation, claim),
         (ClaimResult::Unknown, _) => return Err(conversation_not_found()),
         (ClaimResult::Busy | ClaimResult::Granted(_), _) => return Err(ApiError::conversation_locked()),
     };
-    let placed = keeper.items(&tenant.account, id, ItemPage::ALL, now).await;
+    let placed = conversations.items(&tenant.account, id, ItemPage::ALL, now).await;
     let placed = placed.map_err(|error| conversations_unavailable(&error))?;
     let items = placed.into_iter().map(|placed| placed.item).collect();
     Ok(ClaimedConversation { claim, conversation, items })

@@ -48,38 +48,38 @@ pub(in crate::http) async fn respond(
         IdempotencyDecision::Proceed(ticket) => ticket,
         IdempotencyDecision::Replay(response) => return Ok(service.with_limit_headers(&tenant, response)),
     };
-    let LoadedContext { permits: held, append: joins } =
+    let LoadedContext { permits, append } =
         load_context::load_conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
-    let claim = joins.as_ref().map(|joins| joins.claim.clone());
-    let keeping = response_recorder(&service, &tenant, &mut asked, joins);
-    let ResponsesRequest { request, stream, options: look, echo, .. } = asked;
+    let claim = append.as_ref().map(|append| append.claim.clone());
+    let recorder = response_recorder(&service, &tenant, &mut asked, append);
+    let ResponsesRequest { request, stream, options, echo, .. } = asked;
     let call = ParsedRequest { headers, body, request, stream };
     let answered = answer_with_ticket(
         &service,
         &tenant,
         call,
         ticket,
-        &ResponsesDialect { options: look, echo, recorder: keeping, permits: held },
+        &ResponsesDialect { options, echo, recorder, permits },
     )
     .await;
-    // Where no stream goes on with it, it is over.
+    // Where no stream holds it any more, the conversation is free again.
     if let Some(claim) = claim.and_then(Arc::into_inner) {
         claim.release().await;
     }
     Ok(answered)
 }
 
-/// What is to be kept: the response where both the caller and the operator want that, and what lengthens a conversation.
+/// What is to be stored: the response where both the caller and the operator want that, and what a conversation gets.
 fn response_recorder(
     service: &ApiState,
     tenant: &Tenant,
     asked: &mut ResponsesRequest,
-    joins: Option<PendingAppend>,
+    append: Option<PendingAppend>,
 ) -> ResponseRecorder {
     let wanted = asked.store && service.responses.settings().store;
     ResponseRecorder {
-        keeper: wanted.then(|| service.responses.clone()),
-        append: joins,
+        responses: wanted.then(|| service.responses.clone()),
+        append,
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
         previous: asked.previous,
@@ -97,15 +97,20 @@ struct ResponsesDialect {
 }
 
 impl ResponsesDialect {
-    async fn whole(&self, receipt: &RequestReceipt, said: Vec<CollectedChoice>, created: Timestamp) -> Value {
-        let mut teller = EventWriter::new(receipt.id, self.options.clone());
+    async fn whole(
+        &self,
+        receipt: &RequestReceipt,
+        choices: Vec<CollectedChoice>,
+        created: Timestamp,
+    ) -> Value {
+        let mut writer = EventWriter::new(receipt.id, self.options.clone());
         let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
-        let said = said.into_iter().next().unwrap_or_default().without_partial_calls(finish);
-        for event in said.into_events() {
-            teller.write(event);
+        let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
+        for event in choice.into_events() {
+            writer.write(event);
         }
-        teller.end(echo::status(receipt));
-        let (now, items) = (Timestamp::now(), teller.items());
+        writer.end(echo::status(receipt));
+        let (now, items) = (Timestamp::now(), writer.items());
         let frame =
             echo::in_progress(receipt.id, created, &receipt.model, self.recorder.is_stored(), &self.echo);
         let mut response = echo::finished(frame, receipt, visible_items(items), now);
@@ -122,10 +127,10 @@ impl ApiDialect for ResponsesDialect {
     fn render<'a>(
         &'a self,
         receipt: &'a RequestReceipt,
-        said: Vec<CollectedChoice>,
+        choices: Vec<CollectedChoice>,
         created: Timestamp,
     ) -> BoxFuture<'a, Value> {
-        self.whole(receipt, said, created).boxed()
+        self.whole(receipt, choices, created).boxed()
     }
 
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {

@@ -18,7 +18,7 @@ use super::id::request_id_of;
 use super::item::{input_with_ids, parse_items};
 use super::listing::{ItemPageQuery, pairs};
 
-/// The response as it was told.
+/// The response as it was answered.
 pub(in crate::http) async fn retrieve(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
@@ -30,11 +30,11 @@ pub(in crate::http) async fn retrieve(
         return Err(ApiError::invalid(Some("stream"), why));
     }
     let kept = find(&service, &headers, &id).await?;
-    let mut told: Value = serde_json::from_str(&kept.body).unwrap_or_default();
-    if told.get("output").is_none() {
-        told["output"] = parse_items(&kept.output).into();
+    let mut response: Value = serde_json::from_str(&kept.body).unwrap_or_default();
+    if response.get("output").is_none() {
+        response["output"] = parse_items(&kept.output).into();
     }
-    Ok(json_response(&told))
+    Ok(json_response(&response))
 }
 
 /// Deletes it for good.

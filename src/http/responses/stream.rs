@@ -31,18 +31,18 @@ pub(super) struct ResponsesStreamWriter {
 
 impl ResponsesStreamWriter {
     pub(super) fn new(
-        flight: &RequestTask,
+        task: &RequestTask,
         created: Timestamp,
-        look: ResponsesRenderOptions,
+        options: ResponsesRenderOptions,
         echo: &Map<String, Value>,
-        keeping: ResponseRecorder,
+        recorder: ResponseRecorder,
     ) -> ResponsesStreamWriter {
-        let id = flight.id();
-        let frame = echo::in_progress(id, created, flight.model(), keeping.is_stored(), echo);
+        let id = task.id();
+        let frame = echo::in_progress(id, created, task.model(), recorder.is_stored(), echo);
         ResponsesStreamWriter {
             frame,
-            writer: EventWriter::new(id, look),
-            recorder: keeping,
+            writer: EventWriter::new(id, options),
+            recorder,
             begun: false,
             ended: None,
             _permits: Vec::new(),
@@ -50,8 +50,8 @@ impl ResponsesStreamWriter {
     }
 
     /// The same with room that it gives back when it is over.
-    pub(super) fn with_permits(self, held: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
-        ResponsesStreamWriter { _permits: held, ..self }
+    pub(super) fn with_permits(self, permits: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
+        ResponsesStreamWriter { _permits: permits, ..self }
     }
 
     fn begin(&mut self) -> String {

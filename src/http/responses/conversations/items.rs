@@ -59,7 +59,7 @@ pub(in crate::http) async fn append(
     if !service.conversations.settings().store {
         return Err(storage_disabled());
     }
-    let told: Vec<Value> = items.iter().map(visible_item).collect();
+    let shown: Vec<Value> = items.iter().map(visible_item).collect();
     let lengthening = ConversationAppend {
         account: asked.tenant.account.clone(),
         id: asked.id,
@@ -70,7 +70,7 @@ pub(in crate::http) async fn append(
     };
     let change = service.conversations.append(&lengthening).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
-    Ok(json_response(&listing::list(&told, false)))
+    Ok(json_response(&listing::list(&shown, false)))
 }
 
 /// One item.
