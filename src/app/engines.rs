@@ -1,4 +1,5 @@
-//! Local models: which weights an engine runs, so that none are loaded twice while the configuration changes around them.
+//! The engines of local models, and which weights each runs: a reload does not load the same weights again, and the end of the
+//! process stops every engine.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

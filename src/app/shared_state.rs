@@ -68,7 +68,8 @@ impl SharedState {
         // It ends with the ledger, after the last request has finished.
         let stories = database.stories();
         let learning = Learning::open(ledger_tasks, stories, metrics.clone(), settings.learn.clone()).await;
-        // A replica that shares its database serves accounts of others too. Keys change while the process runs, so each call asks anew.
+        // A replica that shares its database serves accounts of others too. Keys change while the process runs, so each call
+        // checks anew.
         let (is_shared, known) = (database.coordinator().is_some(), directory.clone());
         let learning = learning.with_single_key_check(move || !is_shared && known.keys().has_one_account());
         let agents = EpisodeManager::open(

@@ -1,4 +1,4 @@
-//! Who is asking.
+//! Finds the tenant of a request by the key in its headers.
 
 use std::sync::Arc;
 

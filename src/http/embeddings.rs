@@ -78,8 +78,7 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
 
 fn read(body: &[u8], headers: &HeaderMap) -> Result<EmbeddingRequest, ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
+    let model = fields.model()?;
     let inputs = inputs(&mut fields)?;
     let extra: Map<String, Value> = fields.take_all(PASSED);
     let (episode, run) = budget::episode_only(&mut fields, headers, &extra)?;

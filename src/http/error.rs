@@ -34,7 +34,7 @@ struct ApiErrorParts {
     budget: Option<Value>,
     retry_after: Option<Duration>,
     is_final: bool,
-    /// The run that was to take a step.
+    /// The episode that the request belongs to.
     episode: Option<EpisodeId>,
 }
 
@@ -172,7 +172,7 @@ impl ApiError {
         self
     }
 
-    /// The same with the run that was to take a step.
+    /// The same with the episode that the request belongs to.
     #[must_use]
     pub(super) fn with_episode(mut self, episode: Option<&EpisodeId>) -> ApiError {
         self.0.episode = episode.cloned();
@@ -248,7 +248,7 @@ impl ApiError {
         problem
     }
 
-    /// 429 that passes by itself: parallel steps of a run are at work.
+    /// 429 that passes by itself: parallel steps of the episode are at work.
     fn episode_busy(message: String, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
         let mut problem = problem.with_code("episode_busy");
@@ -256,7 +256,7 @@ impl ApiError {
         problem
     }
 
-    /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request goes on from the conversation.
+    /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request continues the conversation.
     pub(super) fn conversation_locked() -> ApiError {
         let why = "is being gone on from by another request, and by one at a time; try again when that has its answer";
         let mut problem = ApiError::invalid(Some("conversation"), why).with_code("conversation_locked");
@@ -264,13 +264,13 @@ impl ApiError {
         problem
     }
 
-    /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    /// 404: the same for an episode that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_episode() -> ApiError {
         ApiError::not_found("there is no such run of this key, or it was too long ago")
             .with_code("episode_not_found")
     }
 
-    /// 503 where the store of runs does not answer.
+    /// 503 where the store of episodes does not answer.
     pub(super) fn episodes_unavailable(error: &EpisodesError) -> ApiError {
         tracing::error!(error = error as &dyn std::error::Error, "a run cannot be shown");
         let message = "what is known of runs cannot be read right now; try again shortly";
@@ -294,7 +294,7 @@ impl ApiError {
         problem.with_code("rate_limit_exceeded")
     }
 
-    /// 404 for a request that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    /// 404: the same for a request that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_request() -> ApiError {
         ApiError::not_found(FeedbackError::Unknown.to_string()).with_code("request_not_found")
     }
@@ -304,11 +304,6 @@ impl ApiError {
         tracing::error!(error = error as &dyn std::error::Error, "a request's story cannot be had");
         let message = "what is known of requests cannot be read or recorded right now; try again shortly";
         ApiError::overloaded(message.to_owned(), Duration::from_secs(2))
-    }
-
-    /// A request that names no model.
-    pub(crate) fn missing_model() -> ApiError {
-        ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them").with_code(MISSING)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The wire: listeners, keys, dialects, and the one mapping of errors.
+//! The HTTP server: listeners, keys, the dialects of three APIs, and the one mapping of errors.
 //!
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 

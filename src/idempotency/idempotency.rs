@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::tasks::Tasks;
 use crate::units::{RequestId, Timestamp};
 
-use super::writer::{IdempotencyWriter, PendingChange};
+use super::inner::IdempotencyInner;
+use super::writer::IdempotencyWriter;
 use super::{
-    Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
+    Fingerprint, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
     IdempotencyStoreError, IdempotencyTicket, Settings, StoredAnswer,
 };
 
@@ -21,15 +22,6 @@ use super::{
 #[derive(Clone)]
 pub struct Idempotency {
     inner: Arc<IdempotencyInner>,
-}
-
-pub(super) struct IdempotencyInner {
-    pub(super) settings: Settings,
-    store: Arc<dyn IdempotencyStore>,
-    /// What runs in this process. Its entries are locked for moments and never across an await.
-    pub(super) running: DashMap<IdempotencyKey, Fingerprint>,
-    permits: Arc<Semaphore>,
-    jobs: mpsc::Sender<PendingChange>,
 }
 
 /// What there is under a key.
@@ -127,25 +119,6 @@ fn classify(record: IdempotencyRecord, fingerprint: Fingerprint, now: Timestamp)
         // It runs in another process, or its end is on the way to the records.
         None if now < record.deadline => IdempotencyLookup::Running,
         None | Some(IdempotencyOutcome::Interrupted) => IdempotencyLookup::Interrupted(record.request),
-    }
-}
-
-impl IdempotencyInner {
-    /// Records of requests that began before this do not count any more.
-    pub(super) fn retention_cutoff(&self, now: Timestamp) -> Timestamp {
-        now.before(self.settings.keep)
-    }
-
-    /// Queues a change. It is written whether or not anybody waits for the outcome.
-    pub(super) fn submit(
-        &self,
-        change: IdempotencyChange,
-    ) -> oneshot::Receiver<Result<bool, IdempotencyStoreError>> {
-        let (reply, outcome) = oneshot::channel();
-        if self.jobs.try_send(PendingChange { change, reply }).is_err() {
-            tracing::error!("an idempotency key's record is not written: too much waits for the store");
-        }
-        outcome
     }
 }
 

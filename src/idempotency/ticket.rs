@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::units::{RequestId, Timestamp};
 
-use super::idempotency::IdempotencyInner;
+use super::inner::IdempotencyInner;
 use super::{
     Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord,
     IdempotencyStoreError, StoredAnswer, StoredBody,

@@ -1,4 +1,4 @@
-//! The table from keys to tenants, as it is at the moment.
+//! The lookup of tenants by key, which every request does. Changes replace the table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};

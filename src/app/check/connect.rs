@@ -1,4 +1,4 @@
-//! Every upstream, asked once.
+//! `stint check --connect`: asks every upstream once for its models, and prints what each answered.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What can be done with a key alone: to make one, and to hash it.
+//! `stint keys new` and `stint keys hash`, which need no configuration and no database.
 
 use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;

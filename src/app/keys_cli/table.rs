@@ -1,4 +1,4 @@
-//! Keys and accounts for people to read.
+//! Keys and accounts as tables, from the JSON of the admin API.
 
 use serde_json::Value;
 

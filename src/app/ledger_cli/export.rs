@@ -1,4 +1,4 @@
-//! The books as CSV, one line for each resolution, and one more for what each other model took of it.
+//! `stint ledger export`: the ledger as CSV, one line for each resolution, and one more for what each other model took of it.
 
 use std::io::{self, BufWriter, Write};
 

@@ -1,4 +1,4 @@
-//! `stint ledger` and `stint usage`: what an operator does with the books, beside the server or without it.
+//! `stint ledger` and `stint usage`: what an operator does with the ledger, whether or not the server runs.
 
 mod export;
 mod usage;

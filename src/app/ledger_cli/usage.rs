@@ -1,4 +1,4 @@
-//! What was used, as a table for people.
+//! `stint usage`: its arguments, and its table.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! One question put to an upstream, and what came of it.
+//! One question of a probe: sent to the upstream under one enforcement class, and what came of it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What was found out, as an entry of the file that goes before the catalogue.
+//! What a probe found out, as an entry of the file that overrides the catalogue.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What outcomes say of an upstream. Pure.
+//! Judges from the outcomes of a probe which enforcement classes and effort words an upstream honours. Pure.
 
 use crate::backend::{Failure, Fault, Retry};
 use crate::catalog::{EFFORT_WORDS, EffortLevel, EnforcementClass, effort_rank};

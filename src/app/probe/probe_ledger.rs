@@ -1,4 +1,4 @@
-//! The calls of a probe in the ledger: they cost money like any other, so they are booked, on an account of their own.
+//! Books a probe's calls in the ledger, on an account of their own: they cost money like any other.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reports for people, and for programs.
+//! The reports of `stint replay`, as a table or as JSON.
 
 use serde_json::json;
 

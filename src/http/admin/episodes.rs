@@ -1,4 +1,4 @@
-//! `/admin/episodes`: runs of agents, of whichever account: how they stand, more for one, the end of one.
+//! `/admin/episodes`: episodes of all accounts: list them, show one, raise its limits, end it.
 
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ fn more(fields: &mut Fields) -> Result<EpisodeRaise, ApiError> {
     Ok(more)
 }
 
-/// Whose run it is, and which.
+/// Whose episode it is, and which.
 fn requested_episode(asked: QueryParams, id: &str) -> Result<(AccountId, EpisodeId), ApiError> {
     let span = PageQuery::read(asked, &["account"])?;
     let whose = span.account.ok_or_else(|| ApiError::missing("account", "the account whose run it is"))?;
@@ -151,7 +151,7 @@ fn episode_page(account: &AccountId, shown: Option<EpisodeView>) -> Result<Respo
     Ok(page(&answer))
 }
 
-/// A run in a list, with what is known of it without asking the ledger.
+/// An episode in a list, with what is known of it without asking the ledger.
 fn summary(account: &AccountId, run: &StoredEpisode) -> Value {
     json!({
         "object": "episode",

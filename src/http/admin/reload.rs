@@ -1,4 +1,4 @@
-//! `/admin/reload`: the configuration, read anew.
+//! `/admin/reload`: reloads the configuration and answers what changed or what is wrong.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a block of an answer looks like.
+//! The content blocks of a Messages answer: those of a whole answer, and each kind's form for the stream.
 
 use serde_json::{Value, json};
 

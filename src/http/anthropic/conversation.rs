@@ -1,4 +1,4 @@
-//! The system's words and the turns of a conversation, block by block.
+//! Reads the system prompt and the messages of a Messages request, block by block.
 
 use serde_json::{Value, json};
 

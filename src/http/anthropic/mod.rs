@@ -43,7 +43,7 @@ pub(super) fn read(
 ) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
     let mut budgets = budget::parser(efforts);
-    let model = budgets.suffix(&model(&mut fields)?)?;
+    let model = budgets.suffix(&fields.model()?)?;
     budget::read(&mut budgets, &mut fields)?;
     read_headers(&mut budgets, headers)?;
     let mut request = parse::request(&mut fields, &mut budgets, model)?;
@@ -67,17 +67,13 @@ pub(super) fn read(
 pub(super) fn read_count(body: &[u8], efforts: &EffortTable) -> Result<Request, ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
     let mut budgets = budget::parser(efforts);
-    let model = budgets.suffix(&model(&mut fields)?)?;
+    let model = budgets.suffix(&fields.model()?)?;
     // It says nothing about the prompt.
     fields.take_all(&["thinking", "max_tokens", "stream"]);
     let request = parse::request(&mut fields, &mut budgets, model)?;
     fields.finish()?;
     cache_control::check(&request)?;
     Ok(request)
-}
-
-fn model(fields: &mut Fields) -> Result<String, ApiError> {
-    fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)
 }
 
 #[cfg(test)]

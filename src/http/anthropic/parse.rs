@@ -1,4 +1,4 @@
-//! A request for a message → the canonical request.
+//! Reads the members of a Messages request, all but budgets, into the canonical request.
 
 use serde_json::{Map, Value, json};
 
@@ -45,17 +45,12 @@ pub(super) fn request(
 fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     let top_k = fields.integer("top_k")?;
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 1.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 1.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
         seed: None,
         stop: stop(fields)?,
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }
 
 fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
@@ -151,7 +146,7 @@ fn schema(mut format: Fields) -> Result<Value, ApiError> {
     Ok(json!({ "type": "json_schema", "json_schema": named }))
 }
 
-/// Whom the request is for, and the run that it belongs to.
+/// Whom the request is for, and the episode that it belongs to.
 fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), ApiError> {
     let Some(mut metadata) = fields.fields("metadata")? else { return Ok((None, None)) };
     let user = metadata.text("user_id")?;

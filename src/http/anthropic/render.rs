@@ -1,4 +1,4 @@
-//! Answers and usage out, as one object.
+//! A whole answer of Messages as one object, and its usage.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Single members of the extension object.
+//! Reads single members of the `budget` object, each with its own unit and bounds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the parts below refuse and fail with, as problems: the one place where that becomes a status.
+//! Turns the errors of the modules below into an `ApiError` with its status.
 
 use std::time::Duration;
 

@@ -30,9 +30,7 @@ pub(super) fn read(
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
     let mut budgets = budget::parser(efforts);
-    let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model = model.ok_or_else(ApiError::missing_model)?;
-    let model = budgets.suffix(&model)?;
+    let model = budgets.suffix(&fields.model()?)?;
     budget::read(&mut budgets, &mut fields)?;
     read_headers(&mut budgets, headers)?;
     let (mut request, mut wanted) = parse::request(&mut fields, model)?;

@@ -1,4 +1,4 @@
-//! A chat completion as OpenAI's clients ask for it → the canonical request.
+//! Reads a chat completion's members, all but budgets, into the canonical request.
 
 use serde_json::{Map, Value, json};
 
@@ -94,17 +94,12 @@ pub(super) fn include_usage(fields: &mut Fields) -> Result<bool, ApiError> {
 pub(super) fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     let top_k = fields.integer("top_k")?;
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 2.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
         seed: seed(fields)?,
         stop: stop(fields)?,
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }
 
 /// OpenAI's seeds are signed.

@@ -1,4 +1,4 @@
-//! Budgets, usage and answers out, as one object.
+//! A whole completion as one object, and its usage.
 
 use serde_json::{Map, Value, json};
 

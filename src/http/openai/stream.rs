@@ -1,4 +1,4 @@
-//! Answers out as server-sent events.
+//! A completion as server-sent events: chunks, as OpenAI has them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! An older completion as OpenAI's clients ask for it → the canonical request: how a text goes on.
+//! Reads a request for a plain completion, which continues a text, into the canonical request.
 
 use axum::http::HeaderMap;
 use serde_json::Value;
@@ -24,8 +24,7 @@ pub(super) fn read_text(
     headers: &HeaderMap,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
+    let model = fields.model()?;
     let mut stated = budget::extension_only(&mut fields, headers)?;
     check_unsupported(&mut fields)?;
     let text = prompt(&mut fields)?;

@@ -1,4 +1,4 @@
-//! Whether a tool must be called, and which may be.
+//! `tool_choice`: whether a tool must be called, and which may be.
 //!
 //! A choice names tools as their caller does. What models know them by is found when all that is offered is known: items
 //! of the conversation may offer more than the request itself.

@@ -1,4 +1,4 @@
-//! Items → the canonical conversation.
+//! Builds the canonical conversation from items.
 //!
 //! One turn of a model is several items, one after another; in the canonical conversation it is one message.
 

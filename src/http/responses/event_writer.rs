@@ -1,4 +1,4 @@
-//! Tells an answer item by item, as the typed events of the API, and remembers the items.
+//! Writes an answer item by item as the typed events of the API, and remembers the items.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a response goes on from and refers to, out of the stores.
+//! Completes a request with what it continues and refers to, from the stores. `respond` calls it before the request is admitted.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use super::parse::ResponsesRequest;
 use super::previous_context::PreviousContext;
 use super::references::dereference;
 
-/// What a request holds of what it goes on from, until its answer is over.
+/// What a request holds of what it continues, until its answer has ended.
 #[derive(Debug, Default)]
 pub(super) struct LoadedContext {
-    /// Room for it, and for what it refers to.
+    /// Body permits for it, and for what it refers to.
     pub(super) permits: Vec<SharedBodyPermit>,
-    /// The conversation that it lengthens.
+    /// The conversation that the answer is appended to.
     pub(super) append: Option<PendingAppend>,
 }
 
-/// A conversation that an answer lengthens, and by what before it.
+/// A conversation that an answer is appended to, and the input before it.
 #[derive(Debug, Clone)]
 pub(super) struct PendingAppend {
     pub(super) claim: Arc<ConversationClaim>,
-    /// What was put in.
+    /// The input items.
     pub(super) input: Vec<StoredItem>,
 }
 
-/// Puts the conversation into the request: what is gone on from, then what was sent, with what that refers to in its place.
-/// What is gone on from takes room as a body does.
+/// Puts the conversation into the request: what it continues, then what was sent, with references replaced by their items.
+/// What it continues counts against the body limiter as a body does.
 ///
 /// # Errors
 /// 400 where something is not there for this key, or wrong; 503 where there is no room, or a store does not answer.
@@ -61,7 +61,7 @@ pub(super) async fn load_conversation(
     }
 }
 
-/// Joins what was sent to what is gone on from. Gives back the room that is taken, and what a conversation is lengthened by.
+/// Joins what was sent to what is continued. Gives back the body permits, and the input to append to a conversation.
 async fn assemble(
     service: &ApiState,
     tenant: &Tenant,
@@ -97,7 +97,7 @@ async fn assemble(
     Ok((permits, input_to_append(service, asked, before, size)?))
 }
 
-/// What was sent, as it is kept in the conversation that it lengthens.
+/// What was sent, as it is stored in the conversation that it is appended to.
 fn input_to_append(
     service: &ApiState,
     asked: &ResponsesRequest,

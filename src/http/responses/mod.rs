@@ -1,4 +1,4 @@
-//! OpenAI's Responses: items in, items out, responses that can be had again, and conversations that they go on from.
+//! OpenAI's Responses: items in, items out, stored responses, and the conversations that they continue.
 
 mod arguments;
 mod budget;

@@ -1,4 +1,4 @@
-//! What comes out: items, and how they look.
+//! The output items of a response, and how thoughts and calls look in them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A request for a response, all of it but the conversation.
+//! Reads a request for a response, all of it but the conversation.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ pub(super) struct ResponsesRequest {
     pub(super) input: Vec<Value>,
     /// The response that this one continues.
     pub(super) previous: Option<RequestId>,
-    /// The conversation that this one lengthens; never beside a response that it continues.
+    /// The conversation that this one continues; never beside a response.
     pub(super) conversation: Option<ConversationId>,
     /// Whether it is to be had again.
     pub(super) store: bool,
@@ -74,9 +74,7 @@ pub(super) fn read(
     let echo = echo::request_members(&members);
     let mut fields = Fields::from_body(members);
     let mut budgets = budget::parser(efforts);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
-    let model = budgets.suffix(&model)?;
+    let model = budgets.suffix(&fields.model()?)?;
     let summary = reads_summary(&mut fields, &mut budgets)?;
     budget::read(&mut budgets, &mut fields)?;
     read_headers(&mut budgets, headers)?;
@@ -95,7 +93,7 @@ pub(super) fn read(
     budgets.name_episode(from_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let (previous, conversation) = previous_ids(&mut fields)?;
-    // What it goes on from may have brought tools of its own.
+    // What it continues may have brought tools of its own.
     let is_whole = previous.is_none() && conversation.is_none();
     let mut budget = budgets.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
     budget.episode_limits.tools.shorten();
@@ -222,7 +220,7 @@ fn input(fields: &mut Fields) -> Result<Vec<Value>, ApiError> {
     }
 }
 
-/// What it goes on from: a response or a conversation.
+/// What it continues: a response or a conversation.
 fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<ConversationId>), ApiError> {
     let (previous, conversation) = (fields.text("previous_response_id")?, conversation(fields)?);
     if previous.is_some() && conversation.is_some() {
@@ -252,13 +250,8 @@ fn conversation(fields: &mut Fields) -> Result<Option<String>, ApiError> {
 
 fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 2.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         ..SamplingOptions::default()
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }

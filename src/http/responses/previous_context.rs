@@ -1,4 +1,4 @@
-//! What a request goes on from: a response with all before it, a conversation, or nothing.
+//! What a request continues: a response with all before it, a conversation, or nothing. `load_context` finds it.
 
 use serde_json::Value;
 
@@ -19,13 +19,13 @@ use super::id::response_id;
 use super::item::parse_items;
 use super::parse::ResponsesRequest;
 
-/// What a request goes on from.
+/// What a request continues.
 #[derive(Debug)]
 pub(super) enum PreviousContext {
     Nothing,
     /// A response and those before it.
     Responses(ResponseChain),
-    /// A conversation, which no other request goes on from meanwhile.
+    /// A conversation, which no other request continues meanwhile.
     Conversation(Box<ClaimedConversation>),
 }
 
@@ -41,7 +41,7 @@ impl PreviousContext {
     /// Finds it in the stores.
     ///
     /// # Errors
-    /// 400 where it is not there for this key, is too long, or is being gone on from; 503 where a store does not answer.
+    /// 400 where it is not there for this key, is too long, or is being continued; 503 where a store does not answer.
     pub(super) async fn find(
         service: &ApiState,
         tenant: &Tenant,
@@ -98,7 +98,7 @@ impl PreviousContext {
         }
     }
 
-    /// The run that it belongs to. One that has no name yet is named after what is gone on from, once tools are in play.
+    /// The episode that it belongs to. An episode without a name is named after what is continued, once tools are in play.
     pub(super) fn episode(&self, request: &Request) -> Option<EpisodeId> {
         let has_calls = || request.messages.iter().any(|message| !message.tool_calls.is_empty());
         let has_tools = !request.tools.is_empty() || has_calls();

@@ -19,7 +19,7 @@ use super::output::OutputItem;
 pub(super) struct ResponseRecorder {
     /// The store, if it is to be stored.
     pub(super) responses: Option<ResponseService>,
-    /// The conversation that it lengthens, if it is in one.
+    /// The conversation that it is appended to, if there is one.
     pub(super) append: Option<PendingAppend>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) account: AccountId,

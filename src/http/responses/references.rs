@@ -1,4 +1,4 @@
-//! References to items that lie in the stores.
+//! Replaces references to stored items by the items. `load_context` calls it.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! `POST /v1/responses`.
+//! `POST /v1/responses`: loads what the request continues, runs it, and stores the response.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `GET` and `DELETE /v1/responses/{id}`, and what was put in: responses that can be had again.
+//! `GET` and `DELETE /v1/responses/{id}`, and its input items: stored responses.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A response as events.
+//! A response as server-sent events: the frame around the items that `EventWriter` writes.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

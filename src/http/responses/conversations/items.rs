@@ -60,7 +60,7 @@ pub(in crate::http) async fn append(
         return Err(storage_disabled());
     }
     let shown: Vec<Value> = items.iter().map(visible_item).collect();
-    let lengthening = ConversationAppend {
+    let appended = ConversationAppend {
         account: asked.tenant.account.clone(),
         id: asked.id,
         claimant: None,
@@ -68,7 +68,7 @@ pub(in crate::http) async fn append(
         episode: None,
         at: service.gateway.now(),
     };
-    let change = service.conversations.append(&lengthening).await;
+    let change = service.conversations.append(&appended).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&listing::list(&shown, false)))
 }

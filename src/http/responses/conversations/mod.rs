@@ -1,4 +1,4 @@
-//! `/v1/conversations`: items that callers keep here, and that responses go on from and lengthen.
+//! `/v1/conversations`: items that callers store here. Responses continue a conversation and append to it.
 
 mod items;
 mod objects;

@@ -1,4 +1,4 @@
-//! Items as they are kept in a conversation, and as they come out of it.
+//! Items as they are stored in a conversation, and as callers and models see them again.
 
 use serde_json::{Value, json};
 
