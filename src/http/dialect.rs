@@ -19,12 +19,12 @@ pub(super) trait ApiDialect {
     fn endpoint(&self) -> &'static str;
 
     /// The whole answer as one object. It may store the answer first.
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
+    fn render(
+        &self,
+        receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> BoxFuture<'a, Value>;
+    ) -> impl Future<Output = Value> + Send;
 
     /// What writes the answer as events.
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter>;

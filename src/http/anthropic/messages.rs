@@ -6,8 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::Response;
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
@@ -65,13 +63,8 @@ impl ApiDialect for MessagesDialect {
         "messages"
     }
 
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
-        choices: Vec<CollectedChoice>,
-        _: Timestamp,
-    ) -> BoxFuture<'a, Value> {
-        ready(message(receipt, choices, self.thoughts)).boxed()
+    async fn render(&self, receipt: &RequestReceipt, choices: Vec<CollectedChoice>, _: Timestamp) -> Value {
+        message(receipt, choices, self.thoughts)
     }
 
     fn stream_writer(&self, task: &RequestTask, _: Timestamp) -> Box<dyn StreamWriter> {

@@ -6,8 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
@@ -72,13 +70,13 @@ impl ApiDialect for CompletionsDialect {
         self.options.kind.endpoint()
     }
 
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
+    async fn render(
+        &self,
+        receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> BoxFuture<'a, Value> {
-        ready(completion(receipt, choices, created, self.options)).boxed()
+    ) -> Value {
+        completion(receipt, choices, created, self.options)
     }
 
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {

@@ -6,8 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::chat::FinishReason;
@@ -96,8 +94,12 @@ struct ResponsesDialect {
     permits: Vec<SharedBodyPermit>,
 }
 
-impl ResponsesDialect {
-    async fn whole(
+impl ApiDialect for ResponsesDialect {
+    fn endpoint(&self) -> &'static str {
+        ENDPOINT
+    }
+
+    async fn render(
         &self,
         receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
@@ -116,21 +118,6 @@ impl ResponsesDialect {
         let mut response = echo::finished(frame, receipt, visible_items(items), now);
         self.recorder.store(receipt, now, &mut response, items).await;
         response
-    }
-}
-
-impl ApiDialect for ResponsesDialect {
-    fn endpoint(&self) -> &'static str {
-        ENDPOINT
-    }
-
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
-        choices: Vec<CollectedChoice>,
-        created: Timestamp,
-    ) -> BoxFuture<'a, Value> {
-        self.whole(receipt, choices, created).boxed()
     }
 
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {
