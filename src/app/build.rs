@@ -8,59 +8,20 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::config::Settings;
-use crate::estimate;
 use crate::http::{self, BoundListener, Server, SwappableRouter};
-use crate::idempotency::IdempotencyStoreError;
-use crate::ledger::LedgerError;
-use crate::metrics::{Metrics, MetricsError};
-use crate::storage::{Database, StorageError};
+use crate::metrics::Metrics;
+use crate::storage::Database;
 use crate::tasks::Tasks;
-use crate::tenant::KeyChangeError;
 
 use super::alerts::Alerts;
 use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};
-use super::models::{self, ModelError, ModelRegistry};
-use super::reload::{self, ConfigSource, ReloadHandle, Reloader};
+use super::error::BuildError;
+use super::ledger_monitor::LedgerMonitor;
+use super::model_registry::{ModelRegistry, load_models};
+use super::reload::{ConfigSource, Reloader, mark_applied};
+use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
 use super::{directory, first_key};
-
-/// Why a server cannot be built from its settings.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The first key cannot be had.
-    #[error("no first key")]
-    FirstKey(#[source] io::Error),
-    /// The keys contradict each other, or cannot be read.
-    #[error("the keys cannot be used")]
-    Keys(#[from] KeyChangeError),
-    /// The series contradict each other.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    /// The journal cannot be opened.
-    #[error("the ledger's journal cannot be opened")]
-    Storage(#[from] StorageError),
-    /// What idempotency keys stand for cannot be read.
-    #[error("the records of idempotency keys cannot be opened")]
-    Idempotency(#[from] IdempotencyStoreError),
-    /// The books cannot be opened.
-    #[error("the ledger cannot be opened")]
-    Ledger(#[from] LedgerError),
-    /// A model cannot be served.
-    #[error("the model {0} cannot be served")]
-    Model(Arc<str>, #[source] ModelError),
-    /// The shipped calibration cannot be read.
-    #[error("the shipped calibration cannot be read")]
-    Calibration(#[source] estimate::ShippedError),
-    /// The signals that end it cannot be received.
-    #[error("signals cannot be received")]
-    Signals(#[source] io::Error),
-    /// The webhook's client cannot be made.
-    #[error("alerts cannot be sent")]
-    Alerts(#[source] reqwest::Error),
-    /// An address cannot be listened on.
-    #[error(transparent)]
-    Listen(#[from] io::Error),
-}
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -68,17 +29,17 @@ pub struct App {
     running: RunningServer,
     shared: Arc<SharedState>,
     reloader: Reloader,
-    reload_requests: reload::ReloadRequests,
+    reload_requests: ReloadRequests,
 }
 
-/// A server's work, for those who stop it or change what it goes by.
+/// A running server, for those who stop it or reload its configuration.
 #[derive(Clone)]
 pub struct RunningServer {
-    /// Connections and flights.
+    /// Connections and requests.
     pub request_tasks: Tasks,
-    /// The ledger's writer, which outlives them.
+    /// The ledger's writer, which ends after them.
     pub ledger_tasks: Tasks,
-    /// The way to another configuration.
+    /// Asks for reloads.
     pub reloads: ReloadHandle,
     pub(super) current: Arc<ArcSwap<ConfigSnapshot>>,
 }
@@ -89,42 +50,40 @@ fn example_question(settings: &Settings) -> &'static str {
     if models.all(|model| model.kind.is_none()) { "17*24+3=" } else { "Which day comes after Monday?" }
 }
 
-/// Opens the ledger, loads the models, binds the listeners. Later configurations come from `origin`.
+/// Opens the ledger, loads the models, binds the listeners. Later configurations come from `source`.
 ///
 /// # Errors
 /// When any of them cannot be had; the error says which and why.
-pub async fn build(mut settings: Settings, origin: ConfigSource) -> Result<App, BuildError> {
+pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
-    let (work, ledger_work) = (Tasks::default(), Tasks::default());
+    let (request_tasks, ledger_tasks) = (Tasks::default(), Tasks::default());
     let database = Database::open(&settings.storage).await?;
-    let first = settings.first_key.as_deref().map(first_key::load_or_create).transpose();
-    let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
-    let alerts = Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
-    // Whoever cannot be had ends the start before this replica is known to others.
-    let served = models::load_models(&settings, &ModelRegistry::default(), &metrics, &work)?;
-    served.measure_lag(&work, &metrics);
-    served.apply_engine_limits(&mut settings);
-    let means = Loaded { registry: served, calibration: calibration(&settings)? };
+    let first_key = settings.first_key.as_deref().map(first_key::load_or_create).transpose();
+    let keys = directory::open(&settings, first_key.map_err(BuildError::FirstKey)?, &database).await?;
+    let alerts = Alerts::new(&request_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
+    // A model that cannot be loaded ends the start before other replicas know this one.
+    let registry = load_models(&settings, &ModelRegistry::default(), &metrics, &request_tasks)?;
+    registry.measure_lag(&request_tasks, &metrics);
+    registry.apply_engine_limits(&mut settings);
+    let loaded = Loaded { registry, calibration: calibration(&settings)? };
     let listeners = Listeners::bind(&settings)?;
-    let tasks = (&work, &ledger_work);
-    let plant = Arc::new(SharedState::open(&settings, &database, keys, (metrics, alerts), tasks).await?);
-    let generation = ConfigSnapshot::first(&plant, settings, means);
-    generation.registry.activate(generation.settings.resilience);
-    let (reloads, asked) = ReloadHandle::new();
-    let routes = generation.routes(&plant, plant.directory.keys(), &reloads);
-    let doors = SwappableRouterSet::new(&generation.settings.http, routes);
-    reload::mark_applied(&plant);
-    let bound = listeners.with_routers(&doors);
-    let now = Arc::new(ArcSwap::from_pointee(generation));
-    let reloader = Reloader {
-        shared: plant.clone(),
-        routers: doors,
-        handle: reloads.clone(),
-        current: now.clone(),
-        source: origin,
-    };
-    let running = RunningServer { request_tasks: work, ledger_tasks: ledger_work, reloads, current: now };
-    Ok(App { bound, running, shared: plant, reloader, reload_requests: asked })
+    let monitor = LedgerMonitor::new(metrics.clone(), alerts, &keys);
+    let shared =
+        SharedState::open(&settings, &database, keys, metrics, monitor, &request_tasks, &ledger_tasks)
+            .await?;
+    let shared = Arc::new(shared);
+    let snapshot = ConfigSnapshot::first(&shared, settings, loaded);
+    snapshot.registry.activate(snapshot.settings.resilience);
+    let (reloads, reload_requests) = ReloadHandle::new();
+    let routes = snapshot.routes(&shared, shared.directory.keys(), &reloads);
+    let routers = SwappableRouterSet::new(&snapshot.settings.http, routes);
+    mark_applied(&shared.metrics);
+    let bound = listeners.with_routers(&routers);
+    let current = Arc::new(ArcSwap::from_pointee(snapshot));
+    let handle = reloads.clone();
+    let reloader = Reloader { shared: shared.clone(), routers, handle, current: current.clone(), source };
+    let running = RunningServer { request_tasks, ledger_tasks, reloads, current };
+    Ok(App { bound, running, shared, reloader, reload_requests })
 }
 
 /// All that is listened on.
@@ -142,11 +101,11 @@ impl Listeners {
         Ok(Listeners { api, metrics, admin })
     }
 
-    /// Each with its door, the API's first.
-    fn with_routers(self, doors: &SwappableRouterSet) -> Vec<(BoundListener, SwappableRouter)> {
-        let mut bound = vec![(self.api, doors.api.clone())];
-        bound.extend(self.metrics.zip(doors.metrics.clone()));
-        bound.extend(self.admin.zip(doors.admin.clone()));
+    /// Each with its router, the API's first.
+    fn with_routers(self, routers: &SwappableRouterSet) -> Vec<(BoundListener, SwappableRouter)> {
+        let mut bound = vec![(self.api, routers.api.clone())];
+        bound.extend(self.metrics.zip(routers.metrics.clone()));
+        bound.extend(self.admin.zip(routers.admin.clone()));
         bound
     }
 }
@@ -162,12 +121,12 @@ impl App {
         self.running.current.load().model_names()
     }
 
-    /// True where everybody may ask.
+    /// True where no key is needed.
     pub fn is_open(&self) -> bool {
         self.shared.directory.keys().is_open()
     }
 
-    /// A command that asks it something, where it needs no key.
+    /// A shell command that sends a question, where no key is needed.
     pub fn example_request(&self) -> Option<String> {
         let (api, _) = self.bound.first().filter(|_| self.is_open())?;
         let question = example_question(&self.running.settings());
@@ -180,9 +139,9 @@ impl App {
     pub fn start(self) -> RunningServer {
         let (running, metrics) = (self.running, &self.shared.metrics);
         let http = running.current.load().settings.http.clone();
-        for (bound, door) in self.bound {
+        for (bound, router) in self.bound {
             let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone());
-            running.request_tasks.spawn(server.serve_swappable(bound, door));
+            running.request_tasks.spawn(server.serve_swappable(bound, router));
         }
         running.request_tasks.spawn(self.reloader.run(self.reload_requests));
         running
@@ -195,7 +154,7 @@ impl RunningServer {
         self.current.load().settings.clone()
     }
 
-    /// Stops the engines, those of earlier configurations too; nothing runs on them any more.
+    /// Stops the engines, those of earlier configurations too. Nothing may run on them any more.
     pub fn stop_engines(&self) {
         self.current.load().registry.stop_engines();
     }

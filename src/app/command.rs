@@ -1,6 +1,5 @@
-//! The command line.
+//! The command line: its arguments, and which verb each command runs. Only `main` calls it.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,7 +50,7 @@ pub fn main() -> ExitCode {
     runtime_dir::provide();
     let command = Cli::parse();
     let config = command.config.as_deref();
-    match command.command {
+    let ended = match command.command {
         CliCommand::Serve => serve::serve(config),
         CliCommand::Check(options) => check::check(config, &options),
         CliCommand::Ledger(verb) => ledger_cli::ledger(config, verb),
@@ -62,17 +61,13 @@ pub fn main() -> ExitCode {
         CliCommand::Simulate(options) => simulate::run(config, &options),
         CliCommand::Replay(options) => replay::replay(config, &options),
         CliCommand::Health => health::health(config),
-    }
+    };
+    ended.unwrap_or_else(|error| fail(&*error))
 }
 
-/// Prints to a person, or to a pipe whose other end may have had enough.
-pub(super) fn print_line(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
-}
-
-/// Tells a person what went wrong, and the shell too.
+/// Prints an error with its causes.
 #[expect(clippy::print_stderr, reason = "the command line's own words")]
-pub(super) fn fail(error: &dyn std::error::Error) -> ExitCode {
+fn fail(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("stint: {error}");
     let mut source = error.source();
     while let Some(cause) = source {

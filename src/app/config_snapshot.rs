@@ -1,8 +1,8 @@
 //! One configuration in force: the catalogue, what serves its models, and the routes of every listener.
 //!
-//! A generation never changes. The next one is built beside it and takes its place at the doors; requests hold the one that
-//! they began with, and when the last of them has gone, so has it, with the connections, the engines and the tasks that no
-//! other has taken over.
+//! A snapshot never changes. A reload builds the next one beside it and swaps it in at the listeners. Requests hold the snapshot
+//! that they began with. It is dropped after the last of them, with the connections, engines and tasks that no later snapshot
+//! took over.
 
 use std::sync::Arc;
 
@@ -15,20 +15,21 @@ use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
 use crate::http::{self, ApiState, SwappableRouter};
 use crate::tenant::KeyLookup;
 
-use super::build::BuildError;
-use super::models::ModelRegistry;
-use super::reload::ReloadHandle;
+use super::error::BuildError;
+use super::ledger_monitor::declared_accounts;
+use super::model_registry::ModelRegistry;
+use super::reload_handle::ReloadHandle;
 use super::shared_state::SharedState;
 use super::{directory, refresh};
 
-/// A configuration, and what was made of it.
+/// A configuration, and what was built from it.
 pub(super) struct ConfigSnapshot {
     pub(super) settings: Settings,
     pub(super) registry: Arc<ModelRegistry>,
     pub(super) gateway: Gateway,
 }
 
-/// What has to be had for a generation, and may not be.
+/// What a snapshot needs and what may fail to load.
 pub(super) struct Loaded {
     pub(super) registry: ModelRegistry,
     pub(super) calibration: Calibration,
@@ -36,59 +37,58 @@ pub(super) struct Loaded {
 
 impl ConfigSnapshot {
     /// The first one.
-    pub(super) fn first(plant: &SharedState, settings: Settings, means: Loaded) -> ConfigSnapshot {
-        let (served, parts) = gateway_parts(plant, &settings, means, plant.agents.clone());
-        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry: served }
+    pub(super) fn first(shared: &SharedState, settings: Settings, loaded: Loaded) -> ConfigSnapshot {
+        let (registry, parts) = gateway_parts(shared, &settings, loaded, shared.agents.clone());
+        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry }
     }
 
     /// The one after this.
-    pub(super) fn next(&self, plant: &SharedState, settings: Settings, means: Loaded) -> ConfigSnapshot {
-        let agents = plant.agents.with_settings(settings.agents.clone());
-        let (served, parts) = gateway_parts(plant, &settings, means, agents);
-        ConfigSnapshot { gateway: self.gateway.with_parts(parts), settings, registry: served }
+    pub(super) fn next(&self, shared: &SharedState, settings: Settings, loaded: Loaded) -> ConfigSnapshot {
+        let agents = shared.agents.with_settings(settings.agents.clone());
+        let (registry, parts) = gateway_parts(shared, &settings, loaded, agents);
+        ConfigSnapshot { gateway: self.gateway.with_parts(parts), settings, registry }
     }
 
-    /// What answers at each listener, for whoever has one of these keys.
-    pub(super) fn routes(&self, plant: &SharedState, keys: KeyLookup, reloads: &ReloadHandle) -> RouterSet {
+    /// The routers of all listeners, for callers with one of these keys.
+    pub(super) fn routes(&self, shared: &SharedState, keys: KeyLookup, reloads: &ReloadHandle) -> RouterSet {
         let settings = &self.settings;
         let service = Arc::new(ApiState {
             settings: settings.http.clone(),
             keys,
             gateway: self.gateway.clone(),
-            idempotency: plant.idempotency.clone(),
-            responses: plant.responses.clone(),
-            conversations: plant.conversations.clone(),
-            metrics: plant.metrics.clone(),
-            refresh: self.metrics_refresher(plant),
+            idempotency: shared.idempotency.clone(),
+            responses: shared.responses.clone(),
+            conversations: shared.conversations.clone(),
+            metrics: shared.metrics.clone(),
+            refresh: self.metrics_refresher(shared),
         });
         let admin = settings.admin.clone().map(|access| {
-            let standing = directory::ledger_statement(self.gateway.clone());
+            let statement = directory::ledger_statement(self.gateway.clone());
             let gateway = Some(self.gateway.clone());
             let admin = directory::admin(
                 settings,
                 access,
-                plant.directory.clone(),
-                standing,
+                shared.directory.clone(),
+                statement,
                 reloads.as_callback(),
                 gateway,
             );
             http::admin::admin(&admin)
         });
         RouterSet {
-            api: http::api_with_limiter(&service, plant.body_limiter.resized(&settings.http)),
+            api: http::api_with_limiter(&service, shared.body_limiter.resized(&settings.http)),
             metrics: settings.http.metrics_listen.map(|_| http::monitoring(&service)),
             admin,
         }
     }
 
-    /// Brings the series up to date that are read when somebody looks.
-    fn metrics_refresher(&self, plant: &SharedState) -> Box<dyn Fn() + Send + Sync> {
-        let (metrics, ledger) = (plant.metrics.clone(), plant.ledger.clone());
-        let (accounts, served) =
-            (refresh::declared_accounts(&plant.directory.snapshot()), self.registry.clone());
-        let gateway = self.gateway.clone();
+    /// Sets the gauges that are computed on demand.
+    fn metrics_refresher(&self, shared: &SharedState) -> Box<dyn Fn() + Send + Sync> {
+        let (metrics, ledger) = (shared.metrics.clone(), shared.ledger.clone());
+        let accounts = declared_accounts(&shared.directory.snapshot());
+        let (registry, gateway) = (self.registry.clone(), self.gateway.clone());
         Box::new(move || {
-            refresh::refresh(&metrics, &ledger, &accounts, &served);
+            refresh::refresh(&metrics, &ledger, &accounts, &registry);
             gateway.refresh_fleet_metrics();
             gateway.refresh_pacing_metrics(&accounts);
         })
@@ -102,26 +102,26 @@ impl ConfigSnapshot {
 }
 
 fn gateway_parts(
-    plant: &SharedState,
+    shared: &SharedState,
     settings: &Settings,
-    means: Loaded,
+    loaded: Loaded,
     agents: EpisodeManager,
 ) -> (Arc<ModelRegistry>, GatewayParts) {
     let parts = GatewayParts {
         settings: settings.gateway.clone(),
-        tasks: plant.request_tasks.clone(),
-        metrics: plant.metrics.clone(),
-        ledger: plant.ledger.clone(),
+        tasks: shared.request_tasks.clone(),
+        metrics: shared.metrics.clone(),
+        ledger: shared.ledger.clone(),
         catalog: settings.catalog.clone(),
-        fleets: means.registry.fleets(),
-        calibration: means.calibration,
-        learning: plant.learning.clone(),
+        fleets: loaded.registry.fleets(),
+        calibration: loaded.calibration,
+        learning: shared.learning.clone(),
         episodes: agents,
     };
-    (Arc::new(means.registry), parts)
+    (Arc::new(loaded.registry), parts)
 }
 
-/// What ships with the binary, how able each model is said or guessed to be, and how long it is said to think.
+/// What ships with the binary, with each model's stated or guessed ability and its stated thinking length.
 pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError> {
     let shipped = estimate::shipped().map_err(BuildError::Calibration)?;
     let tariff = |name| settings.catalog.models.get(name).and_then(|model| model.tariff.as_ref());
@@ -136,14 +136,14 @@ pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError
     Ok(Calibration { abilities: abilities.collect(), thoughts, ..shipped })
 }
 
-/// What answers at each listener.
+/// The router of each listener.
 pub(super) struct RouterSet {
     api: Router,
     metrics: Option<Router>,
     admin: Option<Router>,
 }
 
-/// The ways in, one for each listener. They stay while generations come and go.
+/// The swappable router of each listener. They stay while snapshots come and go.
 #[derive(Debug, Clone)]
 pub(super) struct SwappableRouterSet {
     pub(super) api: SwappableRouter,
@@ -153,19 +153,23 @@ pub(super) struct SwappableRouterSet {
 
 impl SwappableRouterSet {
     pub(super) fn new(settings: &http::Settings, routes: RouterSet) -> SwappableRouterSet {
-        let door = |routes| SwappableRouter::new(settings.clone(), routes);
+        let swappable = |routes| SwappableRouter::new(settings.clone(), routes);
         let RouterSet { api, metrics, admin } = routes;
-        SwappableRouterSet { api: door(api), metrics: metrics.map(door), admin: admin.map(door) }
+        SwappableRouterSet {
+            api: swappable(api),
+            metrics: metrics.map(swappable),
+            admin: admin.map(swappable),
+        }
     }
 
-    /// Requests that begin from now on go this way.
+    /// Sends requests that begin from now on to these routers.
     pub(super) fn replace_all(&self, settings: &http::Settings, routes: RouterSet) {
         let RouterSet { api, metrics, admin } = routes;
-        let ways =
+        let pairs =
             [(Some(&self.api), Some(api)), (self.metrics.as_ref(), metrics), (self.admin.as_ref(), admin)];
-        for (door, routes) in ways {
-            if let (Some(door), Some(routes)) = (door, routes) {
-                door.replace(settings.clone(), routes);
+        for (router, routes) in pairs {
+            if let (Some(router), Some(routes)) = (router, routes) {
+                router.replace(settings.clone(), routes);
             }
         }
     }

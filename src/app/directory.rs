@@ -1,4 +1,4 @@
-//! The keys and accounts of a gateway, wired to what it has of configuration, database and ledger.
+//! Wires the directory of keys and accounts to configuration, database and ledger, for the server and for `stint keys`.
 
 use std::path::Path;
 use std::sync::Arc;

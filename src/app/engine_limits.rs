@@ -1,4 +1,4 @@
-//! What the catalogue says of a local model, beside what its engine turned out to have.
+//! Lowers a local model's catalogue entry to what its engine can really do, so that no plan offers more.
 
 use crate::backend::local::LocalModelLimits;
 use crate::catalog::Model;

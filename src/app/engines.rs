@@ -1,17 +1,18 @@
-//! Local models: which weights an engine runs, so that none are loaded twice while the configuration changes around them.
+//! The engines of local models, and which weights each runs: a reload does not load the same weights again, and the end of the
+//! process stops every engine.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::backend::local::LocalBackend;
+use crate::backend::local::{LocalBackend, LocalModelLimits};
 use crate::config::{LocalModelSettings, ModelSource};
 use crate::engine::{self, Engine, Gguf, GgufError, WeakEngine};
 use crate::metrics::Metrics;
 use crate::prompt::{PromptFormat, Vocabulary};
 
-use super::models::{LoadedModel, ModelError};
+use super::error::ModelError;
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -89,8 +90,15 @@ pub(super) fn load_local(
         None => Arc::new(MonitoredEngine::start(&gguf, weights, name.clone())?),
     };
     let local = LocalBackend::new(engine.engine.clone(), format, manner.settings.clone())?;
-    *loaded = Some(LoadedModel { engine, measure: local.limits() });
+    *loaded = Some(LoadedModel { engine, limits: local.limits() });
     Ok(local)
+}
+
+/// A local model that is loaded.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedModel {
+    pub(super) engine: Arc<MonitoredEngine>,
+    pub(super) limits: LocalModelLimits,
 }
 
 /// A local engine whose token counts are shown.

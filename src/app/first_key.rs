@@ -1,4 +1,4 @@
-//! The key that the first start makes, where the operator asked for one.
+//! The key in the file that `[keys]` names, which the first start creates. `build`, `reload` and `stint keys` read it.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{config, http};
 
-use super::command::{fail, print_line};
+use super::output::{VerbResult, print_line};
 
 /// How long connecting and answering may take, each.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,19 +27,16 @@ enum HealthError {
     NotReady(SocketAddr, String),
 }
 
-pub(super) fn health(file: Option<&Path>) -> ExitCode {
-    let settings = match config::load_offline(file, &config::environment) {
-        Ok(settings) => settings,
-        Err(mistakes) => return fail(&mistakes),
-    };
+pub(super) fn health(file: Option<&Path>) -> VerbResult {
+    let settings = config::load_offline(file, &config::environment)?;
     let address = http::local_address(settings.http.metrics_listen.unwrap_or(settings.http.listen));
     match request_status(address) {
         Ok(status) if status.contains(" 200 ") => {
             print_line("ready");
-            ExitCode::SUCCESS
+            Ok(ExitCode::SUCCESS)
         }
-        Ok(status) => fail(&HealthError::NotReady(address, status)),
-        Err(error) => fail(&HealthError::Unreachable(address, error)),
+        Ok(status) => Err(HealthError::NotReady(address, status).into()),
+        Err(error) => Err(HealthError::Unreachable(address, error).into()),
     }
 }
 

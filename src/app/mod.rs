@@ -1,6 +1,7 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+mod backends;
 mod build;
 mod check;
 mod command;
@@ -8,16 +9,21 @@ mod config_snapshot;
 mod directory;
 mod engine_limits;
 mod engines;
+mod error;
 mod first_key;
 mod health;
 mod keys_cli;
 mod ledger_cli;
+mod ledger_monitor;
 mod log;
-mod models;
+mod model_fleet;
+mod model_registry;
+mod output;
 mod plan_cli;
 mod probe;
 mod refresh;
 mod reload;
+mod reload_handle;
 mod replay;
 mod runtime_dir;
 mod seal;
@@ -25,7 +31,8 @@ mod serve;
 mod shared_state;
 mod simulate;
 
-pub use build::{App, BuildError, RunningServer, build};
+pub use build::{App, RunningServer, build};
 pub use command::{Cli, main};
-pub use models::ModelError;
-pub use reload::{ConfigSource, ReloadHandle};
+pub use error::{BuildError, ModelError};
+pub use reload::ConfigSource;
+pub use reload_handle::ReloadHandle;

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{config, http};
 
-use super::command::{fail, print_line};
-use super::ledger_cli::align_columns;
+use super::output::{VerbResult, align_columns, print_line};
 
 /// How long the server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,22 +73,17 @@ enum PlanRequestError {
     InvalidResponse(String),
 }
 
-pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> ExitCode {
-    let settings = match config::load_offline(file, &config::environment) {
-        Ok(settings) => settings,
-        Err(mistakes) => return fail(&mistakes),
-    };
+pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> VerbResult {
+    let settings = config::load_offline(file, &config::environment)?;
     let base = options.url.clone().unwrap_or_else(|| url(http::local_address(settings.http.listen)));
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(&error),
-    };
-    match runtime.block_on(request_plan(&base, options)) {
-        Ok(quote) if options.json => print_line(&format!("{quote:#}")),
-        Ok(quote) => print_line(table(&quote, options.all).trim_end()),
-        Err(error) => return fail(&error),
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let quote = runtime.block_on(request_plan(&base, options))?;
+    if options.json {
+        print_line(&format!("{quote:#}"));
+    } else {
+        print_line(table(&quote, options.all).trim_end());
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 fn url(address: SocketAddr) -> String {
@@ -97,15 +91,15 @@ fn url(address: SocketAddr) -> String {
 }
 
 async fn request_plan(base: &str, options: &PlanOptions) -> Result<Value, PlanRequestError> {
-    let silent = |error| PlanRequestError::Unreachable(base.to_owned(), error);
-    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().map_err(silent)?;
+    let unreachable = |error| PlanRequestError::Unreachable(base.to_owned(), error);
+    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().map_err(unreachable)?;
     let mut request = client.post(format!("{}/v1/plan", base.trim_end_matches('/')));
     request = request.header("content-type", "application/json").body(body(options).to_string());
     if let Some(key) = config::environment(KEY) {
         request = request.bearer_auth(key);
     }
-    let answer = request.send().await.map_err(silent)?;
-    let text = answer.text().await.map_err(silent)?;
+    let answer = request.send().await.map_err(unreachable)?;
+    let text = answer.text().await.map_err(unreachable)?;
     let answer: Value =
         serde_json::from_str(&text).map_err(|_| PlanRequestError::InvalidResponse(base.to_owned()))?;
     let error = &answer["error"];
@@ -167,17 +161,17 @@ fn table(quote: &Value, all: bool) -> String {
     }
     let is_unmeasured = offers.iter().any(|offer| offer["seconds"] == 0.0);
     let left_out = offers.len() + 1 - rows.len();
-    let mut said = align_columns(&rows, 2);
+    let mut shown = align_columns(&rows, 2) + "\n";
     if left_out > 0 {
-        said += &format!("({left_out} more cost more than another and reach no more; --all shows them)\n");
+        shown += &format!("({left_out} more cost more than another and reach no more; --all shows them)\n");
     }
     if is_unmeasured {
-        said += "(-: its speed is not measured yet, so no deadline is held against it)\n";
+        shown += "(-: its speed is not measured yet, so no deadline is held against it)\n";
     }
     for refused in quote["refused"].as_array().into_iter().flatten() {
-        said += &format!("not {}: {}\n", text(&refused["model"]), text(&refused["message"]));
+        shown += &format!("not {}: {}\n", text(&refused["model"]), text(&refused["message"]));
     }
-    said + "\n" + &text(&quote["why"]) + "\n"
+    shown + "\n" + &text(&quote["why"]) + "\n"
 }
 
 fn row(offer: &Value, chosen: bool) -> Vec<String> {
@@ -239,8 +233,8 @@ mod tests {
             json!({ "model": "m", "thinking_tokens": 1, "solution_tokens": 1, "samples": 1, "success": 0.5,
                     "cost_usd": "0.1", "worst_case_usd": "0.2", "seconds": seconds, "value_usd": 0.3 })
         };
-        let told = |seconds| table(&json!({ "offers": [offer(seconds)], "chosen": 0, "why": "so" }), false);
-        assert!(told(0.0).contains("  -  ") && told(0.0).contains("not measured yet"), "{}", told(0.0));
-        assert!(told(0.5).contains("0.50") && !told(0.5).contains("measured"), "{}", told(0.5));
+        let shown = |seconds| table(&json!({ "offers": [offer(seconds)], "chosen": 0, "why": "so" }), false);
+        assert!(shown(0.0).contains("  -  ") && shown(0.0).contains("not measured yet"), "{}", shown(0.0));
+        assert!(shown(0.5).contains("0.50") && !shown(0.5).contains("measured"), "{}", shown(0.5));
     }
 }

@@ -1,121 +1,12 @@
-//! Series that are read when somebody looks, and the ledger's own.
+//! Gauges that are computed on demand, before `/metrics` is rendered.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
+use crate::ledger::{AccountId, Ledger, RequestScope};
+use crate::metrics::Metrics;
 
-use arc_swap::ArcSwap;
+use super::model_registry::ModelRegistry;
 
-use crate::ledger::{
-    AccountId, ClosedReservation, JournalEntry, Ledger, LimitWarning, Observer, RequestScope,
-};
-use crate::metrics::{Metrics, OTHER};
-use crate::tenant::{AccountTerms, Directory, DirectorySnapshot, LimitSelector, Tenant, TenantLimit};
-use crate::units::{Facet, Holder, Limit, Money};
-
-use super::alerts::Alerts;
-use super::models::ModelRegistry;
-
-/// What stands for the model where none was chosen.
-const NO_MODEL: &str = "none";
-
-/// Passes on what the ledger does, whoever asked it to: to Prometheus its commits, the money that it posts and the
-/// limits that are nearly used up; to the operator's webhook what somebody should look at.
-pub(super) struct LedgerMonitor {
-    metrics: Arc<Metrics>,
-    config: ArcSwap<MonitorConfig>,
-}
-
-/// Who is told, and of whom.
-struct MonitorConfig {
-    alerts: Alerts,
-    /// Accounts that the configuration names; series have no others.
-    declared: HashSet<AccountId>,
-}
-
-impl LedgerMonitor {
-    pub(super) fn new(metrics: Arc<Metrics>, alerts: Alerts, keys: &Directory) -> LedgerMonitor {
-        let told =
-            MonitorConfig { alerts, declared: declared_accounts(&keys.snapshot()).into_iter().collect() };
-        LedgerMonitor { metrics, config: ArcSwap::from_pointee(told) }
-    }
-
-    /// From now on these are told, and of these. Series of accounts that are no longer declared are taken away where they
-    /// say how it is now.
-    pub(super) fn reconfigure(&self, alerts: Alerts, book: &DirectorySnapshot) {
-        let declared: HashSet<AccountId> = declared_accounts(book).into_iter().collect();
-        let before = self.config.swap(Arc::new(MonitorConfig { alerts, declared: declared.clone() }));
-        let (money, rollout) = (&self.metrics.money, &self.metrics.rollout);
-        for account in before.declared.difference(&declared) {
-            for series in [&money.left, &rollout.shadow_price, &rollout.rate, &rollout.target] {
-                // What was never shown need not be taken away.
-                let _ = series.remove_label_values(&[account.as_str()]);
-            }
-        }
-    }
-
-    /// Where alerts go now.
-    pub(super) fn alerts(&self) -> Alerts {
-        self.config.load().alerts.clone()
-    }
-}
-
-/// The accounts that metrics name: they are few, and the operator wrote them down.
-pub(super) fn declared_accounts(book: &DirectorySnapshot) -> Vec<AccountId> {
-    let declared = book.declared();
-    let keys = declared.tenants.iter().map(|tenant| &tenant.account);
-    let anonymous = book.is_open().then(|| Tenant::anonymous().account);
-    keys.cloned().chain(anonymous).collect()
-}
-
-impl Observer for LedgerMonitor {
-    fn resolved(&self, closed: &ClosedReservation) {
-        let Some(JournalEntry::Resolved(resolved)) = closed.entries.last() else { return };
-        let told = self.config.load();
-        let is_declared = told.declared.contains(&resolved.account);
-        let account = if is_declared { resolved.account.as_str() } else { OTHER };
-        let money = &self.metrics.money;
-        for (model, share) in resolved.shares() {
-            let labels = &[model.map_or(NO_MODEL, |model| &**model), account];
-            money.spent.with_label_values(labels).inc_by(share.spent.money.as_dollars());
-        }
-        if closed.overrun.money > Money::ZERO {
-            let model = resolved.about.model.as_deref().unwrap_or(NO_MODEL);
-            money.overrun.with_label_values(&[model]).inc_by(closed.overrun.money.as_dollars());
-            told.alerts.send_overrun(resolved.account.as_str(), closed);
-        }
-    }
-
-    fn warned(&self, warning: &LimitWarning) {
-        self.metrics.money.warnings.with_label_values(&[&warning.status.limit.kind()]).inc();
-        self.config.load().alerts.send_warning(warning);
-    }
-
-    fn committed(&self, _: usize, took: Duration) {
-        self.metrics.ledger.commit_seconds.observe(took.as_secs_f64());
-    }
-}
-
-/// Begins the counts of warnings for every kind of limit that there is: a limit is a key's where the key's own account has
-/// it, and an account's for all below.
-pub(super) fn zero_warning_counters(metrics: &Metrics, terms: &[AccountTerms]) {
-    for TenantLimit { window, max, scope } in terms.iter().flat_map(|terms| &terms.limits) {
-        let facet = match scope {
-            LimitSelector::All => Facet::Whole,
-            LimitSelector::Model(model) => Facet::Model(model.clone()),
-            LimitSelector::EachUser => Facet::User("".into()),
-            LimitSelector::Tag(tag) => Facet::Tag(tag.clone()),
-        };
-        let limit = Limit { holder: Holder::Key, facet, unit: max.unit(), window: *window };
-        let of_account = Limit { holder: Holder::Account(AccountId::new("any")), ..limit.clone() };
-        for limit in [limit, of_account] {
-            metrics.money.warnings.with_label_values(&[&limit.kind()]);
-        }
-    }
-}
-
-/// Brings all of them up to date.
-pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId], served: &ModelRegistry) {
+/// Sets all of them.
+pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId], registry: &ModelRegistry) {
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
     metrics.ledger.stranded.set(ledger.stranded().as_dollars());
@@ -127,39 +18,5 @@ pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId]
             metrics.money.left.with_label_values(&[account.as_str()]).set(left);
         }
     }
-    served.engines().for_each(|engine| engine.refresh(metrics));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::conformance::{amounts, dispatched, resolved};
-    use crate::ledger::{Amounts, ModelSpend, ResolutionKind};
-    use crate::tasks::Tasks;
-    use crate::tenant::{DeclaredTenants, MemoryKeyStore};
-
-    #[tokio::test]
-    async fn money_is_counted_under_the_model_that_took_it() {
-        let (metrics, store) = (Arc::new(Metrics::new().unwrap()), Arc::new(MemoryKeyStore::default()));
-        let keys = Directory::open(store, DeclaredTenants::default(), false).await.unwrap();
-        let alerts = Alerts::new(&Tasks::default(), None).unwrap();
-        let watcher = LedgerMonitor::new(metrics.clone(), alerts, &keys);
-        let row = dispatched("key", 1, amounts(100, 0));
-        let mut end = resolved(&row, ResolutionKind::Settled, amounts(90, 0));
-        end.detail.parts.add(&"judge".into(), ModelSpend { money: Money(30), ..ModelSpend::default() });
-        watcher.resolved(&ClosedReservation {
-            id: row.id,
-            account: row.account.clone(),
-            about: row.about,
-            how: end.how,
-            spent: end.spent,
-            tools: row.tools,
-            overrun: Amounts::ZERO,
-            entries: vec![JournalEntry::Resolved(end)],
-            warnings: Vec::new(),
-        });
-        let spent = |model| metrics.money.spent.with_label_values(&[model, OTHER]).get();
-        let (own, judge) = (Money(60).as_dollars(), Money(30).as_dollars());
-        assert_eq!([spent("reasoner"), spent("judge")].map(f64::to_bits), [own, judge].map(f64::to_bits));
-    }
+    registry.engines().for_each(|engine| engine.refresh(metrics));
 }

@@ -10,65 +10,51 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Settings};
 
-use super::build::{BuildError, RunningServer, build};
-use super::command::fail;
+use super::build::{RunningServer, build};
+use super::error::BuildError;
 use super::log;
+use super::output::VerbResult;
 use super::reload::ConfigSource;
 
 /// How long the ledger may take to write its last settlements after the last answer.
 const LEDGER_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a configuration that is being read at the end, or a model that is being loaded, may take until it is left behind:
-/// whoever reads a file that does not come cannot be called off.
+/// How long the end waits for a reload that still reads a file or loads a model: blocking work cannot be cancelled.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long connections that are cut off may take to settle what they used.
 const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) fn serve(file: Option<&Path>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(&error),
-    };
-    // Whoever changes the configuration may say so at any time: from here on it does not kill.
-    let hangups = runtime.block_on(async { signal(SignalKind::hangup()) });
-    let hangups = match hangups.map_err(BuildError::Signals) {
-        Ok(hangups) => hangups,
-        Err(error) => return fail(&error),
-    };
-    let settings = match config::load(file, &config::environment) {
-        Ok(settings) => settings,
-        Err(mistakes) => return fail(&mistakes),
-    };
-    let dial = log::start(&settings.log);
+pub(super) fn serve(file: Option<&Path>) -> VerbResult {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // SIGHUP asks for a reload. From here on it does not kill the process.
+    let hangups = runtime.block_on(async { signal(SignalKind::hangup()) }).map_err(BuildError::Signals)?;
+    let settings = config::load(file, &config::environment)?;
+    let log = log::start(&settings.log);
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let file = file.map(Path::to_owned);
-    let origin = ConfigSource {
+    let source = ConfigSource {
         load: Arc::new(move || config::load_again(file.as_deref(), &config::environment)),
-        on_applied: Box::new(move |settings| dial.apply(&settings.log)),
+        on_applied: Box::new(move |settings| log.apply(&settings.log)),
     };
-    let ended = runtime.block_on(run(settings, origin, hangups));
+    let ended = runtime.block_on(run(settings, source, hangups));
     runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
-    match ended {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => fail(&error),
-    }
+    Ok(if ended? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs until a signal, then drains; says whether all that was used is written down.
-async fn run(settings: Settings, origin: ConfigSource, mut hangups: Signal) -> Result<bool, BuildError> {
-    let app = build(settings, origin).await?;
+/// Runs until a signal, then drains. False where a settlement could not be written.
+async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> Result<bool, BuildError> {
+    let app = build(settings, source).await?;
     for address in app.addresses() {
         tracing::info!("listening on http://{address}");
     }
-    let invitation = app.example_request();
+    let example = app.example_request();
     tracing::info!(models = %app.model_names(), open = app.is_open(), "ready");
-    // Whoever was answered may send a signal: from the first answer on it must not kill.
+    // From the first answer on, a signal must not kill the process.
     let mut ends = ShutdownSignals::new().map_err(BuildError::Signals)?;
     let running = app.start();
-    if let Some(invitation) = invitation {
-        tracing::info!("try it: {invitation}");
+    if let Some(example) = example {
+        tracing::info!("try it: {example}");
     }
     let in_terminal = io::stderr().is_terminal();
     loop {
@@ -83,7 +69,7 @@ async fn run(settings: Settings, origin: ConfigSource, mut hangups: Signal) -> R
             }
         }
     }
-    // Hangups go unheard from here on.
+    // From here on SIGHUP is ignored.
     let drain = running.settings().http.drain;
     Ok(stop(&running, drain, ends).await)
 }
@@ -110,8 +96,8 @@ impl ShutdownSignals {
     }
 }
 
-/// New requests are refused, those that run may finish until the deadline or a second signal. What is cut off then
-/// is settled all the same; only what could not be written down is a bad end.
+/// Refuses new requests and lets running ones finish until the deadline or a second signal. What is cut off then is settled
+/// all the same. False where a settlement could not be written.
 async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignals) -> bool {
     tracing::info!(tasks = running.request_tasks.running(), ?drain, "stopping; answers that run may finish");
     running.request_tasks.stop();

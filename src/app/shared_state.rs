@@ -1,5 +1,5 @@
-//! What there is once in a process, whatever its configuration says next: the books and who may write to them, what is
-//! learned and remembered, and what Prometheus sees.
+//! What lives once in a process and outlives every configuration: ledger, keys, what is learned and stored, and metrics. `build`
+//! opens it; configuration snapshots share it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +17,17 @@ use crate::tasks::Tasks;
 use crate::tenant::Directory;
 use crate::units::Timestamp;
 
-use super::alerts::Alerts;
-use super::build::BuildError;
-use super::refresh::{self, LedgerMonitor};
+use super::error::BuildError;
+use super::ledger_monitor::{LedgerMonitor, zero_warning_counters};
 use super::{directory, seal};
 
-/// How often reservations are looked for whose flights do not come back.
+/// How often expired reservations are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// All that generations of the configuration share.
+/// All that configuration snapshots share.
 pub(super) struct SharedState {
     pub(super) metrics: Arc<Metrics>,
-    /// Connections and flights.
+    /// Connections and requests.
     pub(super) request_tasks: Tasks,
     pub(super) ledger: Ledger,
     pub(super) directory: Arc<Directory>,
@@ -39,43 +38,49 @@ pub(super) struct SharedState {
     pub(super) agents: EpisodeManager,
     /// Passes on what the ledger does.
     pub(super) ledger_monitor: Arc<LedgerMonitor>,
-    /// For the bodies of all requests in flight.
+    /// Limits the bodies of all requests in flight.
     pub(super) body_limiter: BodyLimiter,
 }
 
 impl SharedState {
-    /// Opens the books. From here on this replica is known to others.
+    /// Opens the ledger. From here on other replicas know this one.
     pub(super) async fn open(
         settings: &Settings,
         database: &Database,
         keys: Directory,
-        (metrics, alerts): (Arc<Metrics>, Alerts),
-        (work, ledger_work): (&Tasks, &Tasks),
+        metrics: Arc<Metrics>,
+        ledger_monitor: LedgerMonitor,
+        request_tasks: &Tasks,
+        ledger_tasks: &Tasks,
     ) -> Result<SharedState, BuildError> {
-        refresh::zero_warning_counters(&metrics, &keys.snapshot().terms());
-        let watcher = Arc::new(LedgerMonitor::new(metrics.clone(), alerts, &keys));
-        let ledger = open_ledger(settings, database, &keys, watcher.clone(), ledger_work).await?;
+        zero_warning_counters(&metrics, &keys.snapshot().terms());
+        let ledger_monitor = Arc::new(ledger_monitor);
+        let ledger = open_ledger(settings, database, &keys, ledger_monitor.clone(), ledger_tasks).await?;
         let directory = Arc::new(keys.with_listener(directory::ledger_announcer(ledger.clone())));
-        directory::watch_changes(work, directory.clone(), database.change_listener());
+        directory::watch_changes(request_tasks, directory.clone(), database.change_listener());
         let (answers, remembered) = (database.answers(), settings.idempotency.clone());
-        let idempotency = Idempotency::open(ledger_work, answers, remembered, ledger.now()).await?;
-        let responses = ResponseService::open(ledger_work, database.responses(), settings.responses.clone());
+        let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
+        let responses = ResponseService::open(ledger_tasks, database.responses(), settings.responses.clone());
         let conversations =
-            ConversationService::open(ledger_work, database.conversations(), settings.responses.clone());
-        sweep_expired(work, &ledger);
-        seal::seal_daily(work, &ledger);
-        // It ends with the ledger, after the last request has landed.
+            ConversationService::open(ledger_tasks, database.conversations(), settings.responses.clone());
+        sweep_expired(request_tasks, &ledger);
+        seal::seal_daily(request_tasks, &ledger);
+        // It ends with the ledger, after the last request has finished.
         let stories = database.stories();
-        let learning = Learning::open(ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
-        // Who shares a database does so for others. Keys come and go, and another declaration brings another table.
+        let learning = Learning::open(ledger_tasks, stories, metrics.clone(), settings.learn.clone()).await;
+        // A replica that shares its database serves accounts of others too. Keys change while the process runs, so each call
+        // checks anew.
         let (is_shared, known) = (database.coordinator().is_some(), directory.clone());
         let learning = learning.with_single_key_check(move || !is_shared && known.keys().has_one_account());
-        let agents =
-            EpisodeManager::open(work, database.episodes(), metrics.clone(), settings.agents.clone());
-        let (work, room) = (work.clone(), BodyLimiter::new(&settings.http));
+        let agents = EpisodeManager::open(
+            request_tasks,
+            database.episodes(),
+            metrics.clone(),
+            settings.agents.clone(),
+        );
         Ok(SharedState {
             metrics,
-            request_tasks: work,
+            request_tasks: request_tasks.clone(),
             ledger,
             directory,
             idempotency,
@@ -83,8 +88,8 @@ impl SharedState {
             conversations,
             learning,
             agents,
-            ledger_monitor: watcher,
-            body_limiter: room,
+            ledger_monitor,
+            body_limiter: BodyLimiter::new(&settings.http),
         })
     }
 }
@@ -98,12 +103,12 @@ async fn open_ledger(
 ) -> Result<Ledger, BuildError> {
     let (pace, terms) = (settings.ledger, keys.snapshot().terms());
     Ok(match database.coordinator() {
-        Some(bank) => Ledger::share(work, bank, observer, pace, &terms).await?,
+        Some(coordinator) => Ledger::share(work, coordinator, observer, pace, &terms).await?,
         None => Ledger::open(work, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
     })
 }
 
-/// Resolves reservations that nobody comes back for.
+/// Expires reservations that no request settles.
 fn sweep_expired(work: &Tasks, ledger: &Ledger) {
     let (ledger, stopping) = (ledger.clone(), work.stopping());
     work.spawn(async move {

@@ -13,7 +13,7 @@ use crate::simulate::{
     TraceError, plots, simulate,
 };
 
-use super::command::{fail, print_line};
+use super::output::{VerbResult, print_line};
 
 /// What to simulate.
 #[derive(Debug, Args)]
@@ -55,17 +55,13 @@ enum SimulateError {
     Json(#[from] serde_json::Error),
 }
 
-pub(super) fn run(config: Option<&Path>, options: &SimulateOptions) -> ExitCode {
+pub(super) fn run(config: Option<&Path>, options: &SimulateOptions) -> VerbResult {
     let began = Instant::now();
-    match report(config, options) {
-        Ok(report) => {
-            let took = began.elapsed().as_secs_f64();
-            print_line(&report.table());
-            print_line(&format!("\n{took:.1} s for {} worlds", report.policies.len()));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(&error),
-    }
+    let report = report(config, options)?;
+    let took = began.elapsed().as_secs_f64();
+    print_line(&report.table());
+    print_line(&format!("\n{took:.1} s for {} worlds", report.policies.len()));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn report(config: Option<&Path>, options: &SimulateOptions) -> Result<SimulationReport, SimulateError> {

@@ -1,6 +1,6 @@
 //! The log of requests: a line for each, when it has ended, also where it was refused or its caller hung up.
 //!
-//! A record is filled in by whoever learns something of the request, and written when the last of them lets go of it. So a
+//! A record is filled in wherever something of the request becomes known, and written when its last holder drops it. So a
 //! stream has its line at its true end, and a request whose caller left has what it cost in the end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

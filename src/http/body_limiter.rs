@@ -1,4 +1,4 @@
-//! Room for the bodies of all requests in flight together.
+//! Limits the memory that the bodies of all requests in flight take together.
 //!
 //! A request takes its room before its body is read and gives it back when its answer is over. One that does not say how
 //! long its body is takes as much as one may be.

@@ -55,7 +55,7 @@ pub(super) fn take_from_request(fields: &mut Fields, conversation: &mut [Message
     Ok(())
 }
 
-/// Marks what was said so far; one mark in a place is enough, and the longer one holds.
+/// Marks the content so far. One mark in a place is enough: the longer one holds.
 pub(super) fn add_mark(content: &mut Vec<ContentPart>, keep: CacheTtl) {
     match content.last_mut() {
         Some(ContentPart::CacheBreakpoint(known)) => *known = keep.max(*known),
@@ -68,9 +68,9 @@ pub(super) fn check(request: &Request) -> Result<(), ApiError> {
     match request.cache_breakpoints().count() {
         0..=MARKS_MAX => Ok(()),
         marks => {
-            let told =
+            let message =
                 format!("may mark {MARKS_MAX} parts and tools of a request, not {marks}: leave some out");
-            Err(ApiError::invalid(Some(MARK), told))
+            Err(ApiError::invalid(Some(MARK), message))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What one choice has said so far, whichever way it is to be written.
+//! The events of one choice collected into a whole, for answers that are one object.
 
 use crate::chat::{ChoiceEvent, FinishReason, is_complete_json};
 
@@ -7,10 +7,10 @@ use crate::chat::{ChoiceEvent, FinishReason, is_complete_json};
 pub(super) struct CollectedChoice(Vec<ChoiceEvent>);
 
 impl CollectedChoice {
-    /// So it goes on.
+    /// Adds an event; a piece joins what it continues.
     pub(super) fn push(&mut self, event: ChoiceEvent) {
         if let ChoiceEvent::ToolCall(more) = &event {
-            let same = self.0.iter_mut().rev().find_map(|said| match said {
+            let same = self.0.iter_mut().rev().find_map(|earlier| match earlier {
                 ChoiceEvent::ToolCall(call) if call.index == more.index => Some(call),
                 _ => None,
             });
@@ -19,22 +19,22 @@ impl CollectedChoice {
             }
         }
         if let ChoiceEvent::Logprobs(more) = &event {
-            let told = self.0.iter_mut().find_map(|said| match said {
-                ChoiceEvent::Logprobs(told) => Some(told),
+            let entries = self.0.iter_mut().find_map(|earlier| match earlier {
+                ChoiceEvent::Logprobs(entries) => Some(entries),
                 _ => None,
             });
-            if let Some(told) = told {
-                return told.extend_from_slice(more);
+            if let Some(entries) = entries {
+                return entries.extend_from_slice(more);
             }
         }
         match (self.0.last_mut(), event) {
-            (Some(ChoiceEvent::Thought(said)), ChoiceEvent::Thought(more))
-            | (Some(ChoiceEvent::Answer(said)), ChoiceEvent::Answer(more)) => said.push_str(&more),
+            (Some(ChoiceEvent::Thought(earlier)), ChoiceEvent::Thought(more))
+            | (Some(ChoiceEvent::Answer(earlier)), ChoiceEvent::Answer(more)) => earlier.push_str(&more),
             (_, event) => self.0.push(event),
         }
     }
 
-    /// The same without calls that a limit broke off: whoever ran them would run something else than was meant.
+    /// The same without calls that a limit cut off: running them would do something else than was meant.
     pub(super) fn without_partial_calls(mut self, finish: FinishReason) -> CollectedChoice {
         if matches!(finish, FinishReason::Length | FinishReason::ContentFilter) {
             self.0.retain(
@@ -44,7 +44,7 @@ impl CollectedChoice {
         self
     }
 
-    /// What was said, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
+    /// The events, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
     pub(super) fn into_events(self) -> Vec<ChoiceEvent> {
         self.0
     }

@@ -1,4 +1,4 @@
-//! A caller's connection that does not wait for ever: writes that make no progress break it.
+//! A caller's connection with a deadline for writes: one that makes no progress is closed.
 
 use std::future::Future;
 use std::io;

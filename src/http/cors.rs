@@ -9,7 +9,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::headers;
 
-/// How long a browser may remember what it was told.
+/// How long a browser may remember the answer to a preflight.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Which pages may call.

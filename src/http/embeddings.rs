@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Request};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::chat::{EmbeddingInputs, EmbeddingRequest};
 use crate::gateway::EmbeddingOutcome;
 
-use super::dialect::{self, ReceivedRequest, receive};
+use super::api_state::ApiState;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
-use super::router::ApiState;
+use super::json_response::json_response;
+use super::received_request::ReceivedRequest;
 use super::{access_log, budget, episodes, headers, idempotency_key, strict};
 
 /// The most texts of one request, as OpenAI has it.
@@ -29,13 +30,13 @@ pub(super) async fn embeddings(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let ask = read(&body, &headers)?;
     let asked = IdempotentRequest { endpoint: "embeddings", body: &body };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
         IdempotencyDecision::Replay(response) => {
-            return Ok(dialect::with_limits(&service, &tenant, response));
+            return Ok(service.with_limit_headers(&tenant, response));
         }
     };
     access_log::note(|record| record.set_requested_model(&ask.model));
@@ -47,7 +48,7 @@ pub(super) async fn embeddings(
     if let Some(ticket) = ticket {
         response = idempotency_key::store_answer(&ticket, response).await;
     }
-    Ok(dialect::with_limits(&service, &tenant, response))
+    Ok(service.with_limit_headers(&tenant, response))
 }
 
 fn render(vectors: &EmbeddingOutcome) -> Response {
@@ -58,8 +59,8 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
         "reserved_usd": vectors.reserved,
         "estimated": vectors.estimated,
     });
-    if let Some(told) = &vectors.episode {
-        budget["episode"] = episodes::episode_members(told).into();
+    if let Some(episode) = &vectors.episode {
+        budget["episode"] = episodes::episode_members(episode).into();
     }
     let body = json!({
         "object": "list",
@@ -68,17 +69,16 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
         "usage": { "prompt_tokens": vectors.prompt, "total_tokens": vectors.prompt },
         "budget": budget,
     });
-    let mut response = ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
+    let mut response = json_response(&body);
     headers::set_request_id(response.headers_mut(), vectors.id);
     headers::set_cost(response.headers_mut(), vectors.cost);
-    vectors.episode.iter().for_each(|told| headers::set_episode(response.headers_mut(), &told.id));
+    vectors.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
     response
 }
 
 fn read(body: &[u8], headers: &HeaderMap) -> Result<EmbeddingRequest, ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
+    let model = fields.model()?;
     let inputs = inputs(&mut fields)?;
     let extra: Map<String, Value> = fields.take_all(PASSED);
     let (episode, run) = budget::episode_only(&mut fields, headers, &extra)?;

@@ -15,6 +15,10 @@ use crate::ledger::Shortfall;
 use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
 use super::headers::SHOULD_RETRY;
+use super::json_response::json_response;
+
+/// The code of what must be there and is not, as OpenAI has it.
+pub(super) const MISSING: &str = "missing_required_parameter";
 
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
@@ -30,24 +34,22 @@ struct ApiErrorParts {
     budget: Option<Value>,
     retry_after: Option<Duration>,
     is_final: bool,
-    /// The run that was to take a step.
+    /// The episode that the request belongs to.
     episode: Option<EpisodeId>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> ApiError {
-        let (code, param, budget, retry_after, final_word, episode) = (None, None, None, None, false, None);
-        let message = message.into();
         ApiError(Box::new(ApiErrorParts {
             status,
             kind,
-            code,
-            param,
-            message,
-            budget,
-            retry_after,
-            is_final: final_word,
-            episode,
+            code: None,
+            param: None,
+            message: message.into(),
+            budget: None,
+            retry_after: None,
+            is_final: false,
+            episode: None,
         }))
     }
 
@@ -64,8 +66,7 @@ impl ApiError {
 
     /// 400: it must be there, and says what it must be.
     pub(super) fn missing(param: &str, must: &str) -> ApiError {
-        ApiError::invalid(Some(param), format!("is missing; it must be {must}"))
-            .with_code(super::fields::MISSING)
+        ApiError::invalid(Some(param), format!("is missing; it must be {must}")).with_code(MISSING)
     }
 
     /// 401.
@@ -171,7 +172,7 @@ impl ApiError {
         self
     }
 
-    /// The same with the run that was to take a step.
+    /// The same with the episode that the request belongs to.
     #[must_use]
     pub(super) fn with_episode(mut self, episode: Option<&EpisodeId>) -> ApiError {
         self.0.episode = episode.cloned();
@@ -213,7 +214,7 @@ impl ApiError {
     }
 
     /// 429: what is left under a limit is too little. Of a rate there is more in moments. Of a budget there is not:
-    /// the official SDKs would try again three times, so they are told not to.
+    /// the official SDKs would try again three times, so a header tells them not to.
     fn quota_exceeded(
         message: String,
         limit: &Limit,
@@ -221,9 +222,10 @@ impl ApiError {
         left: Amount,
         resets_at: Option<Timestamp>,
     ) -> ApiError {
-        let (kind, code) = match limit.is_rate() {
-            true => ("rate_limit_error", "rate_limit_exceeded"),
-            false => ("insufficient_quota", "insufficient_quota"),
+        let (kind, code) = if limit.is_rate() {
+            ("rate_limit_error", "rate_limit_exceeded")
+        } else {
+            ("insufficient_quota", "insufficient_quota")
         };
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, kind, message).with_code(code);
         problem.0.budget = Some(json!({
@@ -246,7 +248,7 @@ impl ApiError {
         problem
     }
 
-    /// 429 that passes by itself: parallel steps of a run are at work.
+    /// 429 that passes by itself: parallel steps of the episode are at work.
     fn episode_busy(message: String, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
         let mut problem = problem.with_code("episode_busy");
@@ -254,7 +256,7 @@ impl ApiError {
         problem
     }
 
-    /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request goes on from the conversation.
+    /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request continues the conversation.
     pub(super) fn conversation_locked() -> ApiError {
         let why = "is being gone on from by another request, and by one at a time; try again when that has its answer";
         let mut problem = ApiError::invalid(Some("conversation"), why).with_code("conversation_locked");
@@ -262,13 +264,13 @@ impl ApiError {
         problem
     }
 
-    /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    /// 404: the same for an episode that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_episode() -> ApiError {
         ApiError::not_found("there is no such run of this key, or it was too long ago")
             .with_code("episode_not_found")
     }
 
-    /// 503 where the store of runs does not answer.
+    /// 503 where the store of episodes does not answer.
     pub(super) fn episodes_unavailable(error: &EpisodesError) -> ApiError {
         tracing::error!(error = error as &dyn std::error::Error, "a run cannot be shown");
         let message = "what is known of runs cannot be read right now; try again shortly";
@@ -292,7 +294,7 @@ impl ApiError {
         problem.with_code("rate_limit_exceeded")
     }
 
-    /// 404 for a request that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    /// 404: the same for a request that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_request() -> ApiError {
         ApiError::not_found(FeedbackError::Unknown.to_string()).with_code("request_not_found")
     }
@@ -303,24 +305,17 @@ impl ApiError {
         let message = "what is known of requests cannot be read or recorded right now; try again shortly";
         ApiError::overloaded(message.to_owned(), Duration::from_secs(2))
     }
-
-    /// A request that names no model.
-    pub(crate) fn missing_model() -> ApiError {
-        ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them")
-            .with_code(super::fields::MISSING)
-    }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let code = self.0.code.unwrap_or(self.0.kind);
         super::access_log::note(|record| record.set_error_code(code, self.0.param.as_deref()));
-        let body = self.to_json().to_string();
-        let mut response =
-            (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let mut response = json_response(&self.to_json());
+        *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
         if let Some(wait) = self.0.retry_after {
-            // Rounded up: whoever comes back sooner comes in vain.
+            // Rounded up: an earlier try would be refused again.
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
@@ -328,7 +323,7 @@ impl IntoResponse for ApiError {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         self.0.episode.iter().for_each(|episode| super::headers::set_episode(headers, episode));
-        // For whoever has to say it in another dialect.
+        // A layer rewrites it for another dialect.
         response.extensions_mut().insert(self);
         response
     }

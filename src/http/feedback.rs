@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use crate::gateway::CallerFeedback;
 use crate::units::{Chance, RequestId};
 
-use super::error::ApiError;
-use super::fields::{Fields, MISSING};
-use super::router::ApiState;
+use super::api_state::ApiState;
+use super::error::{ApiError, MISSING};
+use super::fields::Fields;
 use super::{auth, body};
 
 /// Takes it and says 202.
@@ -23,8 +23,8 @@ pub(super) async fn feedback(
     let tenant = auth::tenant(&service.keys, request.headers())?;
     let opinion = read(body::fields(request, &service.settings).await?)?;
     service.gateway.learning().feedback(&tenant, opinion).await?;
-    let said = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
-    Ok((StatusCode::ACCEPTED, said).into_response())
+    let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
+    Ok((StatusCode::ACCEPTED, recorded).into_response())
 }
 
 /// `{id, correct}`, `{id, score}` or `{preferred, over}`.

@@ -2,11 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::error::ApiError;
+use super::error::{ApiError, MISSING};
 use crate::units::nearest;
-
-/// The code of what must be there and is not, as OpenAI has it.
-pub(super) const MISSING: &str = "missing_required_parameter";
 
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
@@ -90,6 +87,20 @@ impl Fields {
         let Some(value) = self.take(key) else { return Ok(None) };
         let number = value.as_f64().filter(|number| (least..=most).contains(number));
         number.map(Some).ok_or_else(|| self.wrong(key, &format!("a number from {least} to {most}")))
+    }
+
+    /// A number from zero to a bound, in the precision of samplers.
+    #[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
+    pub(super) fn fraction(&mut self, key: &str, most: f64) -> Result<Option<f32>, ApiError> {
+        Ok(self.number(key, 0.0, most)?.map(|number| number as f32))
+    }
+
+    /// The `model` member, which must be there.
+    pub(super) fn model(&mut self) -> Result<String, ApiError> {
+        let name = self.text("model")?.filter(|name| !name.is_empty());
+        name.ok_or_else(|| {
+            ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them").with_code(MISSING)
+        })
     }
 
     /// A text.

@@ -12,15 +12,15 @@ use serde_json::json;
 use crate::catalog::{Catalog, Model, Specialty};
 use crate::units::Price;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
-use super::router::ApiState;
 
 const PAGE: &str = include_str!("front.html");
 
 /// Nothing but its own style may be loaded or run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What any client but a browser is told.
+/// What any client but a browser gets.
 const LINES: &str = "Stint, an inference gateway. The API is under /v1: GET /v1/models lists the models, and POST \
                      /v1/chat/completions asks one. A browser sees more here.\n";
 
@@ -142,10 +142,8 @@ impl FrontPage<'_> {
     }
 
     fn python(&self, question: &str) -> String {
-        let (imports, key) = match self.is_open {
-            true => ("", "\"none-needed\""),
-            false => ("import os\n", "os.environ[\"STINT_KEY\"]"),
-        };
+        let (imports, key) =
+            if self.is_open { ("", "\"none-needed\"") } else { ("import os\n", "os.environ[\"STINT_KEY\"]") };
         format!(
             "{imports}from openai import OpenAI\n\nclient = OpenAI(base_url=\"{}/v1\", api_key={key})\nanswer = \
              client.chat.completions.create(\n    model=\"auto\",\n    messages=[{{\"role\": \"user\", \"content\": \

@@ -1,4 +1,4 @@
-//! What every answer carries besides its body.
+//! The headers of every answer: request id, cost, episode and the tightest limit.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -50,7 +50,7 @@ pub(super) fn text_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().filter_map(text).collect()
 }
 
-/// The run that it is a step of.
+/// The episode that the request is a step of.
 pub(super) fn set_episode(headers: &mut HeaderMap, id: &EpisodeId) {
     put(headers, EPISODE_ID, id.as_str());
 }

@@ -1,4 +1,5 @@
-//! Requests with an `Idempotency-Key`: asked again, they are answered again, not run again.
+//! Requests with an `Idempotency-Key`: a repeated request gets the stored answer and does not run again. `answer` and the
+//! endpoints with a flow of their own call it.
 
 use axum::body::{Body as Wire, to_bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -13,9 +14,9 @@ use crate::metrics::Metrics;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
 use super::headers::{REPLAYED, SHOULD_RETRY};
-use super::router::ApiState;
 use super::{headers, strict};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -132,11 +133,11 @@ fn fingerprint(
     let budget = headers.iter().filter(|(name, _)| tells(name.as_str()));
     let mut budget: Vec<_> = budget.map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     budget.sort_unstable();
-    let said = [asked.endpoint.as_bytes(), scope.account.as_str().as_bytes(), scope.key.as_bytes()];
+    let fixed = [asked.endpoint.as_bytes(), scope.account.as_str().as_bytes(), scope.key.as_bytes()];
     let budget = budget.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]);
     let mut hash = Sha256::new();
-    for part in said.into_iter().chain(budget).chain([body.to_string().as_bytes()]) {
-        // Told apart by their lengths, no two parts can run into each other.
+    for part in fixed.into_iter().chain(budget).chain([body.to_string().as_bytes()]) {
+        // The lengths keep the parts apart.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -177,7 +178,7 @@ fn replay(id: RequestId, answer: StoredAnswer) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// Keeps a whole answer before it goes out.
+/// Stores a whole answer before it goes out.
 pub(super) async fn store_answer(ticket: &IdempotencyTicket, response: Response) -> Response {
     let (parts, body) = response.into_parts();
     // It lies in memory already.
@@ -203,28 +204,27 @@ impl StreamRecorder {
     /// A stream that begins with these headers.
     pub(super) fn new(ticket: IdempotencyTicket, headers: &HeaderMap) -> StreamRecorder {
         let most = ticket.stream_max();
-        let said = most.map(|_| String::new());
         StreamRecorder {
             ticket,
             headers: headers::text_headers(headers),
-            recorded: said,
+            recorded: most.map(|_| String::new()),
             most: most.unwrap_or(0),
         }
     }
 
-    /// So it goes on.
+    /// Records the next events, while they fit.
     pub(super) fn push(&mut self, text: &str) {
-        self.recorded = self.recorded.take().filter(|said| said.len() + text.len() <= self.most);
-        if let Some(said) = &mut self.recorded {
-            said.push_str(text);
+        self.recorded = self.recorded.take().filter(|recorded| recorded.len() + text.len() <= self.most);
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push_str(text);
         }
     }
 
-    /// So it ended; waits a bounded time until that is kept.
+    /// Stores the ended stream, and waits a bounded time for that.
     pub(super) async fn finish(mut self, cost: Option<String>) {
         self.headers.extend(cost.map(|cost| (headers::COST.as_str().to_owned(), cost)));
         let body = match self.recorded {
-            Some(said) => StoredBody::Whole(said.into()),
+            Some(recorded) => StoredBody::Whole(recorded.into()),
             None if self.most > 0 => StoredBody::TooLarge,
             None => StoredBody::Streamed,
         };

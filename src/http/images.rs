@@ -1,4 +1,4 @@
-//! Where in a request the first thing is that is no text, in its caller's own words.
+//! Finds the first image or sound in a request's body, so that a refusal for want of images names it by its path.
 
 use serde_json::Value;
 

@@ -12,13 +12,10 @@ use crate::gateway::{Gateway, PaceStatus, Readiness};
 use crate::ledger::LimitStatus;
 use crate::units::{Money, Unit};
 
+use super::api_state::ApiState;
 use super::auth;
 use super::error::ApiError;
-use super::router::ApiState;
-
-fn page(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
-}
+use super::json_response::json_response;
 
 /// `GET /v1/models`: real models and routes, and what the effort words mean here.
 pub(super) async fn models(
@@ -27,7 +24,7 @@ pub(super) async fn models(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
-    Ok(page(&json!({
+    Ok(json_response(&json!({
         "object": "list",
         "data": listing(&service.gateway, &service.gateway.catalog_of(&tenant)),
         "efforts": efforts.collect::<Map<String, Value>>(),
@@ -45,7 +42,7 @@ pub(super) async fn model(
         .into_iter()
         .find(|model| model["id"] == name.as_str());
     let missing = || ApiError::from(service.gateway.unknown(&tenant, &name));
-    found.map(|model| page(&model)).ok_or_else(missing)
+    found.map(|model| json_response(&model)).ok_or_else(missing)
 }
 
 fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
@@ -57,10 +54,10 @@ fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
         shown
     });
     let routes = catalog.routes.values().map(|route| {
-        let named = route.models.iter().map(AsRef::as_ref);
-        let members: Vec<&str> = match route.models.is_empty() {
-            true => catalog.models.keys().map(AsRef::as_ref).collect(),
-            false => named.collect(),
+        let members: Vec<&str> = if route.models.is_empty() {
+            catalog.models.keys().map(AsRef::as_ref).collect()
+        } else {
+            route.models.iter().map(AsRef::as_ref).collect()
         };
         json!({ "id": &*route.name, "object": "model", "created": 0, "owned_by": "stint", "route": members })
     });
@@ -127,7 +124,7 @@ pub(super) async fn allowance(
         }
         shown
     });
-    Ok(page(&json!({ "limits": lines.collect::<Vec<_>>() })))
+    Ok(json_response(&json!({ "limits": lines.collect::<Vec<_>>() })))
 }
 
 /// How a budget stands to its pace: what a dollar of it counts now, what is spent of it and what may be for it to last.

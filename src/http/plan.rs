@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, header};
+use axum::http::Request;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -12,14 +12,15 @@ use crate::catalog::{Contender, Demand, Offer};
 use crate::gateway::RequestQuote;
 use crate::plan::PlanRefusal;
 
-use super::dialect::{self, ReceivedRequest, receive};
+use super::api_state::ApiState;
 use super::error::ApiError;
 use super::images;
+use super::json_response::json_response;
 use super::openai::read;
+use super::received_request::ReceivedRequest;
 use super::rounding::rounded;
-use super::router::ApiState;
 
-/// What a quote does not do, said with each.
+/// What a quote does not do, stated with each.
 const NOTE: &str =
     "priced by the means of what is believed: no model was drawn, no probe bought, nothing reserved or spent";
 
@@ -28,12 +29,12 @@ pub(super) async fn plan(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let (request, _) = read(&body, &headers, &service.settings.efforts)?;
     let quoted = service.gateway.quote(&tenant, request).await;
     let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
     let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();
-    Ok(dialect::with_limits(&service, &tenant, answer))
+    Ok(service.with_limit_headers(&tenant, answer))
 }
 
 fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
@@ -48,7 +49,7 @@ fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
         "why": quote.why,
         "note": NOTE,
     });
-    ([(header::CONTENT_TYPE, "application/json")], rounded(page).to_string()).into_response()
+    json_response(&rounded(page))
 }
 
 fn demand_page(demand: &Demand) -> Value {
@@ -57,25 +58,25 @@ fn demand_page(demand: &Demand) -> Value {
 }
 
 fn offer(offer: &Offer) -> Value {
-    let mut told = Map::new();
-    let mut tell = |name: &str, value: Value| told.insert(name.to_owned(), value);
-    tell("model", (*offer.model).into());
-    tell("thinking_tokens", offer.thinking.0.into());
-    tell("solution_tokens", offer.solution.0.into());
+    let mut shown = Map::new();
+    let mut show = |name: &str, value: Value| shown.insert(name.to_owned(), value);
+    show("model", (*offer.model).into());
+    show("thinking_tokens", offer.thinking.0.into());
+    show("solution_tokens", offer.solution.0.into());
     if let Some(word) = &offer.effort {
-        tell("reasoning_effort", word.as_str().into());
+        show("reasoning_effort", word.as_str().into());
     }
-    tell("enforced", offer.class.as_str().into());
-    tell("samples", offer.samples.into());
+    show("enforced", offer.class.as_str().into());
+    show("samples", offer.samples.into());
     if let Some(second) = &offer.escalate {
-        tell("escalates_to", json!({ "model": &*second.model, "thinking_tokens": second.thinking.0 }));
+        show("escalates_to", json!({ "model": &*second.model, "thinking_tokens": second.thinking.0 }));
     }
-    tell("success", json!(offer.success));
-    tell("cost_usd", json!(offer.cost));
-    tell("worst_case_usd", json!(offer.worst.money));
-    tell("seconds", offer.seconds.into());
-    tell("value_usd", offer.value.into());
-    Value::Object(told)
+    show("success", json!(offer.success));
+    show("cost_usd", json!(offer.cost));
+    show("worst_case_usd", json!(offer.worst.money));
+    show("seconds", offer.seconds.into());
+    show("value_usd", offer.value.into());
+    Value::Object(shown)
 }
 
 /// A model at its best, and the chance with which a request takes it: 1 or 0 on a route that does not explore.

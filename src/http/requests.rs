@@ -1,21 +1,22 @@
-//! `GET /v1/requests/{id}`: the story of one request, told to its own key.
+//! `GET /v1/requests/{id}`: the record of one request, shown to its own key.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
 use crate::history::RequestRecord;
 
+use super::api_state::ApiState;
 use super::error::ApiError;
+use super::json_response::json_response;
 use super::rounding::rounded;
-use super::router::ApiState;
 use super::{auth, feedback};
 
-/// What was planned, what came of it, what it cost, and what was said of it.
+/// What was planned, what came of it, what it cost, and the verdicts on it.
 pub(super) async fn request_record(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
@@ -23,15 +24,15 @@ pub(super) async fn request_record(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let found = service.gateway.learning().request_record(&tenant, feedback::parse_request_id(&id)?).await;
-    let story = found
+    let record = found
         .map_err(|error| ApiError::history_unavailable(&error))?
         .ok_or_else(ApiError::unknown_request)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], rounded(page(&story)).to_string()).into_response())
+    Ok(json_response(&rounded(page(&record))))
 }
 
-/// What is told of a request.
-pub(super) fn page(story: &RequestRecord) -> Value {
-    let RequestRecord { account, decision, outcome, verdicts } = story;
+/// What the page shows of a request.
+pub(super) fn page(record: &RequestRecord) -> Value {
+    let RequestRecord { account, decision, outcome, verdicts } = record;
     json!({
         "object": "request",
         "id": decision.id,

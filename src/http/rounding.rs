@@ -1,4 +1,4 @@
-//! Chances, seconds and values as they are shown: they are estimates, and most of the digits they come with say nothing.
+//! Rounds the estimates on a page: most digits of chances, seconds and values say nothing.
 
 use serde_json::Value;
 

@@ -22,7 +22,7 @@ use crate::tasks::Tasks;
 use super::connection::Connection;
 use super::{Settings, SwappableRouter};
 
-/// Kernel memory for bytes that a caller has not taken yet; the rest waits in the flight's bounded channel.
+/// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
 const SEND_BUFFER: usize = 128 * 1024;
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -75,7 +75,7 @@ impl BoundListener {
     }
 }
 
-/// Serves what is behind one door on one listener.
+/// Serves a swappable router on a listener.
 #[derive(Debug)]
 pub struct Server {
     settings: Settings,
@@ -93,17 +93,17 @@ impl Server {
 
     /// Serves one router for good.
     pub async fn serve(self, bound: BoundListener, router: Router) {
-        let door = SwappableRouter::new(self.settings.clone(), router);
-        self.serve_swappable(bound, door).await;
+        let router = SwappableRouter::new(self.settings.clone(), router);
+        self.serve_swappable(bound, router).await;
     }
 
     /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle. How many there
-    /// may be is settled at the start.
-    pub async fn serve_swappable(self, bound: BoundListener, door: SwappableRouter) {
+    /// may be is fixed at the start.
+    pub async fn serve_swappable(self, bound: BoundListener, router: SwappableRouter) {
         let stopping = self.tasks.stopping();
         tokio::pin!(stopping);
         loop {
-            // A full house does not accept; callers wait in the kernel's queue.
+            // At the limit none is accepted; callers wait in the kernel's queue.
             let place = tokio::select! {
                 () = &mut stopping => return,
                 place = self.permits.clone().acquire_owned() => place,
@@ -114,7 +114,7 @@ impl Server {
                 accepted = bound.listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.connect(stream, door.clone(), place),
+                Ok((stream, _)) => self.connect(stream, router.clone(), place),
                 Err(error) => {
                     tracing::warn!(%error, "no connection could be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -123,27 +123,27 @@ impl Server {
         }
     }
 
-    fn connect(&self, stream: TcpStream, door: SwappableRouter, place: OwnedSemaphorePermit) {
-        let behind = door.current();
+    fn connect(&self, stream: TcpStream, router: SwappableRouter, place: OwnedSemaphorePermit) {
+        let current = router.current();
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
-        let io = TokioIo::new(Connection::new(stream, behind.settings.write_timeout));
-        let builder = builder(&behind.settings);
+        let io = TokioIo::new(Connection::new(stream, current.settings.write_timeout));
+        let builder = builder(&current.settings);
         let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.force_stopping());
         let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
-            // Each request of a connection gets to what is behind the door when it begins.
-            let answer = service_fn(move |request: Request<Incoming>| door.router().call(request));
+            // Each request of a connection goes to the router that is in force when it begins.
+            let answer = service_fn(move |request: Request<Incoming>| router.router().call(request));
             let connection = builder.serve_connection(io, answer);
             tokio::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
                 () = stopping => {
                     connection.as_mut().graceful_shutdown();
-                    // Dropping a connection hangs up its flights, which settles them.
+                    // Dropping a connection ends its requests, which settles them.
                     tokio::select! {
                         ended = connection.as_mut() => ended,
                         () = cut_off => Ok(()),

@@ -1,4 +1,4 @@
-//! What the wire needs to know.
+//! The settings of the HTTP server and of the admin API.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! JSON as callers send it, read without mercy: a duplicate key is an error, not a choice.
+//! Reads JSON strictly: a duplicate key is an error.
 
 use std::fmt;
 

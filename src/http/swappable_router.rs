@@ -1,5 +1,5 @@
-//! What stands behind a listener. It may be changed while it is served: whatever begins goes by what is there then, and to
-//! its end, whatever comes after.
+//! The router behind a listener, which a reload replaces while it is served. A request or connection keeps to the end what was in
+//! force when it began.
 
 use std::sync::Arc;
 
@@ -8,36 +8,35 @@ use axum::Router;
 
 use super::Settings;
 
-/// The way in, and what is behind it now. Clones are the same door.
+/// The router behind a listener. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SwappableRouter(Arc<ArcSwap<ServedRouter>>);
 
-/// What is behind a door at one moment.
+/// A router, and the settings for connections to it.
 #[derive(Debug)]
 pub(super) struct ServedRouter {
-    /// What connections keep to that begin now.
+    /// For connections that begin now.
     pub(super) settings: Settings,
     router: Router,
 }
 
 impl SwappableRouter {
-    /// A door with this behind it.
+    /// One that begins with this router.
     pub fn new(settings: Settings, router: Router) -> SwappableRouter {
         SwappableRouter(Arc::new(ArcSwap::from_pointee(ServedRouter { settings, router })))
     }
 
-    /// Puts something else behind it: requests that begin from now on get there, and connections that begin keep to these
-    /// settings.
+    /// Replaces the router and the settings, for requests and connections that begin from now on.
     pub fn replace(&self, settings: Settings, router: Router) {
         self.0.store(Arc::new(ServedRouter { settings, router }));
     }
 
-    /// What answers a request that begins now.
+    /// The router for a request that begins now.
     pub(super) fn router(&self) -> Router {
         self.0.load().router.clone()
     }
 
-    /// What there is now.
+    /// The router and settings in force.
     pub(super) fn current(&self) -> Arc<ServedRouter> {
         self.0.load_full()
     }

@@ -1,5 +1,5 @@
 //! Calls of tools and their results: right after the turn that made it each call has its result, and each result has its
-//! call. Providers refuse anything else, each in its own words; here it is said before any of them is asked.
+//! call. Providers refuse anything else, each in its own words; here it is refused before any of them is called.
 
 use crate::chat::{Message, Role, ToolCall};
 

@@ -185,9 +185,10 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
     rest.retain(|_, value| !value.is_null());
     let names = rest.iter().map(|(name, _)| name).filter(|name| !MemberPhase::is_known(name));
     if let Some((name, meant)) = names.filter_map(|name| Some((name, likely_meant(name)?))).next() {
-        let what = match meant == name {
-            true => "belongs to another API; leave it out".to_owned(),
-            false => format!("is not known here; did you mean {meant}?"),
+        let what = if meant == name {
+            "belongs to another API; leave it out".to_owned()
+        } else {
+            format!("is not known here; did you mean {meant}?")
         };
         return Err(ApiError::invalid(Some(name), what).with_code(UNKNOWN));
     }
@@ -195,7 +196,7 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
     Ok(rest)
 }
 
-/// The member of budgets that was most likely meant: it belongs into ours, one or two letters are other, or the words are
+/// The member of budgets that was most likely meant: it belongs into ours, one or two letters differ, or the words are
 /// joined otherwise.
 fn likely_meant(name: &str) -> Option<&'static str> {
     if let Some((_, whole)) = MISPLACED_MEMBERS.iter().find(|(inner, _)| *inner == name) {

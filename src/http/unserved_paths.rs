@@ -1,4 +1,4 @@
-//! Paths that are not here: those of other APIs' endpoints are told what is.
+//! Paths that are not here: the answer to a path of another API names what to use here.
 
 use axum::http::Uri;
 
@@ -63,7 +63,7 @@ pub(super) fn not_served(uri: &Uri) -> ApiError {
     }
 }
 
-/// A path that is like one of ours, with `/v1` or without, is told that one.
+/// A path that is like one of ours, with `/v1` or without, is answered with that one.
 fn elsewhere(path: &str) -> ApiError {
     let ours = path.trim_end_matches('/');
     let with_version = format!("/v1{ours}");

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestRefusal;
 use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageGroup, UsageQuery};
 use crate::units::Timestamp;
 
+use super::api_state::ApiState;
 use super::auth;
 use super::error::ApiError;
-use super::router::ApiState;
+use super::json_response::json_response;
 
 /// How far back one looks who does not say.
 const LOOK_BACK: Duration = Duration::from_secs(31 * 24 * 3600);
@@ -38,7 +39,7 @@ pub(super) async fn usage(
         .usage(&one_more)
         .await
         .map_err(|error| ApiError::from(RequestRefusal::Ledger(error)))?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], page(&asked, found).to_string()).into_response())
+    Ok(json_response(&page(&asked, found)))
 }
 
 /// Reads the question without mercy: what is not known or is there twice is an error, not a choice.

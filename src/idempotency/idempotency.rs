@@ -1,18 +1,20 @@
-//! The handle: who runs under which key now, and the way to the records.
+//! The handle to idempotency keys: which requests run under which key now, and what the records have. `http` looks keys up
+//! with it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::tasks::Tasks;
 use crate::units::{RequestId, Timestamp};
 
-use super::writer::{IdempotencyWriter, PendingChange};
+use super::inner::IdempotencyInner;
+use super::writer::IdempotencyWriter;
 use super::{
-    Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
+    Fingerprint, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
     IdempotencyStoreError, IdempotencyTicket, Settings, StoredAnswer,
 };
 
@@ -20,15 +22,6 @@ use super::{
 #[derive(Clone)]
 pub struct Idempotency {
     inner: Arc<IdempotencyInner>,
-}
-
-pub(super) struct IdempotencyInner {
-    pub(super) settings: Settings,
-    store: Arc<dyn IdempotencyStore>,
-    /// What runs in this process. Its entries are locked for moments and never across an await.
-    pub(super) running: DashMap<IdempotencyKey, Fingerprint>,
-    permits: Arc<Semaphore>,
-    jobs: mpsc::Sender<PendingChange>,
 }
 
 /// What there is under a key.
@@ -42,11 +35,11 @@ pub enum IdempotencyLookup {
     Mismatch,
     /// The same request, with its id and its answer.
     Answered(RequestId, StoredAnswer),
-    /// The same request, which nobody was told the end of.
+    /// The same request, whose end no caller saw.
     Interrupted(RequestId),
 }
 
-/// Why nobody knows what there is under a key.
+/// Why a key could not be looked up.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookupError {
     /// Too many requests with keys run.
@@ -72,7 +65,7 @@ impl Idempotency {
         if interrupted > 0 {
             tracing::warn!(interrupted, "requests with an idempotency key were cut off by the last end");
         }
-        // A beginning and an end for each place; more only while the store stands still.
+        // A beginning and an end for each running request; more only while the store stands still.
         let (jobs, arrived) = mpsc::channel(settings.running_max.saturating_mul(2).max(1));
         let writer = IdempotencyWriter {
             store: store.clone(),
@@ -86,7 +79,7 @@ impl Idempotency {
         Ok(Idempotency { inner: Arc::new(inner) })
     }
 
-    /// What holds of keys.
+    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }
@@ -126,25 +119,6 @@ fn classify(record: IdempotencyRecord, fingerprint: Fingerprint, now: Timestamp)
         // It runs in another process, or its end is on the way to the records.
         None if now < record.deadline => IdempotencyLookup::Running,
         None | Some(IdempotencyOutcome::Interrupted) => IdempotencyLookup::Interrupted(record.request),
-    }
-}
-
-impl IdempotencyInner {
-    /// What was begun before counts no more.
-    pub(super) fn retention_cutoff(&self, now: Timestamp) -> Timestamp {
-        now.before(self.settings.keep)
-    }
-
-    /// Puts a change on its way. It gets there whether anybody waits or not.
-    pub(super) fn submit(
-        &self,
-        change: IdempotencyChange,
-    ) -> oneshot::Receiver<Result<bool, IdempotencyStoreError>> {
-        let (told, answer) = oneshot::channel();
-        if self.jobs.try_send(PendingChange { change, reply: told }).is_err() {
-            tracing::error!("an idempotency key's record is not written: too much waits for the store");
-        }
-        answer
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod conformance;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod idempotency;
+mod inner;
 mod memory;
 mod record;
 mod settings;

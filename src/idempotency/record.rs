@@ -1,4 +1,4 @@
-//! What is known of a key.
+//! What is stored of an idempotency key: its request, and how that ended.
 
 use std::fmt;
 use std::sync::Arc;

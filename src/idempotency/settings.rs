@@ -1,4 +1,4 @@
-//! What is remembered, and for how long.
+//! The settings of idempotency keys.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The one ticket for a key: held by the caller's side and by the flight, ended when the last of them lets go.
+//! The one ticket for a key. `http` and the request's task hold clones of it; it ends when the last clone is dropped.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::units::{RequestId, Timestamp};
 
-use super::idempotency::IdempotencyInner;
+use super::inner::IdempotencyInner;
 use super::{
     Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord,
     IdempotencyStoreError, StoredAnswer, StoredBody,
@@ -77,26 +77,26 @@ impl IdempotencyTicket {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<(), BeginError> {
-        let stub = &self.inner;
+        let ticket = &self.inner;
         let record = IdempotencyRecord {
-            fingerprint: stub.fingerprint,
+            fingerprint: ticket.fingerprint,
             request,
             begun: now,
             deadline: until,
             end: None,
         };
-        let dead_before = stub.inner.retention_cutoff(now);
-        *stub.phase() = TicketPhase::Begun(request);
-        let begun = stub.inner.submit(IdempotencyChange::Begin {
-            key: stub.scope.clone(),
+        let expired_before = ticket.inner.retention_cutoff(now);
+        *ticket.phase() = TicketPhase::Begun(request);
+        let begun = ticket.inner.submit(IdempotencyChange::Begin {
+            key: ticket.scope.clone(),
             record,
-            expired_before: dead_before,
+            expired_before,
         });
         let slow = || IdempotencyStoreError::new("the records of idempotency keys do not answer");
-        match timeout(stub.inner.settings.begin_max, begun).await {
+        match timeout(ticket.inner.settings.begin_max, begun).await {
             Ok(Ok(Ok(true))) => Ok(()),
             Ok(Ok(Ok(false))) => {
-                *stub.phase() = TicketPhase::New;
+                *ticket.phase() = TicketPhase::New;
                 Err(BeginError::Taken)
             }
             Ok(Ok(Err(error))) => Err(error.into()),

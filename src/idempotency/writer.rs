@@ -72,13 +72,13 @@ impl IdempotencyWriter {
     }
 
     async fn commit(&self, batch: Vec<PendingChange>) {
-        let (changes, told): (Vec<IdempotencyChange>, Vec<_>) =
+        let (changes, replies): (Vec<IdempotencyChange>, Vec<_>) =
             batch.into_iter().map(|job| (job.change, job.reply)).unzip();
         let written = self.write(&changes).await;
-        for (at, told) in told.into_iter().enumerate() {
+        for (at, reply) in replies.into_iter().enumerate() {
             let one = written.as_ref().map(|done| done.get(at).copied().unwrap_or(false));
             // Nobody may be waiting any more.
-            let _ = told.send(one.map_err(Clone::clone));
+            let _ = reply.send(one.map_err(Clone::clone));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a key may name, and whether it may use the admin API.
+//! The models and routes that a key may name, and whether it may use the admin API.
 
 use std::sync::Arc;
 

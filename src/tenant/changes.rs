@@ -1,4 +1,5 @@
-//! What is to change in a book for what an operator wants. Pure: the time and new secrets are arguments.
+//! The changes to stored keys and accounts that an operation of an operator takes. `Directory` plans with them and stores them.
+//! Pure: the time and new secrets are arguments.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,10 +119,10 @@ impl DirectorySnapshot {
     }
 
     fn check_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
-        match self.index.terms(account).is_some() {
-            true => Err(KeyChangeError::Declared(account.clone())),
-            false => Ok(()),
+        if self.index.terms(account).is_some() {
+            return Err(KeyChangeError::Declared(account.clone()));
         }
+        Ok(())
     }
 
     fn changeable(&self, id: KeyId) -> Result<KeyRecord, KeyChangeError> {

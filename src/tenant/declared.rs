@@ -1,4 +1,4 @@
-//! What a text says of keys and accounts: the configuration, or one in its form.
+//! Keys and accounts that a text declares: the configuration, or an import in its form.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 //! The keys and accounts of a running gateway: what changes goes to the store first, then into the live table, then
-//! to whoever counts what accounts spend.
+//! to the ledger, which counts what accounts spend.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,7 +20,7 @@ use super::{
 /// How often a change is planned anew when others change something at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Told all terms in force whenever they may have changed.
+/// Called with all terms in force whenever they may have changed.
 pub type TermsListener = Box<dyn Fn(Vec<AccountTerms>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// All keys and accounts, declared and stored.
@@ -30,7 +30,7 @@ pub struct Directory {
     /// The live table; another one for each declaration, so that none has half of two.
     keys: RwLock<KeyLookup>,
     listener: Option<TermsListener>,
-    /// Held by whoever changes or reloads the book.
+    /// Held while keys or accounts are changed or reloaded.
     change_lock: Mutex<()>,
 }
 
@@ -46,18 +46,22 @@ impl Directory {
         required: bool,
     ) -> Result<Directory, KeyChangeError> {
         keys::check(&declared.tenants)?;
-        let book = DirectorySnapshot::new(declared, required, store.load().await?);
-        warn_of_shadowed(&book);
-        let keys = KeyLookup::of(book.table());
-        let (book, keys) = (RwLock::new(Arc::new(book)), RwLock::new(keys));
-        let (announce, turn) = (None, Mutex::default());
-        Ok(Directory { store, snapshot: book, keys, listener: announce, change_lock: turn })
+        let snapshot = DirectorySnapshot::new(declared, required, store.load().await?);
+        warn_of_shadowed(&snapshot);
+        let keys = KeyLookup::of(snapshot.table());
+        Ok(Directory {
+            store,
+            snapshot: RwLock::new(Arc::new(snapshot)),
+            keys: RwLock::new(keys),
+            listener: None,
+            change_lock: Mutex::default(),
+        })
     }
 
-    /// The same, telling somebody of changed terms.
+    /// The same with a listener for changed terms.
     #[must_use]
-    pub fn with_listener(self, announce: TermsListener) -> Directory {
-        Directory { listener: Some(announce), ..self }
+    pub fn with_listener(self, listener: TermsListener) -> Directory {
+        Directory { listener: Some(listener), ..self }
     }
 
     /// The live table.
@@ -83,9 +87,9 @@ impl Directory {
         switch: impl FnOnce(KeyLookup),
     ) {
         let _turn = self.change_lock.lock().await;
-        let book = DirectorySnapshot::new(declared, required, self.snapshot().stored.clone());
-        warn_of_shadowed(&book);
-        self.install(book, |table| {
+        let snapshot = DirectorySnapshot::new(declared, required, self.snapshot().stored.clone());
+        warn_of_shadowed(&snapshot);
+        self.install(snapshot, |table| {
             let keys = KeyLookup::of(table);
             *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
             switch(keys);
@@ -108,7 +112,7 @@ impl Directory {
         wanted: &KeyPatch,
     ) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (id, secret, now) = (KeyId::generate()?, NewKey::generate()?, Timestamp::now());
-        self.commit(|book| Ok((book.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
         Ok((self.snapshot().key(id)?, secret))
     }
 
@@ -118,7 +122,7 @@ impl Directory {
     /// When the key cannot be changed, or the store fails.
     pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (secret, now) = (NewKey::generate()?, Timestamp::now());
-        self.commit(|book| Ok((book.rotate(id, secret.hash(), grace, now)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.rotate(id, secret.hash(), grace, now)?, ()))).await?;
         Ok((self.snapshot().key(id)?, secret))
     }
 
@@ -128,7 +132,7 @@ impl Directory {
     /// When the key cannot be changed, or the store fails.
     pub async fn revoke(&self, id: KeyId) -> Result<ListedKey, KeyChangeError> {
         let now = Timestamp::now();
-        self.commit(|book| Ok((book.revoke(id, now)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.revoke(id, now)?, ()))).await?;
         self.snapshot().key(id)
     }
 
@@ -137,7 +141,7 @@ impl Directory {
     /// # Errors
     /// When the key cannot be changed, or the store fails.
     pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<ListedKey, KeyChangeError> {
-        self.commit(|book| Ok((book.change(id, wanted)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.change(id, wanted)?, ()))).await?;
         self.snapshot().key(id)
     }
 
@@ -147,7 +151,7 @@ impl Directory {
     /// When they are declared in the configuration, or the store fails.
     pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyChangeError> {
         let terms = wanted.apply_to(AccountTerms::unlimited(account.clone()));
-        self.commit(|book| Ok((book.set_terms(&terms)?, ()))).await
+        self.commit(|snapshot| Ok((snapshot.set_terms(&terms)?, ()))).await
     }
 
     /// Takes an account's terms away.
@@ -155,7 +159,7 @@ impl Directory {
     /// # Errors
     /// When there is no such account, it is declared in the configuration, or the store fails.
     pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
-        self.commit(|book| Ok((book.drop_terms(account)?, ()))).await
+        self.commit(|snapshot| Ok((snapshot.drop_terms(account)?, ()))).await
     }
 
     /// Takes over keys and accounts, all or none. To do it again changes nothing.
@@ -164,7 +168,7 @@ impl Directory {
     /// What cannot be taken over, all of it; or the store fails.
     pub async fn import(&self, wanted: &DeclaredTenants) -> Result<ImportSummary, KeyChangeError> {
         let now = Timestamp::now();
-        self.commit(|book| book.import(wanted, now)).await
+        self.commit(|snapshot| snapshot.import(wanted, now)).await
     }
 
     /// Takes over what others have changed in the store; says whether there was anything.
@@ -186,14 +190,14 @@ impl Directory {
     ) -> Result<T, KeyChangeError> {
         let _turn = self.change_lock.lock().await;
         for _ in 0..ATTEMPTS {
-            let book = self.snapshot();
-            let (changes, result) = plan(&book)?;
+            let snapshot = self.snapshot();
+            let (changes, result) = plan(&snapshot)?;
             if changes.is_empty() {
                 return Ok(result);
             }
-            match self.store.apply(book.stored.version, &changes).await {
+            match self.store.apply(snapshot.stored.version, &changes).await {
                 Ok(()) => {
-                    let mut next = DirectorySnapshot::clone(&book);
+                    let mut next = DirectorySnapshot::clone(&snapshot);
                     next.stored.apply(&changes);
                     self.install(next, |table| self.keys().replace(table)).await;
                     return Ok(result);
@@ -207,19 +211,19 @@ impl Directory {
 
     async fn reload(&self) -> Result<(), KeyChangeError> {
         let stored = self.store.load().await?;
-        let book = DirectorySnapshot { stored, ..DirectorySnapshot::clone(&self.snapshot()) };
-        self.install(book, |table| self.keys().replace(table)).await;
+        let snapshot = DirectorySnapshot { stored, ..DirectorySnapshot::clone(&self.snapshot()) };
+        self.install(snapshot, |table| self.keys().replace(table)).await;
         Ok(())
     }
 
-    /// Terms that are new are told of before anybody has a key to them, and those that are gone once nobody has.
-    async fn install(&self, book: DirectorySnapshot, switch: impl FnOnce(KeyTable)) {
-        let (table, terms) = (book.table(), book.terms());
+    /// The listener learns of new terms before any key of theirs works, and of removed ones after the last key stopped working.
+    async fn install(&self, snapshot: DirectorySnapshot, switch: impl FnOnce(KeyTable)) {
+        let (table, terms) = (snapshot.table(), snapshot.terms());
         let known: HashSet<&AccountId> = terms.iter().map(|terms| &terms.account).collect();
         let before = self.snapshot().terms().into_iter();
         let gone: Vec<AccountTerms> = before.filter(|old| !known.contains(&old.account)).collect();
         let is_all = gone.is_empty();
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
         self.notify(terms.iter().cloned().chain(gone).collect()).await;
         switch(table);
         if !is_all {
@@ -234,8 +238,8 @@ impl Directory {
     }
 }
 
-fn warn_of_shadowed(book: &DirectorySnapshot) {
-    for record in book.shadowed() {
+fn warn_of_shadowed(snapshot: &DirectorySnapshot) {
+    for record in snapshot.shadowed() {
         let (key, account) = (record.id, &record.account);
         tracing::warn!(%key, %account, "this stored key lets nobody in while the configuration declares one of its name or secret; revoke it, or it \
              comes back when that goes");

@@ -10,11 +10,11 @@ use super::{AccountTerms, DirectorySnapshot, ListedKey, Percent, TenantLimit};
 
 /// Everything in force, as `[[account]]` and `[[key]]`. What was revoked is left out, and so is the old secret of a key
 /// that was rotated, though its grace may not be over.
-pub fn to_toml(book: &DirectorySnapshot) -> String {
+pub fn to_toml(snapshot: &DirectorySnapshot) -> String {
     let keys: Vec<ListedKey> =
-        book.keys().into_iter().filter(|key| key.revoked.is_none() && !key.shadowed).collect();
+        snapshot.keys().into_iter().filter(|key| key.revoked.is_none() && !key.shadowed).collect();
     let mut text = "# Keys and accounts as they were exported: hashes, which let nobody in.\n".to_owned();
-    for terms in book.terms() {
+    for terms in snapshot.terms() {
         let of_key = keys.iter().any(|key| key.terms.account == terms.account);
         if !of_key && terms != AccountTerms::unlimited(terms.account.clone()) {
             text.push_str("\n[[account]]\n");

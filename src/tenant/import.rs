@@ -30,12 +30,12 @@ struct StoredKeyIndex<'b> {
 }
 
 impl<'b> StoredKeyIndex<'b> {
-    fn of(book: &'b DirectorySnapshot) -> StoredKeyIndex<'b> {
+    fn of(snapshot: &'b DirectorySnapshot) -> StoredKeyIndex<'b> {
         let (mut keys, mut secrets) = (HashMap::new(), HashMap::new());
-        for record in book.unrevoked() {
+        for record in snapshot.unrevoked() {
             keys.entry(&record.account).or_insert(record);
         }
-        for record in book.stored.keys.values() {
+        for record in snapshot.stored.keys.values() {
             for hash in record.hashes() {
                 secrets.entry(*hash).or_insert(record);
             }
@@ -45,7 +45,7 @@ impl<'b> StoredKeyIndex<'b> {
 }
 
 impl DirectorySnapshot {
-    /// All that is said, and nothing that is not: what the text leaves out stays as it is.
+    /// Applies what the text states; what it leaves out stays as it is.
     pub(super) fn import(
         &self,
         wanted: &DeclaredTenants,
@@ -138,11 +138,11 @@ impl DirectorySnapshot {
         wanted: &AccountTerms,
     ) -> Result<(ImportAction, Vec<KeyStoreChange>), KeyChangeError> {
         let is_there = known.keys.contains_key(&wanted.account) || self.has_account(&wanted.account);
-        match is_there {
-            true if self.terms_of(&wanted.account) == *wanted => Ok((ImportAction::Unchanged, Vec::new())),
-            true => Ok((ImportAction::Changed, self.set_terms(wanted)?)),
-            false => Ok((ImportAction::Created, self.set_terms(wanted)?)),
+        if is_there && self.terms_of(&wanted.account) == *wanted {
+            return Ok((ImportAction::Unchanged, Vec::new()));
         }
+        let action = if is_there { ImportAction::Changed } else { ImportAction::Created };
+        Ok((action, self.set_terms(wanted)?))
     }
 
     /// A secret that is or was another's, or that was replaced, does not come in by a text.

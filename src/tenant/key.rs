@@ -20,7 +20,7 @@ pub struct NewKey {
     text: String,
 }
 
-/// A secret of the operator's own, which is told to nobody but the server that knows its hash.
+/// A secret of the operator's own, which only the server that knows its hash may see.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretToken {
     text: String,

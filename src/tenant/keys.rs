@@ -1,4 +1,4 @@
-//! The table from keys to tenants, as it is at the moment.
+//! The lookup of tenants by key, which every request does. Changes replace the table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -107,7 +107,7 @@ impl KeyLookup {
     /// Puts another table in place of this one, for all clones at once.
     pub(super) fn replace(&self, table: KeyTable) {
         let old = std::mem::replace(&mut *self.live.write().unwrap_or_else(PoisonError::into_inner), table);
-        // It may be large: whoever looks up a key need not wait until it is gone.
+        // It may be large: lookups need not wait until it is dropped.
         drop(old);
     }
 

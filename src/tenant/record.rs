@@ -1,4 +1,4 @@
-//! What is kept of keys and accounts that were made while the gateway ran.
+//! What is stored of keys and accounts that were made while the gateway ran.
 
 use std::collections::BTreeMap;
 

@@ -59,7 +59,7 @@ pub struct DirectorySnapshot {
 }
 
 impl DirectorySnapshot {
-    /// A book of these.
+    /// A snapshot of these.
     pub fn new(declared: DeclaredTenants, required: bool, stored: KeyStoreState) -> DirectorySnapshot {
         DirectorySnapshot { index: Arc::new(DeclaredIndex::new(declared)), required, stored }
     }
@@ -118,10 +118,10 @@ impl DirectorySnapshot {
             return Ok((terms.clone(), RecordSource::Configuration));
         }
         let has_key = || self.unrevoked().any(|record| record.account == *account);
-        match self.has_account(account) || has_key() {
-            true => Ok((self.terms_of(account), RecordSource::Store)),
-            false => Err(KeyChangeError::UnknownAccount(account.clone())),
+        if self.has_account(account) || has_key() {
+            return Ok((self.terms_of(account), RecordSource::Store));
         }
+        Err(KeyChangeError::UnknownAccount(account.clone()))
     }
 
     /// True where something is known of an account besides a stored key of its own.

@@ -1,4 +1,4 @@
-//! Every upstream, asked once.
+//! `stint check --connect`: asks every upstream once for its models, and prints what each answered.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::backend::remote::{Connections, Settings as Upstream};
 use crate::backend::{Failure, Fault};
 use crate::config::{BackendConfig, ModelSource, Settings};
 
-use super::super::command::print_line;
+use crate::app::output::print_line;
 
 /// How long each may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,9 +47,10 @@ fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
     for model in &backend.models {
         let Some(listing) = listing(&model.source) else { continue };
         for deployment in &model.deployments {
-            let name = match *deployment.name == *backend.name {
-                true => backend.name.to_string(),
-                false => format!("{} {}", backend.name, deployment.name),
+            let name = if *deployment.name == *backend.name {
+                backend.name.to_string()
+            } else {
+                format!("{} {}", backend.name, deployment.name)
             };
             let upstream = deployment.client.clone();
             let place = places.entry(name.clone()).or_insert(UpstreamEndpoint {
@@ -86,8 +87,8 @@ async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> 
             return false;
         }
     };
-    let (told, is_usable) = describe_result(place, answered, began.elapsed());
-    print_line(&format!("  {} at {}: {told}", place.name, place.upstream.base_url));
+    let (result, is_usable) = describe_result(place, answered, began.elapsed());
+    print_line(&format!("  {} at {}: {result}", place.name, place.upstream.base_url));
     is_usable
 }
 

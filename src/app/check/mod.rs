@@ -10,9 +10,9 @@ use clap::Args;
 
 use crate::config::{self, ModelSource, Settings};
 
-use super::command::{fail, print_line};
 use super::engines;
-use super::models::ModelError;
+use super::error::{ModelError, error_chain};
+use super::output::{VerbResult, print_line};
 
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
@@ -22,11 +22,8 @@ pub(super) struct CheckOptions {
     connect: bool,
 }
 
-pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> ExitCode {
-    let settings = match config::load(file, &config::environment) {
-        Ok(settings) => settings,
-        Err(mistakes) => return fail(&mistakes),
-    };
+pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
+    let settings = config::load(file, &config::environment)?;
     let unusable = unusable(&settings);
     let is_right = unusable.is_empty() || settings.skips_unusable;
     if is_right {
@@ -38,7 +35,7 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> ExitCode {
     }
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
     let is_reached = !options.connect || connect::check_all(&settings);
-    if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The local models whose files the engine cannot use. Whether the device has room for them is found out at the start.
@@ -49,14 +46,4 @@ fn unusable(settings: &Settings) -> Vec<(Arc<str>, ModelError)> {
         _ => None,
     });
     examined.collect()
-}
-
-/// An error with all its causes, in one line.
-pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
-    let (mut told, mut cause) = (error.to_string(), error.source());
-    while let Some(source) = cause {
-        told = format!("{told}: {source}");
-        cause = source.source();
-    }
-    told
 }

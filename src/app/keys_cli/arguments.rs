@@ -1,4 +1,4 @@
-//! What can be said after `stint keys`.
+//! The arguments of `stint keys`.
 
 use std::path::PathBuf;
 
@@ -126,10 +126,10 @@ pub(in crate::app) struct OutputArgs {
 }
 
 impl KeyArgs {
-    /// What is said of it, in the admin API's words.
+    /// What is stated, as the admin API's members.
     pub(super) fn to_members(&self) -> Map<String, Value> {
         let limits: Vec<&Value> = self.limit.iter().map(|LimitArg(words)| words).collect();
-        let said = [
+        let members = [
             ("limits", (!limits.is_empty()).then(|| json!(limits))),
             ("models", (!self.model.is_empty()).then(|| json!(self.model))),
             ("routes", (!self.route.is_empty()).then(|| json!(self.route))),
@@ -139,6 +139,6 @@ impl KeyArgs {
             ("time_zone", self.time_zone.as_ref().map(|zone| json!(zone))),
             ("warn_at", self.warn_at.map(|percent| json!(percent))),
         ];
-        said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 }

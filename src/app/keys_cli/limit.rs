@@ -1,4 +1,4 @@
-//! Limits and times as they are written in a shell.
+//! Parses limits and expiry times as arguments of `stint keys`.
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The way to the keys: the database itself where no server holds it, else the server's admin API. Both are asked in
-//! the same words.
+//! How `stint keys` calls the admin API: in this process over the opened database where no server holds it, else at the running
+//! server. Both get the same requests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,36 +1,28 @@
-//! What can be done with a key alone: to make one, and to hash it.
+//! `stint keys new` and `stint keys hash`, which need no configuration and no database.
 
 use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;
 
 use crate::tenant::{KeyHash, NewKey, hash_key};
 
-use crate::app::command::{fail, print_line};
+use crate::app::output::{VerbResult, print_line};
 
 /// No caller's key may be longer, in bytes.
 const KEY_MAX: usize = 512;
 
-pub(super) fn new() -> ExitCode {
-    match NewKey::generate() {
-        Ok(key) => {
-            let hash = key.hash();
-            print_line(&format!("key:  {}   (shown this once; give it to the caller)", key.reveal()));
-            print_line(&format!("hash: {hash}   (goes into the configuration)"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(&error),
-    }
+/// Prints a new key and its hash.
+pub(super) fn new() -> VerbResult {
+    let key = NewKey::generate()?;
+    let hash = key.hash();
+    print_line(&format!("key:  {}   (shown this once; give it to the caller)", key.reveal()));
+    print_line(&format!("hash: {hash}   (goes into the configuration)"));
+    Ok(ExitCode::SUCCESS)
 }
 
-/// From standard input, so that the key stays out of the shell's history.
-pub(super) fn hash() -> ExitCode {
-    match hashed(io::stdin()) {
-        Ok(hash) => {
-            print_line(&hash.to_string());
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(&error),
-    }
+/// Prints the hash of a key on standard input, so that the key stays out of the shell's history.
+pub(super) fn hash() -> VerbResult {
+    print_line(&hashed(io::stdin())?.to_string());
+    Ok(ExitCode::SUCCESS)
 }
 
 fn hashed(input: impl Read) -> io::Result<KeyHash> {

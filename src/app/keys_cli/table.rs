@@ -1,6 +1,8 @@
-//! Keys and accounts for people to read.
+//! Keys and accounts as tables, from the JSON of the admin API.
 
 use serde_json::Value;
+
+use crate::app::output::align_columns;
 
 /// Every key, a line each.
 pub(super) fn key_list(list: &[Value]) -> String {
@@ -18,7 +20,7 @@ pub(super) fn key_list(list: &[Value]) -> String {
             limits(&key["limits"]),
         ]
     }));
-    align_columns(&rows)
+    align_columns(&rows, 8)
 }
 
 /// One key or account, a line for each thing known of it.
@@ -36,8 +38,8 @@ pub(super) fn details(value: &Value) -> String {
         "old_secret_until",
     ];
     for name in known {
-        if let Some(said) = value.get(name).filter(|said| !said.is_null()) {
-            rows.push([name.replace('_', " "), text(said)]);
+        if let Some(known) = value.get(name).filter(|known| !known.is_null()) {
+            rows.push([name.replace('_', " "), text(known)]);
         }
     }
     if value.get("models").is_some() {
@@ -49,10 +51,10 @@ pub(super) fn details(value: &Value) -> String {
     for line in value["standing"].as_array().into_iter().flatten() {
         let figures = ["spent", "reserved", "left"].map(|name| format!("{name} {}", text(&line[name])));
         let resets = line["resets_at"].as_str().map(|at| format!(", resets {at}")).unwrap_or_default();
-        let told = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
-        rows.push([text(&line["limit"]), told]);
+        let used = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
+        rows.push([text(&line["limit"]), used]);
     }
-    align_columns(&rows)
+    align_columns(&rows, 2)
 }
 
 fn text(value: &Value) -> String {
@@ -65,42 +67,32 @@ fn text(value: &Value) -> String {
 
 fn scopes(key: &Value) -> String {
     let names = |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().map(text).collect() };
-    let mut said = [names(&key["models"]), names(&key["routes"])].concat();
-    if said.is_empty() {
-        said.push("everything".to_owned());
+    let mut words = [names(&key["models"]), names(&key["routes"])].concat();
+    if words.is_empty() {
+        words.push("everything".to_owned());
     }
     if key["admin"] == true {
-        said.push("+ admin API".to_owned());
+        words.push("+ admin API".to_owned());
     }
-    said.join(" ")
+    words.join(" ")
 }
 
 /// As they are written on the command line.
 fn limits(list: &Value) -> String {
     let one = |limit: &Value| {
-        let words = limit.as_object()?;
-        let (unit, max) = words.iter().next()?;
-        let mut said = format!("{unit}={}", text(max));
-        for (word, value) in words.iter().skip(1) {
+        let members = limit.as_object()?;
+        let (unit, max) = members.iter().next()?;
+        let mut written = format!("{unit}={}", text(max));
+        for (word, value) in members.iter().skip(1) {
             match word.as_str() {
-                "per" => said = format!("{said}/{}", text(value)),
-                _ => said = format!("{said},{word}={}", text(value)),
+                "per" => written = format!("{written}/{}", text(value)),
+                _ => written = format!("{written},{word}={}", text(value)),
             }
         }
-        Some(said)
+        Some(written)
     };
-    let said: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
-    if said.is_empty() { "none".to_owned() } else { said.join(" ") }
-}
-
-fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    let limits: Vec<String> = list.as_array().into_iter().flatten().filter_map(one).collect();
+    if limits.is_empty() { "none".to_owned() } else { limits.join(" ") }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The books as CSV, one line for each resolution, and one more for what each other model took of it.
+//! `stint ledger export`: the ledger as CSV, one line for each resolution, and one more for what each other model took of it.
 
 use std::io::{self, BufWriter, Write};
 
@@ -34,7 +34,7 @@ pub(super) async fn export(
         })
         .await;
     if is_gone {
-        // Whoever reads it has had enough.
+        // The reader of the pipe has gone.
         return Ok(());
     }
     shown?;
@@ -97,10 +97,10 @@ fn line(record: &ResolutionRecord, how: &str, model: &str, share: &UsageSums) ->
 fn field(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     let text = if is_formula { format!("'{text}") } else { text.to_owned() };
-    match text.contains([',', '"', '\r', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
+    if text.contains([',', '"', '\r', '\n']) {
+        return format!("\"{}\"", text.replace('"', "\"\""));
     }
+    text
 }
 
 #[cfg(test)]

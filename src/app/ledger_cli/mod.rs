@@ -1,4 +1,4 @@
-//! `stint ledger` and `stint usage`: what an operator does with the books, beside the server or without it.
+//! `stint ledger` and `stint usage`: what an operator does with the ledger, whether or not the server runs.
 
 mod export;
 mod usage;
@@ -9,14 +9,14 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::config::{self, ConfigErrors};
+use crate::config;
 use crate::ledger::JournalError;
 use crate::storage::{Archive, Database, Settings, StorageError, VerifyReport, restore};
 use crate::units::Timestamp;
 
-use super::command::{fail, print_line};
+use super::output::{VerbResult, print_line};
 
-pub(super) use usage::{UsageOptions, align_columns};
+pub(super) use usage::UsageOptions;
 
 /// What can be done with the books.
 #[derive(Debug, Subcommand)]
@@ -55,8 +55,6 @@ pub(super) enum LedgerCommand {
 #[derive(Debug, thiserror::Error)]
 enum LedgerCommandError {
     #[error(transparent)]
-    Config(#[from] ConfigErrors),
-    #[error(transparent)]
     Storage(#[from] StorageError),
     #[error("the books could not be sealed")]
     Seal(#[from] JournalError),
@@ -64,8 +62,8 @@ enum LedgerCommandError {
     Runtime(#[source] io::Error),
 }
 
-pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> ExitCode {
-    exit_code(run(config, async |settings| match verb {
+pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> VerbResult {
+    run(config, async |settings| match verb {
         LedgerCommand::Verify => Ok(print_report(&Archive::open(&settings).await?.verify().await?)),
         LedgerCommand::Seal => seal(&settings).await,
         LedgerCommand::Backup { file } => back_up(&settings, &file).await,
@@ -74,28 +72,24 @@ pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> ExitCode {
             export::export(&mut Archive::open(&settings).await?, from, to).await?;
             Ok(ExitCode::SUCCESS)
         }
-    }))
+    })
 }
 
-pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
-    exit_code(run(config, async |settings| {
+pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> VerbResult {
+    run(config, async |settings| {
         let mut archive = Archive::open(&settings).await?;
-        print_line(usage::table(options, &archive.usage(&options.query()).await?).trim_end());
+        print_line(&usage::table(options, &archive.usage(&options.query()).await?));
         Ok(ExitCode::SUCCESS)
-    }))
+    })
 }
 
 fn run(
     config: Option<&Path>,
     work: impl AsyncFnOnce(Settings) -> Result<ExitCode, LedgerCommandError>,
-) -> Result<ExitCode, LedgerCommandError> {
+) -> VerbResult {
     let settings = config::load_offline(config, &config::environment)?.storage;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(LedgerCommandError::Runtime)?.block_on(work(settings))
-}
-
-fn exit_code(done: Result<ExitCode, LedgerCommandError>) -> ExitCode {
-    done.unwrap_or_else(|error| fail(&error))
+    Ok(runtime.map_err(LedgerCommandError::Runtime)?.block_on(work(settings))?)
 }
 
 async fn seal(settings: &Settings) -> Result<ExitCode, LedgerCommandError> {

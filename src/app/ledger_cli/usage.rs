@@ -1,7 +1,8 @@
-//! What was used, as a table for people.
+//! `stint usage`: its arguments, and its table.
 
 use clap::{Args, ValueEnum};
 
+use crate::app::output::align_columns;
 use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageQuery};
 use crate::units::Timestamp;
 
@@ -81,20 +82,4 @@ fn counts(sums: &crate::ledger::UsageSums) -> [String; 6] {
         sums.solution.to_string(),
         (sums.overhead + sums.other).to_string(),
     ]
-}
-
-/// Texts to the left, numbers to the right.
-/// Columns as wide as they must be; those after the first `texts` are numbers.
-pub(in crate::app) fn align_columns(rows: &[Vec<String>], texts: usize) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells =
-            row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column < texts {
-                true => format!("{cell:<width$}"),
-                false => format!("{cell:>width$}"),
-            });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
 }

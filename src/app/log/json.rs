@@ -12,6 +12,8 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::app::error::error_chain;
+
 /// Writes events so.
 pub(super) struct JsonLines;
 
@@ -69,12 +71,7 @@ impl Visit for FieldCollector {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        let (mut told, mut cause) = (value.to_string(), value.source());
-        while let Some(error) = cause {
-            told = format!("{told}: {error}");
-            cause = error.source();
-        }
-        self.put(field.name(), told);
+        self.put(field.name(), error_chain(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

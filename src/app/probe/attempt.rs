@@ -1,4 +1,4 @@
-//! One question put to an upstream, and what came of it.
+//! One question of a probe: sent to the upstream under one enforcement class, and what came of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,7 @@ pub(super) async fn run_attempt(
 }
 
 async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Result<ProbeOutcome, Failure> {
-    let (events, mut said) = mpsc::channel::<IndexedEvent>(EVENTS_MAX);
+    let (events, mut received) = mpsc::channel::<IndexedEvent>(EVENTS_MAX);
     let finish = match generate_choice(job, progress, &events).await {
         Ok(finish) => finish,
         Err(ChoiceError::Failed(failure)) => return Err(failure),
@@ -96,7 +96,7 @@ async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Resu
     };
     drop(events);
     let (mut answered, mut shown) = (false, false);
-    while let Some((_, event)) = said.recv().await {
+    while let Some((_, event)) = received.recv().await {
         match event {
             ChoiceEvent::Thought(text) => shown |= !text.trim().is_empty(),
             ChoiceEvent::Answer(text) => answered |= !text.trim().is_empty(),

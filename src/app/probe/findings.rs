@@ -1,4 +1,4 @@
-//! What was found out, as an entry of the file that goes before the catalogue.
+//! What a probe found out, as an entry of the file that overrides the catalogue.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) struct ProbeFindings {
     pub(super) kind: String,
     /// Where it is; what holds there need not hold elsewhere.
     pub(super) host: Option<String>,
-    /// How it was told to think, which the rest goes with.
+    /// How it was asked to think; the other findings hold for that.
     pub(super) thinking: Option<&'static str>,
     pub(super) classes: Vec<EnforcementClass>,
     /// The scale; an empty one where its words change nothing, none where that was not found out.
@@ -105,7 +105,7 @@ impl ProbeFindings {
     }
 }
 
-/// Whoever reads the file sees the old one or the new one.
+/// A reader of the file sees the old one or the new one.
 fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

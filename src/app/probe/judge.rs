@@ -1,4 +1,4 @@
-//! What outcomes say of an upstream. Pure.
+//! Judges from the outcomes of a probe which enforcement classes and effort words an upstream honours. Pure.
 
 use crate::backend::{Failure, Fault, Retry};
 use crate::catalog::{EFFORT_WORDS, EffortLevel, EnforcementClass, effort_rank};
@@ -45,7 +45,7 @@ impl ClassVerdict {
         }
     }
 
-    /// What that means for whoever reads it.
+    /// What that means, for the reader.
     pub(super) fn meaning(&self) -> &'static str {
         match self {
             ClassVerdict::Holds => {
@@ -153,7 +153,7 @@ impl EffortScale {
         }
     }
 
-    /// What is told of it beyond the table.
+    /// What is printed of it beyond the table.
     pub(super) fn remark(&self) -> Option<&'static str> {
         match self {
             EffortScale::Flat => Some("its effort words change nothing: none is sent"),

@@ -22,8 +22,9 @@ use crate::catalog::{EFFORT_WORDS, EnforcementClass, Model, Service};
 use crate::config::{self, ModelConfig, ModelSource, Settings};
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::command::{fail, print_line};
-use super::models;
+use super::backends::single_backend;
+use super::error::ModelError;
+use super::output::{VerbResult, print_line};
 
 use attempt::{ProbeAttempt, ProbeOutcome, run_attempt};
 use findings::ProbeFindings;
@@ -58,26 +59,18 @@ enum ProbeError {
     #[error("{0} is not asked for answers (serves = {1}), so there is no thought to find out about")]
     NoAnswers(Arc<str>, String),
     #[error("the model cannot be served")]
-    Model(#[from] models::ModelError),
+    Model(#[from] ModelError),
     #[error("the upstream answered no question at all: is its address right, and its key?\n  because: {}", failure_details(.0))]
     NoResponse(Failure),
     #[error(transparent)]
     Findings(#[from] findings::FindingsError),
 }
 
-pub(super) fn probe(file: Option<&Path>, options: &ProbeOptions) -> ExitCode {
-    let settings = match config::load(file, &config::environment) {
-        Ok(settings) => settings,
-        Err(mistakes) => return fail(&mistakes),
-    };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(&error),
-    };
-    match runtime.block_on(run(&settings, options)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
+pub(super) fn probe(file: Option<&Path>, options: &ProbeOptions) -> VerbResult {
+    let settings = config::load(file, &config::environment)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(&settings, options))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn run(settings: &Settings, options: &ProbeOptions) -> Result<(), ProbeError> {
@@ -90,7 +83,7 @@ async fn run(settings: &Settings, options: &ProbeOptions) -> Result<(), ProbeErr
         let words: Vec<&str> = model.services.iter().map(|service| service.as_str()).collect();
         return Err(ProbeError::NoAnswers(model.name.clone(), words.join(", ")));
     }
-    let (backend, model) = models::single_backend(&settings.engine, served, model)?;
+    let (backend, model) = single_backend(&settings.engine, served, model)?;
     let (verdicts, booking) = (BTreeSet::new(), ProbeLedger::open(settings).await);
     let mut probe =
         UpstreamProber { backend, model, ledger: booking, spent: Money::ZERO, calls: 0, verdicts };
@@ -252,7 +245,7 @@ impl UpstreamProber {
         unknown.then(|| UNBUDGETED_MAX.max(seen * 2))
     }
 
-    /// Whether it thinks though it is told not to; unknown where no class can say so.
+    /// Whether it thinks though it is asked not to; unknown where no class can say so.
     async fn probe_without_thinking(&mut self, classes: &[EnforcementClass]) -> Option<bool> {
         let class = *classes.first()?;
         let outcomes = self.ask_questions(class, Tokens::ZERO, None).await.ok()?;
@@ -350,10 +343,10 @@ fn ledger_failure(error: &crate::ledger::LedgerError) -> Failure {
     Failure::new(Fault::Backend, format!("not sent, since the ledger does not take it: {error}")).unsent()
 }
 
-/// All that was said of a failure: the questions are our own, so nobody's prompt can be in it.
+/// All that is known of a failure: the questions are our own, so nobody's prompt can be in it.
 fn failure_details(failure: &Failure) -> String {
     match &failure.upstream_message {
-        Some(told) => format!("{}: \"{told}\"", failure.message),
+        Some(detail) => format!("{}: \"{detail}\"", failure.message),
         None => failure.to_string(),
     }
 }

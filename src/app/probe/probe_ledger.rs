@@ -1,4 +1,4 @@
-//! The calls of a probe in the ledger: they cost money like any other, so they are booked, on an account of their own.
+//! Books a probe's calls in the ledger, on an account of their own: they cost money like any other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::tasks::Tasks;
 use crate::tenant::AccountTerms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::super::command::print_line;
+use crate::app::output::print_line;
 
 /// Whose they are. Nothing limits it.
 const ACCOUNT: &str = "probe";

@@ -1,30 +1,29 @@
-//! What is other in a new configuration, for those who put it in force.
+//! What changed in a configuration, in words, for the log and for those who asked for the reload.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::config::{ModelConfig, Settings};
 
-/// In words, each like `model "m" is new`; nothing where all is as it was.
+/// In words, each like `model "m" is new`; empty where nothing changed.
 pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
-    let mut said = Vec::new();
-    let pair = (before, after);
-    compare(&mut said, "model", pair, |settings| {
+    let mut changes = Vec::new();
+    compare(&mut changes, "model", before, after, |settings| {
         let served = served(settings);
         let models = settings.catalog.models.iter();
         models
             .map(|(name, model)| (name.clone(), (model.clone(), served.get(&**name).copied().cloned())))
             .collect()
     });
-    compare(&mut said, "route", pair, |settings| settings.catalog.routes.clone());
-    compare(&mut said, "account", pair, |settings| {
+    compare(&mut changes, "route", before, after, |settings| settings.catalog.routes.clone());
+    compare(&mut changes, "account", before, after, |settings| {
         settings.terms.iter().map(|terms| (terms.account.clone(), terms.clone())).collect()
     });
-    compare(&mut said, "key", pair, |settings| {
+    compare(&mut changes, "key", before, after, |settings| {
         settings.tenants.iter().map(|tenant| (tenant.account.clone(), tenant.clone())).collect()
     });
-    said.extend(sections(before, after).into_iter().map(|section| format!("[{section}] is other")));
-    said
+    changes.extend(sections(before, after).into_iter().map(|section| format!("[{section}] is other")));
+    changes
 }
 
 /// What serves each model.
@@ -54,19 +53,20 @@ fn without_efforts(settings: &Settings) -> crate::http::Settings {
 }
 
 fn compare<N: Ord + Display, T: PartialEq>(
-    said: &mut Vec<String>,
+    changes: &mut Vec<String>,
     noun: &str,
-    (before, after): (&Settings, &Settings),
+    before: &Settings,
+    after: &Settings,
     list: impl Fn(&Settings) -> BTreeMap<N, T>,
 ) {
     let (before, after) = (list(before), list(after));
     for (name, new) in &after {
         match before.get(name) {
-            None => said.push(format!("{noun} \"{name}\" is new")),
-            Some(old) if old != new => said.push(format!("{noun} \"{name}\" is other")),
+            None => changes.push(format!("{noun} \"{name}\" is new")),
+            Some(old) if old != new => changes.push(format!("{noun} \"{name}\" is other")),
             Some(_) => {}
         }
     }
     let gone = before.keys().filter(|name| !after.contains_key(*name));
-    said.extend(gone.map(|name| format!("{noun} \"{name}\" is gone")));
+    changes.extend(gone.map(|name| format!("{noun} \"{name}\" is gone")));
 }

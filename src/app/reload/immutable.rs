@@ -1,12 +1,12 @@
-//! What is settled at the start and cannot change while the process lives.
+//! Settings that cannot change while the process lives: a reload that changes them is refused.
 
 use crate::config::{ConfigErrors, Diagnostic, Settings};
 
-/// Refuses a configuration in which something is other that is settled at the start, and names all of it.
+/// Refuses a configuration that changes any of them, and names all of these.
 pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), ConfigErrors> {
     let (http, other) = (&now.http, &next.http);
     let admin = [now, next].map(|settings| settings.admin.as_ref().map(|access| access.listen));
-    // How many may run at once is said in another section.
+    // How many may run at once is set in another section, which may change.
     let remembered =
         crate::idempotency::Settings { running_max: now.idempotency.running_max, ..next.idempotency.clone() };
     let same = [
@@ -21,16 +21,16 @@ pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), ConfigErrors>
         ("learn", now.learn == next.learn),
         ("log.format", now.log.format == next.log.format),
     ];
-    let list: Vec<Diagnostic> = match now.is_written && !next.is_written {
-        // Whatever else is other follows from it.
-        true => vec![emptied()],
-        false => same.iter().filter(|(_, is_same)| !is_same).map(|(key, _)| mistake(key)).collect(),
-    };
-    if list.is_empty() {
-        Ok(())
+    let errors: Vec<Diagnostic> = if now.is_written && !next.is_written {
+        // All other changes follow from it.
+        vec![emptied()]
     } else {
-        Err(ConfigErrors { source: "the new configuration".to_owned(), errors: list })
+        same.iter().filter(|(_, is_same)| !is_same).map(|(key, _)| mistake(key)).collect()
+    };
+    if errors.is_empty() {
+        return Ok(());
     }
+    Err(ConfigErrors { source: "the new configuration".to_owned(), errors })
 }
 
 fn mistake(key: &str) -> Diagnostic {
@@ -39,8 +39,7 @@ fn mistake(key: &str) -> Diagnostic {
     Diagnostic { line: None, key: key.to_owned(), what, remedy }
 }
 
-/// Whoever writes a file in its place and finds the disk full leaves it empty: it would be taken for one that wants nothing
-/// but what holds by itself.
+/// Overwriting a file on a full disk leaves it empty, and an empty configuration would mean all defaults.
 fn emptied() -> Diagnostic {
     let what = "there is nothing in it any more".to_owned();
     let remedy = "write it again (is the disk full?); restart where that is meant".to_owned();

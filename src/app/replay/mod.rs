@@ -11,7 +11,7 @@ use clap::Args;
 use crate::config;
 use crate::learn::replay::{ReplayPolicy, ReplayReport, evaluate};
 
-use super::command::{fail, print_line};
+use super::output::{VerbResult, print_line};
 
 /// Which log, and which policies.
 #[derive(Debug, Args)]
@@ -43,14 +43,9 @@ enum ReplayError {
 }
 
 /// Runs the verb.
-pub(super) fn replay(config: Option<&Path>, options: &ReplayOptions) -> ExitCode {
-    match replay_log(config, options) {
-        Ok(text) => {
-            print_line(&text);
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(&*error),
-    }
+pub(super) fn replay(config: Option<&Path>, options: &ReplayOptions) -> VerbResult {
+    print_line(&replay_log(config, options)?);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn replay_log(config: Option<&Path>, options: &ReplayOptions) -> Result<String, Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! The decision log's files.
+//! Reads the files of a decision log for `stint replay`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

@@ -1,7 +1,8 @@
-//! Reports for people, and for programs.
+//! The reports of `stint replay`, as a table or as JSON.
 
 use serde_json::json;
 
+use crate::app::output::align_columns;
 use crate::learn::replay::{Interval, ReplayReport};
 
 /// One line for each policy under the numbers of the logged one.
@@ -24,13 +25,7 @@ pub(super) fn text(reports: &[(String, ReplayReport)], unread: usize) -> String 
     let head =
         ["policy", "right", "USD each", "s each", "gain USD", "agrees", "conclusion"].map(str::to_owned);
     let rows: Vec<[String; 7]> = std::iter::once(head).chain(reports.iter().map(row)).collect();
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
-    lines.extend(rows.iter().map(|row| {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    }));
+    lines.push(align_columns(&rows, 7));
     lines.join("\n")
 }
 
@@ -47,9 +42,10 @@ fn row((name, report): &(String, ReplayReport)) -> [String; 7] {
         percent(report.success.robust),
         dollars(report.cost.robust.mean),
         seconds(report.seconds.robust.mean),
-        match gain.low.is_finite() && gain.high.is_finite() {
-            true => format!("{} ({} to {})", dollars(gain.mean), dollars(gain.low), dollars(gain.high)),
-            false => format!("{} (interval unknown)", dollars(gain.mean)),
+        if gain.low.is_finite() && gain.high.is_finite() {
+            format!("{} ({} to {})", dollars(gain.mean), dollars(gain.low), dollars(gain.high))
+        } else {
+            format!("{} (interval unknown)", dollars(gain.mean))
         },
         agrees,
         words,

@@ -12,7 +12,9 @@ use crate::tenant::AccountTerms;
 use crate::units::AccountId;
 
 use super::query::{PageQuery, QueryParams};
-use super::{AdminState, page, read, show};
+use super::show::page;
+use super::state::AdminState;
+use super::{read, show};
 use crate::http::body;
 use crate::http::error::ApiError;
 
@@ -22,9 +24,9 @@ pub(super) async fn list(
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let span = PageQuery::read(asked, &["after", "limit"])?;
-    let book = admin.directory.snapshot();
-    let terms: Vec<AccountTerms> = book.terms();
-    let source = |terms: &AccountTerms| book.account(&terms.account).map(|(_, source)| source);
+    let directory = admin.directory.snapshot();
+    let terms: Vec<AccountTerms> = directory.terms();
+    let source = |terms: &AccountTerms| directory.account(&terms.account).map(|(_, source)| source);
     let shown = |terms: &AccountTerms| match source(terms) {
         Ok(source) => show::account(terms, source, (admin.statement)(&terms.account).as_deref()),
         Err(_) => json!(null),
@@ -40,7 +42,7 @@ pub(super) async fn show(
     shown(&admin, &parse(&path)?)
 }
 
-/// `PUT /admin/accounts/{path}`: these are its terms from now on; what is not said is the usual.
+/// `PUT /admin/accounts/{path}`: these are its terms from now on; what is left out gets its default.
 pub(super) async fn set(
     State(admin): State<Arc<AdminState>>,
     Path(path): Path<String>,

@@ -1,4 +1,4 @@
-//! `/admin/episodes`: runs of agents, of whichever account: how they stand, more for one, the end of one.
+//! `/admin/episodes`: episodes of all accounts: list them, show one, raise its limits, end it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::gateway::{EpisodeView, Gateway};
 use crate::units::{AccountId, Count, EpisodeId, Tokens};
 
 use super::query::{PageQuery, QueryParams};
-use super::{AdminState, page};
+use super::show::page;
+use super::state::AdminState;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::{body, budget, episodes};
@@ -120,7 +121,7 @@ fn more(fields: &mut Fields) -> Result<EpisodeRaise, ApiError> {
     Ok(more)
 }
 
-/// Whose run it is, and which.
+/// Whose episode it is, and which.
 fn requested_episode(asked: QueryParams, id: &str) -> Result<(AccountId, EpisodeId), ApiError> {
     let span = PageQuery::read(asked, &["account"])?;
     let whose = span.account.ok_or_else(|| ApiError::missing("account", "the account whose run it is"))?;
@@ -144,13 +145,13 @@ fn unknown() -> ApiError {
 
 fn episode_page(account: &AccountId, shown: Option<EpisodeView>) -> Result<Response, ApiError> {
     let shown = shown.ok_or_else(unknown)?;
-    let mut told = episodes::page(&shown);
-    told["account"] = account.as_str().into();
-    told["raised"] = raised(&shown.episode);
-    Ok(page(&told))
+    let mut answer = episodes::page(&shown);
+    answer["account"] = account.as_str().into();
+    answer["raised"] = raised(&shown.episode);
+    Ok(page(&answer))
 }
 
-/// A run in a list, with what is known of it without asking the ledger.
+/// An episode in a list, with what is known of it without asking the ledger.
 fn summary(account: &AccountId, run: &StoredEpisode) -> Value {
     json!({
         "object": "episode",

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::tenant::hash_key;
 use crate::units::Timestamp;
 
-use super::AdminState;
+use super::state::AdminState;
 use crate::http::auth;
 use crate::http::error::ApiError;
 
@@ -41,7 +41,7 @@ fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
     authorize(admin, request.headers())
 }
 
-/// The token, or a key with the scope. A key without it is told so: its owner is known.
+/// The token, or a key with the scope. The answer to a key without it says so: its owner is known.
 fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<(), ApiError> {
     let presented = auth::presented_key(headers)?;
     let secret = presented

@@ -12,7 +12,9 @@ use crate::tenant::{KeyId, ListedKey, NewKey};
 use crate::units::Timestamp;
 
 use super::query::{PageQuery, QueryParams};
-use super::{AdminState, page, read, show};
+use super::show::page;
+use super::state::AdminState;
+use super::{read, show};
 use crate::http::body;
 use crate::http::error::ApiError;
 
@@ -55,7 +57,7 @@ pub(super) async fn show(
     Ok(page(&with(show::key(&key, Timestamp::now()), more)))
 }
 
-/// `PATCH /admin/keys/{id}`: what is said replaces what was; what is not said stays.
+/// `PATCH /admin/keys/{id}`: stated members replace the earlier ones; the others stay.
 pub(super) async fn change(
     State(admin): State<Arc<AdminState>>,
     Path(id): Path<String>,

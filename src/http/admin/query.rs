@@ -1,4 +1,4 @@
-//! What a list is asked for: how much of it, and from where on.
+//! The query parameters of lists: filters, how many rows, and the row to begin after.
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;

@@ -24,7 +24,7 @@ pub(super) fn account(fields: &mut Fields) -> Result<AccountId, ApiError> {
     path.parse::<AccountId>().map_err(|error| ApiError::invalid(None, error.to_string()))
 }
 
-/// Scopes, end and terms of a key, as far as they are said.
+/// Scopes, end and terms of a key, as far as they are stated.
 pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, ApiError> {
     Ok(KeyPatch {
         models: names(fields, "models", |name| catalog.models.contains_key(name))?,
@@ -36,7 +36,7 @@ pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, Ap
     })
 }
 
-/// Terms of an account, as far as they are said.
+/// Terms of an account, as far as they are stated.
 pub(super) fn terms(fields: &mut Fields, catalog: &Catalog) -> Result<TermsPatch, ApiError> {
     let zone = fields.text("time_zone")?.map(|name| name.parse::<Zone>());
     let warn_at = fields.integer("warn_at")?.map(Percent::try_from);
@@ -49,7 +49,7 @@ pub(super) fn terms(fields: &mut Fields, catalog: &Catalog) -> Result<TermsPatch
     })
 }
 
-/// How long a secret is taken beside the one that replaces it; not at all, where nothing is said.
+/// How long a secret is taken beside the one that replaces it; not at all, where nothing is stated.
 pub(super) fn grace(fields: &mut Fields) -> Result<Duration, ApiError> {
     let Some(text) = fields.text("grace")? else { return Ok(Duration::ZERO) };
     let grace = text.parse::<jiff::SignedDuration>().ok().and_then(|grace| Duration::try_from(grace).ok());
@@ -67,10 +67,10 @@ fn names(
     let one = |(place, value): (usize, Value)| {
         let wrong = |must: String| ApiError::invalid(Some(&format!("{key}[{place}]")), must);
         let name = value.as_str().ok_or_else(|| wrong("must be a string".to_owned()))?;
-        match known(name) {
-            true => Ok(name.into()),
-            false => Err(wrong(format!("must be one of the {key} here: there is no {name:?}"))),
+        if known(name) {
+            return Ok(name.into());
         }
+        Err(wrong(format!("must be one of the {key} here: there is no {name:?}")))
     };
     list.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Some)
 }

@@ -1,4 +1,4 @@
-//! `/admin/reload`: the configuration, read anew.
+//! `/admin/reload`: reloads the configuration and answers what changed or what is wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
-use super::{AdminState, ReloadOutcome, page};
+use super::show::page;
+use super::state::{AdminState, ReloadOutcome};
 use crate::http::error::ApiError;
 
 /// `POST /admin/reload`: all of the file or nothing, as after SIGHUP. The answer comes when it is in force.

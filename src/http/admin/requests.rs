@@ -1,11 +1,12 @@
-//! `GET /admin/requests/{id}`: the story of one request, whoever's it was.
+//! `GET /admin/requests/{id}`: the record of any key's request.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::{AdminState, page};
+use super::show::page;
+use super::state::AdminState;
 use crate::http::error::ApiError;
 use crate::http::{feedback, requests, rounding};
 

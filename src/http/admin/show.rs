@@ -1,11 +1,19 @@
 //! Keys and accounts as JSON. No secret and no hash of one is ever in it.
 
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::http::pages;
 use crate::ledger::LimitStatus;
 use crate::tenant::{AccountTerms, ListedKey, RecordSource};
 use crate::units::{AccountId, Holder, Timestamp};
+
+/// An answer that no cache keeps.
+pub(super) fn page(value: &Value) -> Response {
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (headers, value.to_string()).into_response()
+}
 
 pub(super) fn key(key: &ListedKey, now: Timestamp) -> Value {
     let path = key.terms.account.as_str();

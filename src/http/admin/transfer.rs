@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::tenant::to_toml;
 
-use super::{AdminState, page};
+use super::show::page;
+use super::state::AdminState;
 use crate::http::body;
 use crate::http::error::ApiError;
 

@@ -1,4 +1,4 @@
-//! What a block of an answer looks like.
+//! The content blocks of a Messages answer: those of a whole answer, and each kind's form for the stream.
 
 use serde_json::{Value, json};
 
@@ -6,15 +6,15 @@ use crate::chat::{ChoiceEvent, SignedThought};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 
-use super::render::AnthropicThoughts;
+use super::thoughts::AnthropicThoughts;
 
 /// Arguments that are no JSON, as Anthropic has them wrapped.
 const INVALID: &str = "INVALID_JSON";
 
-/// The blocks of a whole answer; thoughts as they are asked for.
-pub(super) fn render_blocks(said: CollectedChoice, thoughts: AnthropicThoughts) -> Vec<Value> {
+/// The blocks of a whole answer.
+pub(super) fn render_blocks(choice: CollectedChoice, thoughts: AnthropicThoughts) -> Vec<Value> {
     let mut blocks: Vec<Value> = Vec::new();
-    for event in said.into_events() {
+    for event in choice.into_events() {
         match event {
             // There is no place for these in a message.
             ChoiceEvent::Logprobs(_) => {}

@@ -1,4 +1,4 @@
-//! The system's words and the turns of a conversation, block by block.
+//! Reads the system prompt and the messages of a Messages request, block by block.
 
 use serde_json::{Value, json};
 
@@ -104,8 +104,9 @@ fn read_message(
             conversation.push(result);
         }
     }
-    let said = !message.content.is_empty() || !message.tool_calls.is_empty() || role == Role::Assistant;
-    if said {
+    let has_content =
+        !message.content.is_empty() || !message.tool_calls.is_empty() || role == Role::Assistant;
+    if has_content {
         conversation.push(message);
     }
     config.map_or(Ok(None), effort)
@@ -154,7 +155,7 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
     Ok(None)
 }
 
-/// Citations are not part of what is said.
+/// Citations are not part of the answer.
 fn text(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
     content.push(ContentPart::Text(block.require("text")?));
     block.take_all(&["citations"]);
@@ -188,14 +189,14 @@ fn call(mut block: Fields) -> Result<ToolCall, ApiError> {
     let input = block.take("input").unwrap_or_else(|| json!({}));
     let call =
         ToolCall { id: block.require("id")?, name: block.require("name")?, arguments: input.to_string() };
-    // A call stands behind all that is said in its turn, and is kept with the next mark.
+    // A call stands behind all content of its turn, and is kept with the next mark.
     cache_control::take(&mut block)?;
     block.take_all(&["caller", "toolset_name"]);
     block.finish()?;
     Ok(call)
 }
 
-/// What a tool gave back. That it failed is said in words: not every model has a sign for it.
+/// What a tool gave back. That it failed is put into words: not every model has a sign for it.
 fn result(mut block: Fields) -> Result<Message, ApiError> {
     let id = block.require("tool_use_id")?;
     let failed = block.boolean("is_error")? == Some(true);
@@ -228,7 +229,7 @@ fn result_part(path: &str, at: usize, part: Value, content: &mut Vec<ContentPart
     match block.text("type")?.as_deref() {
         Some("text") => text(block, content),
         Some("image") => image(block, content),
-        // What a search of the caller's found: every tool of the request is told anyway, so its name is enough.
+        // What a search of the caller's found: the model knows every tool of the request anyway, so its name is enough.
         Some("tool_reference") => {
             content.push(ContentPart::Text(format!("tool: {}\n", block.require("tool_name")?)));
             end(block, content)

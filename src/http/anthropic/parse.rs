@@ -1,4 +1,4 @@
-//! A request for a message → the canonical request.
+//! Reads the members of a Messages request, all but budgets, into the canonical request.
 
 use serde_json::{Map, Value, json};
 
@@ -15,17 +15,17 @@ use super::errors::NO_THREADS;
 /// The members that are not about budgets; those were taken before.
 pub(super) fn request(
     fields: &mut Fields,
-    dialects: &mut BudgetParser,
+    budgets: &mut BudgetParser,
     model: String,
 ) -> Result<Request, ApiError> {
     let (mut messages, efforts) = conversation::read(fields)?;
     cache_control::take_from_request(fields, &mut messages)?;
     check_unsupported(fields)?;
-    let response_format = output_config(fields, dialects, efforts)?;
+    let response_format = output_config(fields, budgets, efforts)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
-    dialects.name_episode(episode);
+    budgets.name_episode(episode);
     if let Some(user) = user {
         extra.insert("user".into(), user.into());
     }
@@ -45,17 +45,12 @@ pub(super) fn request(
 fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     let top_k = fields.integer("top_k")?;
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 1.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 1.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
         seed: None,
         stop: stop(fields)?,
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }
 
 fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
@@ -120,7 +115,7 @@ fn context_management(fields: &mut Fields) -> Result<(), ApiError> {
 /// `output_config`: how deep to think, unless the conversation says otherwise, and the form of the answer.
 fn output_config(
     fields: &mut Fields,
-    dialects: &mut BudgetParser,
+    budgets: &mut BudgetParser,
     mut efforts: Vec<EffortOverride>,
 ) -> Result<Option<Value>, ApiError> {
     // Where it stood before it was a member of that.
@@ -129,10 +124,10 @@ fn output_config(
     let whole = output.as_mut().map(|output| output.text("effort")).transpose()?.flatten();
     efforts.splice(..0, whole.map(|word| ("output_config.effort".to_owned(), word)));
     for (name, word) in &efforts {
-        dialects.effort(name, word)?;
+        budgets.effort(name, word)?;
     }
     // Of several the last holds, however deep the others.
-    dialects.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
+    budgets.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
     let Some(mut output) = output else { return Ok(format) };
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.finish()?;
@@ -151,7 +146,7 @@ fn schema(mut format: Fields) -> Result<Value, ApiError> {
     Ok(json!({ "type": "json_schema", "json_schema": named }))
 }
 
-/// Whom the request is for, and the run that it belongs to.
+/// Whom the request is for, and the episode that it belongs to.
 fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), ApiError> {
     let Some(mut metadata) = fields.fields("metadata")? else { return Ok((None, None)) };
     let user = metadata.text("user_id")?;
@@ -201,7 +196,7 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
 fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), ApiError> {
     let Some(mut choice) = fields.fields("tool_choice")? else { return Ok((None, false)) };
     let one_by_one = choice.boolean("disable_parallel_tool_use")? == Some(true);
-    let told = match choice.text("type")?.as_deref() {
+    let canonical = match choice.text("type")?.as_deref() {
         Some("auto") => json!("auto"),
         Some("any") => json!("required"),
         Some("none") => json!("none"),
@@ -212,5 +207,5 @@ fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), ApiError> {
         }
     };
     choice.finish()?;
-    Ok((Some(told), one_by_one))
+    Ok((Some(canonical), one_by_one))
 }

@@ -1,43 +1,26 @@
-//! Answers and usage out, as one object.
+//! A whole answer of Messages as one object, and its usage.
 
 use serde_json::{Value, json};
 
 use crate::chat::FinishReason;
 use crate::gateway::RequestReceipt;
+use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::openai::budget;
 use crate::units::{RequestId, Tokens};
 
 use super::blocks;
-
-/// What is told of thoughts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum AnthropicThoughts {
-    /// Nothing.
-    Hidden,
-    /// What their provider signed, so that they can be sent back, and not their text.
-    Sealed,
-    /// All.
-    Shown,
-}
-
-/// How the answer is to look.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::http) struct AnthropicRenderOptions {
-    /// Thoughts beside the answer.
-    pub(in crate::http) thoughts: AnthropicThoughts,
-}
+use super::thoughts::AnthropicThoughts;
 
 /// The whole answer as one object.
-pub(in crate::http) fn message(
+pub(super) fn message(
     receipt: &RequestReceipt,
-    said: Vec<CollectedChoice>,
-    look: AnthropicRenderOptions,
+    choices: Vec<CollectedChoice>,
+    thoughts: AnthropicThoughts,
 ) -> Value {
     let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
-    let said = said.into_iter().next().unwrap_or_default().without_partial_calls(finish);
+    let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
     let mut message = empty_message(receipt.id, &receipt.model, &usage(receipt));
-    message["content"] = blocks::render_blocks(said, look.thoughts).into();
+    message["content"] = blocks::render_blocks(choice, thoughts).into();
     (message["stop_reason"], message["stop_sequence"]) = stop(receipt);
     message["budget"] = budget(receipt);
     message

@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 
 use crate::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::budget_report::budget;
+use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::http::events;
-use crate::http::openai::budget;
 use crate::http::signed;
 use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::errors;
-use super::render::{AnthropicRenderOptions, AnthropicThoughts, empty_message, prompt_usage, stop, usage};
+use super::render::{empty_message, prompt_usage, stop, usage};
+use super::thoughts::AnthropicThoughts;
 
 /// The block that is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +29,12 @@ enum AnthropicOpenBlock {
 
 /// Writes the events of one answer.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct AnthropicStreamWriter {
+pub(super) struct AnthropicStreamWriter {
     id: RequestId,
     model: Arc<str>,
     /// What the model reads, where that is known before it has read it.
     prompt: Option<Tokens>,
-    options: AnthropicRenderOptions,
+    thoughts: AnthropicThoughts,
     begun: bool,
     open: Option<AnthropicOpenBlock>,
     /// How many blocks were opened.
@@ -43,12 +44,12 @@ pub(in crate::http) struct AnthropicStreamWriter {
 }
 
 impl AnthropicStreamWriter {
-    pub(in crate::http) fn new(flight: &RequestTask, look: AnthropicRenderOptions) -> AnthropicStreamWriter {
+    pub(super) fn new(task: &RequestTask, thoughts: AnthropicThoughts) -> AnthropicStreamWriter {
         AnthropicStreamWriter {
-            id: flight.id(),
-            model: flight.model().clone(),
-            prompt: flight.prompt(),
-            options: look,
+            id: task.id(),
+            model: task.model().clone(),
+            prompt: task.prompt(),
+            thoughts,
             begun: false,
             open: None,
             opened: 0,
@@ -57,21 +58,19 @@ impl AnthropicStreamWriter {
     }
 
     fn begin(&mut self) -> String {
-        match std::mem::replace(&mut self.begun, true) {
-            true => String::new(),
-            false => {
-                // An upper bound may be four times too much, and some look here alone: it is rather told at the end.
-                let prompt = self.prompt.unwrap_or(Tokens::ZERO);
-                let message = empty_message(self.id, &self.model, &prompt_usage(prompt));
-                event("message_start", json!({ "message": message }))
-            }
+        if std::mem::replace(&mut self.begun, true) {
+            return String::new();
         }
+        // Some clients look only here, and an upper bound may be four times too much: an unknown count is sent at the end.
+        let prompt = self.prompt.unwrap_or(Tokens::ZERO);
+        let message = empty_message(self.id, &self.model, &prompt_usage(prompt));
+        event("message_start", json!({ "message": message }))
     }
 
-    fn event(&mut self, said: ChoiceEvent) -> String {
-        match said {
-            ChoiceEvent::Thought(_) if self.options.thoughts != AnthropicThoughts::Shown => String::new(),
-            ChoiceEvent::Signed(_) if self.options.thoughts == AnthropicThoughts::Hidden => String::new(),
+    fn event(&mut self, event: ChoiceEvent) -> String {
+        match event {
+            ChoiceEvent::Thought(_) if self.thoughts != AnthropicThoughts::Shown => String::new(),
+            ChoiceEvent::Signed(_) if self.thoughts == AnthropicThoughts::Hidden => String::new(),
             ChoiceEvent::Logprobs(_) => String::new(),
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
@@ -115,14 +114,14 @@ impl AnthropicStreamWriter {
 
     /// A signature closes the thought that it is of; where thoughts are not shown, it has one without a text.
     fn signed(&mut self, signed: &SignedThought) -> String {
-        let mut told = String::new();
-        if self.options.thoughts == AnthropicThoughts::Sealed {
-            told += &self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
+        let mut text = String::new();
+        if self.thoughts == AnthropicThoughts::Sealed {
+            text += &self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
         }
         if self.open == Some(AnthropicOpenBlock::Thinking) {
             let signature = signed::seal(signed);
-            told += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
-            return told + &self.close();
+            text += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
+            return text + &self.close();
         }
         let closed = self.close();
         self.opened += 1;
@@ -185,10 +184,10 @@ impl AnthropicStreamWriter {
     }
 }
 
-impl events::StreamWriter for AnthropicStreamWriter {
+impl StreamWriter for AnthropicStreamWriter {
     fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
-        let said = self.event(event);
-        if said.is_empty() { said } else { self.begin() + &said }
+        let text = self.event(event);
+        if text.is_empty() { text } else { self.begin() + &text }
     }
 
     fn write_end(&mut self, receipt: &RequestReceipt) -> String {
@@ -223,7 +222,7 @@ mod tests {
             id: RequestId::new(),
             model: "m".into(),
             prompt: None,
-            options: AnthropicRenderOptions { thoughts },
+            thoughts,
             begun: false,
             open: None,
             opened: 0,

@@ -1,4 +1,4 @@
-//! What is said of the whole run that a request belongs to: its name, and what it may take.
+//! The episode that a request belongs to: its name and its limits, from the `budget` object, headers and metadata.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::members;
 /// The longest name of a tool, in bytes.
 const NAME_MAX: usize = 128;
 
-/// What is said of a run.
+/// What is stated of an episode.
 #[derive(Debug, Default)]
 pub(super) struct EpisodeSettings {
     pub(super) episode: Option<EpisodeId>,
@@ -50,15 +50,15 @@ impl NamedTools {
 
 /// `episode`, `turns` and `tool_calls` of the extension object.
 pub(super) fn read(fields: &mut Fields) -> Result<EpisodeSettings, ApiError> {
-    let mut said = episode(fields)?;
+    let mut settings = episode(fields)?;
     let (turns, tools) = (members::turns(fields)?, tool_calls(fields)?);
     // Headers are a program's, for all that it sends: its sub-agents may have other tools.
     if !fields.are_headers() {
         let named = tools.each.keys().cloned().collect();
-        said.named_tools = Some(NamedTools { member: fields.full_name("tool_calls"), tools: named });
+        settings.named_tools = Some(NamedTools { member: fields.full_name("tool_calls"), tools: named });
     }
-    said.limits.lower(&EpisodeLimits { turns, tools, ..EpisodeLimits::default() });
-    Ok(said)
+    settings.limits.lower(&EpisodeLimits { turns, tools, ..EpisodeLimits::default() });
+    Ok(settings)
 }
 
 /// `X-Episode-Id`, which other gateways know too.
@@ -85,7 +85,7 @@ pub(in crate::http) fn from_metadata(extra: &Map<String, Value>) -> Result<Optio
     }
 }
 
-/// A run's name.
+/// An episode's name.
 pub(in crate::http) fn parse_episode_id(member: &str, name: &str) -> Result<EpisodeId, ApiError> {
     name.parse().map_err(|error| ApiError::invalid(Some(member), format!("is {error}")))
 }
@@ -109,7 +109,7 @@ fn episode(fields: &mut Fields) -> Result<EpisodeSettings, ApiError> {
 
 fn totals(mut fields: Fields) -> Result<EpisodeSettings, ApiError> {
     let member = fields.full_name("id");
-    let said = EpisodeSettings {
+    let settings = EpisodeSettings {
         episode: fields.text("id")?.map(|name| parse_episode_id(&member, &name)).transpose()?,
         limits: EpisodeLimits {
             cost: members::money(&mut fields)?,
@@ -118,11 +118,11 @@ fn totals(mut fields: Fields) -> Result<EpisodeSettings, ApiError> {
             tools: tool_calls(&mut fields)?,
             raises: 0,
         },
-        // Other steps of the run may have other tools.
+        // Other steps of the episode may have other tools.
         named_tools: None,
     };
     fields.finish()?;
-    Ok(said)
+    Ok(settings)
 }
 
 /// How many calls of each tool, `"*"` standing for all together.

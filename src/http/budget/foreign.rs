@@ -1,10 +1,13 @@
-//! Limits and switches of thinking as servers of open models and other providers call them.
+//! Limits and switches of thinking by the names that servers of open models and other providers have for them. Every API takes
+//! them beside its own.
 
 use serde_json::Value;
 
-use super::BudgetParser;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use crate::units::Tokens;
+
+use super::parser::BudgetParser;
 
 /// What limits all that is written. Below zero means no limit to those who know these names.
 pub(in crate::http) const TOTALS: [&str; 6] = [
@@ -31,7 +34,7 @@ const TEMPLATE_SWITCHES: [(&str, &str); 2] = [
     ("thinking", "chat_template_kwargs.thinking"),
 ];
 
-/// How thoughts are told apart and shown, which is decided here: every answer has them in the same place.
+/// How thoughts are separated and shown, which is decided here: every answer has them in the same place.
 const DISPLAY_MEMBERS: [&str; 8] = [
     "separate_reasoning",
     "stream_reasoning",
@@ -43,80 +46,84 @@ const DISPLAY_MEMBERS: [&str; 8] = [
     "prompt_mode",
 ];
 
-impl BudgetParser<'_> {
-    /// The limits on all that is written.
-    pub(in crate::http) fn foreign_totals(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        for key in TOTALS {
-            if let Some(value) = token_limit(fields, key)? {
-                fields.put(key, value.into());
-                self.total(fields, key)?;
-            }
+/// The limits on all that is written.
+pub(in crate::http) fn read_foreign_totals(
+    budgets: &mut BudgetParser<'_>,
+    fields: &mut Fields,
+) -> Result<(), ApiError> {
+    for key in TOTALS {
+        if let Some(value) = token_limit(fields, key)? {
+            fields.put(key, value.into());
+            budgets.total(fields, key)?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// What limits a thought or turns it off.
-    pub(in crate::http) fn foreign_thinking(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        for key in BUDGETS {
-            let tokens = token_limit(fields, key)?;
-            self.thinking(key, tokens);
-        }
-        if fields.boolean("enable_thinking")? == Some(false) {
-            self.thinking("enable_thinking", Some(0));
-        }
-        self.think(fields)?;
-        self.template_arguments(fields)?;
-        self.custom_params(fields)?;
-        if fields.text("reasoning_format")?.as_deref() == Some("hidden") {
-            self.thoughts = false;
-        }
-        fields.take_all(&DISPLAY_MEMBERS);
-        Ok(())
+/// What limits a thought or turns it off.
+pub(in crate::http) fn read_foreign_thinking(
+    budgets: &mut BudgetParser<'_>,
+    fields: &mut Fields,
+) -> Result<(), ApiError> {
+    for key in BUDGETS {
+        let tokens = token_limit(fields, key)?;
+        budgets.thinking(key, tokens.map(Tokens));
     }
+    if fields.boolean("enable_thinking")? == Some(false) {
+        budgets.thinking("enable_thinking", Some(Tokens::ZERO));
+    }
+    think(budgets, fields)?;
+    template_arguments(budgets, fields)?;
+    custom_params(budgets, fields)?;
+    if fields.text("reasoning_format")?.as_deref() == Some("hidden") {
+        budgets.thoughts = false;
+    }
+    fields.take_all(&DISPLAY_MEMBERS);
+    Ok(())
+}
 
-    /// Ollama's `think`: a switch, or an effort word.
-    fn think(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        match fields.take("think") {
-            None | Some(Value::Bool(true)) => Ok(()),
-            Some(Value::Bool(false)) => {
-                self.thinking("think", Some(0));
-                Ok(())
-            }
-            Some(Value::String(word)) => self.effort_word("think", Some(word)),
-            Some(_) => Err(ApiError::invalid(Some("think"), "must be true, false or an effort word")),
+/// Ollama's `think`: a switch, or an effort word.
+fn think(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<(), ApiError> {
+    match fields.take("think") {
+        None | Some(Value::Bool(true)) => Ok(()),
+        Some(Value::Bool(false)) => {
+            budgets.thinking("think", Some(Tokens::ZERO));
+            Ok(())
         }
+        Some(Value::String(word)) => budgets.effort_word("think", Some(word)),
+        Some(_) => Err(ApiError::invalid(Some("think"), "must be true, false or an effort word")),
     }
+}
 
-    /// The arguments of the chat template: those that speak of thinking hold here, the others are left for who has a template.
-    fn template_arguments(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        let Some(mut arguments) = fields.fields("chat_template_kwargs")? else { return Ok(()) };
-        for (key, param) in TEMPLATE_SWITCHES {
-            if arguments.boolean(key)? == Some(false) {
-                self.thinking(param, Some(0));
-            }
+/// The arguments of the chat template: those that speak of thinking hold here, the others are left for who has a template.
+fn template_arguments(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<(), ApiError> {
+    let Some(mut arguments) = fields.fields("chat_template_kwargs")? else { return Ok(()) };
+    for (key, param) in TEMPLATE_SWITCHES {
+        if arguments.boolean(key)? == Some(false) {
+            budgets.thinking(param, Some(Tokens::ZERO));
         }
-        let tokens = token_limit(&mut arguments, "thinking_budget")?;
-        self.thinking("chat_template_kwargs.thinking_budget", tokens);
-        let word = arguments.text("reasoning_effort")?;
-        self.effort_word("chat_template_kwargs.reasoning_effort", word)?;
-        let rest = arguments.into_members();
-        if !rest.is_empty() {
-            fields.put("chat_template_kwargs", Value::Object(rest));
-        }
-        Ok(())
     }
+    let tokens = token_limit(&mut arguments, "thinking_budget")?;
+    budgets.thinking("chat_template_kwargs.thinking_budget", tokens.map(Tokens));
+    let word = arguments.text("reasoning_effort")?;
+    budgets.effort_word("chat_template_kwargs.reasoning_effort", word)?;
+    let rest = arguments.into_members();
+    if !rest.is_empty() {
+        fields.put("chat_template_kwargs", Value::Object(rest));
+    }
+    Ok(())
+}
 
-    /// `SGLang`'s `custom_params`, which have the budget among what a processor of the operator's may want.
-    fn custom_params(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
-        let Some(mut custom) = fields.fields("custom_params")? else { return Ok(()) };
-        let tokens = token_limit(&mut custom, "thinking_budget")?;
-        self.thinking("custom_params.thinking_budget", tokens);
-        let rest = custom.into_members();
-        if !rest.is_empty() {
-            fields.put("custom_params", Value::Object(rest));
-        }
-        Ok(())
+/// `SGLang`'s `custom_params`, which have the budget among what a processor of the operator's may want.
+fn custom_params(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<(), ApiError> {
+    let Some(mut custom) = fields.fields("custom_params")? else { return Ok(()) };
+    let tokens = token_limit(&mut custom, "thinking_budget")?;
+    budgets.thinking("custom_params.thinking_budget", tokens.map(Tokens));
+    let rest = custom.into_members();
+    if !rest.is_empty() {
+        fields.put("custom_params", Value::Object(rest));
     }
+    Ok(())
 }
 
 /// A number of tokens; nothing where it is below zero.

@@ -1,4 +1,4 @@
-//! Single members of the extension object.
+//! Reads single members of the `budget` object, each with its own unit and bounds.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::units::{Count, Money, Tokens};
 
-/// Turns of a run; a run without any could not begin.
+/// Turns of an episode; an episode without any could not begin.
 pub(super) fn turns(fields: &mut Fields) -> Result<Option<Count>, ApiError> {
     at_least_one(fields, "turns").map(|turns| turns.map(Count))
 }
@@ -28,7 +28,7 @@ fn at_least_one(fields: &mut Fields, key: &str) -> Result<Option<u64>, ApiError>
     }
 }
 
-/// Money of a run; a run without any could not begin.
+/// Money of an episode; an episode without any could not begin.
 pub(super) fn money(fields: &mut Fields) -> Result<Option<Money>, ApiError> {
     match cost(fields)? {
         Some(Money::ZERO) => {

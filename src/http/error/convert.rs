@@ -1,4 +1,4 @@
-//! What the parts below refuse and fail with, as problems: the one place where that becomes a status.
+//! Turns the errors of the modules below into an `ApiError` with its status.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::ApiError;
 
 const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
 const NO_ANSWER: &str = "no_answer";
-/// A wait that need not be told in seconds.
+/// A wait that is not given in seconds.
 const SHORTLY: Duration = Duration::from_secs(5);
 
 impl From<Denial> for ApiError {
@@ -131,9 +131,10 @@ impl From<Failure> for ApiError {
                 .with_code(failure.code.unwrap_or("upstream_refused")),
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
-                let when = match wait <= SHORTLY {
-                    true => "shortly".to_owned(),
-                    false => format!("in {} s", wait.as_millis().div_ceil(1_000)),
+                let when = if wait <= SHORTLY {
+                    "shortly".to_owned()
+                } else {
+                    format!("in {} s", wait.as_millis().div_ceil(1_000))
                 };
                 ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
             }

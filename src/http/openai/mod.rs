@@ -1,5 +1,7 @@
 //! The OpenAI dialect: chat completions in and out.
 
+mod budget;
+pub(super) mod completions;
 mod parse;
 mod render;
 mod stream;
@@ -9,15 +11,13 @@ use axum::http::HeaderMap;
 
 use crate::chat::Request;
 
-use super::budget::{self, BudgetParser, EffortTable};
+use super::budget::{EffortTable, from_metadata, read_headers};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::{cache_control, strict, unknown_members};
 
-pub(super) use parse::OpenAiDeliveryOptions;
-pub(super) use render::{CompletionFormat, OpenAiRenderOptions, budget, completion};
-pub(super) use stream::OpenAiStreamWriter;
-pub(super) use text::read_text;
+pub(super) use budget::read_reasoning;
+use parse::OpenAiDeliveryOptions;
 
 /// Reads a chat completion's body and headers.
 ///
@@ -29,16 +29,14 @@ pub(super) fn read(
     efforts: &EffortTable,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
-    let mut dialects = BudgetParser::for_chat(efforts);
-    let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model = model.ok_or_else(ApiError::missing_model)?;
-    let model = dialects.suffix(&model)?;
-    dialects.body(&mut fields)?;
-    dialects.headers(headers)?;
+    let mut budgets = budget::parser(efforts);
+    let model = budgets.suffix(&fields.model()?)?;
+    budget::read(&mut budgets, &mut fields)?;
+    read_headers(&mut budgets, headers)?;
     let (mut request, mut wanted) = parse::request(&mut fields, model)?;
-    wanted.thoughts = dialects.thoughts;
-    dialects.name_episode(budget::from_metadata(&request.extra)?);
-    request.budget = dialects.finish_with_tools(&request.tools)?;
+    wanted.thoughts = budgets.thoughts;
+    budgets.name_episode(from_metadata(&request.extra)?);
+    request.budget = budgets.finish_with_tools(&request.tools)?;
     request.unknown_members = unknown_members::take_unknown(&mut fields)?;
     cache_control::check(&request)?;
     Ok((request, wanted))

@@ -1,4 +1,4 @@
-//! A chat completion as OpenAI's clients ask for it → the canonical request.
+//! Reads a chat completion's members, all but budgets, into the canonical request.
 
 use serde_json::{Map, Value, json};
 
@@ -10,13 +10,13 @@ use crate::http::{cache_control, signed};
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpenAiDeliveryOptions {
+pub(in crate::http) struct OpenAiDeliveryOptions {
     /// Events as they come, or one object.
-    pub(crate) stream: bool,
+    pub(super) stream: bool,
     /// A last chunk with usage.
-    pub(crate) include_usage: bool,
+    pub(super) include_usage: bool,
     /// Thoughts beside the answer.
-    pub(crate) thoughts: bool,
+    pub(super) thoughts: bool,
 }
 
 /// Members that some upstreams understand and that do not change the bill.
@@ -33,10 +33,10 @@ const PASSED: &[&str] = &[
 ];
 
 /// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, a guess at the answer,
-/// which would only make it quicker, and `OpenRouter`'s wish for usage, which is told anyway.
+/// which would only make it quicker, and `OpenRouter`'s wish for usage, which every answer has.
 const IGNORED: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
 
-/// So many other tokens may be told beside each; OpenAI's own limit.
+/// So many other tokens may be listed beside each; OpenAI's own limit.
 const TOP_LOGPROBS_MAX: u32 = 20;
 
 /// What is not offered, each with what to do instead.
@@ -94,17 +94,12 @@ pub(super) fn include_usage(fields: &mut Fields) -> Result<bool, ApiError> {
 pub(super) fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     let top_k = fields.integer("top_k")?;
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 2.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
         seed: seed(fields)?,
         stop: stop(fields)?,
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }
 
 /// OpenAI's seeds are signed.

@@ -1,22 +1,22 @@
-//! Budgets, usage and answers out, as one object.
+//! A whole completion as one object, and its usage.
 
 use serde_json::{Map, Value, json};
 
 use crate::catalog::ChoiceUsage;
 use crate::chat::ChoiceEvent;
-use crate::gateway::{RequestReceipt, SettledChoice, VoteTally};
+use crate::gateway::RequestReceipt;
 use crate::units::{RequestId, Timestamp, Tokens};
 
+use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::episodes;
 use crate::http::signed;
 
-/// A choice as a message, and the chances of its tokens where they are told.
-fn message(said: CollectedChoice, look: OpenAiRenderOptions) -> (Value, Value) {
+/// A choice as a message, and the chances of its tokens where they are wanted.
+fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (Value, Value) {
     let mut logprobs = Value::Null;
     let (mut thought, mut answer) = (String::new(), String::new());
     let (mut calls, mut details) = (Vec::new(), Vec::new());
-    for event in said.into_events() {
+    for event in choice.into_events() {
         match event {
             ChoiceEvent::Thought(text) => thought += &text,
             ChoiceEvent::Answer(text) => answer += &text,
@@ -34,13 +34,13 @@ fn message(said: CollectedChoice, look: OpenAiRenderOptions) -> (Value, Value) {
     let silent = answer.is_empty() && !calls.is_empty();
     message.insert("content".into(), if silent { Value::Null } else { answer.into() });
     message.insert("refusal".into(), Value::Null);
-    if look.thoughts && !thought.is_empty() {
-        if look.mirror {
+    if options.thoughts && !thought.is_empty() {
+        if options.mirror {
             message.insert("reasoning".into(), thought.clone().into());
         }
         message.insert("reasoning_content".into(), thought.into());
     }
-    if look.thoughts && !details.is_empty() {
+    if options.thoughts && !details.is_empty() {
         message.insert("reasoning_details".into(), details.into());
     }
     if !calls.is_empty() {
@@ -55,8 +55,8 @@ pub(super) fn logprobs_member(entries: Vec<Value>) -> Value {
 }
 
 /// A choice as text alone.
-fn text(said: CollectedChoice) -> String {
-    let answer = said.into_events().into_iter().filter_map(|event| match event {
+fn text(choice: CollectedChoice) -> String {
+    let answer = choice.into_events().into_iter().filter_map(|event| match event {
         ChoiceEvent::Answer(text) => Some(text),
         ChoiceEvent::Thought(_)
         | ChoiceEvent::Signed(_)
@@ -68,7 +68,7 @@ fn text(said: CollectedChoice) -> String {
 
 /// Which of OpenAI's two completions is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CompletionFormat {
+pub(super) enum CompletionFormat {
     /// A turn of a conversation.
     Chat,
     /// How a text goes on.
@@ -77,7 +77,7 @@ pub(crate) enum CompletionFormat {
 
 impl CompletionFormat {
     /// The endpoint's name.
-    pub(crate) fn endpoint(self) -> &'static str {
+    pub(super) fn endpoint(self) -> &'static str {
         match self {
             CompletionFormat::Chat => "chat.completions",
             CompletionFormat::Text => "completions",
@@ -104,30 +104,30 @@ impl CompletionFormat {
 
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenAiRenderOptions {
-    pub(crate) kind: CompletionFormat,
-    pub(crate) thoughts: bool,
-    pub(crate) mirror: bool,
+pub(super) struct OpenAiRenderOptions {
+    pub(super) kind: CompletionFormat,
+    pub(super) thoughts: bool,
+    pub(super) mirror: bool,
 }
 
 /// The whole answer as one object.
-pub(crate) fn completion(
+pub(super) fn completion(
     receipt: &RequestReceipt,
-    said: Vec<CollectedChoice>,
+    choices: Vec<CollectedChoice>,
     created: Timestamp,
-    look: OpenAiRenderOptions,
+    options: OpenAiRenderOptions,
 ) -> Value {
-    let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
-        let said = said.without_partial_calls(settled.finish);
-        let (name, (said, logprobs)) = match look.kind {
-            CompletionFormat::Chat => ("message", message(said, look)),
-            CompletionFormat::Text => ("text", (text(said).into(), Value::Null)),
+    let choices = choices.into_iter().zip(&receipt.choices).enumerate().map(|(index, (choice, settled))| {
+        let choice = choice.without_partial_calls(settled.finish);
+        let (name, (content, logprobs)) = match options.kind {
+            CompletionFormat::Chat => ("message", message(choice, options)),
+            CompletionFormat::Text => ("text", (text(choice).into(), Value::Null)),
         };
-        json!({ "index": index, name: said, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
+        json!({ "index": index, name: content, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
     });
     json!({
-        "id": look.kind.id(receipt.id),
-        "object": look.kind.objects().0,
+        "id": options.kind.id(receipt.id),
+        "object": options.kind.objects().0,
         "created": created.as_seconds(),
         "model": &*receipt.model,
         "choices": choices.collect::<Vec<_>>(),
@@ -152,59 +152,4 @@ pub(super) fn usage(receipt: &RequestReceipt) -> Value {
         "prompt_tokens_details": { "cached_tokens": cached },
         "completion_tokens_details": { "reasoning_tokens": total(|spent| spent.thinking) },
     })
-}
-
-/// The `budget` member: what was given, what was used, what it cost, and why.
-pub(in crate::http) fn budget(receipt: &RequestReceipt) -> Value {
-    let mut budget = Map::new();
-    budget.insert("id".into(), receipt.id.to_string().into());
-    budget.insert("model".into(), (*receipt.model).into());
-    budget.insert("enforced".into(), receipt.class.as_str().into());
-    if let [only] = &receipt.choices[..] {
-        budget.extend(phases(receipt, only));
-    } else {
-        let each = receipt.choices.iter().map(|choice| Value::Object(phases(receipt, choice)));
-        budget.insert("choices".into(), each.collect::<Vec<_>>().into());
-    }
-    budget.extend(receipt.episode.iter().flat_map(episodes::step_members));
-    budget.insert("other".into(), undelivered(receipt));
-    budget.insert("cost_usd".into(), receipt.cost.to_string().into());
-    budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());
-    let estimated = receipt.choices.iter().any(|choice| choice.spent.estimated);
-    budget.insert("estimated".into(), estimated.into());
-    budget.insert("why".into(), receipt.why.clone().into());
-    budget.into()
-}
-
-fn phases(receipt: &RequestReceipt, choice: &SettledChoice) -> Map<String, Value> {
-    let spent = &choice.spent;
-    let thinking =
-        json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
-    let solution =
-        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.as_str() });
-    let overhead = json!(spent.overhead);
-    let unfinished =
-        (spent.unfinished_calls > 0).then(|| ("unfinished_tool_calls", json!(spent.unfinished_calls)));
-    [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
-        .into_iter()
-        .chain(unfinished)
-        .chain(choice.tally.map(|tally| ("samples", samples(&tally))))
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-/// How the answer was chosen among several.
-fn samples(tally: &VoteTally) -> Value {
-    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.as_str(),
-            "ended": tally.ended })
-}
-
-/// What was billed and not delivered: prompts read again, discarded tokens, failed attempts.
-fn undelivered(receipt: &RequestReceipt) -> Value {
-    let again = receipt.choices.iter().skip(1).map(|choice| choice.spent.prompt).sum::<Tokens>();
-    let each = |spent: &ChoiceUsage| spent.prompt_rebilled + spent.undelivered;
-    let each = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>();
-    let tokens = each + again + receipt.given_up;
-    let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.extra_calls).sum();
-    json!({ "attempts": attempts + receipt.attempts, "tokens": tokens })
 }

@@ -1,4 +1,4 @@
-//! Answers out as server-sent events.
+//! A completion as server-sent events: chunks, as OpenAI has them.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::units::Timestamp;
 
-use super::render::{CompletionFormat, OpenAiRenderOptions, budget, logprobs_member, usage};
+use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
+use crate::http::budget_report::budget;
+use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::http::events;
 use crate::http::signed;
 
 /// Keeps a silent stream alive; clients skip it.
@@ -18,7 +19,7 @@ const COMMENT: &str = ": thinking\n\n";
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
-pub(crate) struct OpenAiStreamWriter {
+pub(super) struct OpenAiStreamWriter {
     id: String,
     model: Arc<str>,
     created: i64,
@@ -30,19 +31,19 @@ pub(crate) struct OpenAiStreamWriter {
 }
 
 impl OpenAiStreamWriter {
-    pub(crate) fn new(
-        flight: &RequestTask,
+    pub(super) fn new(
+        task: &RequestTask,
         created: Timestamp,
         include_usage: bool,
-        look: OpenAiRenderOptions,
+        options: OpenAiRenderOptions,
     ) -> OpenAiStreamWriter {
-        let choices = usize::try_from(flight.choices()).unwrap_or(usize::MAX);
+        let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
         OpenAiStreamWriter {
-            id: look.kind.id(flight.id()),
-            model: flight.model().clone(),
+            id: options.kind.id(task.id()),
+            model: task.model().clone(),
             created: created.as_seconds(),
             include_usage,
-            options: look,
+            options,
             begun: vec![false; choices],
             logprobs: vec![Value::Null; choices],
         }
@@ -133,7 +134,7 @@ impl OpenAiStreamWriter {
     }
 }
 
-impl events::StreamWriter for OpenAiStreamWriter {
+impl StreamWriter for OpenAiStreamWriter {
     fn write_event(&mut self, choice: u32, event: ChoiceEvent) -> String {
         if let ChoiceEvent::Logprobs(entries) = event {
             if let Some(waiting) = self.logprobs.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {

@@ -1,4 +1,4 @@
-//! An older completion as OpenAI's clients ask for it → the canonical request: how a text goes on.
+//! Reads a request for a plain completion, which continues a text, into the canonical request.
 
 use axum::http::HeaderMap;
 use serde_json::Value;
@@ -19,13 +19,12 @@ const DEFAULT_TOKENS: Tokens = Tokens(16);
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(in crate::http) fn read_text(
+pub(super) fn read_text(
     body: &[u8],
     headers: &HeaderMap,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
     let mut fields = Fields::from_body(strict::object(body)?);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
+    let model = fields.model()?;
     let mut stated = budget::extension_only(&mut fields, headers)?;
     check_unsupported(&mut fields)?;
     let text = prompt(&mut fields)?;
@@ -35,7 +34,7 @@ pub(in crate::http) fn read_text(
     // The least wins, as everywhere.
     for param in ["max_tokens"].into_iter().chain(budget::TOTALS) {
         let own = budget::token_limit(&mut fields, param)?.map(Tokens);
-        if own.is_some_and(|own| stated.solution.is_none_or(|said| own < said)) {
+        if own.is_some_and(|own| stated.solution.is_none_or(|least| own < least)) {
             (stated.solution, stated.members.solution) = (own, param);
         }
     }

@@ -1,4 +1,4 @@
-//! What calls carry: backends know arguments only, callers send and get plain texts and searches too.
+//! Converts the arguments of calls: backends know JSON arguments only, callers send and get plain texts and searches too.
 
 use serde_json::{Value, json};
 

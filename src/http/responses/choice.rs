@@ -1,4 +1,4 @@
-//! Whether a tool must be called, and which may be.
+//! `tool_choice`: whether a tool must be called, and which may be.
 //!
 //! A choice names tools as their caller does. What models know them by is found when all that is offered is known: items
 //! of the conversation may offer more than the request itself.
@@ -78,7 +78,7 @@ fn allowed(choice: &mut Fields) -> Result<ResponsesToolChoice, ApiError> {
 }
 
 impl ResponsesToolChoice {
-    /// What models are told of it; the offer takes in which may be called.
+    /// What models get of it; the tool set is narrowed to those that may be called.
     ///
     /// # Errors
     /// 400 where it names a tool that is not offered, or allows none.

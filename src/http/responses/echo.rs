@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use crate::catalog::ChoiceUsage;
 use crate::chat::FinishReason;
 use crate::gateway::RequestReceipt;
-use crate::http::openai::budget;
+use crate::http::budget_report::budget;
 use crate::units::{RequestId, Timestamp, Tokens};
 
-use super::{response_id, tools};
+use super::id::response_id;
+use super::tools;
 
 /// Members that are repeated as they were sent, null where they were not.
 const REPEATED: &[&str] = &[
@@ -55,7 +56,7 @@ pub(super) fn request_members(members: &Map<String, Value>) -> Map<String, Value
     echo
 }
 
-/// The tools that models are told of.
+/// The tools that models know.
 fn shown_tools(tools: Option<Value>) -> Value {
     let mut tools = tools.unwrap_or_else(|| json!([]));
     if let Some(list) = tools.as_array_mut() {

@@ -1,4 +1,4 @@
-//! Tells an answer item by item, as the typed events of the API, and remembers the items.
+//! Writes an answer item by item as the typed events of the API, and remembers the items.
 
 use std::collections::BTreeMap;
 
@@ -62,9 +62,9 @@ impl EventWriter {
         event(name, number, members)
     }
 
-    /// What one thing that happened puts on the wire.
-    pub(super) fn write(&mut self, said: ChoiceEvent) -> String {
-        match said {
+    /// The text that one event of a choice puts on the wire.
+    pub(super) fn write(&mut self, event: ChoiceEvent) -> String {
+        match event {
             ChoiceEvent::Thought(text) => self.thought(&text),
             ChoiceEvent::Signed(signed) => self.signed(&signed),
             ChoiceEvent::Answer(text) => self.answer(&text),
@@ -83,15 +83,15 @@ impl EventWriter {
     }
 
     fn thought(&mut self, text: &str) -> String {
-        let mut told = String::new();
+        let mut events = String::new();
         if !matches!(self.open, Some(OpenItem::Thought(_))) {
-            told += &self.close("completed");
-            told += &self.begin_thought();
+            events += &self.close("completed");
+            events += &self.begin_thought();
         }
         if let Some(OpenItem::Thought(so_far)) = &mut self.open {
             so_far.push_str(text);
         }
-        told + &self.part(self.thought_event("delta"), json!({ "delta": text }))
+        events + &self.part(self.thought_event("delta"), json!({ "delta": text }))
     }
 
     fn begin_thought(&mut self) -> String {
@@ -131,32 +131,32 @@ impl EventWriter {
 
     /// A signature closes the thought that it is of; one without a thought is an item of its own.
     fn signed(&mut self, signed: &SignedThought) -> String {
-        let mut told = String::new();
+        let mut events = String::new();
         if !matches!(self.open, Some(OpenItem::Thought(_))) {
-            told += &self.close("completed");
+            events += &self.close("completed");
             let item = output::reasoning(&self.id("rs"), "", self.options.thoughts, None);
-            told += &self.open(
+            events += &self.open(
                 OpenItem::Thought(String::new()),
                 item,
                 self.options.thoughts != ResponsesThoughts::Hidden,
             );
         }
-        told + &self.close_thought(Some(signed), "completed")
+        events + &self.close_thought(Some(signed), "completed")
     }
 
     fn answer(&mut self, text: &str) -> String {
-        let mut told = String::new();
+        let mut events = String::new();
         if !matches!(self.open, Some(OpenItem::Answer(_))) {
-            told += &self.close("completed");
+            events += &self.close("completed");
             let mut item = output::message(&self.id("msg"), "");
             item["content"] = json!([]);
-            told += &self.open(OpenItem::Answer(String::new()), item, true);
-            told += &self.part("response.content_part.added", json!({ "part": output::text_part("") }));
+            events += &self.open(OpenItem::Answer(String::new()), item, true);
+            events += &self.part("response.content_part.added", json!({ "part": output::text_part("") }));
         }
         if let Some(OpenItem::Answer(so_far)) = &mut self.open {
             so_far.push_str(text);
         }
-        told + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }))
+        events + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }))
     }
 
     /// Items do not overlap, but calls may: a piece of another call waits until the open one is whole.
@@ -164,8 +164,8 @@ impl EventWriter {
         match &mut self.open {
             Some(OpenItem::Call(call)) if call.index == piece.index => {
                 call.arguments.push_str(&piece.arguments);
-                let is_told = self.options.tool_identity(call).form == ToolCallForm::Function;
-                return if is_told { self.more_arguments(&piece.arguments) } else { String::new() };
+                let has_pieces = self.options.tool_identity(call).form == ToolCallForm::Function;
+                return if has_pieces { self.more_arguments(&piece.arguments) } else { String::new() };
             }
             Some(OpenItem::Call(call)) if !is_complete_json(&call.arguments) => self.buffer_call(piece),
             _ => {
@@ -204,10 +204,10 @@ impl EventWriter {
             ToolCallForm::Search => "tsc",
         });
         let opened = self.open(OpenItem::Call(call.clone()), output::call(&id, &empty, &kind), true);
-        // Of plain text nothing can be told before its wrapping is whole; a search has no pieces.
-        let is_told = kind.form == ToolCallForm::Function;
-        let told = if is_told { self.more_arguments(&call.arguments) } else { String::new() };
-        closed + &opened + &told
+        // Of plain text nothing can be shown before its wrapping is whole; a search has no pieces.
+        let has_pieces = kind.form == ToolCallForm::Function;
+        let events = if has_pieces { self.more_arguments(&call.arguments) } else { String::new() };
+        closed + &opened + &events
     }
 
     fn id(&self, kind: &str) -> String {
@@ -241,23 +241,23 @@ impl EventWriter {
 
     fn close_thought(&mut self, signed: Option<&SignedThought>, status: &str) -> String {
         let Some(OpenItem::Thought(text)) = self.open.take() else { return String::new() };
-        let mut told = String::new();
+        let mut events = String::new();
         if !text.is_empty() {
-            told += &self.part(self.thought_event("done"), json!({ "text": text }));
-            told += &self.part(self.thought_part("done"), json!({ "part": self.thought_text(&text) }));
+            events += &self.part(self.thought_event("done"), json!({ "text": text }));
+            events += &self.part(self.thought_part("done"), json!({ "part": self.thought_text(&text) }));
         }
         let item = output::reasoning(&self.item_id(), &text, self.options.thoughts, signed);
-        told + &self.done(item, status)
+        events + &self.done(item, status)
     }
 
     fn close_call(&mut self, call: &ToolCallDelta, status: &str) -> String {
         let kind = self.options.tool_identity(call);
         let item = output::call(&self.item_id(), call, &kind);
         if status != "completed" && !is_complete_json(&call.arguments) {
-            // What a limit broke off is not told as if it were whole.
+            // What a limit cut off is not shown as if it were whole.
             return self.done(item, status);
         }
-        let told = match kind.form {
+        let events = match kind.form {
             ToolCallForm::Custom => {
                 let input = item["input"].clone();
                 let delta =
@@ -270,7 +270,7 @@ impl EventWriter {
             }
             ToolCallForm::Search => String::new(),
         };
-        told + &self.done(item, status)
+        events + &self.done(item, status)
     }
 
     fn done(&mut self, mut item: Value, status: &str) -> String {

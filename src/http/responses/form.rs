@@ -18,7 +18,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<(Option<Value>, Option<String>
 }
 
 fn format(mut format: Fields) -> Result<Option<Value>, ApiError> {
-    let told = match format.text("type")?.as_deref() {
+    let canonical = match format.text("type")?.as_deref() {
         Some("text") => None,
         Some("json_object") => Some(json!({ "type": "json_object" })),
         Some("json_schema") => Some(json!({ "type": "json_schema", "json_schema": schema(&mut format)? })),
@@ -28,7 +28,7 @@ fn format(mut format: Fields) -> Result<Option<Value>, ApiError> {
         }
     };
     format.finish()?;
-    Ok(told)
+    Ok(canonical)
 }
 
 fn schema(format: &mut Fields) -> Result<Value, ApiError> {

@@ -1,6 +1,8 @@
-//! One item that a caller put in.
+//! Items as a caller put them in and as a store gives them back, without what they mean.
 
 use serde_json::{Value, json};
+
+use crate::agent::stored::StoredResponse;
 
 /// The item in its full form, where a caller wrote it shorter.
 pub(super) fn normalized(mut item: Value) -> Value {
@@ -16,4 +18,22 @@ pub(super) fn normalized(mut item: Value) -> Value {
         item["status"] = "completed".into();
     }
     item
+}
+
+/// The items of a stored list.
+pub(super) fn parse_items(list: &str) -> Vec<Value> {
+    serde_json::from_str(list).unwrap_or_default()
+}
+
+/// The input items of a stored response, each with an id and in its full form.
+pub(super) fn input_with_ids(stored: &StoredResponse) -> Vec<Value> {
+    let hex = stored.id.to_string().replacen("req_", "", 1);
+    let named = |(at, item): (usize, Value)| {
+        let mut item = normalized(item);
+        if item["id"].is_null() {
+            item["id"] = format!("in_{hex}_{at}").into();
+        }
+        item
+    };
+    parse_items(&stored.input).into_iter().enumerate().map(named).collect()
 }

@@ -1,7 +1,5 @@
 //! Lists of items, a page at a time.
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::http::error::ApiError;
@@ -86,9 +84,4 @@ pub(super) fn unknown_cursor() -> ApiError {
 pub(super) fn pairs(query: Option<&str>) -> impl Iterator<Item = (String, String)> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.map(|(name, value)| (name.into_owned(), value.into_owned()))
-}
-
-/// An object as an answer.
-pub(super) fn json_response(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }

@@ -1,41 +1,39 @@
-//! What a response goes on from and refers to, out of the stores.
+//! Completes a request with what it continues and refers to, from the stores. `respond` calls it before the request is admitted.
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::agent::conversations::{ConversationClaim, StoredItem};
-use crate::agent::stored::ResponsesError;
+use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 
-use super::conversations::{conversation_full, stored_input};
-use super::items::ConversationBuilder;
+use super::conversation_builder::ConversationBuilder;
+use super::conversations::stored_input;
+use super::errors::conversation_full;
 use super::parse::ResponsesRequest;
 use super::previous_context::PreviousContext;
 use super::references::dereference;
 
-/// What a request holds of what it goes on from, until its answer is over.
+/// What a request holds of what it continues, until its answer has ended.
 #[derive(Debug, Default)]
 pub(super) struct LoadedContext {
-    /// Room for it, and for what it refers to.
+    /// Body permits for it, and for what it refers to.
     pub(super) permits: Vec<SharedBodyPermit>,
-    /// The conversation that it lengthens.
+    /// The conversation that the answer is appended to.
     pub(super) append: Option<PendingAppend>,
 }
 
-/// A conversation that an answer lengthens, and by what before it.
+/// A conversation that an answer is appended to, and the input before it.
 #[derive(Debug, Clone)]
 pub(super) struct PendingAppend {
     pub(super) claim: Arc<ConversationClaim>,
-    /// What was put in.
+    /// The input items.
     pub(super) input: Vec<StoredItem>,
 }
 
-/// Puts the conversation into the request: what is gone on from, then what was sent, with what that refers to in its place.
-/// What is gone on from takes room as a body does.
+/// Puts the conversation into the request: what it continues, then what was sent, with references replaced by their items.
+/// What it continues counts against the body limiter as a body does.
 ///
 /// # Errors
 /// 400 where something is not there for this key, or wrong; 503 where there is no room, or a store does not answer.
@@ -46,15 +44,15 @@ pub(super) async fn load_conversation(
     room: Option<&BodyLimiter>,
 ) -> Result<LoadedContext, ApiError> {
     let before = PreviousContext::find(service, tenant, asked).await?;
-    let joined = assemble(service, tenant, asked, room, &before).await;
+    let assembled = assemble(service, tenant, asked, room, &before).await;
     let PreviousContext::Conversation(conversation) = before else {
-        return joined.map(|(held, _)| LoadedContext { permits: held, append: None });
+        return assembled.map(|(permits, _)| LoadedContext { permits, append: None });
     };
     let claim = conversation.claim;
-    match joined {
-        Ok((held, input)) => {
-            let joins = PendingAppend { claim: Arc::new(claim), input };
-            Ok(LoadedContext { permits: held, append: Some(joins) })
+    match assembled {
+        Ok((permits, input)) => {
+            let append = PendingAppend { claim: Arc::new(claim), input };
+            Ok(LoadedContext { permits, append: Some(append) })
         }
         Err(problem) => {
             claim.release().await;
@@ -63,7 +61,7 @@ pub(super) async fn load_conversation(
     }
 }
 
-/// Joins what was sent to what is gone on from. Gives back the room that is taken, and what a conversation is lengthened by.
+/// Joins what was sent to what is continued. Gives back the body permits, and the input to append to a conversation.
 async fn assemble(
     service: &ApiState,
     tenant: &Tenant,
@@ -73,9 +71,9 @@ async fn assemble(
 ) -> Result<(Vec<SharedBodyPermit>, Vec<StoredItem>), ApiError> {
     let take = |bytes: usize| room.filter(|_| bytes > 0).map(|room| room.acquire(bytes)).transpose();
     let size = before.size();
-    let held = take(size)?;
+    let permits = take(size)?;
     let referred = dereference(service, tenant, &mut asked.input, before.stored_items()).await?;
-    let held = held.into_iter().chain(take(referred)?).collect();
+    let permits = permits.into_iter().chain(take(referred)?).collect();
     let (param, items) = (before.param(), before.items());
     let mut conversation = ConversationBuilder::new(asked.instructions.as_deref());
     for item in &items {
@@ -96,10 +94,10 @@ async fn assemble(
     if asked.request.budget.episode.is_none() {
         asked.request.budget.episode = before.episode(&asked.request);
     }
-    Ok((held, input_to_append(service, asked, before, size)?))
+    Ok((permits, input_to_append(service, asked, before, size)?))
 }
 
-/// What was sent, as it is kept in the conversation that it lengthens.
+/// What was sent, as it is stored in the conversation that it is appended to.
 fn input_to_append(
     service: &ApiState,
     asked: &ResponsesRequest,
@@ -109,26 +107,8 @@ fn input_to_append(
     let PreviousContext::Conversation(_) = before else { return Ok(Vec::new()) };
     let input = stored_input(&asked.input);
     let more: usize = input.iter().map(StoredItem::size).sum();
-    match size + more > service.conversations.settings().history_max {
-        true => Err(conversation_full("input")),
-        false => Ok(input),
+    if size + more > service.conversations.settings().history_max {
+        return Err(conversation_full("input"));
     }
-}
-
-/// A response that there is not, that was too long ago, or that is somebody else's: it says the same of all.
-pub(super) fn response_not_found() -> ApiError {
-    let why = "names no response that is kept for this key; send the whole conversation as input";
-    ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
-}
-
-/// The store does not answer.
-pub(super) fn store_unavailable(error: &ResponsesError) -> ApiError {
-    tracing::error!(error = error as &dyn std::error::Error, "responses cannot be read");
-    let message = "what is kept of responses cannot be read right now; try again shortly";
-    ApiError::overloaded(message.to_owned(), std::time::Duration::from_secs(2))
-}
-
-/// The items of a stored list.
-pub(super) fn parse_items(list: &str) -> Vec<Value> {
-    serde_json::from_str(list).unwrap_or_default()
+    Ok(input)
 }

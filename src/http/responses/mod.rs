@@ -1,13 +1,16 @@
-//! OpenAI's Responses: items in, items out, responses that can be had again, and conversations that they go on from.
+//! OpenAI's Responses: items in, items out, stored responses, and the conversations that they continue.
 
 mod arguments;
+mod budget;
 mod choice;
+mod conversation_builder;
 pub(super) mod conversations;
 mod echo;
+mod errors;
 mod event_writer;
 mod form;
+mod id;
 mod item;
-mod items;
 mod listing;
 mod load_context;
 mod output;
@@ -26,18 +29,3 @@ mod tools;
 
 pub(super) use respond::respond;
 pub(super) use stored::{delete, input_items, retrieve};
-
-use crate::units::RequestId;
-
-/// What the id of a response begins with; the rest is the request's own.
-pub(super) const PREFIX: &str = "resp_";
-
-/// The id of a response.
-fn response_id(id: RequestId) -> String {
-    id.to_string().replacen("req_", PREFIX, 1)
-}
-
-/// The request that made a response, by the response's id.
-fn request_id_of(name: &str) -> Option<RequestId> {
-    name.strip_prefix(PREFIX)?.parse().ok()
-}

@@ -1,4 +1,4 @@
-//! What comes out: items, and how they look.
+//! The output items of a response, and how thoughts and calls look in them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::http::signed;
 use super::arguments;
 use super::tool_set::{ToolCallForm, ToolIdentities, ToolIdentity};
 
-/// Where thoughts are told.
+/// Where thoughts are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ResponsesThoughts {
     /// Nowhere; they are kept all the same where the response is.
@@ -26,12 +26,12 @@ pub(super) enum ResponsesThoughts {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResponsesRenderOptions {
     pub(super) thoughts: ResponsesThoughts,
-    /// What calls of the tools are told as.
+    /// What calls of the tools are shown as.
     pub(super) tools: Arc<ToolIdentities>,
 }
 
 impl ResponsesRenderOptions {
-    /// What a call is told as; one of a tool that nobody offered is a function's.
+    /// What a call is shown as; one of a tool that nobody offered is a function's.
     pub(super) fn tool_identity(&self, call: &ToolCallDelta) -> ToolIdentity {
         let name = call.name.clone().unwrap_or_default();
         self.tools.get(&name).cloned().unwrap_or_else(|| ToolIdentity { name, ..ToolIdentity::default() })
@@ -57,10 +57,10 @@ pub(super) fn reasoning(
     thoughts: ResponsesThoughts,
     signed: Option<&SignedThought>,
 ) -> Value {
-    let told = |kind| if text.is_empty() { json!([]) } else { json!([{ "type": kind, "text": text }]) };
+    let texts = |kind| if text.is_empty() { json!([]) } else { json!([{ "type": kind, "text": text }]) };
     let (summary, content) = match thoughts {
-        ResponsesThoughts::Summary => (told("summary_text"), json!([])),
-        ResponsesThoughts::Content | ResponsesThoughts::Hidden => (json!([]), told("reasoning_text")),
+        ResponsesThoughts::Summary => (texts("summary_text"), json!([])),
+        ResponsesThoughts::Content | ResponsesThoughts::Hidden => (json!([]), texts("reasoning_text")),
     };
     json!({
         "id": id, "type": "reasoning", "status": "completed", "summary": summary, "content": content,
@@ -68,12 +68,12 @@ pub(super) fn reasoning(
     })
 }
 
-/// What is said.
+/// The text of an answer.
 pub(super) fn message(id: &str, text: &str) -> Value {
     json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": [text_part(text)] })
 }
 
-/// The one part of what is said.
+/// Its only part.
 pub(super) fn text_part(text: &str) -> Value {
     json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
 }

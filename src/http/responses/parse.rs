@@ -1,19 +1,21 @@
-//! A request for a response, all of it but the conversation.
+//! Reads a request for a response, all of it but the conversation.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Request, SamplingOptions};
-use crate::http::budget::{self, BudgetParser, EffortTable};
+use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{strict, unknown_members};
+use crate::http::{openai, strict, unknown_members};
 use crate::units::{ConversationId, RequestId};
 
 use super::choice::ResponsesToolChoice;
+use super::errors::{conversation_not_found, response_not_found};
+use super::id::request_id_of;
 use super::output::{ResponsesRenderOptions, ResponsesThoughts};
 use super::tool_set::ToolSet;
-use super::{choice, echo, form, request_id_of, tools};
+use super::{budget, choice, echo, form, tools};
 
 /// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(super) struct ResponsesRequest {
     pub(super) input: Vec<Value>,
     /// The response that this one continues.
     pub(super) previous: Option<RequestId>,
-    /// The conversation that this one lengthens; never beside a response that it continues.
+    /// The conversation that this one continues; never beside a response.
     pub(super) conversation: Option<ConversationId>,
     /// Whether it is to be had again.
     pub(super) store: bool,
@@ -71,14 +73,12 @@ pub(super) fn read(
     let members = strict::object(body)?;
     let echo = echo::request_members(&members);
     let mut fields = Fields::from_body(members);
-    let mut dialects = BudgetParser::for_responses(efforts);
-    let model =
-        fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(ApiError::missing_model)?;
-    let model = dialects.suffix(&model)?;
-    let summary = reads_summary(&mut fields, &mut dialects)?;
-    dialects.responses(&mut fields)?;
-    dialects.headers(headers)?;
-    let thoughts = match (dialects.thoughts, summary) {
+    let mut budgets = budget::parser(efforts);
+    let model = budgets.suffix(&fields.model()?)?;
+    let summary = reads_summary(&mut fields, &mut budgets)?;
+    budget::read(&mut budgets, &mut fields)?;
+    read_headers(&mut budgets, headers)?;
+    let thoughts = match (budgets.thoughts, summary) {
         (false, _) => ResponsesThoughts::Hidden,
         (true, true) => ResponsesThoughts::Summary,
         (true, false) => ResponsesThoughts::Content,
@@ -90,12 +90,12 @@ pub(super) fn read(
     let stream = fields.boolean("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
     let mut extra = extra(&mut fields)?;
-    dialects.name_episode(budget::from_metadata(&extra)?);
+    budgets.name_episode(from_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let (previous, conversation) = previous_ids(&mut fields)?;
-    // What it goes on from may have brought tools of its own.
+    // What it continues may have brought tools of its own.
     let is_whole = previous.is_none() && conversation.is_none();
-    let mut budget = dialects.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
+    let mut budget = budgets.finish_with_tools(if is_whole { offer.listed() } else { &[] })?;
     budget.episode_limits.tools.shorten();
     let mut asked = ResponsesRequest {
         instructions: fields.text("instructions")?,
@@ -121,8 +121,8 @@ pub(super) fn read(
     Ok(asked)
 }
 
-/// `reasoning`: how deep to think; and whether thoughts are to be told as a summary, which is what many clients show.
-fn reads_summary(fields: &mut Fields, dialects: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
+/// `reasoning`: how deep to think; and whether thoughts are shown as a summary, which is what many clients show.
+fn reads_summary(fields: &mut Fields, budgets: &mut BudgetParser<'_>) -> Result<bool, ApiError> {
     let Some(mut reasoning) = fields.fields("reasoning")? else { return Ok(false) };
     let mut asked = false;
     for key in ["summary", "generate_summary"] {
@@ -139,7 +139,7 @@ fn reads_summary(fields: &mut Fields, dialects: &mut BudgetParser<'_>) -> Result
         return Err(ApiError::invalid(Some(&reasoning.full_name("mode")), "may only be standard here"));
     }
     reasoning.take_all(&["context"]);
-    dialects.reasoning(reasoning)?;
+    openai::read_reasoning(budgets, reasoning)?;
     Ok(asked)
 }
 
@@ -220,7 +220,7 @@ fn input(fields: &mut Fields) -> Result<Vec<Value>, ApiError> {
     }
 }
 
-/// What it goes on from: a response or a conversation.
+/// What it continues: a response or a conversation.
 fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<ConversationId>), ApiError> {
     let (previous, conversation) = (fields.text("previous_response_id")?, conversation(fields)?);
     if previous.is_some() && conversation.is_some() {
@@ -228,12 +228,8 @@ fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<Conver
             "a conversation has all that was said in it: send either previous_response_id or conversation";
         return Err(ApiError::invalid(None, why).with_code("mutually_exclusive_parameters"));
     }
-    let previous = previous
-        .map(|name| request_id_of(&name).ok_or_else(super::load_context::response_not_found))
-        .transpose()?;
-    let conversation = conversation
-        .map(|id| id.parse().map_err(|_| super::conversations::conversation_not_found()))
-        .transpose()?;
+    let previous = previous.map(|name| request_id_of(&name).ok_or_else(response_not_found)).transpose()?;
+    let conversation = conversation.map(|id| id.parse().map_err(|_| conversation_not_found())).transpose()?;
     Ok((previous, conversation))
 }
 
@@ -254,13 +250,8 @@ fn conversation(fields: &mut Fields) -> Result<Option<String>, ApiError> {
 
 fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
     Ok(SamplingOptions {
-        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
-        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        temperature: fields.fraction("temperature", 2.0)?,
+        top_p: fields.fraction("top_p", 1.0)?,
         ..SamplingOptions::default()
     })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
-fn narrow(number: f64) -> f32 {
-    number as f32
 }

@@ -1,4 +1,4 @@
-//! The parts of what is said, in items.
+//! The content parts of an item.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn one(path: &str, part: Value) -> Result<ContentPart, ApiError> {
             return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
         }
     };
-    // Nothing of it is said.
+    // There is none.
     fields.take_all(&["annotations", "logprobs", "prompt_cache_breakpoint"]);
     fields.finish()?;
     Ok(part)

@@ -1,26 +1,31 @@
-//! What a request goes on from: a response with all before it, a conversation, or nothing.
+//! What a request continues: a response with all before it, a conversation, or nothing. `load_context` finds it.
 
 use serde_json::Value;
 
 use crate::agent::conversations::{ClaimResult, ConversationClaim, ItemPage, StoredConversation, StoredItem};
 use crate::agent::stored::ResponseChain;
 use crate::chat::Request;
+use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 use crate::units::{ConversationId, EpisodeId, RequestId};
 
-use super::load_context::{parse_items, response_not_found, store_unavailable};
+use super::conversations::model_item;
+use super::errors::{
+    conversation_not_found, conversations_unavailable, response_not_found, responses_unavailable,
+    storage_disabled,
+};
+use super::id::response_id;
+use super::item::parse_items;
 use super::parse::ResponsesRequest;
-use super::{conversations, response_id};
 
-/// What a request goes on from.
+/// What a request continues.
 #[derive(Debug)]
 pub(super) enum PreviousContext {
     Nothing,
     /// A response and those before it.
     Responses(ResponseChain),
-    /// A conversation, which no other request goes on from meanwhile.
+    /// A conversation, which no other request continues meanwhile.
     Conversation(Box<ClaimedConversation>),
 }
 
@@ -36,7 +41,7 @@ impl PreviousContext {
     /// Finds it in the stores.
     ///
     /// # Errors
-    /// 400 where it is not there for this key, is too long, or is being gone on from; 503 where a store does not answer.
+    /// 400 where it is not there for this key, is too long, or is being continued; 503 where a store does not answer.
     pub(super) async fn find(
         service: &ApiState,
         tenant: &Tenant,
@@ -81,9 +86,7 @@ impl PreviousContext {
                     .flat_map(|list| parse_items(list))
                     .collect()
             }
-            PreviousContext::Conversation(joined) => {
-                joined.items.iter().map(conversations::model_item).collect()
-            }
+            PreviousContext::Conversation(joined) => joined.items.iter().map(model_item).collect(),
         }
     }
 
@@ -95,7 +98,7 @@ impl PreviousContext {
         }
     }
 
-    /// The run that it belongs to. One that has no name yet is named after what is gone on from, once tools are in play.
+    /// The episode that it belongs to. An episode without a name is named after what is continued, once tools are in play.
     pub(super) fn episode(&self, request: &Request) -> Option<EpisodeId> {
         let has_calls = || request.messages.iter().any(|message| !message.tool_calls.is_empty());
         let has_tools = !request.tools.is_empty() || has_calls();
@@ -119,7 +122,7 @@ async fn load_chain(
     previous: RequestId,
 ) -> Result<ResponseChain, ApiError> {
     let found = service.responses.chain(&tenant.account, previous, service.gateway.now()).await;
-    let chain = found.map_err(|error| store_unavailable(&error))?.ok_or_else(response_not_found)?;
+    let chain = found.map_err(|error| responses_unavailable(&error))?.ok_or_else(response_not_found)?;
     if chain.size() > service.responses.settings().history_max {
         let why = "brings along more than may be continued here; send a shorter conversation as input";
         return Err(ApiError::invalid(Some("previous_response_id"), why).with_code("context_length_exceeded"));
@@ -130,8 +133,8 @@ async fn load_chain(
             ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
         );
     };
-    let told: Value = serde_json::from_str(&first.body).unwrap_or_default();
-    if let Some(conversation) = told["conversation"]["id"].as_str() {
+    let body: Value = serde_json::from_str(&first.body).unwrap_or_default();
+    if let Some(conversation) = body["conversation"]["id"].as_str() {
         let why =
             format!("names a response that was made in {conversation}; send that as conversation instead");
         return Err(ApiError::invalid(Some("previous_response_id"), why));
@@ -144,18 +147,18 @@ async fn claim_conversation(
     tenant: &Tenant,
     id: ConversationId,
 ) -> Result<ClaimedConversation, ApiError> {
-    let (keeper, now) = (&service.conversations, service.gateway.now());
-    if !keeper.settings().store {
-        return Err(conversations::storage_disabled());
+    let (conversations, now) = (&service.conversations, service.gateway.now());
+    if !conversations.settings().store {
+        return Err(storage_disabled());
     }
-    let claimed = keeper.claim(&tenant.account, id, now).await;
-    let (conversation, claim) = match claimed.map_err(|error| conversations::store_unavailable(&error))? {
+    let claimed = conversations.claim(&tenant.account, id, now).await;
+    let (conversation, claim) = match claimed.map_err(|error| conversations_unavailable(&error))? {
         (ClaimResult::Granted(conversation), Some(claim)) => (conversation, claim),
-        (ClaimResult::Unknown, _) => return Err(conversations::conversation_not_found()),
+        (ClaimResult::Unknown, _) => return Err(conversation_not_found()),
         (ClaimResult::Busy | ClaimResult::Granted(_), _) => return Err(ApiError::conversation_locked()),
     };
-    let placed = keeper.items(&tenant.account, id, ItemPage::ALL, now).await;
-    let placed = placed.map_err(|error| conversations::store_unavailable(&error))?;
+    let placed = conversations.items(&tenant.account, id, ItemPage::ALL, now).await;
+    let placed = placed.map_err(|error| conversations_unavailable(&error))?;
     let items = placed.into_iter().map(|placed| placed.item).collect();
     Ok(ClaimedConversation { claim, conversation, items })
 }

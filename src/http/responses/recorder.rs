@@ -1,4 +1,4 @@
-//! Keeps a response, and lengthens its conversation, before its end is told.
+//! Stores a finished response and appends it to its conversation, before its end is sent.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::conversations;
 use super::load_context::PendingAppend;
 use super::output::OutputItem;
 
-/// What is to be kept of a response beside what comes out.
+/// Stores a response. What of it is known before the answer comes.
 #[derive(Debug, Clone)]
 pub(super) struct ResponseRecorder {
-    /// Where it is kept, if it is.
-    pub(super) keeper: Option<ResponseService>,
-    /// The conversation that it lengthens, if it is in one.
+    /// The store, if it is to be stored.
+    pub(super) responses: Option<ResponseService>,
+    /// The conversation that it is appended to, if there is one.
     pub(super) append: Option<PendingAppend>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) account: AccountId,
@@ -30,45 +30,46 @@ pub(super) struct ResponseRecorder {
 }
 
 impl ResponseRecorder {
-    /// Whether it is to be had again.
+    /// Whether it is stored.
     pub(super) fn is_stored(&self) -> bool {
-        self.keeper.is_some()
+        self.responses.is_some()
     }
 
-    /// Keeps it; says of the response whether that came about.
+    /// Stores it, and notes in the response where that failed.
     pub(super) async fn store(
         &self,
         receipt: &RequestReceipt,
         now: Timestamp,
-        told: &mut Value,
+        response: &mut Value,
         items: &[OutputItem],
     ) {
-        if let Some(joins) = &self.append
-            && !self.append_to_conversation(joins, receipt, items).await
+        if let Some(append) = &self.append
+            && !self.append_to_conversation(append, receipt, items).await
         {
-            told["conversation"] = Value::Null;
+            response["conversation"] = Value::Null;
         }
-        let Some(keeper) = &self.keeper else { return };
-        let kept = keeper.keep(self.stored_response(receipt, now, told, items)).await;
-        self.metrics.storage.responses.with_label_values(&[kept.as_str()]).inc();
-        if kept != ResponseStoreResult::Stored {
-            told["store"] = false.into();
+        let Some(responses) = &self.responses else { return };
+        let stored = responses.keep(self.stored_response(receipt, now, response, items)).await;
+        self.metrics.storage.responses.with_label_values(&[stored.as_str()]).inc();
+        if stored != ResponseStoreResult::Stored {
+            response["store"] = false.into();
         }
     }
 
-    /// Puts what was sent and what came of it at the end of its conversation; false where that did not come about.
+    /// Appends the input and the answer to the conversation; false where that failed.
     async fn append_to_conversation(
         &self,
-        joins: &PendingAppend,
+        append: &PendingAppend,
         receipt: &RequestReceipt,
         items: &[OutputItem],
     ) -> bool {
-        let said = joins.input.iter().cloned().chain(conversations::stored_output(items)).collect();
-        let change = joins.claim.append(said, receipt.episode.as_ref().map(|run| run.id.clone())).await;
+        let added = append.input.iter().cloned().chain(conversations::stored_output(items)).collect();
+        let change =
+            append.claim.append(added, receipt.episode.as_ref().map(|episode| episode.id.clone())).await;
         let outcome = change.map_or("failed", ConversationWriteResult::as_str);
         self.metrics.storage.conversations.with_label_values(&[outcome]).inc();
         if change != Some(ConversationWriteResult::Done) {
-            let conversation = joins.claim.conversation();
+            let conversation = append.claim.conversation();
             tracing::warn!(request = %receipt.id, %conversation, outcome, "an answer is missing in its conversation");
         }
         change == Some(ConversationWriteResult::Done)
@@ -78,12 +79,12 @@ impl ResponseRecorder {
         &self,
         receipt: &RequestReceipt,
         now: Timestamp,
-        told: &Value,
+        response: &Value,
         items: &[OutputItem],
     ) -> StoredResponse {
-        let mut told = told.clone();
+        let mut response = response.clone();
         if items.iter().all(|item| item.is_visible)
-            && let Some(members) = told.as_object_mut()
+            && let Some(members) = response.as_object_mut()
         {
             members.shift_remove("output");
         }
@@ -93,11 +94,11 @@ impl ResponseRecorder {
             account: self.account.clone(),
             at: now,
             previous: self.previous,
-            // The run is what the gateway took it for, whether it was named or not.
-            episode: receipt.episode.as_ref().map(|run| run.id.clone()),
+            // The gateway may have found the episode without a name.
+            episode: receipt.episode.as_ref().map(|episode| episode.id.clone()),
             input: json!(self.input).to_string().into(),
             output: json!(output).to_string().into(),
-            body: told.to_string().into(),
+            body: response.to_string().into(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! References to items that lie in the stores.
+//! Replaces references to stored items by the items. `load_context` calls it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::agent::conversations::StoredItem;
 use crate::agent::stored::StoredResponse;
+use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
 
 use super::conversations::visible_item;
-use super::load_context::{parse_items, store_unavailable};
-use super::stored::input_with_ids;
+use super::errors::responses_unavailable;
+use super::item::{input_with_ids, parse_items};
 
 /// The most responses that the references of one request may lie in.
 const RESPONSES_MAX: usize = 64;
@@ -90,7 +90,8 @@ impl ReferenceResolver<'_> {
         }
         let ReferenceResolver { service, tenant, .. } = self;
         let found = service.responses.find(&tenant.account, id, service.gateway.now()).await;
-        let found = found.map_err(|error| store_unavailable(&error))?.ok_or_else(|| item_not_found(param))?;
+        let found =
+            found.map_err(|error| responses_unavailable(&error))?.ok_or_else(|| item_not_found(param))?;
         self.read += found.size();
         self.check(param)?;
         self.responses.insert(id, items_by_id(&found));

@@ -1,4 +1,4 @@
-//! `POST /v1/responses`.
+//! `POST /v1/responses`: loads what the request continues, runs it, and stores the response.
 
 use std::sync::Arc;
 
@@ -6,21 +6,18 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::chat::FinishReason;
 use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::answer::{ParsedRequest, answer_with_ticket};
+use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::dialect::{
-    ApiDialect, ParsedRequest, ReceivedRequest, answer_with_ticket, receive, with_limits,
-};
+use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
-use crate::http::events;
-use crate::http::idempotency_key::{self, IdempotencyDecision};
-use crate::http::router::ApiState;
+use crate::http::idempotency_key::{self, IdempotencyDecision, IdempotentRequest};
+use crate::http::received_request::ReceivedRequest;
 use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp};
 
@@ -41,52 +38,46 @@ pub(in crate::http) async fn respond(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let room = request.extensions().get::<BodyLimiter>().cloned();
-    let ReceivedRequest { tenant, headers, body } = receive(&service, request).await?;
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
-    let ticket = match idempotency_key::check_key(
-        &service,
-        &tenant,
-        &headers,
-        idempotency_key::IdempotentRequest { endpoint: ENDPOINT, body: &body },
-    )
-    .await?
-    {
+    let keyed = IdempotentRequest { endpoint: ENDPOINT, body: &body };
+    let ticket = match idempotency_key::check_key(&service, &tenant, &headers, keyed).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
-        IdempotencyDecision::Replay(response) => return Ok(with_limits(&service, &tenant, response)),
+        IdempotencyDecision::Replay(response) => return Ok(service.with_limit_headers(&tenant, response)),
     };
-    let LoadedContext { permits: held, append: joins } =
+    let LoadedContext { permits, append } =
         load_context::load_conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
-    let claim = joins.as_ref().map(|joins| joins.claim.clone());
-    let keeping = response_recorder(&service, &tenant, &mut asked, joins);
-    let ResponsesRequest { request, stream, options: look, echo, .. } = asked;
+    let claim = append.as_ref().map(|append| append.claim.clone());
+    let recorder = response_recorder(&service, &tenant, &mut asked, append);
+    let ResponsesRequest { request, stream, options, echo, .. } = asked;
     let call = ParsedRequest { headers, body, request, stream };
     let answered = answer_with_ticket(
         &service,
         &tenant,
         call,
         ticket,
-        &ResponsesDialect { options: look, echo, recorder: keeping, permits: held },
+        &ResponsesDialect { options, echo, recorder, permits },
     )
     .await;
-    // Where no stream goes on with it, it is over.
+    // Where no stream holds it any more, the conversation is free again.
     if let Some(claim) = claim.and_then(Arc::into_inner) {
         claim.release().await;
     }
     Ok(answered)
 }
 
-/// What is to be kept: the response where both the caller and the operator want that, and what lengthens a conversation.
+/// What is to be stored: the response where both the caller and the operator want that, and what a conversation gets.
 fn response_recorder(
     service: &ApiState,
     tenant: &Tenant,
     asked: &mut ResponsesRequest,
-    joins: Option<PendingAppend>,
+    append: Option<PendingAppend>,
 ) -> ResponseRecorder {
     let wanted = asked.store && service.responses.settings().store;
     ResponseRecorder {
-        keeper: wanted.then(|| service.responses.clone()),
-        append: joins,
+        responses: wanted.then(|| service.responses.clone()),
+        append,
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
         previous: asked.previous,
@@ -103,41 +94,35 @@ struct ResponsesDialect {
     permits: Vec<SharedBodyPermit>,
 }
 
-impl ResponsesDialect {
-    async fn whole(&self, receipt: &RequestReceipt, said: Vec<CollectedChoice>, created: Timestamp) -> Value {
-        let mut teller = EventWriter::new(receipt.id, self.options.clone());
+impl ApiDialect for ResponsesDialect {
+    fn endpoint(&self) -> &'static str {
+        ENDPOINT
+    }
+
+    async fn render(
+        &self,
+        receipt: &RequestReceipt,
+        choices: Vec<CollectedChoice>,
+        created: Timestamp,
+    ) -> Value {
+        let mut writer = EventWriter::new(receipt.id, self.options.clone());
         let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
-        let said = said.into_iter().next().unwrap_or_default().without_partial_calls(finish);
-        for event in said.into_events() {
-            teller.write(event);
+        let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
+        for event in choice.into_events() {
+            writer.write(event);
         }
-        teller.end(echo::status(receipt));
-        let (now, items) = (Timestamp::now(), teller.items());
+        writer.end(echo::status(receipt));
+        let (now, items) = (Timestamp::now(), writer.items());
         let frame =
             echo::in_progress(receipt.id, created, &receipt.model, self.recorder.is_stored(), &self.echo);
         let mut response = echo::finished(frame, receipt, visible_items(items), now);
         self.recorder.store(receipt, now, &mut response, items).await;
         response
     }
-}
 
-impl ApiDialect for ResponsesDialect {
-    fn endpoint(&self) -> &'static str {
-        ENDPOINT
-    }
-
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
-        said: Vec<CollectedChoice>,
-        created: Timestamp,
-    ) -> BoxFuture<'a, Value> {
-        self.whole(receipt, said, created).boxed()
-    }
-
-    fn stream_writer(&self, flight: &RequestTask, created: Timestamp) -> Box<dyn events::StreamWriter> {
+    fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {
         let chunks = ResponsesStreamWriter::new(
-            flight,
+            task,
             created,
             self.options.clone(),
             &self.echo,

@@ -1,4 +1,4 @@
-//! `GET` and `DELETE /v1/responses/{id}`, and what was put in: responses that can be had again.
+//! `GET` and `DELETE /v1/responses/{id}`, and its input items: stored responses.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::agent::stored::StoredResponse;
+use crate::http::api_state::ApiState;
 use crate::http::auth;
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
+use crate::http::json_response::json_response;
 
-use super::item::normalized;
-use super::listing::{ItemPageQuery, json_response, pairs};
-use super::load_context::{parse_items, store_unavailable};
-use super::request_id_of;
+use super::errors::responses_unavailable;
+use super::id::request_id_of;
+use super::item::{input_with_ids, parse_items};
+use super::listing::{ItemPageQuery, pairs};
 
-/// The response as it was told.
+/// The response as it was answered.
 pub(in crate::http) async fn retrieve(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
@@ -29,11 +30,11 @@ pub(in crate::http) async fn retrieve(
         return Err(ApiError::invalid(Some("stream"), why));
     }
     let kept = find(&service, &headers, &id).await?;
-    let mut told: Value = serde_json::from_str(&kept.body).unwrap_or_default();
-    if told.get("output").is_none() {
-        told["output"] = parse_items(&kept.output).into();
+    let mut response: Value = serde_json::from_str(&kept.body).unwrap_or_default();
+    if response.get("output").is_none() {
+        response["output"] = parse_items(&kept.output).into();
     }
-    Ok(json_response(&told))
+    Ok(json_response(&response))
 }
 
 /// Deletes it for good.
@@ -45,10 +46,10 @@ pub(in crate::http) async fn delete(
     let tenant = auth::tenant(&service.keys, &headers)?;
     let request = request_id_of(&id).ok_or_else(unknown)?;
     let deleted = service.responses.delete(&tenant.account, request).await;
-    match deleted.map_err(|error| store_unavailable(&error))? {
-        true => Ok(json_response(&json!({ "id": id, "object": "response", "deleted": true }))),
-        false => Err(unknown()),
+    if !deleted.map_err(|error| responses_unavailable(&error))? {
+        return Err(unknown());
     }
+    Ok(json_response(&json!({ "id": id, "object": "response", "deleted": true })))
 }
 
 /// What its request put in; what it continued is asked for by the ids of those.
@@ -67,24 +68,11 @@ async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<Store
     let tenant = auth::tenant(&service.keys, headers)?;
     let request = request_id_of(id).ok_or_else(unknown)?;
     let found = service.responses.find(&tenant.account, request, service.gateway.now()).await;
-    found.map_err(|error| store_unavailable(&error))?.ok_or_else(unknown)
+    found.map_err(|error| responses_unavailable(&error))?.ok_or_else(unknown)
 }
 
 /// It says the same of what there never was, of what is gone, and of what is somebody else's.
 fn unknown() -> ApiError {
     ApiError::not_found("this key has no response of that id, or it is not kept")
         .with_code("response_not_found")
-}
-
-/// The items that were put in, each with an id and in its full form.
-pub(super) fn input_with_ids(kept: &StoredResponse) -> Vec<Value> {
-    let hex = kept.id.to_string().replacen("req_", "", 1);
-    let named = |(at, item): (usize, Value)| {
-        let mut item = normalized(item);
-        if item["id"].is_null() {
-            item["id"] = format!("in_{hex}_{at}").into();
-        }
-        item
-    };
-    parse_items(&kept.input).into_iter().enumerate().map(named).collect()
 }

@@ -1,4 +1,4 @@
-//! A response as events.
+//! A response as server-sent events: the frame around the items that `EventWriter` writes.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::body_limiter::SharedBodyPermit;
+use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::http::events;
 use crate::units::Timestamp;
 
 use super::echo;
@@ -31,18 +31,18 @@ pub(super) struct ResponsesStreamWriter {
 
 impl ResponsesStreamWriter {
     pub(super) fn new(
-        flight: &RequestTask,
+        task: &RequestTask,
         created: Timestamp,
-        look: ResponsesRenderOptions,
+        options: ResponsesRenderOptions,
         echo: &Map<String, Value>,
-        keeping: ResponseRecorder,
+        recorder: ResponseRecorder,
     ) -> ResponsesStreamWriter {
-        let id = flight.id();
-        let frame = echo::in_progress(id, created, flight.model(), keeping.is_stored(), echo);
+        let id = task.id();
+        let frame = echo::in_progress(id, created, task.model(), recorder.is_stored(), echo);
         ResponsesStreamWriter {
             frame,
-            writer: EventWriter::new(id, look),
-            recorder: keeping,
+            writer: EventWriter::new(id, options),
+            recorder,
             begun: false,
             ended: None,
             _permits: Vec::new(),
@@ -50,8 +50,8 @@ impl ResponsesStreamWriter {
     }
 
     /// The same with room that it gives back when it is over.
-    pub(super) fn with_permits(self, held: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
-        ResponsesStreamWriter { _permits: held, ..self }
+    pub(super) fn with_permits(self, permits: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
+        ResponsesStreamWriter { _permits: permits, ..self }
     }
 
     fn begin(&mut self) -> String {
@@ -75,7 +75,7 @@ impl ResponsesStreamWriter {
     }
 }
 
-impl events::StreamWriter for ResponsesStreamWriter {
+impl StreamWriter for ResponsesStreamWriter {
     fn write_event(&mut self, _: u32, event: ChoiceEvent) -> String {
         let begun = self.begin();
         begun + &self.writer.write(event)

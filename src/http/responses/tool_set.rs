@@ -1,7 +1,7 @@
-//! What a caller offers its model to call, and what the calls are told as.
+//! What a caller offers its model to call, and what the calls are shown as.
 //!
 //! Models know functions with one name each. Here tools may stand in namespaces, take plain text, or find other tools: what a
-//! model calls by the name that it knows is told as a call of the tool that was meant.
+//! model calls by the name that it knows is shown as a call of the tool that was meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) enum ToolCallForm {
     Search,
 }
 
-/// What a call of a tool is told as.
+/// What a call of a tool is shown as.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ToolIdentity {
     pub(super) form: ToolCallForm,
@@ -132,7 +132,7 @@ impl ToolSet {
         }
     }
 
-    /// What the model is told of.
+    /// The tools as the model gets them.
     ///
     /// # Errors
     /// 400 where all that is offered runs at a provider: who offers nothing else wants that.

@@ -1,8 +1,8 @@
 //! The tools of a list: those of a request, or of an item in it.
 //!
-//! A custom tool takes plain text. Backends know functions, so it is told to them as one with a text called `input`; what
-//! its grammar is they are told in words, and nobody holds them to it. So it is with a search for tools that the caller
-//! makes. A search that a provider would make is left out: here all tools are told at once.
+//! A custom tool takes plain text. Backends know functions, so they get it as one with a text called `input`; its
+//! grammar is put into words, and nobody holds models to it. So it is with a search for tools that the caller
+//! makes. A search that a provider would make is left out: here models get all tools at once.
 
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ fn add_tool(path: &str, tool: Value, offer: &mut ToolSet) -> Result<(), ApiError
     offer.insert(path, kind, tool)
 }
 
-/// A search that a provider would make: it is left out, and what is wrong with it is said all the same.
+/// A search that a provider would make: it is left out, and refused all the same where something is wrong with it.
 fn check_hosted_search(path: &str, tool: Value) -> Result<(), ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
     fields.text("type")?;
@@ -66,8 +66,8 @@ fn namespace(path: &str, tool: Value, offer: &mut ToolSet) -> Result<(), ApiErro
         let path = format!("{tools}[{at}]");
         let (kind, mut tool) = read_tool(&path, tool, Some(&space))?;
         if let Some(about) = about.take() {
-            let said = &mut tool.declaration["function"]["description"];
-            *said = format!("{about}\n\n{}", said.as_str().unwrap_or_default()).trim_end().into();
+            let text = &mut tool.declaration["function"]["description"];
+            *text = format!("{about}\n\n{}", text.as_str().unwrap_or_default()).trim_end().into();
         }
         offer.insert(&path, kind, tool)?;
     }
@@ -87,7 +87,7 @@ fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdenti
             return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
         }
     };
-    // Who may call it, when it is told, and what comes of it: none of it changes what a model is asked.
+    // Who may call it, when it is loaded, and what comes of it: none of it changes what a model is asked.
     fields.take_all(&["allowed_callers", "defer_loading", "output_schema", "async"]);
     fields.finish()?;
     let name = function["name"].as_str().unwrap_or_default().to_owned();
@@ -101,7 +101,7 @@ fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdenti
     Ok((ToolIdentity { form, namespace: space.map(str::to_owned), name }, tool))
 }
 
-/// True for a tool that is told to no model.
+/// True for a tool that no model gets.
 pub(super) fn is_omitted(tool: &Value) -> bool {
     tool["type"].as_str().is_some_and(is_dispensable)
         || (tool["type"] == SEARCH && tool["execution"] != "client")

@@ -9,17 +9,16 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::agent::conversations::{ConversationAppend, ItemPage, PositionedItem, StoredConversation};
+use crate::http::api_state::ApiState;
 use crate::http::body;
 use crate::http::error::ApiError;
+use crate::http::json_response::json_response;
+use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
-use crate::http::router::ApiState;
 
 use super::objects::{ITEMS_MAX, object};
 use super::stored_items::visible_item;
-use super::{
-    ConversationRequest, check_change, conversation_not_found, conversation_request, read_items,
-    storage_disabled, store_unavailable,
-};
+use super::{ConversationRequest, check_change, conversation_request, read_items};
 
 /// A page of items.
 pub(in crate::http) async fn list(
@@ -39,9 +38,9 @@ pub(in crate::http) async fn list(
     let page = ItemPage { after, newest_first: wanted.newest_first, limit };
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let found = service.conversations.items(account, asked.id, page, now).await;
-    let found = found.map_err(|error| store_unavailable(&error))?;
+    let found = found.map_err(|error| conversations_unavailable(&error))?;
     let items = found.iter().map(|placed| visible_item(&placed.item)).collect();
-    Ok(listing::json_response(&wanted.page(items)))
+    Ok(json_response(&wanted.page(items)))
 }
 
 /// Puts items at the end.
@@ -60,8 +59,8 @@ pub(in crate::http) async fn append(
     if !service.conversations.settings().store {
         return Err(storage_disabled());
     }
-    let told: Vec<Value> = items.iter().map(visible_item).collect();
-    let lengthening = ConversationAppend {
+    let shown: Vec<Value> = items.iter().map(visible_item).collect();
+    let appended = ConversationAppend {
         account: asked.tenant.account.clone(),
         id: asked.id,
         claimant: None,
@@ -69,9 +68,9 @@ pub(in crate::http) async fn append(
         episode: None,
         at: service.gateway.now(),
     };
-    let change = service.conversations.append(&lengthening).await;
-    check_change(change.map_err(|error| store_unavailable(&error))?, conversation_not_found)?;
-    Ok(listing::json_response(&listing::list(&told, false)))
+    let change = service.conversations.append(&appended).await;
+    check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
+    Ok(json_response(&listing::list(&shown, false)))
 }
 
 /// One item.
@@ -83,7 +82,7 @@ pub(in crate::http) async fn item(
     let asked = conversation_request(&service, &headers, &id)?;
     conversation(&service, &asked).await?;
     let found = find(&service, &asked, &item).await?.ok_or_else(item_not_found)?;
-    Ok(listing::json_response(&visible_item(&found.item)))
+    Ok(json_response(&visible_item(&found.item)))
 }
 
 /// Takes an item out; shows the conversation.
@@ -96,8 +95,8 @@ pub(in crate::http) async fn remove(
     let stands = conversation(&service, &asked).await?;
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let change = service.conversations.remove(account, asked.id, &item, now).await;
-    check_change(change.map_err(|error| store_unavailable(&error))?, item_not_found)?;
-    Ok(listing::json_response(&object(&stands)))
+    check_change(change.map_err(|error| conversations_unavailable(&error))?, item_not_found)?;
+    Ok(json_response(&object(&stands)))
 }
 
 async fn conversation(
@@ -105,7 +104,7 @@ async fn conversation(
     asked: &ConversationRequest,
 ) -> Result<StoredConversation, ApiError> {
     let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
-    found.map_err(|error| store_unavailable(&error))?.ok_or_else(conversation_not_found)
+    found.map_err(|error| conversations_unavailable(&error))?.ok_or_else(conversation_not_found)
 }
 
 async fn find(
@@ -115,7 +114,7 @@ async fn find(
 ) -> Result<Option<PositionedItem>, ApiError> {
     let found =
         service.conversations.item(&asked.tenant.account, asked.id, item, service.gateway.now()).await;
-    found.map_err(|error| store_unavailable(&error))
+    found.map_err(|error| conversations_unavailable(&error))
 }
 
 fn item_not_found() -> ApiError {

@@ -1,4 +1,4 @@
-//! `/v1/conversations`: items that callers keep here, and that responses go on from and lengthen.
+//! `/v1/conversations`: items that callers store here. Responses continue a conversation and append to it.
 
 mod items;
 mod objects;
@@ -13,14 +13,15 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::agent::conversations::{ConversationWriteResult, ConversationsError, StoredItem};
+use crate::agent::conversations::{ConversationWriteResult, StoredItem};
+use crate::http::api_state::ApiState;
 use crate::http::auth;
 use crate::http::error::ApiError;
-use crate::http::router::ApiState;
 use crate::tenant::Tenant;
 use crate::units::ConversationId;
 
-use super::items::ConversationBuilder;
+use super::conversation_builder::ConversationBuilder;
+use super::errors::{conversation_full, conversation_not_found};
 
 /// Whose conversations, and which of them.
 struct ConversationRequest {
@@ -63,29 +64,4 @@ fn check_change(change: ConversationWriteResult, unknown: fn() -> ApiError) -> R
         ConversationWriteResult::Full => Err(conversation_full("items")),
         ConversationWriteResult::Unknown => Err(unknown()),
     }
-}
-
-/// It says the same of what there never was, of what is gone, and of what is somebody else's.
-pub(super) fn conversation_not_found() -> ApiError {
-    ApiError::not_found("this key has no conversation of that id, or it is not kept any more")
-        .with_code("conversation_not_found")
-}
-
-/// The conversation would be longer than one may be.
-pub(super) fn conversation_full(param: &str) -> ApiError {
-    let why = "would make the conversation longer than is kept; delete items of it, or begin another one";
-    ApiError::invalid(Some(param), why).with_code("context_length_exceeded")
-}
-
-/// The operator keeps nothing.
-pub(super) fn storage_disabled() -> ApiError {
-    let why = "cannot be kept: this gateway keeps nothing of responses; send all of it as input";
-    ApiError::invalid(Some("conversation"), why).with_code("conversations_not_kept")
-}
-
-/// The store does not answer.
-pub(super) fn store_unavailable(error: &ConversationsError) -> ApiError {
-    tracing::error!(error = error as &dyn std::error::Error, "the store of conversations failed");
-    let message = "what is kept of conversations cannot be read or changed right now; try again shortly";
-    ApiError::overloaded(message.to_owned(), std::time::Duration::from_secs(2))
 }

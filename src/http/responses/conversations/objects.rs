@@ -9,17 +9,15 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::agent::conversations::StoredConversation;
+use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::responses::listing::json_response;
-use crate::http::router::ApiState;
+use crate::http::json_response::json_response;
+use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::{auth, body};
 use crate::units::{ConversationId, Timestamp};
 
-use super::{
-    check_change, conversation_not_found, conversation_request, read_items, storage_disabled,
-    store_unavailable,
-};
+use super::{check_change, conversation_request, read_items};
 
 /// The most items that a conversation begins with.
 pub(super) const ITEMS_MAX: usize = 20;
@@ -49,7 +47,7 @@ pub(in crate::http) async fn create(
         episode: None,
     };
     let change = service.conversations.create(&conversation, &items).await;
-    check_change(change.map_err(|error| store_unavailable(&error))?, conversation_not_found)?;
+    check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&object(&conversation)))
 }
 
@@ -62,7 +60,7 @@ pub(in crate::http) async fn retrieve(
     let asked = conversation_request(&service, &headers, &id)?;
     let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
     found
-        .map_err(|error| store_unavailable(&error))?
+        .map_err(|error| conversations_unavailable(&error))?
         .map(|found| json_response(&object(&found)))
         .ok_or_else(conversation_not_found)
 }
@@ -80,7 +78,7 @@ pub(in crate::http) async fn set_metadata(
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
     let described = service.conversations.set_metadata(&asked.tenant.account, asked.id, &metadata, now).await;
     described
-        .map_err(|error| store_unavailable(&error))?
+        .map_err(|error| conversations_unavailable(&error))?
         .map(|found| json_response(&object(&found)))
         .ok_or_else(conversation_not_found)
 }
@@ -93,12 +91,12 @@ pub(in crate::http) async fn delete(
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
     let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
-    match deleted.map_err(|error| store_unavailable(&error))? {
-        true => Ok(json_response(
-            &json!({ "id": asked.id.to_string(), "object": "conversation.deleted", "deleted": true }),
-        )),
-        false => Err(conversation_not_found()),
+    if !deleted.map_err(|error| conversations_unavailable(&error))? {
+        return Err(conversation_not_found());
     }
+    Ok(json_response(
+        &json!({ "id": asked.id.to_string(), "object": "conversation.deleted", "deleted": true }),
+    ))
 }
 
 /// A conversation as the API shows it.

@@ -1,4 +1,4 @@
-//! Items as they are kept in a conversation, and as they come out of it.
+//! Items as they are stored in a conversation, and as callers and models see them again.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(in crate::http::responses) fn stored_input(items: &[Value]) -> Vec<StoredIte
     items.iter().enumerate().map(named).collect()
 }
 
-/// What a model said.
+/// The items of an answer.
 pub(in crate::http::responses) fn stored_output(items: &[OutputItem]) -> Vec<StoredItem> {
     let marked = |item: &OutputItem| {
         let mut value = item.value.clone();

@@ -1,6 +1,6 @@
-//! Items → the canonical conversation.
+//! Builds the canonical conversation from items.
 //!
-//! What a model said in one turn is several items, one after another; in the canonical conversation it is one message.
+//! One turn of a model is several items, one after another; in the canonical conversation it is one message.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -58,7 +58,7 @@ impl ConversationBuilder {
         Ok(messages)
     }
 
-    /// So it goes on.
+    /// Adds an item.
     ///
     /// # Errors
     /// 400 that names the member and the remedy.

@@ -6,22 +6,25 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::units::{RequestId, Timestamp};
 
-use super::collected_choice::CollectedChoice;
-use super::dialect::{ApiDialect, ParsedRequest, ReceivedRequest, answer, receive};
-use super::error::ApiError;
-use super::events;
-use super::openai::{CompletionFormat, OpenAiRenderOptions, OpenAiStreamWriter, completion, read, read_text};
-use super::router::ApiState;
+use crate::http::answer::{ParsedRequest, answer};
+use crate::http::api_state::ApiState;
+use crate::http::collected_choice::CollectedChoice;
+use crate::http::dialect::{ApiDialect, StreamWriter};
+use crate::http::error::ApiError;
+use crate::http::received_request::ReceivedRequest;
+
+use super::read;
+use super::render::{CompletionFormat, OpenAiRenderOptions, completion};
+use super::stream::OpenAiStreamWriter;
+use super::text::read_text;
 
 /// Answers a chat completion, as one object or as events.
-pub(super) async fn completions(
+pub(in crate::http) async fn chat_completions(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -29,7 +32,7 @@ pub(super) async fn completions(
 }
 
 /// Says how a text goes on, as one object or as events.
-pub(super) async fn text_completions(
+pub(in crate::http) async fn text_completions(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -39,21 +42,21 @@ pub(super) async fn text_completions(
 async fn complete(
     service: &ApiState,
     request: Request<Body>,
-    style: CompletionFormat,
+    format: CompletionFormat,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = receive(service, request).await?;
-    let (request, wanted) = match style {
+    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(service, request).await?;
+    let (request, wanted) = match format {
         CompletionFormat::Chat => read(&body, &headers, &service.settings.efforts)?,
         CompletionFormat::Text => read_text(&body, &headers)?,
     };
-    let look = OpenAiRenderOptions {
-        kind: style,
+    let options = OpenAiRenderOptions {
+        kind: format,
         thoughts: wanted.thoughts,
         mirror: service.settings.mirror_reasoning,
     };
-    let surface = CompletionsDialect { options: look, include_usage: wanted.include_usage };
+    let dialect = CompletionsDialect { options, include_usage: wanted.include_usage };
     let call = ParsedRequest { headers, body, request, stream: wanted.stream };
-    answer(service, &tenant, call, &surface).await
+    answer(service, &tenant, call, &dialect).await
 }
 
 /// OpenAI's two completions.
@@ -67,17 +70,17 @@ impl ApiDialect for CompletionsDialect {
         self.options.kind.endpoint()
     }
 
-    fn render<'a>(
-        &'a self,
-        receipt: &'a RequestReceipt,
-        said: Vec<CollectedChoice>,
+    async fn render(
+        &self,
+        receipt: &RequestReceipt,
+        choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> BoxFuture<'a, Value> {
-        ready(completion(receipt, said, created, self.options)).boxed()
+    ) -> Value {
+        completion(receipt, choices, created, self.options)
     }
 
-    fn stream_writer(&self, flight: &RequestTask, created: Timestamp) -> Box<dyn events::StreamWriter> {
-        Box::new(OpenAiStreamWriter::new(flight, created, self.include_usage, self.options))
+    fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {
+        Box::new(OpenAiStreamWriter::new(task, created, self.include_usage, self.options))
     }
 
     fn error_response(&self, problem: ApiError, _: RequestId) -> Response {

@@ -1,0 +1,82 @@
+//! Why a server cannot be built, and why a model cannot be served.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use crate::backend::remote::SettingsError;
+use crate::engine::{EngineError, GgufError};
+use crate::estimate;
+use crate::idempotency::IdempotencyStoreError;
+use crate::ledger::LedgerError;
+use crate::metrics::MetricsError;
+use crate::prompt::PromptError;
+use crate::storage::StorageError;
+use crate::tenant::KeyChangeError;
+
+/// Why a server cannot be built from its settings.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The first key cannot be had.
+    #[error("no first key")]
+    FirstKey(#[source] io::Error),
+    /// The keys contradict each other, or cannot be read.
+    #[error("the keys cannot be used")]
+    Keys(#[from] KeyChangeError),
+    /// The series contradict each other.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The journal cannot be opened.
+    #[error("the ledger's journal cannot be opened")]
+    Storage(#[from] StorageError),
+    /// What idempotency keys stand for cannot be read.
+    #[error("the records of idempotency keys cannot be opened")]
+    Idempotency(#[from] IdempotencyStoreError),
+    /// The books cannot be opened.
+    #[error("the ledger cannot be opened")]
+    Ledger(#[from] LedgerError),
+    /// A model cannot be served.
+    #[error("the model {0} cannot be served")]
+    Model(Arc<str>, #[source] ModelError),
+    /// The shipped calibration cannot be read.
+    #[error("the shipped calibration cannot be read")]
+    Calibration(#[source] estimate::ShippedError),
+    /// The signals that end it cannot be received.
+    #[error("signals cannot be received")]
+    Signals(#[source] io::Error),
+    /// The webhook's client cannot be made.
+    #[error("alerts cannot be sent")]
+    Alerts(#[source] reqwest::Error),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+}
+
+/// Why a model cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// Its file cannot be read.
+    #[error(transparent)]
+    File(#[from] GgufError),
+    /// The engine cannot run it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its tokenizer or template cannot be used.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// Its upstream cannot be set up.
+    #[error(transparent)]
+    Upstream(#[from] SettingsError),
+    /// Its engine's load cannot be asked for.
+    #[error("no HTTP client can be made that asks the engine for its load")]
+    Poll(#[source] reqwest::Error),
+    /// The system gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Randomness(getrandom::Error),
+}
+
+/// An error with all its causes, in one line.
+pub(super) fn error_chain(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |chain, cause| format!("{chain}: {cause}"))
+}

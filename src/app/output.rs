@@ -1,0 +1,29 @@
+//! What the verbs of the command line print, and how they end.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How a verb ends. `command` prints its error.
+pub(super) type VerbResult = Result<ExitCode, Box<dyn Error>>;
+
+/// Prints a line to standard output. A pipe whose reader has gone is no error.
+pub(super) fn print_line(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+/// A table whose columns are as wide as their widest cell. The first `texts` columns are texts, aligned left; the others are
+/// numbers, aligned right.
+pub(super) fn align_columns<R: AsRef<[String]>>(rows: &[R], texts: usize) -> String {
+    let width =
+        |column: usize| rows.iter().map(|row| row.as_ref()[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows.first().map_or(0, |row| row.as_ref().len())).map(width).collect();
+    let align = |(column, (cell, &width)): (usize, (&String, &usize))| {
+        if column < texts { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+    };
+    let line = |row: &R| {
+        let cells: Vec<String> = row.as_ref().iter().zip(&widths).enumerate().map(align).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}

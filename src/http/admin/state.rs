@@ -1,0 +1,70 @@
+//! The state that the admin API's handlers share.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::catalog::Catalog;
+use crate::gateway::Gateway;
+use crate::http::error::ApiError;
+use crate::http::settings::{AdminSettings, Settings};
+use crate::ledger::LimitStatus;
+use crate::tenant::{DeclaredTenants, Directory};
+use crate::units::AccountId;
+
+/// How an account's limits stand; nothing where no ledger is open.
+pub type StatementFn = Box<dyn Fn(&AccountId) -> Option<Vec<LimitStatus>> + Send + Sync>;
+
+/// Reads keys and accounts in the form of the configuration; an error lists every mistake.
+pub type ImportFn = Box<dyn Fn(&str) -> Result<DeclaredTenants, String> + Send + Sync>;
+
+/// Reloads the configuration and gives back what came of it; nothing where no server runs.
+pub type ReloadFn = Box<dyn Fn() -> BoxFuture<'static, Option<ReloadOutcome>> + Send + Sync>;
+
+/// What came of a reload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReloadOutcome {
+    /// The new configuration is in force; what changed.
+    Applied(Vec<String>),
+    /// The earlier configuration stays in force; every mistake of the new one.
+    Refused(Vec<String>),
+}
+
+/// What the admin API's handlers work with.
+pub struct AdminState {
+    /// Limits of requests.
+    pub settings: Settings,
+    /// The token, and the host names by which the listener may be called.
+    pub access: AdminSettings,
+    /// The keys and accounts.
+    pub directory: Arc<Directory>,
+    /// The models and routes that keys may be limited to.
+    pub catalog: Catalog,
+    /// How accounts stand.
+    pub statement: StatementFn,
+    /// Reads what is imported.
+    pub read: ImportFn,
+    /// Reloads the configuration.
+    pub reload: ReloadFn,
+    /// What serves requests; nothing where no server runs.
+    pub gateway: Option<Gateway>,
+}
+
+impl fmt::Debug for AdminState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdminState").field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+impl AdminState {
+    /// # Errors
+    /// 503 where no server runs that could say.
+    pub(super) fn require_gateway(&self) -> Result<&Gateway, ApiError> {
+        self.gateway.as_ref().ok_or_else(|| {
+            let message = "no server runs here: ask the admin API of one that does";
+            ApiError::overloaded(message.to_owned(), Duration::from_secs(5))
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! One flow for every API that asks for an answer: admit the request, follow its task, and write its updates in the API's own
+//! form. The endpoints of all three dialects call it.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::chat::Request;
+use crate::gateway::{Denial, RequestObserver, RequestTask, RequestUpdate};
+use crate::idempotency::IdempotencyTicket;
+use crate::tenant::Tenant;
+use crate::units::Timestamp;
+
+use super::api_state::ApiState;
+use super::collected_choice::CollectedChoice;
+use super::dialect::ApiDialect;
+use super::error::ApiError;
+use super::events::{NO_FINAL_REPORT, stream};
+use super::idempotency_key::{IdempotencyDecision, IdempotentRequest, StreamRecorder};
+use super::json_response::json_response;
+use super::{access_log, headers, idempotency_key, images};
+
+/// A request that was read and understood.
+#[derive(Debug)]
+pub(super) struct ParsedRequest {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) request: Request,
+    /// Events as they come, or one object.
+    pub(super) stream: bool,
+}
+
+/// Answers a request, as one object or as events.
+///
+/// # Errors
+/// Those of the request's idempotency key; every other error is an answer.
+pub(super) async fn answer(
+    service: &ApiState,
+    tenant: &Tenant,
+    call: ParsedRequest,
+    dialect: &impl ApiDialect,
+) -> Result<Response, ApiError> {
+    let request = IdempotentRequest { endpoint: dialect.endpoint(), body: &call.body };
+    match idempotency_key::check_key(service, tenant, &call.headers, request).await? {
+        IdempotencyDecision::Proceed(ticket) => {
+            Ok(answer_with_ticket(service, tenant, call, ticket, dialect).await)
+        }
+        IdempotencyDecision::Replay(response) => Ok(service.with_limit_headers(tenant, response)),
+    }
+}
+
+/// Answers a request that holds its idempotency ticket, if it has a key; an error is an answer too.
+pub(super) async fn answer_with_ticket(
+    service: &ApiState,
+    tenant: &Tenant,
+    call: ParsedRequest,
+    ticket: Option<IdempotencyTicket>,
+    dialect: &impl ApiDialect,
+) -> Response {
+    let created = Timestamp::now();
+    access_log::note(|record| record.set_requested_model(&call.request.model));
+    let observer = access_log::current().map(|record| record as Arc<dyn RequestObserver>);
+    let task = match service.gateway.admit(tenant, call.request, ticket.clone(), observer).await {
+        Ok(task) => task,
+        Err(denial) => {
+            let named =
+                Denial { refusal: images::with_image_path(*denial.refusal, &call.body).into(), ..denial };
+            return service.with_limit_headers(tenant, ApiError::from(named).into_response());
+        }
+    };
+    let (id, episode) = (task.id(), task.episode().cloned());
+    let answered = if call.stream {
+        streamed(service, task, created, dialect, ticket.clone()).await
+    } else {
+        whole(task, created, dialect).await
+    };
+    let is_streaming = call.stream && answered.is_ok();
+    let problem = |problem: ApiError| dialect.error_response(problem.with_episode(episode.as_ref()), id);
+    let mut response = answered.unwrap_or_else(problem);
+    headers::set_request_id(response.headers_mut(), id);
+    episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), episode));
+    // A stream is stored when it ends.
+    if let (Some(ticket), false) = (ticket, is_streaming) {
+        response = idempotency_key::store_answer(&ticket, response).await;
+    }
+    service.with_limit_headers(tenant, response)
+}
+
+/// The first update decides the status. A long silence decides for 200, so that comments can be sent.
+async fn streamed(
+    service: &ApiState,
+    mut task: RequestTask,
+    created: Timestamp,
+    dialect: &impl ApiDialect,
+    ticket: Option<IdempotencyTicket>,
+) -> Result<Response, ApiError> {
+    let heartbeat = service.settings.heartbeat;
+    let first = match tokio::time::timeout(heartbeat, task.next()).await {
+        Ok(Some(RequestUpdate::Failed(refusal))) => return Err(refusal.into()),
+        Ok(None) => return Err(ApiError::internal(task.id(), NO_FINAL_REPORT)),
+        Ok(first) => first,
+        Err(_) => None,
+    };
+    let writer = dialect.stream_writer(&task, created);
+    let mut more = HeaderMap::new();
+    more.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    more.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    more.insert(header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers::set_reserved(&mut more, task.reserved());
+    headers::set_request_id(&mut more, task.id());
+    task.episode().into_iter().for_each(|episode| headers::set_episode(&mut more, episode));
+    let recorder = ticket.map(|ticket| StreamRecorder::new(ticket, &more));
+    let body: Body = stream(task, first, writer, heartbeat, recorder);
+    Ok((more, body).into_response())
+}
+
+async fn whole(
+    mut task: RequestTask,
+    created: Timestamp,
+    dialect: &impl ApiDialect,
+) -> Result<Response, ApiError> {
+    let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
+    let mut collected = vec![CollectedChoice::default(); choices];
+    while let Some(update) = task.next().await {
+        match update {
+            RequestUpdate::Event(index, event) => {
+                if let Some(choice) = collected.get_mut(usize::try_from(index).unwrap_or(usize::MAX)) {
+                    choice.push(event);
+                }
+            }
+            RequestUpdate::Failed(refusal) => return Err(refusal.into()),
+            RequestUpdate::Done(receipt) => {
+                let mut response = json_response(&dialect.render(&receipt, collected, created).await);
+                headers::set_cost(response.headers_mut(), receipt.cost);
+                return Ok(response);
+            }
+        }
+    }
+    Err(ApiError::internal(task.id(), NO_FINAL_REPORT))
+}

@@ -1,0 +1,70 @@
+//! The members of a Messages request that state budgets.
+
+use crate::chat::MemberNames;
+use crate::http::budget::{
+    BudgetParser, EffortTable, read_extension, read_foreign_thinking, read_foreign_totals,
+};
+use crate::http::error::{ApiError, MISSING};
+use crate::http::fields::Fields;
+use crate::units::Tokens;
+
+/// A parser whose errors name the members of Messages.
+pub(super) fn parser(efforts: &EffortTable) -> BudgetParser<'_> {
+    let members = MemberNames {
+        thinking: "thinking.budget_tokens",
+        total: "max_tokens",
+        reasoning_effort: "output_config.effort",
+        response_format: "output_config.format",
+        ..MemberNames::default()
+    };
+    BudgetParser::new(efforts, members)
+}
+
+/// Reads the members of a Messages body. `max_tokens` must be there, and holds thought and answer.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(super) fn read(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<(), ApiError> {
+    if !budgets.total(fields, "max_tokens")? {
+        return Err(ApiError::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
+            .with_code(MISSING));
+    }
+    read_foreign_totals(budgets, fields)?;
+    budgets.max_tool_calls(fields)?;
+    // A caller that does not ask for thinking expects no thoughts. The plan still decides how much is thought.
+    budgets.thoughts = false;
+    if let Some(thinking) = fields.fields("thinking")? {
+        budgets.thoughts = true;
+        read_thinking(budgets, thinking)?;
+    }
+    read_foreign_thinking(budgets, fields)?;
+    read_extension(budgets, fields)
+}
+
+/// The `thinking` object, which chat completions take too.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(in crate::http) fn read_thinking(
+    budgets: &mut BudgetParser<'_>,
+    mut thinking: Fields,
+) -> Result<(), ApiError> {
+    match thinking.text("type")?.as_deref() {
+        Some("enabled" | "adaptive") => {
+            let tokens = thinking.integer("budget_tokens")?.map(Tokens);
+            budgets.thinking("thinking.budget_tokens", tokens);
+        }
+        Some("disabled") => budgets.thinking("thinking.type", Some(Tokens::ZERO)),
+        _ => return Err(ApiError::invalid(Some("thinking.type"), "must be enabled, adaptive or disabled")),
+    }
+    match thinking.text("display")?.as_deref() {
+        None | Some("summarized") => {}
+        // Models here write no updates on what they think, so nothing is left of it.
+        Some("omitted" | "updates") => (budgets.thoughts, budgets.sealed) = (false, true),
+        Some(_) => {
+            let must = "must be summarized, omitted or updates";
+            return Err(ApiError::invalid(Some("thinking.display"), must));
+        }
+    }
+    thinking.finish()
+}

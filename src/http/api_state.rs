@@ -1,0 +1,51 @@
+//! The state that the API's handlers share. The route table in `routes` puts it beside each of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::response::Response;
+
+use crate::agent::conversations::ConversationService;
+use crate::agent::stored::ResponseService;
+use crate::gateway::Gateway;
+use crate::idempotency::Idempotency;
+use crate::metrics::Metrics;
+use crate::tenant::{KeyLookup, Tenant};
+
+use super::headers;
+use super::settings::Settings;
+
+/// What the API's handlers work with.
+pub struct ApiState {
+    /// Limits of requests, and the effort words.
+    pub settings: Settings,
+    /// Which key belongs to which tenant.
+    pub keys: KeyLookup,
+    /// Plans, runs and settles requests.
+    pub gateway: Gateway,
+    /// Answers that were given under callers' idempotency keys.
+    pub idempotency: Idempotency,
+    /// Stored responses.
+    pub responses: ResponseService,
+    /// Stored conversations.
+    pub conversations: ConversationService,
+    /// The series that Prometheus reads.
+    pub metrics: Arc<Metrics>,
+    /// Sets the gauges that are computed on demand, before `/metrics` is rendered.
+    pub refresh: Box<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiState").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl ApiState {
+    /// The answer with headers that say how the tenant's tightest limit stands.
+    pub(super) fn with_limit_headers(&self, tenant: &Tenant, mut response: Response) -> Response {
+        let statement = self.gateway.account_statement(&tenant.account);
+        headers::set_tightest_limit(response.headers_mut(), &statement);
+        response
+    }
+}

@@ -1,0 +1,97 @@
+//! The API's route table: every method and path with its handler. `app` builds the listeners' routers from it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{MethodRouter, any, delete, get, post};
+
+use super::anthropic::messages;
+use super::api_state::ApiState;
+use super::body_limiter::{self, BodyLimiter};
+use super::openai::completions;
+use super::responses::{self, conversations};
+use super::router::{ApiRoute, build_router, complete_router};
+use super::{
+    access_log, cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage,
+};
+
+/// The API; with the monitoring pages where those have no listener of their own. Where others than this machine
+/// reach it, the metrics need a key: they show who spends how much.
+pub fn api(service: &Arc<ApiState>) -> Router {
+    api_with_limiter(service, BodyLimiter::new(&service.settings))
+}
+
+/// The same, with bodies in a room that it may share with others.
+pub fn api_with_limiter(service: &Arc<ApiState>, room: BodyLimiter) -> Router {
+    idempotency_key::zero_metrics(&service.metrics);
+    let front = Router::new().route("/", any(front::page)).with_state(service.clone());
+    let routes = build_router(api_routes(), service.clone())
+        .layer(from_fn_with_state(room, body_limiter::limit_bodies))
+        .merge(front);
+    let routes = complete_router(
+        match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
+            (Some(_), _) => routes,
+            (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
+            (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
+        },
+    );
+    let routes = routes.layer(from_fn(access_log::record));
+    match &service.settings.cors {
+        Some(origins) => routes.layer(cors::layer(origins)),
+        None => routes,
+    }
+}
+
+/// Every method and path of the API, the monitoring pages among them.
+pub fn api_table() -> Vec<(&'static str, &'static str)> {
+    let rows = api_routes().into_iter().chain(monitoring_table(get(pages::metrics)));
+    rows.map(|row| (row.method, row.path)).collect()
+}
+
+fn api_routes() -> Vec<ApiRoute<Arc<ApiState>>> {
+    vec![
+        ApiRoute::new("POST", "/v1/chat/completions", post(completions::chat_completions)),
+        ApiRoute::new("POST", "/v1/completions", post(completions::text_completions)),
+        ApiRoute::new("POST", "/v1/embeddings", post(embeddings::embeddings)),
+        ApiRoute::new("POST", "/v1/messages", post(messages::messages)),
+        ApiRoute::new("POST", "/v1/messages/count_tokens", post(messages::count_tokens)),
+        ApiRoute::new("POST", "/v1/responses", post(responses::respond)),
+        ApiRoute::new("GET", "/v1/responses/{id}", get(responses::retrieve)),
+        ApiRoute::new("DELETE", "/v1/responses/{id}", delete(responses::delete)),
+        ApiRoute::new("GET", "/v1/responses/{id}/input_items", get(responses::input_items)),
+        ApiRoute::new("POST", "/v1/conversations", post(conversations::create)),
+        ApiRoute::new("GET", "/v1/conversations/{id}", get(conversations::retrieve)),
+        ApiRoute::new("POST", "/v1/conversations/{id}", post(conversations::set_metadata)),
+        ApiRoute::new("DELETE", "/v1/conversations/{id}", delete(conversations::delete)),
+        ApiRoute::new("GET", "/v1/conversations/{id}/items", get(conversations::list)),
+        ApiRoute::new("POST", "/v1/conversations/{id}/items", post(conversations::append)),
+        ApiRoute::new("GET", "/v1/conversations/{id}/items/{item}", get(conversations::item)),
+        ApiRoute::new("DELETE", "/v1/conversations/{id}/items/{item}", delete(conversations::remove)),
+        ApiRoute::new("POST", "/v1/plan", post(plan::plan)),
+        ApiRoute::new("GET", "/v1/models", get(pages::models)),
+        ApiRoute::new("GET", "/v1/models/{*name}", get(pages::model)),
+        ApiRoute::new("GET", "/v1/allowance", get(pages::allowance)),
+        ApiRoute::new("GET", "/v1/usage", get(usage::usage)),
+        ApiRoute::new("POST", "/v1/feedback", post(feedback::feedback)),
+        ApiRoute::new("GET", "/v1/requests/{id}", get(requests::request_record)),
+        ApiRoute::new("GET", "/v1/episodes/{id}", get(episodes::episode)),
+    ]
+}
+
+/// `/metrics`, `/healthz` and `/readyz` alone.
+pub fn monitoring(service: &Arc<ApiState>) -> Router {
+    complete_router(monitoring_routes(service, get(pages::metrics)))
+}
+
+fn monitoring_routes(service: &Arc<ApiState>, metrics: MethodRouter<Arc<ApiState>>) -> Router {
+    build_router(monitoring_table(metrics), service.clone())
+}
+
+fn monitoring_table(metrics: MethodRouter<Arc<ApiState>>) -> Vec<ApiRoute<Arc<ApiState>>> {
+    vec![
+        ApiRoute::new("GET", "/metrics", metrics),
+        ApiRoute::new("GET", "/healthz", get(pages::healthz)),
+        ApiRoute::new("GET", "/readyz", get(pages::readyz)),
+    ]
+}
