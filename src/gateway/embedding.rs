@@ -19,8 +19,9 @@ use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
 use super::handle::{EXPIRY_MARGIN, Gateway, GatewayParts};
-use super::running_request::record_dispatch;
-use super::{Denial, RequestRefusal, request_scope, scope};
+use super::request::scope;
+use super::run::running_request::record_dispatch;
+use super::{Denial, RequestRefusal, key_scope};
 
 /// Vectors that were made, and what they cost.
 #[derive(Debug)]
@@ -150,7 +151,7 @@ impl Gateway {
         ask: &EmbeddingRequest,
         (model, token_bound, limits_money): (&Model, Tokens, bool),
     ) -> Result<ReservationRequest, RequestRefusal> {
-        let about = RequestScope { model: Some(model.name.clone()), ..request_scope::of(&ask.extra) };
+        let about = RequestScope { model: Some(model.name.clone()), ..scope::of(&ask.extra) };
         let now = self.parts.ledger.now();
         let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
         if model.tariff.is_none() && (limits_money || allowance.limits_money(&model.name)) {
@@ -177,7 +178,8 @@ impl Gateway {
     /// choice among several.
     fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, RequestRefusal> {
         let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
+        let route =
+            key_scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
         let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
         let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
         let refusal = plan::PlanRefusal::NotCapable { what: Service::Embeddings.as_str() };

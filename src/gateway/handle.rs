@@ -15,14 +15,14 @@ use crate::tasks::Tasks;
 use crate::tenant::Tenant;
 use crate::units::{AccountId, RequestId, Timestamp, nearest};
 
-use super::demotions::Demotions;
 use super::episodes::EpisodeManager;
-use super::learning::Learning;
-use super::pacing::Pacing;
-use super::verifiers::Verifiers;
-use super::wait::WaitQueues;
-use super::withdrawals::Withdrawals;
-use super::{RequestRefusal, Settings, scope, zero_metrics};
+use super::feedback::Learning;
+use super::state::demotions::Demotions;
+use super::state::pacing::Pacing;
+use super::state::verifiers::Verifiers;
+use super::state::wait::WaitQueues;
+use super::state::withdrawals::Withdrawals;
+use super::{RequestRefusal, Settings, key_scope, zero_metrics};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -138,7 +138,7 @@ impl Gateway {
 
     /// The models and routes that a caller may name.
     pub fn catalog_of(&self, tenant: &Tenant) -> Catalog {
-        scope::catalog(&self.parts.catalog, &tenant.access)
+        key_scope::catalog(&self.parts.catalog, &tenant.access)
     }
 
     /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, the others hand

@@ -5,7 +5,8 @@ use crate::chat::Request;
 use crate::plan::{self, Quote};
 use crate::tenant::Tenant;
 
-use super::{Gateway, RequestRefusal, episodes, request_scope};
+use super::request::scope;
+use super::{Gateway, RequestRefusal, episodes};
 
 /// A quote, and the estimate that it is made of.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Gateway {
             return self.quote_step(tenant, request).await;
         }
         let on = self.gather_inputs(tenant, request)?;
-        let (ledger, about) = (&self.parts.ledger, request_scope::of(&on.request.extra));
+        let (ledger, about) = (&self.parts.ledger, scope::of(&on.request.extra));
         // What other replicas hold for their next requests is not asked back for a quote.
         let allowance = ledger.allowance(&tenant.account, &about, ledger.now());
         let quote = on.ask(&allowance, 0, plan::quote);

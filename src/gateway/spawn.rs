@@ -12,9 +12,9 @@ use crate::ledger::Reservation;
 use crate::tenant::Tenant;
 use crate::units::{Money, RequestId};
 
+use super::admit::plan_inputs::PlanInputs;
 use super::episodes::RunningStep;
-use super::plan_inputs::PlanInputs;
-use super::running_request::RunningRequest;
+use super::run::running_request::RunningRequest;
 use super::{Gateway, RequestObserver, RequestTask, RequestUpdate};
 
 /// A request whose worst case is set aside.

@@ -18,7 +18,7 @@ use super::manager::STORE_PATIENCE;
 const LATE_MAX: Duration = Duration::from_secs(30);
 
 /// A run that was handed out for a step.
-pub(super) struct EpisodeCheckout {
+pub(in crate::gateway) struct EpisodeCheckout {
     agents: EpisodeManager,
     account: AccountId,
     link: HistoryHash,
@@ -39,17 +39,17 @@ impl EpisodeCheckout {
     }
 
     /// Which run.
-    pub(super) fn id(&self) -> &EpisodeId {
+    pub(in crate::gateway) fn id(&self) -> &EpisodeId {
         &self.id
     }
 
     /// The step departs.
-    pub(super) fn commit(mut self) {
+    pub(in crate::gateway) fn commit(mut self) {
         self.is_checked_out = false;
     }
 
     /// It was refused: when its caller hears that, the run is free again, unless that takes the store too long.
-    pub(super) async fn release(mut self) {
+    pub(in crate::gateway) async fn release(mut self) {
         let (done, heard) = oneshot::channel();
         self.give_back(done);
         // It is given back once, also where nobody waits for that any more.
@@ -78,7 +78,7 @@ impl Drop for EpisodeCheckout {
 impl EpisodeManager {
     /// A run that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
     /// which one, has given it back.
-    pub(super) async fn check_out(
+    pub(in crate::gateway) async fn check_out(
         &self,
         account: &AccountId,
         link: &HistoryHash,

@@ -22,19 +22,19 @@ const REPLIES_MAX: usize = 3;
 pub(in crate::gateway) struct JoinedEpisode {
     pub(in crate::gateway) id: EpisodeId,
     /// What it may take altogether, with what the request says lowered into it.
-    pub(super) limits: EpisodeLimits,
+    pub(in crate::gateway) limits: EpisodeLimits,
     /// True where the caller named it.
-    pub(super) is_named: bool,
+    pub(in crate::gateway) is_named: bool,
     /// True where nothing is known of it yet.
-    pub(super) is_first: bool,
+    pub(in crate::gateway) is_first: bool,
     /// The history that it goes on from.
-    pub(super) from: Option<HistoryHash>,
+    pub(in crate::gateway) from: Option<HistoryHash>,
     /// The request's own.
-    pub(super) chain: HashChain,
-    pub(super) history: History,
-    pub(super) last: Option<LastStep>,
+    pub(in crate::gateway) chain: HashChain,
+    pub(in crate::gateway) history: History,
+    pub(in crate::gateway) last: Option<LastStep>,
     /// When it was last heard of.
-    pub(super) last_used: Timestamp,
+    pub(in crate::gateway) last_used: Timestamp,
 }
 
 /// A run, and how it was found.
@@ -52,7 +52,7 @@ impl Gateway {
     ///
     /// # Errors
     /// When the conversation is too long, or a named run's limits cannot be read.
-    pub(super) async fn join(
+    pub(in crate::gateway) async fn join(
         &self,
         tenant: &Tenant,
         request: &Request,
@@ -71,7 +71,7 @@ impl Gateway {
 
     /// The same for a question about it: nothing is begun, lowered or handed out.
     /// What is known to hold for it comes beside.
-    pub(super) async fn look_up(
+    pub(in crate::gateway) async fn look_up(
         &self,
         tenant: &Tenant,
         request: &Request,
@@ -114,7 +114,7 @@ impl EpisodeManager {
     }
 
     /// The run of that name, with these limits lowered into its own.
-    pub(super) async fn open_named(
+    pub(in crate::gateway) async fn open_named(
         &self,
         account: &AccountId,
         id: &EpisodeId,

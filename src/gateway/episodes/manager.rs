@@ -9,14 +9,14 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings, Tools, TurnStatistics};
-use crate::gateway::wait::WaitQueues;
+use crate::gateway::state::wait::WaitQueues;
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 
 use super::upkeep;
 
 /// How long the store may take to say what it knows of a run.
-pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(2);
+pub(in crate::gateway) const STORE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of an answer waits until its step is kept.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 /// Steps that are being kept at once.
@@ -25,20 +25,20 @@ const KEEPING_MAX: usize = 1024;
 /// Runs of agents. Clones share them.
 #[derive(Clone)]
 pub struct EpisodeManager {
-    pub(super) inner: Arc<EpisodeManagerInner>,
+    pub(in crate::gateway) inner: Arc<EpisodeManagerInner>,
     /// What those go by who tidy up.
     latest: Arc<ArcSwap<EpisodeManagerInner>>,
 }
 
-pub(super) struct EpisodeManagerInner {
-    pub(super) settings: Settings,
-    pub(super) tools: Arc<Tools>,
-    pub(super) store: Arc<dyn EpisodeStore>,
-    pub(super) metrics: Arc<Metrics>,
+pub(in crate::gateway) struct EpisodeManagerInner {
+    pub(in crate::gateway) settings: Settings,
+    pub(in crate::gateway) tools: Arc<Tools>,
+    pub(in crate::gateway) store: Arc<dyn EpisodeStore>,
+    pub(in crate::gateway) metrics: Arc<Metrics>,
     /// Read by every step, without a lock; replaced as runs end.
-    pub(super) turns: Arc<ArcSwap<TurnStatistics>>,
+    pub(in crate::gateway) turns: Arc<ArcSwap<TurnStatistics>>,
     /// How many steps of each account wait for others.
-    pub(super) wait_queues: Arc<WaitQueues>,
+    pub(in crate::gateway) wait_queues: Arc<WaitQueues>,
     tasks: Tasks,
     store_slots: Arc<Semaphore>,
 }
@@ -87,7 +87,7 @@ impl EpisodeManager {
     ///
     /// # Errors
     /// When it fails or does not answer.
-    pub(super) async fn with_timeout<T>(
+    pub(in crate::gateway) async fn with_timeout<T>(
         &self,
         answer: impl Future<Output = Result<T, EpisodesError>>,
     ) -> Result<T, EpisodesError> {
@@ -97,7 +97,7 @@ impl EpisodeManager {
 
     /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
     /// answer fails for it.
-    pub(super) async fn store_step(&self, step: AnsweredStep) {
+    pub(in crate::gateway) async fn store_step(&self, step: AnsweredStep) {
         let Ok(permit) = self.inner.store_slots.clone().try_acquire_owned() else {
             return self
                 .report_lost("a step is not kept", &EpisodesError::new("too many wait for the store"));
@@ -115,12 +115,12 @@ impl EpisodeManager {
     }
 
     /// Does something that nobody waits for.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(in crate::gateway) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.inner.tasks.spawn(work);
     }
 
     /// Says that the store did not do its work, and that a run may be taken for another because of it.
-    pub(super) fn report_lost(&self, what: &str, error: &EpisodesError) {
+    pub(in crate::gateway) fn report_lost(&self, what: &str, error: &EpisodesError) {
         tracing::error!(error = error as &dyn std::error::Error, "{what}");
         self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();
     }

@@ -1,21 +1,16 @@
 //! Requests as steps of runs of agents: which run, what the step may do, what of its answer passes, and what is remembered
 //! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
 
-mod answer_reserve;
 mod checkout;
-mod join;
+pub(super) mod join;
 mod managed;
-mod manager;
+pub(super) mod manager;
 mod non_turn_spend;
-mod prepare_step;
-mod quote_step;
-mod reserve_step;
-mod running_step;
+pub(super) mod running_step;
 mod snapshot;
-mod step_context;
 mod upkeep;
 mod view;
-mod wait;
+pub(super) mod wait;
 
 use crate::chat::{Request, Role};
 

@@ -11,7 +11,8 @@ use crate::ledger::{
 use crate::tenant::Tenant;
 use crate::units::{AccountId, Amount, EpisodeId, Holder, Money};
 
-use super::{EpisodeSnapshot, prepare_step};
+use super::EpisodeSnapshot;
+use crate::gateway::admit::prepare_step;
 
 /// A run that is spent from, with the limits that hold for it.
 #[derive(Debug, Clone)]

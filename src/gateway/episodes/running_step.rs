@@ -12,13 +12,13 @@ use super::join::JoinedEpisode;
 
 /// A step of a run that departs.
 pub(in crate::gateway) struct RunningStep {
-    pub(super) manager: EpisodeManager,
+    pub(in crate::gateway) manager: EpisodeManager,
     pub(in crate::gateway) episode: JoinedEpisode,
     /// The limits that hold.
-    pub(super) limits: EpisodeLimits,
+    pub(in crate::gateway) limits: EpisodeLimits,
     pub(in crate::gateway) plan: agent::StepPlan,
     /// The step by rules that are only watched.
-    pub(super) observed_step: Option<agent::StepPlan>,
+    pub(in crate::gateway) observed_step: Option<agent::StepPlan>,
     /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
     /// in it.
     pub(in crate::gateway) money_max: Option<Money>,

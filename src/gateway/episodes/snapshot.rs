@@ -49,7 +49,11 @@ pub struct EpisodeSnapshot {
 
 impl EpisodeSnapshot {
     /// How it stands, by its limits.
-    pub(super) fn of(id: EpisodeId, limits: &EpisodeLimits, standing: &EpisodeBalance) -> EpisodeSnapshot {
+    pub(in crate::gateway) fn of(
+        id: EpisodeId,
+        limits: &EpisodeLimits,
+        standing: &EpisodeBalance,
+    ) -> EpisodeSnapshot {
         let EpisodeBalance { spent, reserved } = standing;
         let share = |limit: Option<Count>, count: fn(&EpisodeUsage) -> Count| LimitUsage {
             used: count(spent),
@@ -105,7 +109,7 @@ impl RunningStep {
 
 impl Gateway {
     /// How a run stands, by the limits that are known of it.
-    pub(super) fn snapshot_of(
+    pub(in crate::gateway) fn snapshot_of(
         &self,
         account: &AccountId,
         id: &EpisodeId,

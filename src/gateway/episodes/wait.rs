@@ -3,13 +3,13 @@
 use tokio::time::Instant;
 
 use crate::agent::StepWait;
-use crate::gateway::wait::{BoundedWait, RETRY_AFTER};
+use crate::gateway::state::wait::{BoundedWait, RETRY_AFTER};
 use crate::gateway::{Gateway, RequestRefusal};
 use crate::units::AccountId;
 
 impl Gateway {
     /// How long a step may wait: as the settings say, and no longer than the request has time.
-    pub(super) fn new_step_wait(&self, deadline: Instant) -> BoundedWait {
+    pub(in crate::gateway) fn new_step_wait(&self, deadline: Instant) -> BoundedWait {
         let agents = &self.parts.episodes.inner;
         let until = deadline.min(Instant::now() + agents.settings.wait_max);
         // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
@@ -20,7 +20,7 @@ impl Gateway {
     ///
     /// # Errors
     /// When it has waited long enough, or too many wait already.
-    pub(super) async fn wait_for_steps(
+    pub(in crate::gateway) async fn wait_for_steps(
         &self,
         account: &AccountId,
         waiting: &mut BoundedWait,
@@ -35,7 +35,7 @@ impl Gateway {
 }
 
 /// What is told where waiting was in vain.
-pub(super) fn busy(wait: &StepWait) -> RequestRefusal {
+pub(in crate::gateway) fn busy(wait: &StepWait) -> RequestRefusal {
     RequestRefusal::EpisodeBusy { what: describe_wait(wait), retry_after: RETRY_AFTER }
 }
 

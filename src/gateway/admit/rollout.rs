@@ -1,0 +1,235 @@
+//! By whose rules a request is decided, and whether they hold.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, ChoiceUsage, Model, Offer, RolloutMode, Route};
+use crate::metrics::Metrics;
+use crate::tenant::KeyAccess;
+use crate::units::{Chance, Money, RequestId, Tokens};
+
+use crate::gateway::key_scope;
+
+/// The rules of one request.
+#[derive(Debug, Clone)]
+pub(in crate::gateway) struct RoutingRules {
+    /// By which it runs.
+    pub(in crate::gateway) route: Route,
+    /// By which it would run, where that is only watched.
+    pub(in crate::gateway) observed_route: Option<Route>,
+    /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
+    pub(in crate::gateway) policy: Arc<str>,
+    /// The route or model that the caller named, whose traffic it is.
+    pub(in crate::gateway) named: Arc<str>,
+}
+
+/// What a plan that is only watched would have done.
+#[derive(Debug, Clone)]
+pub(in crate::gateway) struct ObservedPlan {
+    model: Arc<str>,
+    thinking: Tokens,
+    cost: Money,
+}
+
+/// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
+/// the same rules from turn to turn.
+pub(in crate::gateway) fn rules(
+    catalog: &Catalog,
+    access: &KeyAccess,
+    name: &str,
+    share: f64,
+) -> Option<RoutingRules> {
+    let named = key_scope::route(catalog, access, name)?;
+    let name = named.name.clone();
+    let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
+    // Whose traffic it is says which models may serve it; the other's rules say how.
+    let ruled = match other {
+        None => named,
+        Some(other) => {
+            let models = key_scope::shared(catalog, &named, other);
+            Route { models, traffic_splits: Vec::new(), ..other.clone() }
+        }
+    };
+    let policy = match ruled.enforce {
+        RolloutMode::On => ruled.name.clone(),
+        other => format!("{}:{}", ruled.name, other.as_str()).into(),
+    };
+    Some(match ruled.enforce {
+        RolloutMode::On => RoutingRules { route: ruled, observed_route: None, policy, named: name },
+        RolloutMode::Off => {
+            RoutingRules { route: unenforced(catalog, ruled), observed_route: None, policy, named: name }
+        }
+        RolloutMode::Observe => RoutingRules {
+            observed_route: Some(ruled.clone()),
+            route: unenforced(catalog, ruled),
+            policy,
+            named: name,
+        },
+    })
+}
+
+fn draw_share(route: &Route, share: f64) -> Option<&Arc<str>> {
+    let mut from = 0.0;
+    route.traffic_splits.iter().find_map(|part| {
+        let until = from + part.fraction.get();
+        let is_it = (from..until).contains(&share);
+        from = until;
+        is_it.then_some(&part.route)
+    })
+}
+
+/// The route as it would be without deciding: the models as they are listed, thinking as long as they like, one answer.
+fn unenforced(catalog: &Catalog, route: Route) -> Route {
+    let models = match route.models.is_empty() {
+        true => catalog.models.keys().cloned().collect(),
+        false => route.models,
+    };
+    Route {
+        models,
+        uncapped: Chance::new(1.0),
+        explore: Chance::new(0.0),
+        success_target: None,
+        vote: None,
+        cascade: false,
+        verifier: None,
+        judge: None,
+        probe: None,
+        ..route
+    }
+}
+
+impl RoutingRules {
+    /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
+    /// that is able and well; the others when it is not.
+    pub(in crate::gateway) fn choose(
+        &self,
+        models: &[Arc<Model>],
+        is_able: impl Fn(&Model) -> bool,
+    ) -> Vec<Arc<Model>> {
+        if !self.is_unenforced() {
+            return models.to_vec();
+        }
+        let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name && is_able(model));
+        self.route.models.iter().find_map(find).map_or_else(|| models.to_vec(), |model| vec![model.clone()])
+    }
+
+    /// The models in the route's order.
+    pub(in crate::gateway) fn in_order<'m>(&self, models: &'m [Arc<Model>]) -> Vec<&'m Arc<Model>> {
+        let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name);
+        self.route.models.iter().filter_map(find).collect()
+    }
+
+    /// True where nothing is decided.
+    pub(in crate::gateway) fn is_unenforced(&self) -> bool {
+        self.route.enforce != RolloutMode::On
+    }
+}
+
+/// After how many watched requests the log hears of them all.
+const EACH: u64 = 1000;
+
+impl ObservedPlan {
+    /// What a watched plan chose.
+    pub(in crate::gateway) fn of(offer: &Offer) -> ObservedPlan {
+        ObservedPlan { model: offer.model.clone(), thinking: offer.thinking, cost: offer.cost }
+    }
+
+    /// Counts what would have been cut and saved. Of another model's thought nothing is known, so only the expected cost is
+    /// held against what was paid.
+    pub(in crate::gateway) fn record_outcome(
+        &self,
+        metrics: &Metrics,
+        id: RequestId,
+        route: &str,
+        ran: &ActualUsage<'_>,
+    ) {
+        let same = self.model == *ran.model;
+        let used = |spent: &ChoiceUsage| spent.thinking;
+        let saved = |spent: &ChoiceUsage| used(spent).saturating_sub(self.thinking);
+        let cut = ran.spent.iter().filter(|spent| same && saved(spent) > Tokens::ZERO).count();
+        let tokens: Tokens = ran.spent.iter().filter(|_| same).map(saved).sum();
+        let series = &metrics.rollout;
+        series.requests.with_label_values(&[route, if same { "same_model" } else { "other_model" }]).inc();
+        series.cuts.with_label_values(&[route]).inc_by(cut as u64);
+        series.tokens.with_label_values(&[route]).inc_by(tokens.0);
+        let dollars = ran.cost.as_dollars() - self.cost.as_dollars();
+        series.dollars.with_label_values(&[route]).add(dollars);
+        ObservedPlan::sum_up(metrics, route);
+        tracing::debug!(
+            request = %id, route, model = %ran.model, would = %self.model, would_think = %self.thinking,
+            thought = %ran.spent.iter().map(used).sum::<Tokens>(), would_save_tokens = %tokens, would_save_usd = dollars,
+            "observed: nothing was changed"
+        );
+    }
+
+    /// The log hears of the first and of every thousandth request that was watched; each alone is for `debug`. Two that end at
+    /// the same moment may pass over a thousandth.
+    fn sum_up(metrics: &Metrics, route: &str) {
+        let series = &metrics.rollout;
+        let [same, other] = ["same_model", "other_model"]
+            .map(|would| series.requests.with_label_values(&[route, would]).get());
+        let requests = same + other;
+        if requests == 1 || requests.is_multiple_of(EACH) {
+            tracing::info!(
+                route,
+                requests,
+                other_model = other,
+                would_cut = series.cuts.with_label_values(&[route]).get(),
+                would_save_tokens = series.tokens.with_label_values(&[route]).get(),
+                would_save_usd = series.dollars.with_label_values(&[route]).get(),
+                "observed so far, and nothing changed"
+            );
+        }
+    }
+}
+
+/// What really ran.
+pub(in crate::gateway) struct ActualUsage<'a> {
+    pub(in crate::gateway) model: &'a Arc<str>,
+    pub(in crate::gateway) spent: &'a [ChoiceUsage],
+    pub(in crate::gateway) cost: Money,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::TrafficSplit;
+
+    fn catalog(routes: &[Route]) -> Catalog {
+        let routes = routes.iter().map(|route| (route.name.clone(), route.clone()));
+        Catalog { routes: routes.collect(), ..Catalog::default() }
+    }
+
+    fn check(share: f64, expected: &str) {
+        let shares = [("bold", 0.1), ("shy", 0.2)]
+            .map(|(route, share)| TrafficSplit { route: route.into(), fraction: Chance::new(share) });
+        let auto = Route { traffic_splits: shares.into(), ..Route::with_defaults("auto") };
+        let watched = Route { enforce: RolloutMode::Observe, ..Route::with_defaults("shy") };
+        let catalog = catalog(&[auto, Route::with_defaults("bold"), watched]);
+        let rules = rules(&catalog, &KeyAccess::default(), "auto", share).unwrap();
+        assert_eq!(&*rules.policy, expected, "{share}");
+        assert_eq!(rules.observed_route.is_some(), expected == "shy:observe");
+    }
+
+    #[test]
+    fn a_share_of_the_conversations_goes_by_other_rules() {
+        check(0.0, "bold");
+        check(0.0999, "bold");
+        check(0.1, "shy:observe");
+        check(0.2999, "shy:observe");
+        check(0.3001, "auto");
+        check(0.9999, "auto");
+    }
+
+    #[test]
+    fn what_is_watched_runs_as_if_nothing_were_decided() {
+        let route = Route {
+            enforce: RolloutMode::Observe,
+            explore: Chance::new(0.1),
+            ..Route::with_defaults("auto")
+        };
+        let rules =
+            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5).unwrap();
+        assert_eq!(rules.observed_route, Some(route));
+        assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);
+    }
+}
