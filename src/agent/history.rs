@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::chat::{Message, Request, Role, ToolCounts};
+use crate::ledger::{EpisodeBalance, EpisodeUsage};
 use crate::units::Count;
 
 use super::{DeadEnd, Settings, dead_end};
@@ -34,6 +35,13 @@ pub struct HistoryTooLong {
 }
 
 impl History {
+    /// How an episode stands where this tells of more than the ledger does.
+    pub fn tighten(&self, balance: &EpisodeBalance) -> EpisodeBalance {
+        let claimed =
+            EpisodeUsage { turns: self.turns, tools: self.tools.clone(), ..EpisodeUsage::default() };
+        EpisodeBalance { spent: balance.spent.clone().at_least(&claimed), ..balance.clone() }
+    }
+
     /// Reads the messages of a request. Of a run that its caller has named (`is_named`) only what came since the user spoke
     /// last is counted: what stands before may be another run's, and the ledger knows this one's.
     ///

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::chat::{EpisodeLimits, Request, ToolCounts};
+use crate::ledger::EpisodeBalance;
 use crate::units::{Count, Money};
 
 use super::allowed_tools::{self, AllowedTools};
-use super::step_evaluator::StepEvaluator;
-use super::{AnswerCallLimits, BudgetState, Headroom, History, Settings, TurnCap, tracker};
+use super::{AnswerCallLimits, Headroom, History, TurnCap, tracker};
 
 /// What is known when a step is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct StepInput<'a> {
     /// What the run may take altogether.
     pub limits: &'a EpisodeLimits,
     /// What it has taken, by the ledger.
-    pub budget_state: &'a BudgetState,
+    pub balance: &'a EpisodeBalance,
     /// What the account's own limits leave of tool calls, where it has some.
     pub account_headroom: Option<Headroom>,
     /// What the request's own messages tell.
@@ -158,17 +158,4 @@ impl StepPlan {
         }
         request
     }
-}
-
-/// Decides what a step may do.
-pub fn decide_step(asked: &StepInput<'_>, settings: &Settings) -> StepDecision {
-    let view = StepEvaluator::new(asked, settings);
-    if let Some(spent) = view.spent() {
-        return StepDecision::Exhausted(spent);
-    }
-    let wait = view.wait();
-    if wait != StepWait::default() {
-        return StepDecision::Wait(wait);
-    }
-    StepDecision::Proceed(Box::new(view.step()))
 }

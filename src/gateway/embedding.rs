@@ -18,9 +18,11 @@ use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
-use super::handle::{EXPIRY_MARGIN, Gateway, GatewayParts};
+use super::handle::Gateway;
+use super::request::dispatch::{EXPIRY_MARGIN, record_dispatch};
 use super::request::scope;
-use super::run::running_request::record_dispatch;
+use super::state::gateway_state::GatewayState;
+use super::state::parts::GatewayParts;
 use super::{Denial, RequestRefusal, key_scope};
 
 /// Vectors that were made, and what they cost.
@@ -46,7 +48,7 @@ pub struct EmbeddingOutcome {
 
 /// One call for vectors with everything that was decided about it.
 struct EmbeddingTask {
-    parts: Arc<GatewayParts>,
+    state: Arc<GatewayState>,
     id: RequestId,
     model: Arc<Model>,
     ask: Arc<EmbeddingRequest>,
@@ -76,7 +78,7 @@ impl Gateway {
         let result = match self.prepare(tenant, ask, ticket).await {
             Ok((place, making, reservation)) => {
                 let model = making.model.name.clone();
-                self.parts.tasks.spawn(async move {
+                self.state.parts.tasks.spawn(async move {
                     making.run(reservation, answer).await;
                     drop(place);
                 });
@@ -87,7 +89,7 @@ impl Gateway {
             }
             Err(refusal) => Err((OTHER.into(), refusal)),
         };
-        let label = self.route_label(&name);
+        let label = self.state.parts.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
             Err((model, RequestRefusal::Failed(_) | RequestRefusal::Incapable { .. })) => {
@@ -95,7 +97,7 @@ impl Gateway {
             }
             Err(_) => ("none".into(), "refused"),
         };
-        self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
+        self.state.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
         result.map_err(|(_, refusal)| Denial { refusal: Box::new(refusal), episode })
     }
 
@@ -106,29 +108,36 @@ impl Gateway {
         ask: EmbeddingRequest,
         ticket: Option<IdempotencyTicket>,
     ) -> Result<(OwnedSemaphorePermit, EmbeddingTask, Reservation), RequestRefusal> {
-        if self.parts.tasks.is_stopping() {
+        if self.state.parts.tasks.is_stopping() {
             return Err(RequestRefusal::Stopping);
         }
-        let place = self.acquire_admission()?;
+        let place = self.state.acquire_admission()?;
         let model = self.embedder(tenant, &ask.model)?;
-        let (id, time) = (RequestId::new(), self.parts.settings.time_max);
+        let (id, time) = (RequestId::new(), self.state.parts.settings.time_max);
         let (token_bound, deadline) = (token_bound::embedding_tokens(&ask.inputs), Instant::now() + time);
         check_context(&model, &ask.inputs)?;
         let run = match &ask.episode {
-            Some(id) => Some(self.open_non_turn_spend(tenant, id, &ask.episode_limits).await?),
+            Some(id) => {
+                let (episodes, limits, now) = (&self.state.parts.episodes, &ask.episode_limits, self.now());
+                Some(NonTurnSpend::open(episodes, &tenant.account, id, limits, now).await?)
+            }
             None => None,
         };
         let limits_money = run.as_ref().is_some_and(NonTurnSpend::limits_money);
-        let claim = self.claim_for(tenant, id, &ask, (&model, token_bound, limits_money))?;
+        let claim = self.claim_for(tenant, id, &ask, &model, token_bound, limits_money)?;
         let reserved = claim.worst.money;
         let reservation = match &run {
-            Some(run) => self.obtain_non_turn(claim, run, deadline).await?,
-            None => self.parts.ledger.obtain(claim).await?,
+            Some(run) => {
+                let GatewayParts { episodes, ledger, settings, .. } = &self.state.parts;
+                let wait = episodes.step_wait(deadline, settings.flights_max);
+                run.obtain(episodes, ledger, claim, wait).await?
+            }
+            None => self.state.parts.ledger.obtain(claim).await?,
         };
-        let (parts, ask) = (self.parts.clone(), Arc::new(ask));
+        let (state, ask) = (self.state.clone(), Arc::new(ask));
         let (party, priority) = (FlowId::of(&tenant.account), tenant.priority);
         let making = EmbeddingTask {
-            parts,
+            state,
             id,
             model,
             ask,
@@ -149,11 +158,13 @@ impl Gateway {
         tenant: &Tenant,
         id: RequestId,
         ask: &EmbeddingRequest,
-        (model, token_bound, limits_money): (&Model, Tokens, bool),
+        model: &Model,
+        token_bound: Tokens,
+        limits_money: bool,
     ) -> Result<ReservationRequest, RequestRefusal> {
         let about = RequestScope { model: Some(model.name.clone()), ..scope::of(&ask.extra) };
-        let now = self.parts.ledger.now();
-        let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
+        let now = self.state.parts.ledger.now();
+        let allowance = self.state.parts.ledger.allowance(&tenant.account, &about, now);
         if model.tariff.is_none() && (limits_money || allowance.limits_money(&model.name)) {
             return Err(RequestRefusal::Plan(plan::PlanRefusal::Unpriced { model: model.name.clone() }));
         }
@@ -166,20 +177,20 @@ impl Gateway {
             about,
             worst: WorstCase { money, thinking: Tokens::ZERO },
             step: None,
-            prices: self.prices(&model.name),
-            if_abandoned: self.if_abandoned(&model.name),
+            prices: self.state.parts.prices(&model.name),
+            if_abandoned: self.state.parts.if_abandoned(&model.name),
             rate: None,
             now,
-            expires: now + self.parts.settings.time_max + EXPIRY_MARGIN,
+            expires: now + self.state.parts.settings.time_max + EXPIRY_MARGIN,
         })
     }
 
     /// The one model that makes vectors under that name: those of different models do not compare, so there is no
     /// choice among several.
     fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, RequestRefusal> {
-        let catalog = &self.parts.catalog;
-        let route =
-            key_scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
+        let catalog = &self.state.parts.catalog;
+        let route = key_scope::route(catalog, &tenant.access, name)
+            .ok_or_else(|| self.state.unknown(tenant, name))?;
         let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
         let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
         let refusal = plan::PlanRefusal::NotCapable { what: Service::Embeddings.as_str() };
@@ -227,12 +238,15 @@ impl EmbeddingTask {
         let departed = match boarded {
             None => Err(None),
             Some(Err(failure)) => Err(Some(failed(failure))),
-            Some(Ok(seat)) => {
-                record_dispatch(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
-                    .await
-                    .map(|()| seat)
-                    .map_err(Some)
-            }
+            Some(Ok(seat)) => record_dispatch(
+                &self.state.parts.ledger,
+                self.ticket.as_ref(),
+                self.deadline,
+                &mut reservation,
+            )
+            .await
+            .map(|()| seat)
+            .map_err(Some),
         };
         let seat = match departed {
             Ok(seat) => seat,
@@ -262,7 +276,7 @@ impl EmbeddingTask {
         let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
         reservation
             .settle(cost, Tokens::ZERO, detail)
-            .wait_durable(self.parts.settings.settle_patience)
+            .wait_durable(self.state.parts.settings.settle_patience)
             .await;
         let Some(made) = made else { return };
         if let Err(failure) = &made {
@@ -272,7 +286,7 @@ impl EmbeddingTask {
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
-        let fleet = self.parts.fleets.get(&self.model.name);
+        let fleet = self.state.parts.fleets.get(&self.model.name);
         fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
     }
 
@@ -335,7 +349,7 @@ impl EmbeddingTask {
 
     fn count_failure(&self, target: &str, failure: &Failure) {
         let labels = &[&*self.model.name, target, failure.fault.as_str()];
-        self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
+        self.state.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
     }
 
     fn log_retry(&self, failed: &str, failure: &Failure, next: &Permit) {
@@ -343,7 +357,7 @@ impl EmbeddingTask {
         tracing::info!(
             request = %self.id, model, target = failed, fault = failure.fault.as_str(), %failure, next, "tried again"
         );
-        self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
+        self.state.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
     async fn call(&self, seat: &Permit) -> Result<EmbeddingResult, Failure> {
@@ -369,7 +383,7 @@ impl EmbeddingTask {
             estimated: embedded.prompt.is_none(),
             cost,
             reserved: self.reserved,
-            episode: self.episode.as_ref().map(|run| run.snapshot(&self.parts.ledger)),
+            episode: self.episode.as_ref().map(|run| run.snapshot(&self.state.parts.ledger)),
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::execute::SamplingStopReason;
 use crate::metrics::Metrics;
 
 use super::feedback;
-use super::handle::GatewayParts;
 use super::run::{cascade, hedge, judge, probe, selection, voting};
+use super::state::parts::GatewayParts;
 
 /// Begins every count whose labels are known beforehand.
 pub(super) fn zero_all(parts: &GatewayParts) {

@@ -6,7 +6,7 @@ use super::*;
 struct Scene {
     request: Request,
     limits: EpisodeLimits,
-    standing: BudgetState,
+    standing: EpisodeBalance,
     account: Option<Headroom>,
     turns: Option<TurnCap>,
     is_named: bool,
@@ -19,7 +19,7 @@ impl Scene {
         Scene {
             request: request(&["search", "browse"], searched()),
             limits,
-            standing: BudgetState::default(),
+            standing: EpisodeBalance::default(),
             account: None,
             turns: None,
             is_named: true,
@@ -48,7 +48,7 @@ impl Scene {
         let asked = StepInput {
             request: &self.request,
             limits: &self.limits,
-            budget_state: &self.standing,
+            balance: &self.standing,
             account_headroom: self.account,
             history: &history,
             is_named: self.is_named,

@@ -6,12 +6,13 @@ use crate::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan
 use crate::chat::Request;
 use crate::ledger::LimitStatus;
 use crate::plan;
-use crate::units::{AccountId, Chance, Timestamp, Tokens};
+use crate::units::{AccountId, Chance, Money, Timestamp, Tokens};
 
-use super::rollout::RoutingRules;
+use super::routing_rules::RoutingRules;
 use crate::gateway::feedback::QuestionFingerprint;
-use crate::gateway::finish::request_record::DecisionContext;
+use crate::gateway::request::decision_context::DecisionContext;
 use crate::gateway::request::needs;
+use crate::gateway::request::observed_plan::ObservedPlan;
 
 /// What was considered about a request.
 pub(in crate::gateway) struct PlanInputs {
@@ -60,7 +61,7 @@ impl PlanInputs {
         what: impl FnOnce(&plan::PlanRequest) -> T,
     ) -> T {
         let chosen = self.rules.choose(&self.models, |model| self.is_able(model));
-        self.ask_by(&self.rules.route, (&chosen, &self.market), allowance, seed, what)
+        self.ask_by(&self.rules.route, &chosen, &self.market, allowance, seed, what)
     }
 
     /// The plan. Where nothing is decided it is the first model, in the route's order, that serves it on what is left, and
@@ -74,8 +75,8 @@ impl PlanInputs {
             return self.ask(allowance, seed, plan::plan);
         }
         let mut plans = self.rules.in_order(&self.models).into_iter().map(|model| {
-            let market = (std::slice::from_ref(model), &self.market);
-            self.ask_by(&self.rules.route, market, allowance, seed, plan::plan)
+            let models = std::slice::from_ref(model);
+            self.ask_by(&self.rules.route, models, &self.market, allowance, seed, plan::plan)
         });
         let mut refused = Err(plan::PlanRefusal::Unhealthy);
         let first = loop {
@@ -100,14 +101,15 @@ impl PlanInputs {
     ) -> Option<Offer> {
         let watched = self.rules.observed_route.as_ref()?;
         let market = Market { worth_factor: factor, ..self.market.clone() };
-        let plan = self.ask_by(watched, (&self.models, &market), allowance, seed, plan::plan);
+        let plan = self.ask_by(watched, &self.models, &market, allowance, seed, plan::plan);
         plan.ok().map(|plan| plan.best)
     }
 
     fn ask_by<T>(
         &self,
         route: &Route,
-        (models, market): (&[Arc<Model>], &Market),
+        models: &[Arc<Model>],
+        market: &Market,
         allowance: &Allowance,
         seed: u64,
         what: impl FnOnce(&plan::PlanRequest) -> T,
@@ -153,8 +155,13 @@ impl PlanInputs {
         needs.members.into_iter().filter(is_left).collect()
     }
 
-    /// What the decision rests on, for its story.
-    pub(in crate::gateway) fn decision_context(&self, account: &AccountId) -> DecisionContext {
+    /// What the decision rests on, for the end of its request.
+    pub(in crate::gateway) fn decision_context(
+        &self,
+        account: &AccountId,
+        observed: Option<ObservedPlan>,
+        expected: Money,
+    ) -> DecisionContext {
         let (at, budget, route) = (Timestamp::now(), &self.request.budget, &self.rules.route);
         let stakes = Stakes {
             worth: route.worth.as_dollars() * self.market.worth_factor,
@@ -162,7 +169,15 @@ impl PlanInputs {
             shadow_price: self.market.shadow_price,
             preference: budget.preference,
         };
-        let asked = QuestionFingerprint::of(account, &self.original, at);
-        DecisionContext::new(account.clone(), at, self.prior.clone(), stakes, asked)
+        DecisionContext {
+            at,
+            policy: self.rules.policy.clone(),
+            prior: self.prior.clone(),
+            stakes,
+            question: QuestionFingerprint::of(account, &self.original, at),
+            observed,
+            paced: self.paced.clone(),
+            expected,
+        }
     }
 }

@@ -1,73 +1,79 @@
 //! What a step of a run would be planned as, on what its run leaves. Nothing is begun, lowered or set aside.
 
+use super::gather_inputs::rules;
+use super::reserve::explain;
+use super::reserve_step::step_inputs;
+use crate::gateway::state::gateway_state::GatewayState;
 use std::sync::Arc;
 
-use crate::agent::{BudgetState, StepDecision, StepPlan, StepWait};
+use super::quote::RequestQuote;
+use crate::agent::{StepDecision, StepPlan, StepWait};
 use crate::chat::Request;
-use crate::gateway::{Gateway, RequestQuote, RequestRefusal};
+use crate::gateway::RequestRefusal;
 use crate::plan;
 use crate::tenant::Tenant;
 use crate::units::Money;
 
 use super::prepare_step::spent_refusal;
 use super::reserve_step::{without_answer_reserve, without_tools_cost};
-use super::step_context::{StepContext, budget_state};
+use super::step_context::{DecidedStep, StepContext};
 use crate::gateway::episodes::wait::busy;
 
-impl Gateway {
-    pub(in crate::gateway) async fn quote_step(
-        &self,
-        tenant: &Tenant,
-        request: Request,
-    ) -> Result<RequestQuote, RequestRefusal> {
-        let rules = self.rules(tenant, &request)?;
-        let request = Arc::new(request);
-        let (run, known) = self.look_up(tenant, &request).await?;
-        let outlook = StepContext::new(self, &request, &run, &rules);
-        if !run.is_first {
-            self.parts.ledger.refresh_episode(&tenant.account, &run.id, &known).await;
-        }
-        let standing = budget_state(self.parts.ledger.episode(&tenant.account, &run.id));
-        let room = self.tool_call_headroom(tenant, &outlook);
-        let next = |calls_max| match outlook.next(self, (&standing, room), calls_max) {
-            StepDecision::Proceed(step) => Ok(*step),
-            StepDecision::Wait(wait) => Err(busy(&wait)),
-            StepDecision::Exhausted(spent) => Err(spent_refusal(&run.id, spent)),
-        };
-        let quote = |step: StepPlan| self.quote_planned_step(tenant, &outlook, (&standing, step));
-        let mut calls_max = self.parts.episodes.inner.settings.calls_per_answer;
-        let quoted = loop {
-            let step = next(calls_max)?;
-            let (is_final, fewer) = (step.is_final(), step.fewer_calls(calls_max));
-            match quote(step) {
-                Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => calls_max = fewer,
-                quoted => break quoted,
-            }
-        };
-        quoted.map_err(|refusal| refusal.map_or_else(|| busy(&StepWait::default()), |refusal| *refusal))
+pub(in crate::gateway) async fn quote_step(
+    state: &GatewayState,
+    tenant: &Tenant,
+    request: Request,
+) -> Result<RequestQuote, RequestRefusal> {
+    let rules = rules(state, tenant, &request)?;
+    let request = Arc::new(request);
+    let (parts, account) = (&state.parts, &tenant.account);
+    let (joined, known) = parts.episodes.look_up(account, &request, parts.ledger.now()).await?;
+    let context = StepContext::new(parts, account, &request, &joined, &rules);
+    if !joined.is_first {
+        parts.ledger.refresh_episode(account, &joined.id, &known).await;
     }
+    let (balance, headroom) = (context.balance(), context.tool_call_headroom());
+    let next = |calls_max| match context.decide(&balance, headroom, calls_max) {
+        StepDecision::Proceed(step) => Ok(*step),
+        StepDecision::Wait(wait) => Err(busy(&wait)),
+        StepDecision::Exhausted(spent) => Err(spent_refusal(&joined.id, spent)),
+    };
+    let quote = |plan: StepPlan| {
+        let step = DecidedStep { balance: balance.clone(), plan, observed: None };
+        quote_decided_step(state, tenant, &context, step)
+    };
+    let mut calls_max = state.parts.episodes.inner.settings.calls_per_answer;
+    let quoted = loop {
+        let step = next(calls_max)?;
+        let (is_final, fewer) = (step.is_final(), step.fewer_calls(calls_max));
+        match quote(step) {
+            Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => calls_max = fewer,
+            quoted => break quoted,
+        }
+    };
+    quoted.map_err(|refusal| refusal.map_or_else(|| busy(&StepWait::default()), |refusal| *refusal))
+}
 
-    /// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
-    fn quote_planned_step(
-        &self,
-        tenant: &Tenant,
-        outlook: &StepContext<'_>,
-        (standing, step): (&BudgetState, StepPlan),
-    ) -> Result<RequestQuote, Option<Box<RequestRefusal>>> {
-        let on = self.step_inputs(tenant, outlook, (standing, &step)).ok_or(None)?;
-        let kept = if step.is_final() { Money::ZERO } else { on.answer_reserve(&outlook.limits) };
-        let (ledger, about) = (&self.parts.ledger, outlook.limit_scope());
-        let limits = without_answer_reserve(&outlook.limits, kept);
-        let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
-        let quote = on.ask(&without_tools_cost(allowance, step.tools_cost), 0, plan::quote);
-        let mut quote = quote.map_err(|refusal| Some(Box::new(self.explain(refusal, &on))))?;
-        // What its calls may cost is set aside with it.
-        quote.offers.iter_mut().for_each(|offer| offer.worst.money += step.tools_cost);
-        if let Some(why) = step.why {
-            quote.why = format!("{}; {why}", quote.why);
-        }
-        Ok(RequestQuote { demand: on.demand, quote })
+/// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
+fn quote_decided_step(
+    state: &GatewayState,
+    tenant: &Tenant,
+    context: &StepContext<'_>,
+    step: DecidedStep,
+) -> Result<RequestQuote, Option<Box<RequestRefusal>>> {
+    let inputs = step_inputs(state, tenant, context, &step).ok_or(None)?;
+    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let (ledger, about) = (&state.parts.ledger, context.limit_scope());
+    let limits = without_answer_reserve(&context.limits, kept);
+    let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
+    let quote = inputs.ask(&without_tools_cost(allowance, step.plan.tools_cost), 0, plan::quote);
+    let mut quote = quote.map_err(|refusal| Some(Box::new(explain(state, refusal, &inputs))))?;
+    // What its calls may cost is set aside with it.
+    quote.offers.iter_mut().for_each(|offer| offer.worst.money += step.plan.tools_cost);
+    if let Some(why) = step.plan.why {
+        quote.why = format!("{}; {why}", quote.why);
     }
+    Ok(RequestQuote { demand: inputs.demand, quote })
 }
 
 /// True where less than the step with its tools may fit.

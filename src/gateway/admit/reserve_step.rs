@@ -1,29 +1,32 @@
 //! One try to plan and reserve a step.
 
+use super::admission::{Admission, ReservedRequest};
+use super::gather_inputs::gather_inputs_with;
+use super::reserve::{claim, explain};
+use crate::gateway::state::gateway_state::GatewayState;
 use std::sync::Arc;
 
 use super::gather_inputs::PreparedRequest;
 use super::plan_inputs::PlanInputs;
-use crate::agent::{self, BudgetState};
 use crate::catalog::{Allowance, TightestLimits};
 use crate::chat::{EpisodeLimits, Request};
-use crate::gateway::spawn::ReservedRequest;
-use crate::gateway::{Gateway, RequestRefusal};
+
+use crate::gateway::RequestRefusal;
 use crate::ledger::{ReserveError, StepReservation};
 use crate::plan;
 use crate::tenant::Tenant;
-use crate::units::{Holder, Money, RequestId, Tokens, Unit, mix64};
+use crate::units::{Holder, Money, Tokens, Unit, mix64};
 
-use super::step_context::{StepContext, money_left};
+use super::step_context::{DecidedStep, StepContext, money_left};
 use crate::gateway::episodes::running_step::RunningStep;
 
 /// What came of a try.
-pub(in crate::gateway) enum StepReserveResult {
-    /// It departs.
+pub(super) enum StepReserveResult {
+    /// It is reserved.
     Reserved(Box<ReservedRequest>),
-    /// It does not.
+    /// It is refused.
     Refused(RequestRefusal),
-    /// With so many calls of its tools it would leave too little for an answer: by the run's money, or by the request's.
+    /// With so many calls of its tools it would leave too little for an answer: by the episode's money, or by the request's.
     TooExpensive { of_episode: bool },
     /// A parallel step was quicker.
     Retry,
@@ -31,136 +34,129 @@ pub(in crate::gateway) enum StepReserveResult {
     Wait,
 }
 
-impl Gateway {
-    pub(in crate::gateway) async fn try_reserve_step(
-        &self,
-        tenant: &Tenant,
-        id: RequestId,
-        outlook: &StepContext<'_>,
-        (standing, step): (&BudgetState, agent::StepPlan),
-        goes_first: bool,
-    ) -> StepReserveResult {
-        let Some(on) = self.step_inputs(tenant, outlook, (standing, &step)) else {
-            return StepReserveResult::TooExpensive { of_episode: false };
-        };
-        let kept = if step.is_final() { Money::ZERO } else { on.answer_reserve(&outlook.limits) };
-        let (about, now) = (outlook.limit_scope(), self.parts.ledger.now());
-        let limits = without_answer_reserve(&outlook.limits, kept);
-        let allowance = self.parts.ledger.allowance_within(&tenant.account, &about, &limits, now);
-        let allowance = without_tools_cost(allowance, step.tools_cost);
-        let mut plan = match on.plan(&allowance, mix64(id.seed())) {
-            Ok(plan) => plan,
-            Err(refusal) => return self.on_plan_refusal((standing, &step), &on, refusal),
-        };
-        if !goes_first && plan.best.worst.money > Money::ZERO {
-            return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
-        }
-        for why in on.no_vote.into_iter().chain(step.why.as_deref()) {
-            plan.why = format!("{}; {why}", plan.why);
-        }
-        let asked = StepReservation {
-            limits: outlook.limits.clone(),
-            tools: step.tools.clone(),
-            tools_cost: step.tools_cost,
-        };
-        let claim = self.claim(tenant, id, &on, &plan, (about, Some(asked)));
-        match self.parts.ledger.obtain(claim).await {
-            Ok(reservation) => {
-                let watched = outlook.observed_step(self, standing);
-                let money_max =
-                    money_left(&limits, standing).map(|left| left.saturating_sub(step.tools_cost));
-                let limits = outlook.limits.clone();
-                let (agents, run) = (self.parts.episodes.clone(), outlook.episode.clone());
-                let stepping = Some(RunningStep {
-                    manager: agents,
-                    episode: run,
-                    limits,
-                    plan: step,
-                    observed_step: watched,
-                    money_max,
-                });
-                StepReserveResult::Reserved(Box::new(ReservedRequest {
-                    inputs: on,
-                    plan,
-                    reservation,
-                    step: stepping,
-                }))
-            }
-            Err(ReserveError::Shortfall(shortfall)) if shortfall.limit.holder == Holder::Episode => {
-                StepReserveResult::Retry
-            }
-            Err(refused) => StepReserveResult::Refused(refused.into()),
-        }
+/// Plans a step that was decided on, and reserves it.
+pub(super) async fn try_reserve_step(
+    admission: &Admission<'_>,
+    context: &StepContext<'_>,
+    step: DecidedStep,
+    goes_first: bool,
+) -> StepReserveResult {
+    let Some(inputs) = step_inputs(admission.state, admission.tenant, context, &step) else {
+        return StepReserveResult::TooExpensive { of_episode: false };
+    };
+    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let (about, now) = (context.limit_scope(), admission.parts().ledger.now());
+    let limits = without_answer_reserve(&context.limits, kept);
+    let allowance =
+        admission.parts().ledger.allowance_within(&admission.tenant.account, &about, &limits, now);
+    let allowance = without_tools_cost(allowance, step.plan.tools_cost);
+    let mut plan = match inputs.plan(&allowance, mix64(admission.id.seed())) {
+        Ok(plan) => plan,
+        Err(refusal) => return on_plan_refusal(admission.state, &step, &inputs, refusal),
+    };
+    if !goes_first && plan.best.worst.money > Money::ZERO {
+        return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
     }
-
-    /// The step as it is to be sent, and what is known about it; nothing where the caller's own limit does not pay for its
-    /// tool calls.
-    pub(in crate::gateway) fn step_inputs(
-        &self,
-        tenant: &Tenant,
-        outlook: &StepContext<'_>,
-        (standing, step): (&BudgetState, &agent::StepPlan),
-    ) -> Option<PlanInputs> {
-        let mut request: Request = step.applied(&outlook.enforced_request);
-        if let Some(most) = request.budget.cost {
-            if most < step.tools_cost {
-                return None;
-            }
-            request.budget.cost = Some(most.saturating_sub(step.tools_cost));
-        }
-        let sent = PreparedRequest {
-            original: outlook.request.clone(),
-            sticky: outlook.sticky(self.now()),
-            prompt_bound: self.prompt_bound(outlook, &request),
-            request: Arc::new(request),
-        };
-        let mut on = self.gather_inputs_with(tenant, sent, outlook.rules.clone());
-        on.market.shadow_price *= outlook.pressure(self, standing);
-        Some(on)
+    for why in inputs.no_vote.into_iter().chain(step.plan.why.as_deref()) {
+        plan.why = format!("{}; {why}", plan.why);
     }
-
-    /// How long the prompt is at most for the model that read the one before.
-    fn prompt_bound(&self, outlook: &StepContext<'_>, sent: &Request) -> Option<(Arc<str>, Tokens)> {
-        let last = outlook.episode.last.as_ref()?;
-        let reader = self.parts.fleets.get(&last.model)?.tokenizer_id()?;
-        let most = last.reading?.upper_bound(outlook.request, sent, reader)?;
-        Some((last.model.clone(), most))
-    }
-
-    /// What follows where nothing fits.
-    fn on_plan_refusal(
-        &self,
-        (standing, step): (&BudgetState, &agent::StepPlan),
-        on: &PlanInputs,
-        refusal: plan::PlanRefusal,
-    ) -> StepReserveResult {
-        let is_money = match &refusal {
-            plan::PlanRefusal::InsufficientQuota { limit, .. } => limit.unit == Unit::Money,
-            plan::PlanRefusal::CostBudgetTooSmall { .. } => true,
-            _ => false,
-        };
-        let is_run_s = matches!(&refusal, plan::PlanRefusal::InsufficientQuota { limit, .. } if limit.holder == Holder::Episode);
-        let may_call = !step.is_final() && (is_run_s || step.tools_cost > Money::ZERO);
-        if is_money && may_call {
-            return StepReserveResult::TooExpensive { of_episode: is_run_s };
+    let asked = StepReservation {
+        limits: context.limits.clone(),
+        tools: step.plan.tools.clone(),
+        tools_cost: step.plan.tools_cost,
+    };
+    let claim = claim(admission, &inputs, &plan, about, Some(asked));
+    match admission.parts().ledger.obtain(claim).await {
+        Ok(reservation) => {
+            let left = money_left(&limits, &step.balance);
+            let step = Some(RunningStep {
+                manager: admission.parts().episodes.clone(),
+                episode: context.episode.clone(),
+                limits: context.limits.clone(),
+                money_max: left.map(|left| left.saturating_sub(step.plan.tools_cost)),
+                plan: step.plan,
+                observed_step: step.observed,
+            });
+            StepReserveResult::Reserved(Box::new(ReservedRequest { inputs, plan, reservation, step }))
         }
-        let others = &standing.reserved;
-        if is_run_s && (others.cost > Money::ZERO || others.thinking.0 > 0) {
-            return StepReserveResult::Wait;
+        Err(ReserveError::Shortfall(shortfall)) if shortfall.limit.holder == Holder::Episode => {
+            StepReserveResult::Retry
         }
-        StepReserveResult::Refused(self.explain(refusal, on))
+        Err(refused) => StepReserveResult::Refused(refused.into()),
     }
 }
 
+/// The step as it is to be sent, and what is known about it; nothing where the caller's own limit does not pay for its
+/// tool calls.
+pub(super) fn step_inputs(
+    state: &GatewayState,
+    tenant: &Tenant,
+    context: &StepContext<'_>,
+    step: &DecidedStep,
+) -> Option<PlanInputs> {
+    let mut request: Request = step.plan.applied(&context.enforced_request);
+    if let Some(most) = request.budget.cost {
+        if most < step.plan.tools_cost {
+            return None;
+        }
+        request.budget.cost = Some(most.saturating_sub(step.plan.tools_cost));
+    }
+    let sent = PreparedRequest {
+        original: context.request.clone(),
+        sticky: context.sticky(state.parts.ledger.now()),
+        prompt_bound: prompt_bound(state, context, &request),
+        request: Arc::new(request),
+    };
+    let mut inputs = gather_inputs_with(state, tenant, sent, context.rules.clone());
+    inputs.market.shadow_price *= context.pressure(&step.balance);
+    Some(inputs)
+}
+
+/// How long the prompt is at most for the model that read the one before.
+fn prompt_bound(
+    state: &GatewayState,
+    context: &StepContext<'_>,
+    sent: &Request,
+) -> Option<(Arc<str>, Tokens)> {
+    let last = context.episode.last.as_ref()?;
+    let reader = state.parts.fleets.get(&last.model)?.tokenizer_id()?;
+    let most = last.reading?.upper_bound(context.request, sent, reader)?;
+    Some((last.model.clone(), most))
+}
+
+/// What follows where nothing fits.
+fn on_plan_refusal(
+    state: &GatewayState,
+    step: &DecidedStep,
+    inputs: &PlanInputs,
+    refusal: plan::PlanRefusal,
+) -> StepReserveResult {
+    let is_money = match &refusal {
+        plan::PlanRefusal::InsufficientQuota { limit, .. } => limit.unit == Unit::Money,
+        plan::PlanRefusal::CostBudgetTooSmall { .. } => true,
+        _ => false,
+    };
+    let of_episode = matches!(&refusal, plan::PlanRefusal::InsufficientQuota { limit, .. } if limit.holder == Holder::Episode);
+    let may_call = !step.plan.is_final() && (of_episode || step.plan.tools_cost > Money::ZERO);
+    if is_money && may_call {
+        return StepReserveResult::TooExpensive { of_episode };
+    }
+    let others = &step.balance.reserved;
+    if of_episode && (others.cost > Money::ZERO || others.thinking.0 > 0) {
+        return StepReserveResult::Wait;
+    }
+    StepReserveResult::Refused(explain(state, refusal, inputs))
+}
+
 /// The limits without what is kept for the answer.
-pub(in crate::gateway) fn without_answer_reserve(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
+pub(super) fn without_answer_reserve(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
     EpisodeLimits { cost: limits.cost.map(|cost| cost.saturating_sub(kept)), ..limits.clone() }
 }
 
 /// The allowance without what its tool calls may cost.
-pub(in crate::gateway) fn without_tools_cost(mut allowance: Allowance, tools_cost: Money) -> Allowance {
-    let take = |purse: &mut TightestLimits| {
-        if let Some(left) = &mut purse.money {
+pub(super) fn without_tools_cost(mut allowance: Allowance, tools_cost: Money) -> Allowance {
+    let take = |limits: &mut TightestLimits| {
+        if let Some(left) = &mut limits.money {
             left.amount = left.amount.saturating_sub(tools_cost);
         }
     };

@@ -10,8 +10,7 @@ use tokio::time::timeout;
 use crate::agent::{EpisodesError, HistoryHash};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
-use super::EpisodeManager;
-use super::manager::STORE_PATIENCE;
+use super::manager::{EpisodeManager, STORE_PATIENCE};
 
 /// How long the store is listened to: much longer than any step waits, and than a database takes for a statement, since a
 /// run that is not heard of is given back by nobody.

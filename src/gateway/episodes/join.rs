@@ -5,13 +5,11 @@ use crate::agent::{
     EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep, StoredEpisode,
 };
 use crate::chat::{EpisodeLimits, Request, ToolLimits};
-use crate::gateway::{Gateway, RequestRefusal};
-use crate::tenant::Tenant;
+use crate::gateway::request::refusal::RequestRefusal;
 use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
-use super::EpisodeManager;
 use super::checkout::EpisodeCheckout;
-use super::manager::STORE_PATIENCE;
+use super::manager::{EpisodeManager, STORE_PATIENCE};
 
 /// So many of the model's replies are looked for, the latest first: behind the last there may be what the caller wrote in its
 /// name.
@@ -46,41 +44,43 @@ struct FoundEpisode {
     checkout: Option<EpisodeCheckout>,
 }
 
-impl Gateway {
-    /// The run of a request, and until its step departs what gives it back where it was found by its history. Where the store
-    /// does not work, one that was not named is a new one.
+impl EpisodeManager {
+    /// The episode of a request, and until its step is reserved the checkout that gives it back, where it was found by its history.
+    /// Where the store does not work, one that was not named is a new one.
     ///
     /// # Errors
-    /// When the conversation is too long, or a named run's limits cannot be read.
+    /// When the conversation is too long, or a named episode's limits cannot be read.
     pub(in crate::gateway) async fn join(
         &self,
-        tenant: &Tenant,
+        account: &AccountId,
         request: &Request,
+        now: Timestamp,
     ) -> Result<(JoinedEpisode, Option<EpisodeCheckout>), RequestRefusal> {
-        let (agents, budget) = (&self.parts.episodes, &request.budget);
+        let budget = &request.budget;
         let is_named = budget.episode.is_some();
-        let history = History::read(request, is_named, &agents.inner.settings)?;
-        let (chain, now) = (HashChain::read(&request.messages), self.now());
+        let history = History::read(request, is_named, &self.inner.settings)?;
+        let chain = HashChain::read(&request.messages);
         let mut found = match &budget.episode {
-            Some(id) => agents.join_named(&tenant.account, id, (&chain, &budget.episode_limits), now).await?,
-            None => agents.join_by_history(&tenant.account, &chain, &budget.episode_limits, now).await?,
+            Some(id) => self.join_named(account, id, &chain, &budget.episode_limits, now).await?,
+            None => self.join_by_history(account, &chain, &budget.episode_limits, now).await?,
         };
-        let handed_out = found.checkout.take();
-        Ok((JoinedEpisode::of(found, is_named, chain, history), handed_out))
+        let checkout = found.checkout.take();
+        Ok((JoinedEpisode::of(found, is_named, chain, history), checkout))
     }
 
-    /// The same for a question about it: nothing is begun, lowered or handed out.
-    /// What is known to hold for it comes beside.
+    /// The same for a question about it: nothing is begun, lowered or handed out. The limits that are known to hold for it come
+    /// beside.
     pub(in crate::gateway) async fn look_up(
         &self,
-        tenant: &Tenant,
+        account: &AccountId,
         request: &Request,
+        now: Timestamp,
     ) -> Result<(JoinedEpisode, EpisodeLimits), RequestRefusal> {
-        let (agents, budget) = (&self.parts.episodes, &request.budget);
+        let budget = &request.budget;
         let is_named = budget.episode.is_some();
-        let history = History::read(request, is_named, &agents.inner.settings)?;
-        let (chain, now) = (HashChain::read(&request.messages), self.now());
-        let known = agents.find_known(&tenant.account, budget.episode.as_ref(), &chain, now).await;
+        let history = History::read(request, is_named, &self.inner.settings)?;
+        let chain = HashChain::read(&request.messages);
+        let known = self.find_known(account, budget.episode.as_ref(), &chain, now).await;
         let known = known.map_err(store_unavailable)?;
         let new = || budget.episode.clone().unwrap_or_else(new_episode_id);
         let is_first = known.is_none();
@@ -90,22 +90,13 @@ impl Gateway {
         let found = FoundEpisode { episode, is_first, from: None, checkout: None };
         Ok((JoinedEpisode::of(found, is_named, chain, history), known))
     }
-}
 
-impl JoinedEpisode {
-    fn of(found: FoundEpisode, is_named: bool, chain: HashChain, history: History) -> JoinedEpisode {
-        let FoundEpisode { episode, is_first, from, .. } = found;
-        let StoredEpisode { id, limits, last, last_used: used, .. } = episode;
-        JoinedEpisode { id, limits, is_named, is_first, from, chain, history, last, last_used: used }
-    }
-}
-
-impl EpisodeManager {
     async fn join_named(
         &self,
         account: &AccountId,
         id: &EpisodeId,
-        (chain, limits): (&HashChain, &EpisodeLimits),
+        chain: &HashChain,
+        limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<FoundEpisode, RequestRefusal> {
         let episode = self.open_named(account, id, limits, now).await?;
@@ -243,6 +234,14 @@ impl EpisodeManager {
 
     fn count(&self, how: &str) {
         self.inner.metrics.episodes.steps.with_label_values(&[how]).inc();
+    }
+}
+
+impl JoinedEpisode {
+    fn of(found: FoundEpisode, is_named: bool, chain: HashChain, history: History) -> JoinedEpisode {
+        let FoundEpisode { episode, is_first, from, .. } = found;
+        let StoredEpisode { id, limits, last, last_used: used, .. } = episode;
+        JoinedEpisode { id, limits, is_named, is_first, from, chain, history, last, last_used: used }
     }
 }
 

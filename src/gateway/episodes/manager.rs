@@ -8,11 +8,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings, Tools, TurnStatistics};
-use crate::gateway::state::wait::WaitQueues;
+use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 
+use super::inner::EpisodeManagerInner;
 use super::upkeep;
 
 /// How long the store may take to say what it knows of a run.
@@ -28,19 +28,6 @@ pub struct EpisodeManager {
     pub(in crate::gateway) inner: Arc<EpisodeManagerInner>,
     /// What those go by who tidy up.
     latest: Arc<ArcSwap<EpisodeManagerInner>>,
-}
-
-pub(in crate::gateway) struct EpisodeManagerInner {
-    pub(in crate::gateway) settings: Settings,
-    pub(in crate::gateway) tools: Arc<Tools>,
-    pub(in crate::gateway) store: Arc<dyn EpisodeStore>,
-    pub(in crate::gateway) metrics: Arc<Metrics>,
-    /// Read by every step, without a lock; replaced as runs end.
-    pub(in crate::gateway) turns: Arc<ArcSwap<TurnStatistics>>,
-    /// How many steps of each account wait for others.
-    pub(in crate::gateway) wait_queues: Arc<WaitQueues>,
-    tasks: Tasks,
-    store_slots: Arc<Semaphore>,
 }
 
 impl EpisodeManager {

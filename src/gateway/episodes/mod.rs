@@ -2,8 +2,8 @@
 //! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
 
 mod checkout;
+mod inner;
 pub(super) mod join;
-mod managed;
 pub(super) mod manager;
 mod non_turn_spend;
 pub(super) mod running_step;

@@ -4,11 +4,13 @@ use crate::agent::{self, AnsweredStep, CountedPrompt, EpisodeEnding, Finality, L
 use crate::catalog::{ChoiceUsage, Offer, TaskClass};
 use crate::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
 use crate::execute::{ChoiceProgress, ToolCallFilter};
+use crate::ledger::Ledger;
 use crate::metrics::{Metrics, ToolDecision};
 use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
-use super::EpisodeManager;
 use super::join::JoinedEpisode;
+use super::manager::EpisodeManager;
+use super::snapshot::EpisodeSnapshot;
 
 /// A step of a run that departs.
 pub(in crate::gateway) struct RunningStep {
@@ -104,11 +106,30 @@ impl RunningStep {
         passed
     }
 
+    /// How the run stands after this step.
+    pub(in crate::gateway) fn snapshot(
+        &self,
+        ledger: &Ledger,
+        account: &AccountId,
+        passed: &PassedToolCalls,
+    ) -> EpisodeSnapshot {
+        let standing = ledger.episode(account, &self.episode.id);
+        EpisodeSnapshot {
+            passed: passed.tools.all,
+            trimmed: passed.dropped,
+            withheld: self.plan.withheld.clone(),
+            finality: self.plan.finality,
+            route_turns: self.plan.route_turns,
+            ..EpisodeSnapshot::of(self.episode.id.clone(), &self.limits, &standing)
+        }
+    }
+
     /// Remembers the step by the histories that its answers end.
     pub(in crate::gateway) async fn record(
         &self,
         account: &AccountId,
-        (offer, progress): (&Offer, &[ChoiceProgress]),
+        offer: &Offer,
+        progress: &[ChoiceProgress],
         finishes: &[FinishReason],
         reading: impl FnOnce(Tokens) -> Option<CountedPrompt>,
         now: Timestamp,
@@ -119,21 +140,23 @@ impl RunningStep {
         let context =
             spent.map(|spent: ChoiceUsage| spent.prompt + spent.completion()).max().unwrap_or_default();
         let calls = passings().any(|passing| !passing.passed().is_zero());
-        let ended = match () {
-            () if calls || finishes.contains(&FinishReason::ToolCalls) => EpisodeEnding::Open,
-            () if self.plan.is_final() => EpisodeEnding::Capped,
-            () => EpisodeEnding::Answered,
+        let ended = if calls || finishes.contains(&FinishReason::ToolCalls) {
+            EpisodeEnding::Open
+        } else if self.plan.is_final() {
+            EpisodeEnding::Capped
+        } else {
+            EpisodeEnding::Answered
         };
         if ended != EpisodeEnding::Open {
             let limit = self.plan.finality.map_or("none", Finality::as_str);
             self.manager.inner.metrics.episodes.ended.with_label_values(&[limit]).inc();
         }
-        let told = progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
+        let reported = progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
         let last = LastStep {
             model: offer.model.clone(),
             class: TaskClass::Agentic,
             context,
-            reading: told.and_then(reading),
+            reading: reported.and_then(reading),
             ended,
             route_turns: self.plan.route_turns,
         };

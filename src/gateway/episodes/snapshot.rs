@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use crate::agent::{Finality, RouteTurns};
 use crate::chat::EpisodeLimits;
-use crate::gateway::Gateway;
-use crate::ledger::{EpisodeBalance, EpisodeUsage, Ledger};
-use crate::units::{AccountId, Count, EpisodeId, Money, Tokens};
-
-use super::running_step::{PassedToolCalls, RunningStep};
+use crate::ledger::{EpisodeBalance, EpisodeUsage};
+use crate::units::{Count, EpisodeId, Money, Tokens};
 
 /// How much of something a run has used, and what is left of it where it is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,37 +81,5 @@ impl EpisodeSnapshot {
             finality: None,
             route_turns: None,
         }
-    }
-}
-
-impl RunningStep {
-    /// How the run stands after this step.
-    pub(in crate::gateway) fn snapshot(
-        &self,
-        ledger: &Ledger,
-        account: &AccountId,
-        passed: &PassedToolCalls,
-    ) -> EpisodeSnapshot {
-        let standing = ledger.episode(account, &self.episode.id);
-        EpisodeSnapshot {
-            passed: passed.tools.all,
-            trimmed: passed.dropped,
-            withheld: self.plan.withheld.clone(),
-            finality: self.plan.finality,
-            route_turns: self.plan.route_turns,
-            ..EpisodeSnapshot::of(self.episode.id.clone(), &self.limits, &standing)
-        }
-    }
-}
-
-impl Gateway {
-    /// How a run stands, by the limits that are known of it.
-    pub(in crate::gateway) fn snapshot_of(
-        &self,
-        account: &AccountId,
-        id: &EpisodeId,
-        limits: &EpisodeLimits,
-    ) -> EpisodeSnapshot {
-        EpisodeSnapshot::of(id.clone(), limits, &self.parts.ledger.episode(account, id))
     }
 }

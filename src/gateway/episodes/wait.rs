@@ -3,17 +3,19 @@
 use tokio::time::Instant;
 
 use crate::agent::StepWait;
-use crate::gateway::state::wait::{BoundedWait, RETRY_AFTER};
-use crate::gateway::{Gateway, RequestRefusal};
+use crate::gateway::request::refusal::{RETRY_AFTER, RequestRefusal};
+use crate::gateway::state::wait_queues::BoundedWait;
 use crate::units::AccountId;
 
-impl Gateway {
-    /// How long a step may wait: as the settings say, and no longer than the request has time.
-    pub(in crate::gateway) fn new_step_wait(&self, deadline: Instant) -> BoundedWait {
-        let agents = &self.parts.episodes.inner;
-        let until = deadline.min(Instant::now() + agents.settings.wait_max);
-        // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
-        BoundedWait::until(&agents.wait_queues, until, self.parts.settings.flights_max / 2)
+use super::manager::EpisodeManager;
+
+impl EpisodeManager {
+    /// How long a step may wait: as the settings say, and no longer than the request has time. `in_flight_max` requests may be in
+    /// flight at once.
+    pub(in crate::gateway) fn step_wait(&self, deadline: Instant, in_flight_max: usize) -> BoundedWait {
+        let until = deadline.min(Instant::now() + self.inner.settings.wait_max);
+        // A step that waits keeps its place among those in flight, so one account's may have no more than half of these.
+        BoundedWait::until(&self.inner.wait_queues, until, in_flight_max / 2)
     }
 
     /// Waits until something of the run is given back, or may have been elsewhere.
@@ -28,10 +30,15 @@ impl Gateway {
         wait: &StepWait,
     ) -> Result<(), RequestRefusal> {
         if waiting.is_new() {
-            self.parts.episodes.inner.metrics.episodes.waits.inc();
+            self.inner.metrics.episodes.waits.inc();
         }
         if waiting.pause(account, heard).await { Ok(()) } else { Err(busy(wait)) }
     }
+}
+
+/// A wait for money.
+pub(in crate::gateway) fn money_wait() -> StepWait {
+    StepWait { money: true, ..StepWait::default() }
 }
 
 /// What is told where waiting was in vain.

@@ -25,7 +25,7 @@ pub use handle::Learning;
 pub use settings::LearnSettings;
 
 pub(super) use repeat_detector::QuestionFingerprint;
-pub(super) use signals::{of_ending, of_form, with_transcript};
+pub(super) use signals::{AnswerSignal, of_ending, of_form, with_transcript};
 
 /// Where an outcome may be lost.
 const STORE: &str = "store";

@@ -9,7 +9,8 @@ use crate::chat::ToolLimits;
 use crate::units::EpisodeId;
 use crate::{idempotency, ledger, plan};
 
-use crate::gateway::state::wait::RETRY_AFTER;
+/// When to try again after waiting in vain.
+pub(in crate::gateway) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// A request that is not served.
 #[derive(Debug)]

@@ -1,19 +1,20 @@
-//! One flight's money: what is set aside for it, and what was lost on offers that failed.
+//! One request's money: what is set aside for it, and what was lost on offers that failed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::catalog::{ChoiceUsage, Offer, WorstCase};
 use crate::idempotency::IdempotencyTicket;
 use crate::ledger::{
-    Amounts, LedgerError, ModelSpend, Reservation, ReserveError, SettlementDetail, Shortfall, SpendByModel,
+    Amounts, Ledger, LedgerError, ModelSpend, Reservation, ReserveError, SettlementDetail, Shortfall,
 };
 use crate::units::{Money, Tokens};
 
-use crate::gateway::handle::GatewayParts;
-use crate::gateway::run::running_request::record_dispatch;
-use crate::gateway::{RequestRefusal, Settings};
+use super::bill::{Bill, UndeliveredSpend, calls, thinking_tokens};
+use super::dispatch::record_dispatch;
+use super::refusal::RequestRefusal;
 
 /// A reservation and what has become of it.
 pub(in crate::gateway) struct RequestReservation {
@@ -51,75 +52,6 @@ impl From<LedgerError> for ExtensionError {
     }
 }
 
-/// What one run took, and of which model.
-#[derive(Clone, Copy)]
-pub(in crate::gateway) struct Bill<'s> {
-    pub(in crate::gateway) model: &'s Arc<str>,
-    pub(in crate::gateway) cost: Money,
-    pub(in crate::gateway) spent: &'s [ChoiceUsage],
-}
-
-/// What offers took that were given up for the next one, and calls beside them.
-#[derive(Debug, Clone, Default)]
-pub(in crate::gateway) struct UndeliveredSpend {
-    attempts: u32,
-    /// How many of them were let go, or failed, while another was under way beside them.
-    hedge_losers: u32,
-    /// True where some of it was reckoned.
-    is_estimated: bool,
-    /// Of each model.
-    parts: SpendByModel,
-}
-
-impl Bill<'_> {
-    /// All of it, where none of it is delivered.
-    fn undelivered(&self) -> ModelSpend {
-        ModelSpend {
-            money: self.cost,
-            thinking: thinking_tokens(self.spent),
-            prompt: self.spent.iter().map(ChoiceUsage::input).sum(),
-            other: self.spent.iter().map(non_thinking_tokens).sum(),
-            ..ModelSpend::default()
-        }
-    }
-
-    /// All of it and what its tool calls cost, where it is delivered and sorted like that.
-    fn delivered(&self, detail: &SettlementDetail) -> ModelSpend {
-        let SettlementDetail { prompt, overhead, solution, other, tools_cost, .. } = *detail;
-        ModelSpend {
-            money: self.cost + tools_cost,
-            thinking: thinking_tokens(self.spent),
-            prompt,
-            overhead,
-            solution,
-            other,
-        }
-    }
-}
-
-impl UndeliveredSpend {
-    /// This and what another run took.
-    fn plus(mut self, bill: Bill<'_>) -> UndeliveredSpend {
-        self.take(bill);
-        self
-    }
-
-    fn take(&mut self, bill: Bill<'_>) {
-        self.parts.add(bill.model, bill.undelivered());
-        self.is_estimated |= bill.spent.iter().any(|spent| spent.estimated);
-    }
-
-    /// The same, where that run was an attempt that was given up.
-    fn plus_failed(self, bill: Bill<'_>) -> UndeliveredSpend {
-        UndeliveredSpend { attempts: self.attempts + calls(bill.spent), ..self.plus(bill) }
-    }
-
-    /// What all of it comes to.
-    fn sum(&self) -> ModelSpend {
-        self.parts.sum()
-    }
-}
-
 impl RequestReservation {
     pub(in crate::gateway) fn new(
         reservation: Reservation,
@@ -140,12 +72,12 @@ impl RequestReservation {
     /// Makes durable, once, what must be before anything is sent.
     pub(in crate::gateway) async fn record_dispatch(
         &mut self,
-        parts: &GatewayParts,
+        ledger: &Ledger,
         ticket: Option<&IdempotencyTicket>,
         deadline: Instant,
     ) -> Result<(), RequestRefusal> {
         if !self.is_dispatched {
-            record_dispatch(parts, ticket, deadline, &mut self.reservation).await?;
+            record_dispatch(ledger, ticket, deadline, &mut self.reservation).await?;
             self.is_dispatched = true;
         }
         Ok(())
@@ -325,7 +257,7 @@ impl RequestReservation {
         self,
         bill: Bill<'_>,
         detail: SettlementDetail,
-        settings: &Settings,
+        patience: Duration,
     ) -> Money {
         let (lost, mut parts) = (self.undelivered.sum(), self.undelivered.parts);
         parts.add(bill.model, bill.delivered(&detail));
@@ -333,36 +265,7 @@ impl RequestReservation {
         let (prompt, other) = (detail.prompt + lost.prompt, detail.other + lost.other);
         let detail = SettlementDetail { prompt, other, parts, ..detail };
         let settling = self.reservation.settle(cost, thinking_tokens(bill.spent) + lost.thinking, detail);
-        settling.wait_durable(settings.settle_patience).await;
+        settling.wait_durable(patience).await;
         cost
-    }
-}
-
-fn calls(spent: &[ChoiceUsage]) -> u32 {
-    u32::try_from(spent.len()).unwrap_or(u32::MAX)
-}
-
-fn thinking_tokens(spent: &[ChoiceUsage]) -> Tokens {
-    spent.iter().map(ChoiceUsage::thinking_total).sum()
-}
-
-/// What was written, delivered or not, that was no thought.
-fn non_thinking_tokens(spent: &ChoiceUsage) -> Tokens {
-    (spent.completion() + spent.undelivered).saturating_sub(spent.thinking_total())
-}
-
-/// What the ledger is told of them, sorted by what it was for.
-pub(in crate::gateway) fn settlement_detail(
-    spent: &[ChoiceUsage],
-    outcome: &'static str,
-) -> SettlementDetail {
-    let sum = |count: fn(&ChoiceUsage) -> Tokens| spent.iter().map(count).sum();
-    SettlementDetail {
-        prompt: sum(ChoiceUsage::input),
-        overhead: sum(|spent| spent.overhead),
-        solution: sum(|spent| spent.solution),
-        other: sum(|spent| spent.undelivered.saturating_sub(spent.undelivered_thinking)),
-        outcome: outcome.into(),
-        ..SettlementDetail::default()
     }
 }

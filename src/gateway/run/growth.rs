@@ -14,14 +14,10 @@ use crate::catalog::{ChoiceUsage, Offer, SolutionStopReason, Tariff};
 use crate::execute::{ChoiceProgress, Meter, ReservedOutput};
 use crate::units::{Money, Tokens};
 
-use super::continuation::ContinuationFunding;
-use super::running_request::RunningRequest;
+use super::continuation::{ContinuationFunding, LOOK_EVERY, STEPS_MAX, fund_continuation};
+use crate::gateway::request::context::RequestContext;
 use crate::gateway::request::reservation::{ExtensionError, RequestReservation};
 
-/// How many times more is set aside at most.
-pub(in crate::gateway) const STEPS_MAX: u32 = 8;
-/// How often it is tried again where more was not to be had.
-pub(in crate::gateway) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The first look at what was taken, and the part of the time that passed after which comes the next.
 const CHECKPOINT_MIN: Duration = Duration::from_millis(250);
 const CHECKPOINT_PART: u32 = 5;
@@ -30,7 +26,7 @@ const READING_PART: u32 = 20;
 const READING_AGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// How the answers to an offer get beyond what is set aside for them at first.
-pub(in crate::gateway) enum ReservationGrowth {
+pub(super) enum ReservationGrowth {
     /// Beside the stream.
     Beside(Beside),
     /// In further calls.
@@ -38,7 +34,7 @@ pub(in crate::gateway) enum ReservationGrowth {
 }
 
 /// What is covered of the answers to an offer, and what may still be.
-pub(in crate::gateway) struct Beside {
+pub(super) struct Beside {
     cover: ReservedOutput,
     /// How many answers there are.
     answers: u64,
@@ -54,13 +50,13 @@ pub(in crate::gateway) struct Beside {
 
 impl ReservationGrowth {
     /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
-    pub(in crate::gateway) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
+    pub(super) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
         let beside = Beside::of(offer, choices).map(ReservationGrowth::Beside);
         beside.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
     }
 
     /// A choice that goes by it.
-    pub(in crate::gateway) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
+    pub(super) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
         match self {
             ReservationGrowth::Beside(beside) => {
                 progress.with_reserved_output(&beside.cover, offer.thinking + offer.overhead)
@@ -172,95 +168,98 @@ impl Checkpoints {
     }
 }
 
-impl RunningRequest {
-    /// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
-    pub(in crate::gateway) async fn meter_and_grow(
-        &self,
-        offer: &Offer,
-        meters: &[Meter],
-        mut growth: Option<&mut ReservationGrowth>,
-        books: &mut RequestReservation,
-    ) -> Infallible {
-        let (began, most) = (Instant::now(), self.parts.settings.meter_every);
-        let mut checkpoints = Checkpoints { began, most, last: None };
-        let mut due = began + checkpoints.next();
-        loop {
-            let grows = async {
-                match growth.as_deref_mut() {
-                    Some(growth) => growth.wait_until_due().await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                () = tokio::time::sleep_until(due) => {
-                    let wait = checkpoints.next();
-                    due = Instant::now() + wait;
-                    let spent: Vec<ChoiceUsage> = meters.iter().map(Meter::read).collect();
-                    let cost = self.cost(offer, &spent);
-                    books.meter(cost, checkpoints.likely(cost, wait), &spent);
-                }
-                () = grows => match growth.as_deref_mut() {
-                    Some(ReservationGrowth::Beside(beside)) => self.grow(offer, beside, books).await,
-                    Some(ReservationGrowth::Continuation(further)) => self.fund_continuation(offer, further, books).await,
-                    None => {}
-                }
+/// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
+pub(super) async fn meter_and_grow(
+    context: &RequestContext,
+    offer: &Offer,
+    meters: &[Meter],
+    mut growth: Option<&mut ReservationGrowth>,
+    reservation: &mut RequestReservation,
+) -> Infallible {
+    let (began, most) = (Instant::now(), context.parts().settings.meter_every);
+    let mut checkpoints = Checkpoints { began, most, last: None };
+    let mut due = began + checkpoints.next();
+    loop {
+        let grows = async {
+            match growth.as_deref_mut() {
+                Some(growth) => growth.wait_until_due().await,
+                None => pending().await,
             }
-        }
-    }
-
-    /// Sets more aside for an answer that grows, as far as there is more.
-    async fn grow(&self, offer: &Offer, growth: &mut Beside, books: &mut RequestReservation) {
-        let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else {
-            // What has no price takes no money.
-            return growth.cover_up_to(growth.most, growth.extra);
         };
-        let (each, began) = (growth.next(), Instant::now());
-        let more = each.saturating_sub(growth.each) * growth.answers;
-        let extra = growth.extra + tariff.output_cost_max(more);
-        match books.extend_for_growth(offer, extra).await {
-            Ok(()) => growth.cover_up_to(each, extra),
-            Err(ExtensionError::RequestLimit { left }) => {
-                self.grow_by_remainder(left, (offer, &tariff), growth, books).await;
+        tokio::select! {
+            () = tokio::time::sleep_until(due) => {
+                let wait = checkpoints.next();
+                due = Instant::now() + wait;
+                let spent: Vec<ChoiceUsage> = meters.iter().map(Meter::read).collect();
+                let cost = context.cost(offer, &spent);
+                reservation.meter(cost, checkpoints.likely(cost, wait), &spent);
             }
-            Err(ExtensionError::Shortfall(short)) => {
-                let about = self.limit_scope(offer);
-                let is_held = self.parts.ledger.can_be_released(
-                    &self.account,
-                    &about,
-                    &short,
-                    books.reserved_amounts(),
-                );
-                if is_held && !growth.has_waited(self.parts.settings.wait_max) {
-                    growth.again = Some(Instant::now() + LOOK_EVERY);
-                } else {
-                    let left = short.money_left();
-                    self.grow_by_remainder(left, (offer, &tariff), growth, books).await;
-                }
-            }
-            Err(ExtensionError::LedgerUnavailable) => {
-                let most = self.parts.ledger.dispatch_max();
-                let is_late = growth.cover.waited().is_some() && began.elapsed() >= most;
-                if is_late || growth.has_waited(most) {
-                    growth.end(SolutionStopReason::Ledger);
-                }
-                growth.again = Some(Instant::now() + LOOK_EVERY);
+            () = grows => match growth.as_deref_mut() {
+                Some(ReservationGrowth::Beside(beside)) => grow(context, offer, beside, reservation).await,
+                Some(ReservationGrowth::Continuation(further)) => fund_continuation(context, offer, further, reservation).await,
+                None => {}
             }
         }
     }
+}
 
-    /// Takes what is left, where that is less than was wanted; nothing comes after it.
-    async fn grow_by_remainder(
-        &self,
-        left: Money,
-        (offer, tariff): (&Offer, &Tariff),
-        growth: &mut Beside,
-        books: &mut RequestReservation,
-    ) {
-        let more = tariff.output_for(left);
-        let extra = growth.extra + tariff.output_cost_max(more);
-        if more > Tokens::ZERO && books.extend_for_growth(offer, extra).await.is_ok() {
-            growth.cover_in_part(more, extra);
+/// Sets more call for an answer that grows, as far as there is more.
+async fn grow(
+    context: &RequestContext,
+    offer: &Offer,
+    growth: &mut Beside,
+    reservation: &mut RequestReservation,
+) {
+    let Some(tariff) = context.model(offer).and_then(|model| model.tariff) else {
+        // What has no price takes no money.
+        return growth.cover_up_to(growth.most, growth.extra);
+    };
+    let (each, began) = (growth.next(), Instant::now());
+    let more = each.saturating_sub(growth.each) * growth.answers;
+    let extra = growth.extra + tariff.output_cost_max(more);
+    match reservation.extend_for_growth(offer, extra).await {
+        Ok(()) => growth.cover_up_to(each, extra),
+        Err(ExtensionError::RequestLimit { left }) => {
+            grow_by_remainder(left, offer, &tariff, growth, reservation).await;
         }
-        growth.end(SolutionStopReason::Money);
+        Err(ExtensionError::Shortfall(short)) => {
+            let about = context.limit_scope(offer);
+            let is_held = context.parts().ledger.can_be_released(
+                &context.account,
+                &about,
+                &short,
+                reservation.reserved_amounts(),
+            );
+            if is_held && !growth.has_waited(context.parts().settings.wait_max) {
+                growth.again = Some(Instant::now() + LOOK_EVERY);
+            } else {
+                let left = short.money_left();
+                grow_by_remainder(left, offer, &tariff, growth, reservation).await;
+            }
+        }
+        Err(ExtensionError::LedgerUnavailable) => {
+            let most = context.parts().ledger.dispatch_max();
+            let is_late = growth.cover.waited().is_some() && began.elapsed() >= most;
+            if is_late || growth.has_waited(most) {
+                growth.end(SolutionStopReason::Ledger);
+            }
+            growth.again = Some(Instant::now() + LOOK_EVERY);
+        }
     }
+}
+
+/// Takes what is left, where that is less than was wanted; nothing comes after it.
+async fn grow_by_remainder(
+    left: Money,
+    offer: &Offer,
+    tariff: &Tariff,
+    growth: &mut Beside,
+    reservation: &mut RequestReservation,
+) {
+    let more = tariff.output_for(left);
+    let extra = growth.extra + tariff.output_cost_max(more);
+    if more > Tokens::ZERO && reservation.extend_for_growth(offer, extra).await.is_ok() {
+        growth.cover_in_part(more, extra);
+    }
+    growth.end(SolutionStopReason::Money);
 }

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 
 use crate::backend::fleet::Permit;
@@ -14,12 +13,17 @@ use crate::catalog::Offer;
 use crate::execute::ChoiceProgress;
 use crate::metrics::Metrics;
 
-use super::attempts::Attempts;
+use super::attempt::run_offer;
+use super::attempt_result::AttemptResult;
+use super::attempts::{Attempts, count_failure, permit_request};
 use super::buffered_attempt::{AttemptEvent, BufferedAttempt};
-use super::growth::ReservationGrowth;
-use super::running_request::{RunningRequest, spent_by_choice};
-use crate::gateway::RequestUpdate;
-use crate::gateway::finish::AttemptResult;
+use super::choices::notify_dispatch;
+use super::growth::{ReservationGrowth, meter_and_grow};
+use super::offer_attempt::OfferAttempt;
+use super::outcome::spent_by_choice;
+use super::running_request::RunningRequest;
+use super::voting::votes;
+use crate::gateway::request::context::RequestContext;
 use crate::gateway::request::reservation::RequestReservation;
 
 /// The second attempt is the answer.
@@ -52,199 +56,196 @@ enum HedgeWinner {
     Second(Option<AttemptEvent>),
 }
 
-impl RunningRequest {
-    /// Makes one attempt on that seat, or two of which one goes on. Says how it ended and where; what it took is in
-    /// `progress`, and what the other took is booked.
-    pub(in crate::gateway) async fn attempt(
-        &self,
-        seat: Permit,
-        attempts: &mut Attempts<'_>,
-        (progress, growth): (&mut Vec<ChoiceProgress>, &mut Option<ReservationGrowth>),
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> (AttemptResult, Permit) {
-        let offer = attempts.offer;
-        let after = self.fleet(offer).ok().and_then(|fleet| fleet.hedge_after());
-        match after.filter(|_| !self.votes(offer)) {
-            Some(after) => self.run_hedged(seat, after, attempts, (progress, growth), books, reports).await,
-            None => (self.run(&seat, offer, (progress, growth), books, reports).await, seat),
+/// Makes one attempt on that permit, or two of which one goes on. Says how it ended and where; what it took is in
+/// `progress`, and what the other took is booked.
+pub(super) async fn attempt(
+    running: RunningRequest<'_>,
+    permit: Permit,
+    attempts: &mut Attempts<'_>,
+    attempt: &mut OfferAttempt,
+    reservation: &mut RequestReservation,
+) -> (AttemptResult, Permit) {
+    let offer = attempts.offer;
+    let after = running.context.fleet(offer).ok().and_then(|fleet| fleet.hedge_after());
+    match after.filter(|_| !votes(offer)) {
+        Some(after) => run_hedged(running, permit, after, attempts, attempt, reservation).await,
+        None => (run_offer(running, &permit, offer, attempt, reservation).await, permit),
+    }
+}
+
+/// Makes one attempt, and a second beside it where that is silent for so long.
+async fn run_hedged(
+    running: RunningRequest<'_>,
+    permit: Permit,
+    after: Duration,
+    attempts: &mut Attempts<'_>,
+    attempt: &mut OfferAttempt,
+    reservation: &mut RequestReservation,
+) -> (AttemptResult, Permit) {
+    let offer = attempts.offer;
+    let growth = &mut attempt.growth;
+    let mut first = BufferedAttempt::new(running.context, &permit, offer, &mut attempt.progress);
+    let due = match timeout(after, next_event(running, &mut first, offer, growth, reservation)).await {
+        Ok(news) => HedgeStart::FirstResponded(news),
+        Err(_) => start_hedge(running, &mut first, attempts, reservation).await,
+    };
+    let other = match due {
+        HedgeStart::Acquired(other) => other,
+        HedgeStart::Refused => {
+            return (forward(running, first, None, offer, growth, reservation).await, permit);
+        }
+        HedgeStart::FirstResponded(news) => {
+            return (forward(running, first, Some(news), offer, growth, reservation).await, permit);
+        }
+    };
+    attempts.start(&other);
+    let mut made = OfferAttempt::new(running.context, offer);
+    let mut second = BufferedAttempt::new(running.context, &other, offer, &mut made.progress);
+    match race(running, &mut first, &mut second, [&permit, &other], offer, reservation).await {
+        HedgeWinner::First(news) => {
+            drop((second, other));
+            record_cancelled(running.context, offer, &made.progress, reservation);
+            attempts.set_target(&permit);
+            notify_dispatch(running.context, &permit, attempts.offer);
+            count_hedge(running.context, offer, LOST);
+            (forward(running, first, news, offer, growth, reservation).await, permit)
+        }
+        HedgeWinner::Second(news) => {
+            drop((first, permit));
+            record_cancelled(running.context, offer, &attempt.progress, reservation);
+            let result = forward(running, second, news, offer, &mut made.growth, reservation).await;
+            let lost = matches!(result, AttemptResult::Failed(_));
+            count_hedge(running.context, offer, if lost { LOST } else { WON });
+            attempt.progress = made.progress;
+            (result, other)
         }
     }
+}
 
-    /// Makes one attempt, and a second beside it where that is silent for so long.
-    async fn run_hedged(
-        &self,
-        seat: Permit,
-        after: Duration,
-        attempts: &mut Attempts<'_>,
-        (progress, growth): (&mut Vec<ChoiceProgress>, &mut Option<ReservationGrowth>),
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> (AttemptResult, Permit) {
-        let offer = attempts.offer;
-        let mut first = BufferedAttempt::new(self, &seat, offer, progress);
-        let due = match timeout(after, self.next_event(&mut first, offer, (growth, books), reports)).await {
-            Ok(news) => HedgeStart::FirstResponded(news),
-            Err(_) => self.start_hedge(&mut first, attempts, books, reports).await,
-        };
-        let other = match due {
-            HedgeStart::Acquired(other) => other,
-            HedgeStart::Refused => {
-                return (self.forward(first, None, offer, (growth, books), reports).await, seat);
-            }
-            HedgeStart::FirstResponded(news) => {
-                return (self.forward(first, Some(news), offer, (growth, books), reports).await, seat);
-            }
-        };
-        attempts.start(&other);
-        let (mut made, mut second_growth) = self.prepare(offer);
-        let mut second = BufferedAttempt::new(self, &other, offer, &mut made);
-        let both = ((&mut first, &seat), (&mut second, &other));
-        match self.race(both, offer, books, reports).await {
-            HedgeWinner::First(news) => {
-                drop((second, other));
-                self.record_cancelled(offer, &made, books);
-                attempts.set_target(&seat);
-                self.notify_dispatch(&seat, attempts.offer);
-                self.count_hedge(offer, LOST);
-                (self.forward(first, news, offer, (growth, books), reports).await, seat)
-            }
-            HedgeWinner::Second(news) => {
-                drop((first, seat));
-                self.record_cancelled(offer, progress, books);
-                let landing = self.forward(second, news, offer, (&mut second_growth, books), reports).await;
-                let lost = matches!(landing, AttemptResult::Failed(_));
-                self.count_hedge(offer, if lost { LOST } else { WON });
-                *progress = made;
-                (landing, other)
-            }
+/// What comes of an attempt next; its caller's leaving is its end.
+async fn next_event(
+    running: RunningRequest<'_>,
+    runner: &mut BufferedAttempt<'_>,
+    offer: &Offer,
+    growth: &mut Option<ReservationGrowth>,
+    reservation: &mut RequestReservation,
+) -> AttemptEvent {
+    let meters = runner.meters.clone();
+    tokio::select! {
+        biased;
+        () = running.updates.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
+        news = runner.next_event() => news,
+        never = meter_and_grow(running.context, offer, &meters, growth.as_mut(), reservation) => match never {},
+    }
+}
+
+/// A place for a second attempt, whose worst case is set aside beside the first's while that runs on.
+async fn start_hedge(
+    running: RunningRequest<'_>,
+    first: &mut BufferedAttempt<'_>,
+    attempts: &Attempts<'_>,
+    reservation: &mut RequestReservation,
+) -> HedgeStart {
+    let offer = attempts.offer;
+    let Some(permit) = hedge_permit(running.context, attempts) else {
+        count_hedge(running.context, offer, REFUSED);
+        return HedgeStart::Refused;
+    };
+    let covered = tokio::select! {
+        biased;
+        () = running.updates.closed() => return HedgeStart::FirstResponded(AttemptEvent::Ended(AttemptResult::HungUp)),
+        news = first.next_event() => return HedgeStart::FirstResponded(news),
+        covered = reservation.extend_for_hedge(offer) => covered,
+    };
+    if !covered {
+        count_hedge(running.context, offer, REFUSED);
+        return HedgeStart::Refused;
+    }
+    let (model, target) = (&*offer.model, &**permit.target());
+    tracing::info!(request = %running.context.id, model, target, "asked beside one that is silent");
+    HedgeStart::Acquired(permit)
+}
+
+fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Permit> {
+    let fleet = context.fleet(attempts.offer).ok()?;
+    let been = attempts.tried_targets_below(fleet.settings().retry.attempts_max)?;
+    fleet.acquire_hedge(&permit_request(context, attempts.offer), been)
+}
+
+/// Waits until one of two attempts says something or ends. One that fails leaves the answer to the other.
+async fn race(
+    running: RunningRequest<'_>,
+    first: &mut BufferedAttempt<'_>,
+    second: &mut BufferedAttempt<'_>,
+    permits: [&Permit; 2],
+    offer: &Offer,
+    reservation: &mut RequestReservation,
+) -> HedgeWinner {
+    let meters = [&*first.meters, &*second.meters].concat();
+    let (is_second, news) = tokio::select! {
+        biased;
+        () = running.updates.closed() => (false, AttemptEvent::Ended(AttemptResult::HungUp)),
+        news = first.next_event() => (false, news),
+        news = second.next_event() => (true, news),
+        never = meter_and_grow(running.context, offer, &meters, None, reservation) => match never {},
+    };
+    match news {
+        AttemptEvent::Ended(AttemptResult::Failed(failure)) => {
+            count_failure(running.context, offer, permits[usize::from(is_second)], &failure);
+            if is_second { HedgeWinner::First(None) } else { HedgeWinner::Second(None) }
         }
+        news if is_second => HedgeWinner::Second(Some(news)),
+        news => HedgeWinner::First(Some(news)),
     }
+}
 
-    /// What comes of an attempt next; its caller's leaving is its end.
-    async fn next_event(
-        &self,
-        runner: &mut BufferedAttempt<'_>,
-        offer: &Offer,
-        (growth, books): (&mut Option<ReservationGrowth>, &mut RequestReservation),
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> AttemptEvent {
-        let meters = runner.meters.clone();
-        tokio::select! {
-            biased;
-            () = reports.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
-            news = runner.next_event() => news,
-            never = self.meter_and_grow(offer, &meters, growth.as_mut(), books) => match never {},
-        }
-    }
-
-    /// A place for a second attempt, whose worst case is set aside beside the first's while that runs on.
-    async fn start_hedge(
-        &self,
-        first: &mut BufferedAttempt<'_>,
-        attempts: &Attempts<'_>,
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> HedgeStart {
-        let offer = attempts.offer;
-        let Some(seat) = self.hedge_permit(attempts) else {
-            self.count_hedge(offer, REFUSED);
-            return HedgeStart::Refused;
-        };
-        let covered = tokio::select! {
-            biased;
-            () = reports.closed() => return HedgeStart::FirstResponded(AttemptEvent::Ended(AttemptResult::HungUp)),
-            news = first.next_event() => return HedgeStart::FirstResponded(news),
-            covered = books.extend_for_hedge(offer) => covered,
-        };
-        if !covered {
-            self.count_hedge(offer, REFUSED);
-            return HedgeStart::Refused;
-        }
-        let (model, target) = (&*offer.model, &**seat.target());
-        tracing::info!(request = %self.id, model, target, "asked beside one that is silent");
-        HedgeStart::Acquired(seat)
-    }
-
-    fn hedge_permit(&self, attempts: &Attempts<'_>) -> Option<Permit> {
-        let fleet = self.fleet(attempts.offer).ok()?;
-        let been = attempts.tried_targets_below(fleet.settings().retry.attempts_max)?;
-        fleet.acquire_hedge(&self.want(attempts.offer), been)
-    }
-
-    /// Waits until one of two attempts says something or ends. One that fails leaves the answer to the other.
-    async fn race(
-        &self,
-        ((first, seat), (second, other)): (
-            (&mut BufferedAttempt<'_>, &Permit),
-            (&mut BufferedAttempt<'_>, &Permit),
-        ),
-        offer: &Offer,
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> HedgeWinner {
-        let meters = [&*first.meters, &*second.meters].concat();
-        let (is_second, news) = tokio::select! {
-            biased;
-            () = reports.closed() => (false, AttemptEvent::Ended(AttemptResult::HungUp)),
-            news = first.next_event() => (false, news),
-            news = second.next_event() => (true, news),
-            never = self.meter_and_grow(offer, &meters, None, books) => match never {},
-        };
-        match news {
-            AttemptEvent::Ended(AttemptResult::Failed(failure)) => {
-                let failed = if is_second { other } else { seat };
-                self.count_failure(offer, failed, &failure);
-                if is_second { HedgeWinner::First(None) } else { HedgeWinner::Second(None) }
-            }
-            news if is_second => HedgeWinner::Second(Some(news)),
-            news => HedgeWinner::First(Some(news)),
-        }
-    }
-
-    /// Shows everything that an attempt says, until it ends or its caller is gone.
-    async fn forward(
-        &self,
-        mut runner: BufferedAttempt<'_>,
-        mut news: Option<AttemptEvent>,
-        offer: &Offer,
-        (growth, books): (&mut Option<ReservationGrowth>, &mut RequestReservation),
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> AttemptResult {
-        let meters = runner.meters.clone();
-        let shown = async {
-            loop {
-                let next = match news.take() {
-                    Some(news) => news,
-                    None => runner.next_event().await,
-                };
-                match next {
-                    AttemptEvent::Ended(landing) => return landing,
-                    // A caller who takes nothing until the deadline has left.
-                    AttemptEvent::Update(report) => {
-                        match timeout_at(self.deadline, reports.send(report)).await {
-                            Ok(Ok(())) => {}
-                            _ => return AttemptResult::HungUp,
-                        }
+/// Shows everything that an attempt says, until it ends or its caller is gone.
+async fn forward(
+    running: RunningRequest<'_>,
+    mut runner: BufferedAttempt<'_>,
+    mut news: Option<AttemptEvent>,
+    offer: &Offer,
+    growth: &mut Option<ReservationGrowth>,
+    reservation: &mut RequestReservation,
+) -> AttemptResult {
+    let meters = runner.meters.clone();
+    let shown = async {
+        loop {
+            let next = match news.take() {
+                Some(news) => news,
+                None => runner.next_event().await,
+            };
+            match next {
+                AttemptEvent::Ended(result) => return result,
+                // A caller who takes nothing until the deadline has left.
+                AttemptEvent::Update(report) => {
+                    match timeout_at(running.context.deadline, running.updates.send(report)).await {
+                        Ok(Ok(())) => {}
+                        _ => return AttemptResult::HungUp,
                     }
                 }
             }
-        };
-        tokio::select! {
-            biased;
-            () = reports.closed() => AttemptResult::HungUp,
-            landing = shown => landing,
-            never = self.meter_and_grow(offer, &meters, growth.as_mut(), books) => match never {},
         }
+    };
+    tokio::select! {
+        biased;
+        () = running.updates.closed() => AttemptResult::HungUp,
+        result = shown => result,
+        never = meter_and_grow(running.context, offer, &meters, growth.as_mut(), reservation) => match never {},
     }
+}
 
-    /// Books an attempt that does not go on.
-    fn record_cancelled(&self, offer: &Offer, progress: &[ChoiceProgress], books: &mut RequestReservation) {
-        let spent = spent_by_choice(progress);
-        books.record_cancelled(self.bill(offer, &spent));
-    }
+/// Books an attempt that does not go on.
+fn record_cancelled(
+    context: &RequestContext,
+    offer: &Offer,
+    progress: &[ChoiceProgress],
+    reservation: &mut RequestReservation,
+) {
+    let spent = spent_by_choice(progress);
+    reservation.record_cancelled(context.bill(offer, &spent));
+}
 
-    fn count_hedge(&self, offer: &Offer, outcome: &str) {
-        self.parts.metrics.backends.hedges.with_label_values(&[&*offer.model, outcome]).inc();
-    }
+fn count_hedge(context: &RequestContext, offer: &Offer, outcome: &str) {
+    context.parts().metrics.backends.hedges.with_label_values(&[&*offer.model, outcome]).inc();
 }

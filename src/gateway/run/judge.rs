@@ -1,14 +1,13 @@
 //! A model that chooses among answers: it is given them as quoted data and names a number.
 
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use crate::catalog::{ChoiceUsage, Offer, WorstCase};
 use crate::chat::{Budget, Message, Request, Role, SamplingOptions};
 use crate::units::Tokens;
 
+use super::auxiliary_call::{price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;
-use crate::gateway::RequestUpdate;
 use crate::gateway::request::reservation::RequestReservation;
 
 /// What it is told.
@@ -25,34 +24,33 @@ const MALFORMED: &str = "malformed";
 const CHOSEN: &str = "chosen";
 pub(in crate::gateway) const OUTCOMES: [&str; 3] = [SKIPPED, MALFORMED, CHOSEN];
 
-impl RunningRequest {
-    /// Which of these answers the route's judge names, from 0; nothing where it names none. `offer` made them and has
-    /// taken `spent`.
-    pub(in crate::gateway) async fn judge_answers(
-        &self,
-        answers: &[String],
-        (offer, spent): (&Offer, &[ChoiceUsage]),
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> Option<usize> {
-        let judge = self.policy.judge.as_ref().filter(|_| answers.len() > 1)?;
-        let own = WorstCase {
-            money: self.cost(offer, spent),
-            thinking: spent.iter().map(ChoiceUsage::thinking_total).sum(),
-        };
-        let named = match self.price_auxiliary(judge, request(judge, &self.request, answers)) {
-            Some(aside) => self.run_auxiliary(&aside, own, books, reports).await,
+/// Which of these answers the route's judge names, from 0; nothing where it names none. `offer` made them and has
+/// taken `spent`.
+pub(super) async fn judge_answers(
+    running: RunningRequest<'_>,
+    answers: &[String],
+    offer: &Offer,
+    spent: &[ChoiceUsage],
+    reservation: &mut RequestReservation,
+) -> Option<usize> {
+    let judge = running.context.policy.judge.as_ref().filter(|_| answers.len() > 1)?;
+    let own = WorstCase {
+        money: running.context.cost(offer, spent),
+        thinking: spent.iter().map(ChoiceUsage::thinking_total).sum(),
+    };
+    let named =
+        match price_auxiliary(running.context, judge, request(judge, &running.context.request, answers)) {
+            Some(call) => run_auxiliary(running, &call, own, reservation).await,
             None => None,
         };
-        let chosen = named.as_ref().and_then(|replies| number(replies.first()?, answers.len()));
-        let outcome = match (&named, chosen) {
-            (None, _) => SKIPPED,
-            (Some(_), None) => MALFORMED,
-            (Some(_), Some(_)) => CHOSEN,
-        };
-        self.parts.metrics.votes.judgements.with_label_values(&[&**judge, outcome]).inc();
-        chosen
-    }
+    let chosen = named.as_ref().and_then(|replies| number(replies.first()?, answers.len()));
+    let outcome = match (&named, chosen) {
+        (None, _) => SKIPPED,
+        (Some(_), None) => MALFORMED,
+        (Some(_), Some(_)) => CHOSEN,
+    };
+    running.context.parts().metrics.votes.judgements.with_label_values(&[&**judge, outcome]).inc();
+    chosen
 }
 
 fn request(judge: &str, asked: &Request, answers: &[String]) -> Request {
@@ -69,7 +67,7 @@ fn request(judge: &str, asked: &Request, answers: &[String]) -> Request {
 }
 
 /// What is asked: the last that the caller said.
-pub(in crate::gateway) fn question(request: &Request) -> String {
+pub(super) fn question(request: &Request) -> String {
     let said = request.messages.iter().rev().find(|message| message.role == Role::User);
     said.map(Message::plain_text).unwrap_or_default()
 }

@@ -1,18 +1,32 @@
-//! A reserved request under way: attempts at its offers, until there is an answer or none can be had.
+//! A reserved request under way: attempts at its offers, until there is an answer or none can be had. It comes from `admit`, and
+//! what it ends with goes to `finish`.
 
-pub(super) mod attempts;
-pub(super) mod auxiliary_call;
-pub(super) mod buffered_attempt;
+mod attempt;
+mod attempt_result;
+mod attempts;
+mod auxiliary_call;
+mod buffered_attempt;
 pub(super) mod cascade;
-pub(super) mod continuation;
-pub(super) mod growth;
+mod choice_terms;
+mod choices;
+mod continuation;
+mod growth;
 pub(super) mod hedge;
-pub(super) mod join_choices;
+mod join_choices;
 pub(super) mod judge;
-pub(super) mod no_answer;
+mod no_answer;
+mod offer_attempt;
+mod outcome;
 pub(super) mod probe;
-pub(super) mod retry_without_tools;
-pub(super) mod running_request;
+mod retry_without_tools;
+mod running_request;
 pub(super) mod selection;
-pub(super) mod trial;
+mod serve;
+mod trial;
 pub(super) mod voting;
+
+pub(super) use attempt_result::AttemptResult;
+pub(super) use outcome::RequestOutcome;
+pub(super) use probe::probe;
+pub(super) use running_request::RunningRequest;
+pub(super) use serve::serve;

@@ -20,11 +20,12 @@ use crate::estimate::{ProbeSignal, with_signal};
 use crate::execute::vote::answer_key;
 use crate::plan;
 
-use super::auxiliary_call::AuxiliaryCall;
+use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;
 use crate::gateway::RequestUpdate;
+use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::needs;
 use crate::gateway::request::reservation::RequestReservation;
-use crate::gateway::request::{needs, scope};
 
 /// How drafts are drawn: greedy ones would all be the same.
 const TEMPERATURE: f32 = 1.0;
@@ -37,108 +38,103 @@ const KEPT: &str = "kept";
 const CHANGED: &str = "changed";
 pub(in crate::gateway) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
 
-impl RunningRequest {
-    /// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
-    pub(in crate::gateway) async fn probe(
-        &mut self,
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) {
-        let Some(probe) = self.policy.probe.clone().filter(|_| self.may_probe()) else { return };
-        let outcome = self.run_probe(&probe, books, reports).await;
-        self.parts.metrics.votes.probes.with_label_values(&[&*probe.model, outcome]).inc();
-    }
-
-    /// Where a model was drawn, the draw stands; a run keeps what its answer costs.
-    fn may_probe(&self) -> bool {
-        self.plan.propensity >= 1.0 && self.step.is_none()
-    }
-
-    async fn run_probe(
-        &mut self,
-        probe: &DifficultyProbe,
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) -> &'static str {
-        let Some(aside) = self.price_auxiliary(&probe.model, drafts(probe, &self.request)) else {
-            return SKIPPED;
-        };
-        if self.gain(probe, &aside) <= self.price(&aside.offer) {
-            return NOT_WORTH;
+/// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
+pub(in crate::gateway) async fn probe(
+    context: &mut RequestContext,
+    reservation: &mut RequestReservation,
+    updates: &mpsc::Sender<RequestUpdate>,
+) {
+    let Some(probe) = context.policy.probe.clone().filter(|_| may_probe(context)) else { return };
+    let outcome = match run_probe(RunningRequest { context, updates }, &probe, reservation).await {
+        Ok((plan, demand)) => {
+            (context.plan, context.demand) = (plan, demand);
+            CHANGED
         }
-        // Nothing is sent before that is durable; where it cannot be, the flight ends as any other.
-        if books.record_dispatch(&self.parts, self.ticket.as_ref(), self.deadline).await.is_err() {
-            return SKIPPED;
-        }
-        let Some(answers) = self.run_auxiliary(&aside, self.plan.best.worst, books, reports).await else {
-            return FAILED;
-        };
-        let agreed = count_agreeing(
-            &answers,
-            self.policy.vote.as_ref().map_or(&AnswerComparison::Exact, |vote| &vote.compare),
-        );
-        let demand = with_agreement(&self.demand, probe, agreed);
-        let Some(mut plan) = self.replan(&demand) else { return KEPT };
-        plan.why = format!("{}; {agreed} of {} drafts of {} agreed", plan.why, probe.drafts, probe.model);
-        if is_same_offer(&plan.best, &self.plan.best)
-            || !books.switch_offer(&plan.best, self.bill(&plan.best, &[])).await
-        {
-            return KEPT;
-        }
-        (self.plan, self.demand) = (plan, demand);
-        CHANGED
-    }
+        Err(outcome) => outcome,
+    };
+    context.parts().metrics.votes.probes.with_label_values(&[&*probe.model, outcome]).inc();
+}
 
-    /// What the drafts are expected to add to the value of the plan, in dollars.
-    fn gain(&self, probe: &DifficultyProbe, aside: &AuxiliaryCall) -> f64 {
-        let right = aside.offer.success.get();
-        let outcomes = (1..=probe.drafts).map(|agreed| {
-            let demand = with_agreement(&self.demand, probe, agreed);
-            let other = self.replan(&demand).filter(|plan| !is_same_offer(&plan.best, &self.plan.best));
-            let better = other.map_or(0.0, |plan| plan.best.value - self.value_at(&demand));
-            agreement_probability(probe.drafts, agreed, right) * better.max(0.0)
-        });
-        outcomes.sum()
-    }
+/// Where a model was drawn, the draw stands; a run keeps what its answer costs.
+fn may_probe(context: &RequestContext) -> bool {
+    context.plan.propensity >= 1.0 && context.step.is_none()
+}
 
-    /// What the offer at hand is worth on another demand; a vote is taken to gain and lose like one answer.
-    fn value_at(&self, demand: &Demand) -> f64 {
-        let best = &self.plan.best;
-        let success = |demand: &Demand| {
-            let success = demand.models.get(&best.model).map(|model| model.success(best.thinking).get());
-            // As the plan counts it: finer differences are noise.
-            (success.unwrap_or_default() * 1e4).round() / 1e4
-        };
-        let worth = self.policy.worth.as_dollars() * self.market.worth_factor;
-        best.value + worth * (success(demand) - success(&self.demand))
+/// The plan that the drafts make better, and the demand that they changed; else what became of the probe.
+async fn run_probe(
+    running: RunningRequest<'_>,
+    probe: &DifficultyProbe,
+    reservation: &mut RequestReservation,
+) -> Result<(Plan, Demand), &'static str> {
+    let context = running.context;
+    let call = price_auxiliary(context, &probe.model, drafts(probe, &context.request)).ok_or(SKIPPED)?;
+    if gain(context, probe, &call) <= price(context, &call.offer) {
+        return Err(NOT_WORTH);
     }
+    // Nothing is sent before that is durable; where it cannot be, the request ends as any other.
+    let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
+    reservation.record_dispatch(ledger, ticket, context.deadline).await.map_err(|_| SKIPPED)?;
+    let answers = run_auxiliary(running, &call, context.plan.best.worst, reservation).await.ok_or(FAILED)?;
+    let compare = context.policy.vote.as_ref().map_or(&AnswerComparison::Exact, |vote| &vote.compare);
+    let agreed = count_agreeing(&answers, compare);
+    let demand = with_agreement(&context.demand, probe, agreed);
+    let mut plan = replan(context, &demand).ok_or(KEPT)?;
+    plan.why = format!("{}; {agreed} of {} drafts of {} agreed", plan.why, probe.drafts, probe.model);
+    if is_same_offer(&plan.best, &context.plan.best)
+        || !reservation.switch_offer(&plan.best, context.bill(&plan.best, &[])).await
+    {
+        return Err(KEPT);
+    }
+    Ok((plan, demand))
+}
 
-    fn price(&self, offer: &Offer) -> f64 {
-        self.market.shadow_price.max(0.0) * offer.cost.as_dollars()
-            + self.policy.cost_per_second.as_dollars() * offer.seconds
-    }
+/// What the drafts are expected to add to the value of the plan, in dollars.
+fn gain(context: &RequestContext, probe: &DifficultyProbe, call: &AuxiliaryCall) -> f64 {
+    let right = call.offer.success.get();
+    let outcomes = (1..=probe.drafts).map(|agreed| {
+        let demand = with_agreement(&context.demand, probe, agreed);
+        let other = replan(context, &demand).filter(|plan| !is_same_offer(&plan.best, &context.plan.best));
+        let better = other.map_or(0.0, |plan| plan.best.value - value_at(context, &demand));
+        agreement_probability(probe.drafts, agreed, right) * better.max(0.0)
+    });
+    outcomes.sum()
+}
 
-    /// A plan on another demand, from what is left beside what is reserved.
-    fn replan(&self, demand: &Demand) -> Option<Plan> {
-        let ledger = &self.parts.ledger;
-        let models: Vec<_> = self.models.iter().map(AsRef::as_ref).collect();
-        let about = scope::of(&self.request.extra);
-        let planned = plan::plan(&plan::PlanRequest {
-            demand,
-            models: &models,
-            route: &self.policy,
-            market: &self.market,
-            allowance: &ledger.allowance(&self.account, &about, ledger.now()),
-            budget: &self.request.budget,
-            needs: &needs::of(&self.request),
-            choices: self.request.choices,
-            streams: self.request.streams,
-            sticky: None,
-            explore: None,
-            opening_quantile: self.parts.settings.opening_quantile,
-        });
-        planned.ok()
-    }
+/// What the offer at hand is worth on another demand; a vote is taken to gain and lose like one answer.
+fn value_at(context: &RequestContext, demand: &Demand) -> f64 {
+    let best = &context.plan.best;
+    let success = |demand: &Demand| {
+        let success = demand.models.get(&best.model).map(|model| model.success(best.thinking).get());
+        // As the plan counts it: finer differences are noise.
+        (success.unwrap_or_default() * 1e4).round() / 1e4
+    };
+    let worth = context.policy.worth.as_dollars() * context.market.worth_factor;
+    best.value + worth * (success(demand) - success(&context.demand))
+}
+
+fn price(context: &RequestContext, offer: &Offer) -> f64 {
+    context.market.shadow_price.max(0.0) * offer.cost.as_dollars()
+        + context.policy.cost_per_second.as_dollars() * offer.seconds
+}
+
+/// A plan on another demand, from what is left beside what is reserved.
+fn replan(context: &RequestContext, demand: &Demand) -> Option<Plan> {
+    let models: Vec<_> = context.models.iter().map(AsRef::as_ref).collect();
+    let planned = plan::plan(&plan::PlanRequest {
+        demand,
+        models: &models,
+        route: &context.policy,
+        market: &context.market,
+        allowance: &context.allowance(),
+        budget: &context.request.budget,
+        needs: &needs::of(&context.request),
+        choices: context.request.choices,
+        streams: context.request.streams,
+        sticky: None,
+        explore: None,
+        opening_quantile: context.parts().settings.opening_quantile,
+    });
+    planned.ok()
 }
 
 fn with_agreement(demand: &Demand, probe: &DifficultyProbe, agreed: u32) -> Demand {

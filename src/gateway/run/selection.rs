@@ -1,28 +1,28 @@
 //! Which of several answers is delivered: the verifier's best, else the judge's choice where no two agree, else the one
 //! that most gave.
 
-use tokio::sync::mpsc;
-
 use crate::catalog::{ChoiceUsage, Offer};
 use crate::chat::FinishReason;
 use crate::execute::{AnswerSample, SamplingResult};
 use crate::units::Chance;
 
+use super::judge::judge_answers;
 use super::running_request::RunningRequest;
+use crate::gateway::request::context::RequestContext;
 use crate::gateway::request::reservation::RequestReservation;
-use crate::gateway::{Chooser, RequestUpdate, VoteTally};
+use crate::gateway::{Chooser, VoteTally};
 
 /// An answer that was chosen for one choice.
-pub(in crate::gateway) struct SelectedAnswer {
-    pub(in crate::gateway) sample: AnswerSample,
-    pub(in crate::gateway) tally: VoteTally,
+pub(super) struct SelectedAnswer {
+    pub(super) sample: AnswerSample,
+    pub(super) tally: VoteTally,
     /// False where more than half were to agree and did not.
     has_majority: bool,
 }
 
 impl SelectedAnswer {
     /// By the verifier where it has seen any, else by counting.
-    pub(in crate::gateway) fn of(sampled: &SamplingResult) -> Option<SelectedAnswer> {
+    pub(super) fn of(sampled: &SamplingResult) -> Option<SelectedAnswer> {
         match sampled.best_verified() {
             Some(best) => Some(SelectedAnswer::by(Chooser::Verifier, best, sampled)),
             None => sampled.vote_winner().map(|sample| SelectedAnswer::by(Chooser::Vote, sample, sampled)),
@@ -43,7 +43,7 @@ impl SelectedAnswer {
     }
 
     /// Whether somebody else had better be asked: half an answer, a bad score, or hardly two alike.
-    pub(in crate::gateway) fn is_doubtful(&self, floor: Option<Chance>, is_limited: bool) -> bool {
+    pub(super) fn is_doubtful(&self, floor: Option<Chance>, is_limited: bool) -> bool {
         let is_cut = self.sample.finish == FinishReason::Length && !is_limited;
         let half = is_cut || self.sample.events.is_empty();
         let unsure = match (self.sample.score, floor) {
@@ -57,36 +57,34 @@ impl SelectedAnswer {
 /// What becomes of samples.
 pub(in crate::gateway) const OUTCOMES: [&str; 3] = ["asked", "cancelled", "dropped"];
 
-impl RunningRequest {
-    /// Asks the judge where the samples say nothing alike, and nobody has scored them.
-    pub(in crate::gateway) async fn ask_judge(
-        &self,
-        chosen: &mut SelectedAnswer,
-        sampled: &SamplingResult,
-        made: (&Offer, &[ChoiceUsage]),
-        books: &mut RequestReservation,
-        reports: &mpsc::Sender<RequestUpdate>,
-    ) {
-        if chosen.tally.by == Chooser::Verifier || chosen.tally.agreed > 1 {
-            return;
-        }
-        let whole: Vec<&AnswerSample> =
-            sampled.finished.iter().filter(|sample| sample.finish == FinishReason::Stop).collect();
-        let answers: Vec<String> = whole.iter().map(|sample| sample.answer()).collect();
-        if let Some(at) = self.judge_answers(&answers, made, books, reports).await {
-            *chosen = SelectedAnswer::by(Chooser::Judge, whole[at], sampled);
-        }
+/// Asks the judge where the samples say nothing alike, and nobody has scored them.
+pub(super) async fn ask_judge(
+    running: RunningRequest<'_>,
+    chosen: &mut SelectedAnswer,
+    sampled: &SamplingResult,
+    offer: &Offer,
+    spent: &[ChoiceUsage],
+    reservation: &mut RequestReservation,
+) {
+    if chosen.tally.by == Chooser::Verifier || chosen.tally.agreed > 1 {
+        return;
     }
+    let whole: Vec<&AnswerSample> =
+        sampled.finished.iter().filter(|sample| sample.finish == FinishReason::Stop).collect();
+    let answers: Vec<String> = whole.iter().map(|sample| sample.answer()).collect();
+    if let Some(at) = judge_answers(running, &answers, offer, spent, reservation).await {
+        *chosen = SelectedAnswer::by(Chooser::Judge, whole[at], sampled);
+    }
+}
 
-    /// Tells Prometheus what became of the samples.
-    pub(in crate::gateway) fn count_samples(&self, offer: &Offer, sampled: &SamplingResult) {
-        let votes = &self.parts.metrics.votes;
-        let finished = u32::try_from(sampled.finished.len()).unwrap_or(u32::MAX);
-        let counted: u32 = sampled.candidates().iter().map(|(standing, _)| standing.votes).sum();
-        let counts = [sampled.asked, sampled.cancelled, finished.saturating_sub(counted)];
-        for (outcome, count) in OUTCOMES.into_iter().zip(counts) {
-            votes.samples.with_label_values(&[&*offer.model, outcome]).inc_by(count.into());
-        }
-        votes.ended.with_label_values(&[sampled.ended.as_str()]).inc();
+/// Tells Prometheus what became of the samples.
+pub(super) fn count_samples(context: &RequestContext, offer: &Offer, sampled: &SamplingResult) {
+    let votes = &context.parts().metrics.votes;
+    let finished = u32::try_from(sampled.finished.len()).unwrap_or(u32::MAX);
+    let counted: u32 = sampled.candidates().iter().map(|(standing, _)| standing.votes).sum();
+    let counts = [sampled.asked, sampled.cancelled, finished.saturating_sub(counted)];
+    for (outcome, count) in OUTCOMES.into_iter().zip(counts) {
+        votes.samples.with_label_values(&[&*offer.model, outcome]).inc_by(count.into());
     }
+    votes.ended.with_label_values(&[sampled.ended.as_str()]).inc();
 }

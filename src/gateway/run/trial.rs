@@ -19,12 +19,16 @@ use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, collect_choice};
 use crate::ledger::{AbandonPolicy, RequestScope, ReservationRequest};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
-use super::running_request::{RunningRequest, spent_by_choice, terms};
-use crate::gateway::handle::{EXPIRY_MARGIN, GatewayParts};
+use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
+use super::choice_terms::terms;
+use super::outcome::spent_by_choice;
+use crate::gateway::request::bill::{Bill, settlement_detail};
+use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::dispatch::EXPIRY_MARGIN;
 use crate::gateway::request::needs;
-use crate::gateway::request::reservation::{Bill, RequestReservation, settlement_detail};
-use crate::gateway::state::demotions::Demotions;
-use crate::gateway::state::withdrawals::{SuspectFeature, Withdrawals};
+use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::state::withdrawals::SuspectFeature;
 
 /// How long a trial may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -38,80 +42,77 @@ const TRIED: [Capability; 4] =
 
 /// All that a trial needs which is made when its caller's request may be over.
 struct CapabilityTrial {
-    parts: Arc<GatewayParts>,
-    withdrawals: Arc<Withdrawals>,
-    demotions: Arc<Demotions>,
+    state: Arc<GatewayState>,
     account: AccountId,
-    party: FlowId,
+    flow: FlowId,
     model: Arc<Model>,
     /// The same request without anything beyond text.
-    baseline: (Arc<Request>, Offer),
+    baseline: AuxiliaryCall,
 }
 
 /// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
-pub(in crate::gateway) fn is_refused(failure: &Failure) -> bool {
+pub(super) fn is_refused(failure: &Failure) -> bool {
     let unnamed = failure.code.is_none() && failure.unsupported.is_none();
     failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
 }
 
-impl RunningRequest {
-    /// An upstream refused the request: tries beside it what the request needs of the model.
-    pub(in crate::gateway) fn start_trials(&self, offer: &Offer, failure: &Failure) {
-        if !is_refused(failure) {
-            return;
+/// An upstream refused the request: tries beside it what the request needs of the model.
+pub(super) fn start_trials(context: &RequestContext, offer: &Offer, failure: &Failure) {
+    if !is_refused(failure) {
+        return;
+    }
+    let Some(model) = context.parts().catalog.models.get(&offer.model) else { return };
+    let doubted = suspect_features(context, offer, model)
+        .filter(|doubt| context.state.withdrawals.may_try(&model.name, *doubt));
+    let trials: Vec<_> =
+        doubted.filter_map(|doubt| Some((doubt, trial_request(context, model, Some(doubt))?))).collect();
+    let Some(plain) = trial_request(context, model, None).filter(|_| !trials.is_empty()) else { return };
+    let trial = CapabilityTrial {
+        state: context.state.clone(),
+        account: context.account.clone(),
+        flow: context.flow,
+        model: model.clone(),
+        baseline: plain,
+    };
+    context.parts().tasks.spawn(async move { trial.run(trials).await });
+}
+
+/// What the request needs that an upstream may lack.
+fn suspect_features(
+    context: &RequestContext,
+    offer: &Offer,
+    model: &Model,
+) -> impl Iterator<Item = SuspectFeature> {
+    let needed = needs::of(&context.request).capabilities;
+    let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
+    let is_native = offer.class == EnforcementClass::Native && offer.thinking > Tokens::ZERO;
+    // Without another way to hold its thoughts there is nothing to be learned.
+    let is_held = is_native && model.classes.len() > 1;
+    capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
+}
+
+/// A request that tries one thing, and how it would be served; nothing where it cannot be.
+fn trial_request(
+    context: &RequestContext,
+    model: &Arc<Model>,
+    doubt: Option<SuspectFeature>,
+) -> Option<AuxiliaryCall> {
+    let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
+    match doubt {
+        Some(SuspectFeature::Budget) => {
+            let held = Arc::new(Model { classes: vec![EnforcementClass::Native], ..(**model).clone() });
+            let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
+            price_auxiliary_as(context, &held, request(&model.name, None, Some(thinking)))
         }
-        let Some(model) = self.parts.catalog.models.get(&offer.model) else { return };
-        let doubted =
-            self.suspect_features(offer, model).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
-        let trials: Vec<_> =
-            doubted.filter_map(|doubt| Some((doubt, self.trial_request(model, Some(doubt))?))).collect();
-        let Some(plain) = self.trial_request(model, None).filter(|_| !trials.is_empty()) else { return };
-        let trial = CapabilityTrial {
-            parts: self.parts.clone(),
-            withdrawals: self.withdrawals.clone(),
-            demotions: self.demotions.clone(),
-            account: self.account.clone(),
-            party: self.party,
-            model: model.clone(),
-            baseline: plain,
-        };
-        self.parts.tasks.spawn(async move { trial.run(trials).await });
-    }
-
-    /// What the request needs that an upstream may lack.
-    fn suspect_features(&self, offer: &Offer, model: &Model) -> impl Iterator<Item = SuspectFeature> {
-        let needed = needs::of(&self.request).capabilities;
-        let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
-        let is_native = offer.class == EnforcementClass::Native && offer.thinking > Tokens::ZERO;
-        // Without another way to hold its thoughts there is nothing to be learned.
-        let is_held = is_native && model.classes.len() > 1;
-        capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
-    }
-
-    /// A request that tries one thing, and how it would be served; nothing where it cannot be.
-    fn trial_request(
-        &self,
-        model: &Arc<Model>,
-        doubt: Option<SuspectFeature>,
-    ) -> Option<(Arc<Request>, Offer)> {
-        let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
-        let aside = match doubt {
-            Some(SuspectFeature::Budget) => {
-                let held = Arc::new(Model { classes: vec![EnforcementClass::Native], ..(**model).clone() });
-                let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
-                self.price_auxiliary_as(&held, request(&model.name, None, Some(thinking)))?
-            }
-            Some(SuspectFeature::Capability(capability)) => {
-                self.price_auxiliary(&model.name, request(&model.name, Some(capability), unthought))?
-            }
-            None => self.price_auxiliary(&model.name, request(&model.name, None, unthought))?,
-        };
-        Some((aside.request, aside.offer))
+        Some(SuspectFeature::Capability(capability)) => {
+            price_auxiliary(context, &model.name, request(&model.name, Some(capability), unthought))
+        }
+        None => price_auxiliary(context, &model.name, request(&model.name, None, unthought)),
     }
 }
 
 impl CapabilityTrial {
-    async fn run(self, trials: Vec<(SuspectFeature, (Arc<Request>, Offer))>) {
+    async fn run(self, trials: Vec<(SuspectFeature, AuxiliaryCall)>) {
         for (doubt, trial) in trials {
             // Who refuses everything says nothing about one thing.
             let is_refused = self.is_refused(&trial).await == Some(true);
@@ -127,8 +128,8 @@ impl CapabilityTrial {
 
     fn withdraw(&self, capability: Capability) {
         let (model, word) = (&*self.model.name, capability.as_str());
-        self.withdrawals.withdraw(&self.model.name, capability);
-        self.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
+        self.state.withdrawals.withdraw(&self.model.name, capability);
+        self.state.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
         tracing::warn!(
             model,
             capability = word,
@@ -140,8 +141,8 @@ impl CapabilityTrial {
     /// Holds its thinking by another class from now on.
     fn demote(&self) {
         let model = &*self.model.name;
-        if let Some(class) = self.demotions.demote(&self.model) {
-            self.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
+        if let Some(class) = self.state.demotions.demote(&self.model) {
+            self.state.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
             tracing::warn!(
                 model,
                 now = class.as_str(),
@@ -151,27 +152,28 @@ impl CapabilityTrial {
     }
 
     /// Whether the upstream refuses it; nothing where that could not be found out.
-    async fn is_refused(&self, (request, offer): &(Arc<Request>, Offer)) -> Option<bool> {
-        let fleet = self.parts.fleets.get(&self.model.name)?;
+    async fn is_refused(&self, call: &AuxiliaryCall) -> Option<bool> {
+        let AuxiliaryCall { request, offer, .. } = call;
+        let fleet = self.state.parts.fleets.get(&self.model.name)?;
         let deadline = Instant::now() + TIME_MAX;
-        let reservation = self.parts.ledger.obtain(self.claim(offer)).await.ok()?;
-        let mut books = RequestReservation::new(reservation, offer, None);
+        let reservation = self.state.parts.ledger.obtain(self.claim(offer)).await.ok()?;
+        let mut reservation = RequestReservation::new(reservation, offer, None);
         let want = PermitRequest {
             affinity: AffinityKey::of(request),
-            flow: self.party,
+            flow: self.flow,
             calls: 1,
             priority: Priority::Batch,
             deadline,
         };
-        let Ok(seat) = fleet.acquire(want).await else {
-            books.void();
+        let Ok(permit) = fleet.acquire(want).await else {
+            reservation.void();
             return None;
         };
-        if books.record_dispatch(&self.parts, None, deadline).await.is_err() {
-            books.void();
+        if reservation.record_dispatch(&self.state.parts.ledger, None, deadline).await.is_err() {
+            reservation.void();
             return None;
         }
-        let (backend, request) = (seat.backend(), request.clone());
+        let (backend, request) = (permit.backend(), request.clone());
         let mut progress =
             ChoiceProgress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
         let job = ChoiceJob { backend, request, index: 0, seed: 1, deadline, cut_before: None };
@@ -179,7 +181,9 @@ impl CapabilityTrial {
         let spent = spent_by_choice(std::slice::from_ref(&progress));
         let word = if ended.is_ok() { "finished" } else { "failed" };
         let bill = Bill { model: &offer.model, cost: self.cost(&spent), spent: &spent };
-        books.settle(bill, settlement_detail(&spent, word), &self.parts.settings).await;
+        reservation
+            .settle(bill, settlement_detail(&spent, word), self.state.parts.settings.settle_patience)
+            .await;
         match ended {
             Ok(_) => Some(false),
             Err(ChoiceError::Failed(failure)) if is_refused(&failure) => Some(true),
@@ -188,7 +192,7 @@ impl CapabilityTrial {
     }
 
     fn claim(&self, offer: &Offer) -> ReservationRequest {
-        let now = self.parts.ledger.now();
+        let now = self.state.parts.ledger.now();
         let stops = self.model.stops_billing;
         ReservationRequest {
             account: self.account.clone(),

@@ -13,8 +13,6 @@ use crate::learn::{BudgetPacer, PaceSettings, RemainingBudget, SuccessPacer};
 use crate::ledger::LimitStatus;
 use crate::units::{AccountId, Amount, Chance, Facet, Holder, Money, Timestamp, Unit, Window};
 
-use crate::gateway::Gateway;
-
 /// Whose budget of money, and over what time.
 type PacedBudgetKey = (AccountId, Window);
 
@@ -166,28 +164,6 @@ impl Pacing {
     pub(in crate::gateway) fn record_success(&self, route: &Route, success: Chance) {
         if let Some(target) = route.success_target {
             self.aims.entry(route.name.clone()).or_default().settle(success, target);
-        }
-    }
-}
-
-impl Gateway {
-    /// How the budget of one of an account's limits stands to its pace, where it is one that should last.
-    pub fn pace_status(&self, account: &AccountId, line: &LimitStatus) -> Option<PaceStatus> {
-        self.pacing.pace_status(account, line)
-    }
-
-    /// Brings the series up to date that tell what money counts for these accounts.
-    pub fn refresh_pacing_metrics(&self, accounts: &[AccountId]) {
-        let series = &self.parts.metrics.rollout;
-        for account in accounts {
-            let tenant = &[account.as_str()];
-            let lines = self.account_statement(account);
-            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account, &lines, self.now()));
-            let standings = lines.iter().filter_map(|line| self.pace_status(account, line));
-            if let Some(tightest) = standings.max_by(|a, b| a.price.total_cmp(&b.price)) {
-                series.rate.with_label_values(tenant).set(tightest.rate);
-                series.target.with_label_values(tenant).set(tightest.target);
-            }
         }
     }
 }

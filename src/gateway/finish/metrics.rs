@@ -1,44 +1,37 @@
-//! What a flight tells Prometheus.
+//! What a request that ended tells Prometheus.
 
 use crate::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use crate::execute::ChoiceProgress;
 use crate::metrics::Metrics;
 
-use crate::gateway::run::running_request::RunningRequest;
-
-/// A request that was settled.
-pub(in crate::gateway) struct SettledRequest<'a> {
-    pub(in crate::gateway) offer: &'a Offer,
-    pub(in crate::gateway) progress: &'a [ChoiceProgress],
-    pub(in crate::gateway) spent: &'a [ChoiceUsage],
-    pub(in crate::gateway) outcome: &'static str,
-}
+use crate::gateway::request::context::RequestContext;
+use crate::gateway::run::RequestOutcome;
 
 /// How a request ended.
-pub(in crate::gateway) fn request(flying: &RunningRequest, model: &str, outcome: &str) {
-    let requests = &flying.parts.metrics.requests;
-    requests.total.with_label_values(&[&*flying.route, model, outcome]).inc();
-    requests.seconds.with_label_values(&[&*flying.route]).observe(flying.arrived.elapsed().as_secs_f64());
+pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
+    let requests = &context.parts().metrics.requests;
+    requests.total.with_label_values(&[&*context.route, model, outcome]).inc();
+    requests.seconds.with_label_values(&[&*context.route]).observe(context.arrived.elapsed().as_secs_f64());
 }
 
 /// Everything about a settled request but its money, which the ledger tells of.
-pub(in crate::gateway) fn settled(flying: &RunningRequest, landed: &SettledRequest) {
-    let (metrics, model) = (&flying.parts.metrics, &*landed.offer.model);
-    request(flying, model, landed.outcome);
-    metrics.requests.success_predicted.with_label_values(&[model]).observe(landed.offer.success.get());
-    for (choice, spent) in landed.progress.iter().zip(landed.spent) {
-        timing(flying, model, choice, spent);
-        tokens(metrics, landed.offer, spent);
+pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
+    let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
+    request(context, model, outcome.result.as_str());
+    metrics.requests.success_predicted.with_label_values(&[model]).observe(outcome.offer.success.get());
+    for (choice, spent) in outcome.progress.iter().zip(&outcome.spent) {
+        timing(context, model, choice, spent);
+        tokens(metrics, outcome.offer, spent);
         if choice.phases.was_rescued() {
             metrics.requests.rescues.with_label_values(&[model]).inc();
         }
     }
 }
 
-fn timing(flying: &RunningRequest, model: &str, choice: &ChoiceProgress, spent: &ChoiceUsage) {
-    let metrics = &flying.parts.metrics;
+fn timing(context: &RequestContext, model: &str, choice: &ChoiceProgress, spent: &ChoiceUsage) {
+    let metrics = &context.parts().metrics;
     if let Some(first) = choice.first {
-        let waited = first.duration_since(flying.arrived).as_secs_f64();
+        let waited = first.duration_since(context.arrived).as_secs_f64();
         metrics.requests.first_token_seconds.with_label_values(&[model]).observe(waited);
         let written = spent.completion().as_f64();
         if written > 1.0 {
@@ -47,7 +40,7 @@ fn timing(flying: &RunningRequest, model: &str, choice: &ChoiceProgress, spent: 
         }
     }
     if let Some(first) = choice.first_answer {
-        let waited = first.duration_since(flying.arrived).as_secs_f64();
+        let waited = first.duration_since(context.arrived).as_secs_f64();
         metrics.requests.first_solution_token_seconds.with_label_values(&[model]).observe(waited);
     }
 }

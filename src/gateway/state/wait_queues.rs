@@ -11,17 +11,10 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::ledger::{RequestScope, ReserveError, Shortfall};
-use crate::plan;
-use crate::tenant::Tenant;
-use crate::units::{AccountId, Holder, Limit, Unit};
-
-use crate::gateway::{Gateway, RequestRefusal};
+use crate::units::AccountId;
 
 /// How often is looked at what nobody tells of: what other replicas have given back, and other accounts.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// When to try again after waiting in vain.
-pub(in crate::gateway) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Those who wait, by account.
 #[derive(Debug, Default)]
@@ -45,7 +38,7 @@ struct MoneyQueuePosition {
 
 impl WaitQueues {
     /// The account of that lineage for which somebody waits.
-    fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
+    pub(in crate::gateway) fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
         let known = |path: &str| Some(AccountId::new(path)).filter(|account| self.0.contains_key(account));
         account.lineage().find_map(known)
     }
@@ -123,7 +116,11 @@ impl BoundedWait {
     }
 
     /// The same, until nobody is before it.
-    async fn wait_turn(&mut self, account: &AccountId, heard: impl Future<Output = ()>) -> bool {
+    pub(in crate::gateway) async fn wait_turn(
+        &mut self,
+        account: &AccountId,
+        heard: impl Future<Output = ()>,
+    ) -> bool {
         if !self.pause(account, heard).await {
             return false;
         }
@@ -133,80 +130,6 @@ impl BoundedWait {
             }
         }
         true
-    }
-}
-
-impl Gateway {
-    /// How long a request may wait for money.
-    pub(in crate::gateway) fn new_money_wait(&self, deadline: Instant) -> BoundedWait {
-        let settings = &self.parts.settings;
-        // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
-        let (until, most) = (Instant::now() + settings.wait_max, settings.flights_max / 2);
-        BoundedWait::until(&self.wait_queues, deadline.min(until), most)
-    }
-
-    /// Waits for what a request was refused for, where other open requests merely hold it.
-    ///
-    /// # Errors
-    /// The refusal itself, where waiting does not help; that others hold it, where it was waited for in vain.
-    pub(in crate::gateway) async fn wait_for_money(
-        &self,
-        tenant: &Tenant,
-        about: &RequestScope,
-        refusal: RequestRefusal,
-        waiting: &mut BoundedWait,
-        heard: impl Future<Output = ()>,
-    ) -> Result<(), RequestRefusal> {
-        let (holder, shortfall) = match refusal {
-            RequestRefusal::FundsReserved { .. } => {
-                let holder = waiting.queues.queued_account(&tenant.account);
-                (holder.unwrap_or_else(|| tenant.account.clone()), None)
-            }
-            refusal => match self.held_shortfall(tenant, about, &refusal) {
-                Some((holder, shortfall)) => (holder, Some(Box::new(shortfall))),
-                None => return Err(refusal),
-            },
-        };
-        if !waiting.wait_turn(&holder, heard).await {
-            return Err(RequestRefusal::FundsReserved { shortfall, retry_after: RETRY_AFTER });
-        }
-        self.parts.ledger.refresh_limits(&tenant.account, about).await;
-        Ok(())
-    }
-
-    /// Whose limit it is, where what lacks under it is set aside by other requests and not spent.
-    fn held_shortfall(
-        &self,
-        tenant: &Tenant,
-        about: &RequestScope,
-        refusal: &RequestRefusal,
-    ) -> Option<(AccountId, Shortfall)> {
-        let shortfall = shortfall(refusal)?;
-        let Limit { holder, unit, .. } = &shortfall.limit;
-        let holder = match holder {
-            Holder::Key => tenant.account.clone(),
-            Holder::Account(account) => account.clone(),
-            Holder::Request | Holder::Episode => return None,
-        };
-        // Rates and requests at once are for callers to keep to.
-        let waits = matches!(unit, Unit::Money | Unit::Thinking) && !shortfall.limit.is_rate();
-        let may = waits
-            && self.parts.ledger.can_be_released(&tenant.account, about, &shortfall, Default::default());
-        may.then_some((holder, shortfall))
-    }
-}
-
-/// The limit that leaves too little, where that is why a request was refused.
-fn shortfall(refusal: &RequestRefusal) -> Option<Shortfall> {
-    match refusal {
-        RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => Some(shortfall.clone()),
-        RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota {
-            limit, needed, left, resets_at, ..
-        }) => {
-            let limit = Limit::clone(limit);
-            Some(Shortfall { limit, needed: *needed, left: *left, resets_at: *resets_at })
-        }
-        _ => None,
     }
 }
 
