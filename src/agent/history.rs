@@ -72,15 +72,15 @@ pub(super) fn ends_with_results(messages: &[Message]) -> bool {
 /// What came since the user spoke last. What a client says in the user's name beside results of tools, as some do at every
 /// turn, is not the user's.
 fn latest(messages: &[Message]) -> &[Message] {
-    let (mut said, mut before) = (0, Role::User);
+    let (mut spoke, mut before) = (0, Role::User);
     for (at, message) in messages.iter().enumerate() {
         match message.role {
-            Role::User if before != Role::Tool => said = at + 1,
+            Role::User if before != Role::Tool => spoke = at + 1,
             Role::User | Role::System => {}
             role => before = role,
         }
     }
-    &messages[said..]
+    &messages[spoke..]
 }
 
 /// The model's turns; several of its messages in a row are one.

@@ -153,8 +153,8 @@ impl StepPlan {
     pub fn applied(&self, request: &Request) -> Request {
         let mut request = request.clone();
         allowed_tools::apply(&self.allowed_tools, &mut request);
-        if let Some(told) = &self.tracker_text {
-            tracker::append(told, &mut request.messages);
+        if let Some(block) = &self.tracker_text {
+            tracker::append(block, &mut request.messages);
         }
         request
     }

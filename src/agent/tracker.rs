@@ -9,7 +9,7 @@ use crate::units::{Count, Money};
 
 use super::{BudgetLevel, DeadEnd, Settings, TrackerMessages, history};
 
-/// What an agent is snapshot about.
+/// What an agent is told about.
 #[derive(Debug)]
 pub(super) struct TrackerSnapshot<'a> {
     /// What its run may take.
@@ -115,7 +115,7 @@ impl TrackerSnapshot<'_> {
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
-    /// The share left of what is scarcest of all that the run still has: a tool that is used up is snapshot by itself, and says nothing
+    /// The share left of what is scarcest of all that the run still has: a tool that is used up is told by itself, and says nothing
     /// of the rest.
     fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
@@ -127,20 +127,20 @@ impl TrackerSnapshot<'_> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share is snapshot in four words, not spent")]
+#[expect(clippy::cast_precision_loss, reason = "a share is told in four words, not spent")]
 fn share_left(used: u64, most: u64) -> f64 {
     if most == 0 { 0.0 } else { most.saturating_sub(used) as f64 / most as f64 }
 }
 
 /// What it repeats, and what to do about it.
 fn dead_end_line(dead_end: &DeadEnd, words: &TrackerMessages) -> String {
-    let mut said = match dead_end {
+    let mut line = match dead_end {
         DeadEnd::Repeated { tool, times } => format!("The same call of {tool} was made {times} times."),
         DeadEnd::Failing(times) => format!("The last {times} tool calls failed."),
         DeadEnd::Unchanging(times) => format!("The last {times} tool calls brought the same."),
     };
     if !words.dead_end.is_empty() {
-        let _ = write!(said, " {}", words.dead_end);
+        let _ = write!(line, " {}", words.dead_end);
     }
-    said
+    line
 }

@@ -92,10 +92,8 @@ impl TurnHistogram {
         if self.runs.len() <= at {
             self.runs.resize(at + 1, (0.0, 0.0));
         }
-        match run.is_complete {
-            true => self.runs[at].0 += 1.0,
-            false => self.runs[at].1 += 1.0,
-        }
+        let (ended, cut) = &mut self.runs[at];
+        *(if run.is_complete { ended } else { cut }) += 1.0;
     }
 
     fn weight(&self) -> f64 {

@@ -19,10 +19,8 @@ use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
 use super::handle::Gateway;
-use super::request::dispatch::{EXPIRY_MARGIN, record_dispatch};
-use super::request::scope;
-use super::state::gateway_state::GatewayState;
-use super::state::parts::GatewayParts;
+use super::request::{EXPIRY_MARGIN, record_dispatch, scope};
+use super::state::{GatewayParts, GatewayState};
 use super::{Denial, RequestRefusal, key_scope};
 
 /// Vectors that were made, and what they cost.
@@ -230,26 +228,26 @@ impl EmbeddingTask {
         mut reservation: Reservation,
         mut answer: oneshot::Sender<Result<EmbeddingOutcome, RequestRefusal>>,
     ) {
-        let boarded = tokio::select! {
+        let acquired = tokio::select! {
             biased;
             () = answer.closed() => None,
-            boarded = self.acquire() => Some(boarded),
+            acquired = self.acquire() => Some(acquired),
         };
-        let departed = match boarded {
+        let dispatched = match acquired {
             None => Err(None),
             Some(Err(failure)) => Err(Some(failed(failure))),
-            Some(Ok(seat)) => record_dispatch(
+            Some(Ok(permit)) => record_dispatch(
                 &self.state.parts.ledger,
                 self.ticket.as_ref(),
                 self.deadline,
                 &mut reservation,
             )
             .await
-            .map(|()| seat)
+            .map(|()| permit)
             .map_err(Some),
         };
-        let seat = match departed {
-            Ok(seat) => seat,
+        let permit = match dispatched {
+            Ok(permit) => permit,
             Err(refusal) => {
                 reservation.void();
                 if let Some(refusal) = refusal {
@@ -261,7 +259,7 @@ impl EmbeddingTask {
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
-            made = self.attempt(seat) => Some(made),
+            made = self.attempt(permit) => Some(made),
         };
         let (prompt, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
@@ -307,17 +305,17 @@ impl EmbeddingTask {
     }
 
     /// Calls, and calls again where nothing reached a model: what did is charged in full.
-    async fn attempt(&self, mut seat: Permit) -> Result<EmbeddingResult, Failure> {
+    async fn attempt(&self, mut permit: Permit) -> Result<EmbeddingResult, Failure> {
         let mut been = Vec::new();
         loop {
-            been.push(seat.target_index());
-            let failure = match self.call(&seat).await {
+            been.push(permit.target_index());
+            let failure = match self.call(&permit).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
-            let failed = seat.target().clone();
+            let failed = permit.target().clone();
             self.count_failure(&failed, &failure);
-            drop(seat);
+            drop(permit);
             let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
             if !helps {
                 return Err(failure);
@@ -325,7 +323,7 @@ impl EmbeddingTask {
             match self.retry_permit(&been, &failure).await {
                 Some(next) => {
                     self.log_retry(&failed, &failure, &next);
-                    seat = next;
+                    permit = next;
                 }
                 None => return Err(failure),
             }
@@ -343,7 +341,7 @@ impl EmbeddingTask {
                 tokio::time::sleep(fleet.retry_wait(tried, &want)?).await;
                 fleet.acquire_retry(&want, &[])
             }
-            seat => seat,
+            permit => permit,
         }
     }
 
@@ -360,9 +358,9 @@ impl EmbeddingTask {
         self.state.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
-    async fn call(&self, seat: &Permit) -> Result<EmbeddingResult, Failure> {
+    async fn call(&self, permit: &Permit) -> Result<EmbeddingResult, Failure> {
         let late = || Failure::new(Fault::Timeout, "the vectors did not come in time");
-        let backend = seat.backend();
+        let backend = permit.backend();
         let call = tokio::time::timeout_at(self.deadline, backend.embed(self.ask.clone()));
         call.await.unwrap_or_else(|_| Err(late()))
     }

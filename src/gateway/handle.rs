@@ -8,9 +8,7 @@ use crate::tenant::Tenant;
 use crate::units::{AccountId, Timestamp};
 
 use super::feedback::Learning;
-use super::state::gateway_state::GatewayState;
-use super::state::pacing::PaceStatus;
-use super::state::parts::GatewayParts;
+use super::state::{GatewayParts, GatewayState, PaceStatus};
 use super::{RequestRefusal, key_scope, zero_metrics};
 
 /// The gateway. Clones share it.

@@ -16,12 +16,10 @@ use super::admit::{self, Admission, RequestQuote, ReservedRequest};
 use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
-use super::request::context::RequestContext;
-use super::request::decision_context::DecisionContext;
 use super::request::refusal_labels::{limit, limit_label};
-use super::request::reservation::RequestReservation;
+use super::request::{DecisionContext, RequestContext, RequestReservation};
 use super::run::{self, RunningRequest};
-use super::state::gateway_state::GatewayState;
+use super::state::GatewayState;
 use super::{Denial, RequestObserver, RequestRefusal, RequestTask, RequestUpdate};
 
 /// What a request came with, whatever is decided about it.

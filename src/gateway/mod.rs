@@ -1,5 +1,9 @@
 //! The life of one request, the only place that sees every step of it:
 //! request → demand → plan → reserve → execute (think, then solve) → settle → learn.
+//!
+//! `admit` ends with a reserved request, `run` with an outcome, `finish` with a receipt; `lifecycle` joins them. `episodes` knows
+//! the runs of agents that requests are steps of, and `feedback` what outcomes and callers teach. `request` and `state` are what
+//! all of these read: one request, and the gateway. They name no stage.
 
 mod admit;
 mod counting;
@@ -23,10 +27,9 @@ pub use embedding::EmbeddingOutcome;
 pub use episodes::{EpisodeManager, EpisodeSnapshot, EpisodeView};
 pub use feedback::{CallerFeedback, FeedbackError, LearnSettings, Learning};
 pub use handle::{Gateway, Readiness};
-pub use request::observer::RequestObserver;
-pub use request::receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
-pub use request::refusal::{Denial, RequestRefusal};
-pub use request::task::{RequestTask, RequestUpdate};
+pub use request::{
+    Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestTask, RequestUpdate,
+    SettledChoice, VoteTally,
+};
 pub use settings::Settings;
-pub use state::pacing::PaceStatus;
-pub use state::parts::GatewayParts;
+pub use state::{GatewayParts, PaceStatus};

@@ -6,7 +6,7 @@ use crate::metrics::Metrics;
 
 use super::feedback;
 use super::run::{cascade, hedge, judge, probe, selection, voting};
-use super::state::parts::GatewayParts;
+use super::state::GatewayParts;
 
 /// Begins every count whose labels are known beforehand.
 pub(super) fn zero_all(parts: &GatewayParts) {

@@ -54,14 +54,14 @@ impl ConversationClaim {
             episode,
             at: Timestamp::now(),
         };
-        let (told, answer) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         let (claim, patience) = (self.clone(), self.service.settings().patience);
         self.service.tasks.spawn(async move {
-            let change = claim.service.append_with_retry(&lengthening, || told.is_closed()).await;
+            let change = claim.service.append_with_retry(&lengthening, || reply.is_closed()).await;
             claim.is_over.store(change == Some(ConversationWriteResult::Done), Ordering::Release);
             drop(claim);
             // Nobody may be waiting any more.
-            let _ = told.send(change);
+            let _ = reply.send(change);
         });
         let change = timeout(patience, answer).await.ok().and_then(Result::ok).flatten();
         if change.is_none() {
@@ -89,8 +89,8 @@ impl ConversationService {
         id: ConversationId,
         now: Timestamp,
     ) -> Result<(ClaimResult, Option<ConversationClaim>), ConversationsError> {
-        let (told, answer) = oneshot::channel();
-        self.tasks.spawn(self.clone().hold_claim(account.clone(), id, now, told));
+        let (reply, answer) = oneshot::channel();
+        self.tasks.spawn(self.clone().hold_claim(account.clone(), id, now, reply));
         answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
     }
 
@@ -101,7 +101,7 @@ impl ConversationService {
         account: AccountId,
         id: ConversationId,
         now: Timestamp,
-        told: oneshot::Sender<ClaimReply>,
+        reply: oneshot::Sender<ClaimReply>,
     ) {
         let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
         let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM_TTL).await;
@@ -116,12 +116,12 @@ impl ConversationService {
                     _held: held.clone().drop_guard(),
                 };
                 // Where nobody waits any more, it is let go of here.
-                drop(told.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
+                drop(reply.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
                 self.renew_claim(&account, id, claimant, &held).await;
             }
-            Ok(refused) => return drop(told.send(Ok((refused, None)))),
+            Ok(refused) => return drop(reply.send(Ok((refused, None)))),
             // What did not work may have been done all the same.
-            Err(error) => drop(told.send(Err(error))),
+            Err(error) => drop(reply.send(Err(error))),
         }
         if !over.load(Ordering::Acquire) {
             self.release(&account, id, claimant).await;

@@ -33,9 +33,9 @@ pub struct ConversationService {
 impl ConversationService {
     /// Begins to delete what is too old, until shutdown.
     pub fn open(tasks: &Tasks, store: Arc<dyn ConversationStore>, settings: Settings) -> ConversationService {
-        let keeper = ConversationService { settings, store, tasks: tasks.clone() };
-        tasks.spawn(keeper.clone().sweep());
-        keeper
+        let service = ConversationService { settings, store, tasks: tasks.clone() };
+        tasks.spawn(service.clone().sweep());
+        service
     }
 
     /// What holds of conversations: the same as of responses. One is kept for `keep` from the last time it was touched, and

@@ -1,6 +1,7 @@
 //! What a step may do.
 
 use super::*;
+use crate::ledger::EpisodeBalance;
 
 /// A step of a run, and what is known about it.
 struct Scene {

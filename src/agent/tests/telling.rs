@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::chat::{CacheTtl, ContentPart};
+use crate::ledger::EpisodeBalance;
 
 fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
     let request = request(&["search", "browse"], messages);

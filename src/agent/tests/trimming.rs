@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chat::{ChoiceEvent, FinishReason, ToolCallDelta, ToolLimits};
+use crate::ledger::EpisodeBalance;
 
 /// An answer's calls: tool and arguments.
 type TestCalls = Vec<(String, String)>;

@@ -4,8 +4,7 @@ use tokio::time::Instant;
 
 use crate::catalog::Plan;
 use crate::gateway::episodes::RunningStep;
-use crate::gateway::state::gateway_state::GatewayState;
-use crate::gateway::state::parts::GatewayParts;
+use crate::gateway::state::{GatewayParts, GatewayState};
 use crate::ledger::Reservation;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
@@ -14,11 +13,11 @@ use super::plan_inputs::PlanInputs;
 
 /// One request that is being admitted: whose it is, and how long it may take.
 #[derive(Clone, Copy)]
-pub(in crate::gateway) struct Admission<'a> {
-    pub(in crate::gateway) state: &'a GatewayState,
-    pub(in crate::gateway) tenant: &'a Tenant,
-    pub(in crate::gateway) id: RequestId,
-    pub(in crate::gateway) deadline: Instant,
+pub(crate) struct Admission<'a> {
+    pub(crate) state: &'a GatewayState,
+    pub(crate) tenant: &'a Tenant,
+    pub(crate) id: RequestId,
+    pub(crate) deadline: Instant,
 }
 
 impl<'a> Admission<'a> {
@@ -28,10 +27,10 @@ impl<'a> Admission<'a> {
 }
 
 /// A request that is planned and whose worst case is reserved: what `admit` hands to `run`.
-pub(in crate::gateway) struct ReservedRequest {
-    pub(in crate::gateway) inputs: PlanInputs,
-    pub(in crate::gateway) plan: Plan,
-    pub(in crate::gateway) reservation: Reservation,
+pub(crate) struct ReservedRequest {
+    pub(crate) inputs: PlanInputs,
+    pub(crate) plan: Plan,
+    pub(crate) reservation: Reservation,
     /// The step of an episode that it is, if it is one.
-    pub(in crate::gateway) step: Option<RunningStep>,
+    pub(crate) step: Option<RunningStep>,
 }

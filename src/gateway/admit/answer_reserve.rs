@@ -9,7 +9,7 @@ use crate::units::Money;
 impl PlanInputs {
     /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the run's money where a
     /// usual one fits; nothing where that is not limited, or no model can serve.
-    pub(in crate::gateway) fn answer_reserve(&self, limits: &EpisodeLimits) -> Money {
+    pub(crate) fn answer_reserve(&self, limits: &EpisodeLimits) -> Money {
         let Some(limit) = limits.cost else { return Money::ZERO };
         let cost = |ask: &plan::PlanRequest| plan::answer_cost(ask, Money(limit.0 / 2));
         self.ask(&Allowance::default(), 0, cost).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! What is known about a request before money is asked for: whose rules, how hard, at what prices.
 
-use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::state::GatewayState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::routing_rules;
 use super::routing_rules::RoutingRules;
 use crate::gateway::RequestRefusal;
 use crate::gateway::request::needs;
-use crate::gateway::state::pacing::Pacing;
+use crate::gateway::state::Pacing;
 
 /// So many models are named to who asked for something that its own does not take.
 const TAKERS_MAX: usize = 3;

@@ -3,8 +3,8 @@
 use super::admission::Admission;
 use tokio::time::Instant;
 
-use crate::gateway::request::refusal::{RETRY_AFTER, RequestRefusal};
-use crate::gateway::state::wait_queues::BoundedWait;
+use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
+use crate::gateway::state::BoundedWait;
 use crate::ledger::{RequestScope, ReserveError, Shortfall};
 use crate::plan;
 use crate::units::{AccountId, Holder, Limit, Unit};
@@ -12,7 +12,7 @@ use crate::units::{AccountId, Holder, Limit, Unit};
 /// How long a request may wait for money.
 pub(super) fn new_money_wait(admission: &Admission<'_>) -> BoundedWait {
     let settings = &admission.parts().settings;
-    // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
+    // A request that waits keeps its place among those in flight, so one account's may have no more than half of these.
     let (until, most) = (Instant::now() + settings.wait_max, settings.flights_max / 2);
     BoundedWait::until(&admission.state.wait_queues, admission.deadline.min(until), most)
 }
@@ -26,7 +26,7 @@ pub(super) async fn wait_for_money(
     about: &RequestScope,
     refusal: RequestRefusal,
     waiting: &mut BoundedWait,
-    heard: impl Future<Output = ()>,
+    notified: impl Future<Output = ()>,
 ) -> Result<(), RequestRefusal> {
     let (holder, shortfall) = match refusal {
         RequestRefusal::FundsReserved { .. } => {
@@ -38,7 +38,7 @@ pub(super) async fn wait_for_money(
             None => return Err(refusal),
         },
     };
-    if !waiting.wait_turn(&holder, heard).await {
+    if !waiting.wait_turn(&holder, notified).await {
         return Err(RequestRefusal::FundsReserved { shortfall, retry_after: RETRY_AFTER });
     }
     admission.parts().ledger.refresh_limits(&admission.tenant.account, about).await;

@@ -10,51 +10,49 @@ use crate::units::{AccountId, Chance, Money, Timestamp, Tokens};
 
 use super::routing_rules::RoutingRules;
 use crate::gateway::feedback::QuestionFingerprint;
-use crate::gateway::request::decision_context::DecisionContext;
-use crate::gateway::request::needs;
-use crate::gateway::request::observed_plan::ObservedPlan;
+use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
 
 /// What was considered about a request.
-pub(in crate::gateway) struct PlanInputs {
+pub(crate) struct PlanInputs {
     /// As its caller wrote it.
-    pub(in crate::gateway) original: Arc<Request>,
+    pub(crate) original: Arc<Request>,
     /// As a model is to have it.
-    pub(in crate::gateway) request: Arc<Request>,
+    pub(crate) request: Arc<Request>,
     /// By whose rules it is decided.
-    pub(in crate::gateway) rules: RoutingRules,
+    pub(crate) rules: RoutingRules,
     /// Why no vote is held, where the route has one.
-    pub(in crate::gateway) no_vote: Option<&'static str>,
+    pub(crate) no_vote: Option<&'static str>,
     /// What the prior predicts.
-    pub(in crate::gateway) prior: Demand,
+    pub(crate) prior: Demand,
     /// What is believed by all that was learned since.
-    pub(in crate::gateway) demand: Demand,
-    pub(in crate::gateway) market: Market,
-    pub(in crate::gateway) models: Vec<Arc<Model>>,
+    pub(crate) demand: Demand,
+    pub(crate) market: Market,
+    pub(crate) models: Vec<Arc<Model>>,
     /// A model that was left out, since it was made for other questions.
-    pub(in crate::gateway) wrong_specialty: Option<Arc<str>>,
+    pub(crate) wrong_specialty: Option<Arc<str>>,
     /// Those of the account's limits that are paced, as they stood.
-    pub(in crate::gateway) paced: Vec<LimitStatus>,
+    pub(crate) paced: Vec<LimitStatus>,
     /// What share of answers a first reservation covers.
-    pub(in crate::gateway) opening_quantile: Chance,
+    pub(crate) opening_quantile: Chance,
     /// The model that its run is with.
-    pub(in crate::gateway) sticky: Option<ModelAffinity>,
+    pub(crate) sticky: Option<ModelAffinity>,
     /// The models beyond the route's that would take all of its members, where some are not known here.
-    pub(in crate::gateway) takers: Vec<Arc<str>>,
+    pub(crate) takers: Vec<Arc<str>>,
 }
 
 /// The model that the last steps of a run were served by.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct ModelAffinity {
-    pub(in crate::gateway) model: Arc<str>,
+pub(crate) struct ModelAffinity {
+    pub(crate) model: Arc<str>,
     /// How much of the context its provider has in its cache.
-    pub(in crate::gateway) cached: Tokens,
+    pub(crate) cached: Tokens,
     /// Whether something went wrong with it.
-    pub(in crate::gateway) evidence: bool,
+    pub(crate) evidence: bool,
 }
 
 impl PlanInputs {
     /// Asks `what` of the plan on what is left; draws are made from `seed`.
-    pub(in crate::gateway) fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
         allowance: &Allowance,
         seed: u64,
@@ -66,11 +64,7 @@ impl PlanInputs {
 
     /// The plan. Where nothing is decided it is the first model, in the route's order, that serves it on what is left, and
     /// those after it stand by.
-    pub(in crate::gateway) fn plan(
-        &self,
-        allowance: &Allowance,
-        seed: u64,
-    ) -> Result<Plan, plan::PlanRefusal> {
+    pub(crate) fn plan(&self, allowance: &Allowance, seed: u64) -> Result<Plan, plan::PlanRefusal> {
         if !self.rules.is_unenforced() {
             return self.ask(allowance, seed, plan::plan);
         }
@@ -93,12 +87,7 @@ impl PlanInputs {
 
     /// What the rules that are only watched would choose, where there are any and something fits. Success counts
     /// `factor` times what they say.
-    pub(in crate::gateway) fn observed_offer(
-        &self,
-        allowance: &Allowance,
-        seed: u64,
-        factor: f64,
-    ) -> Option<Offer> {
+    pub(crate) fn observed_offer(&self, allowance: &Allowance, seed: u64, factor: f64) -> Option<Offer> {
         let watched = self.rules.observed_route.as_ref()?;
         let market = Market { worth_factor: factor, ..self.market.clone() };
         let plan = self.ask_by(watched, &self.models, &market, allowance, seed, plan::plan);
@@ -147,7 +136,7 @@ impl PlanInputs {
     }
 
     /// The members of the request that a model's backend is not sent, where there are some.
-    pub(in crate::gateway) fn left_out(&self, model: &str) -> Vec<Arc<str>> {
+    pub(crate) fn left_out(&self, model: &str) -> Vec<Arc<str>> {
         let needs = needs::of(&self.request);
         let model = self.models.iter().find(|known| *known.name == *model);
         let is_left =
@@ -156,7 +145,7 @@ impl PlanInputs {
     }
 
     /// What the decision rests on, for the end of its request.
-    pub(in crate::gateway) fn decision_context(
+    pub(crate) fn decision_context(
         &self,
         account: &AccountId,
         observed: Option<ObservedPlan>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
 use crate::chat::Request;
 
-use crate::gateway::state::wait_queues::BoundedWait;
+use crate::gateway::state::BoundedWait;
 use crate::gateway::{Denial, RequestRefusal};
 use crate::ledger::{ReserveError, Shortfall};
 use crate::plan;
@@ -42,7 +42,7 @@ struct StepRetryState<'a> {
 /// # Errors
 /// When no offer serves it, its run or its account does not allow one, or parallel steps do not give back in time what it
 /// needs.
-pub(in crate::gateway) async fn prepare_step(
+pub(crate) async fn prepare_step(
     admission: &Admission<'_>,
     request: Arc<Request>,
 ) -> Result<ReservedRequest, Denial> {
@@ -105,14 +105,14 @@ async fn try_prepare_step(
     let (episode, account, episodes) =
         (&context.episode.id, &admission.tenant.account, &admission.parts().episodes);
     // From here on nothing that is given back goes unheard.
-    let heard = admission.parts().ledger.episode_notified(episode);
-    let any_heard = admission.parts().ledger.account_notified(&admission.tenant.account);
+    let notified = admission.parts().ledger.episode_notified(episode);
+    let account_notified = admission.parts().ledger.account_notified(&admission.tenant.account);
     let balance = context.refreshed_balance().await;
     let headroom = gathered_headroom(admission, tries).await;
     let plan = match context.decide(&balance, headroom, tries.calls_max) {
         StepDecision::Proceed(step) => *step,
         StepDecision::Wait(wait) => {
-            episodes.wait_for_steps(account, &mut tries.step_wait, heard, &wait).await?;
+            episodes.wait_for_steps(account, &mut tries.step_wait, notified, &wait).await?;
             return Ok(None);
         }
         StepDecision::Exhausted(spent) => return Err(spent_refusal(episode, spent)),
@@ -126,7 +126,7 @@ async fn try_prepare_step(
         StepReserveResult::Reserved(reserved) => return Ok(Some(*reserved)),
         StepReserveResult::Refused(refusal) if tries.has_gathered || !is_short(&refusal) => {
             let about = context.limit_scope();
-            wait_for_money(admission, &about, refusal, &mut tries.money_wait, any_heard).await?;
+            wait_for_money(admission, &about, refusal, &mut tries.money_wait, account_notified).await?;
             tries.calls_max = admission.parts().episodes.inner.settings.calls_per_answer;
         }
         // Another request may have taken it, or other replicas may hand back what they do not use.
@@ -136,7 +136,7 @@ async fn try_prepare_step(
             tries.calls_max = fewer;
         }
         StepReserveResult::TooExpensive { .. } | StepReserveResult::Wait => {
-            episodes.wait_for_steps(account, &mut tries.step_wait, heard, &money_wait()).await?;
+            episodes.wait_for_steps(account, &mut tries.step_wait, notified, &money_wait()).await?;
             tries.calls_max = admission.parts().episodes.inner.settings.calls_per_answer;
         }
     }

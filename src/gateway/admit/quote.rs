@@ -2,9 +2,8 @@
 
 use crate::catalog::Demand;
 use crate::chat::Request;
-use crate::gateway::request::refusal::RequestRefusal;
-use crate::gateway::request::scope;
-use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::request::{RequestRefusal, scope};
+use crate::gateway::state::GatewayState;
 use crate::plan::{self, Quote};
 use crate::tenant::Tenant;
 
@@ -21,7 +20,7 @@ pub struct RequestQuote {
 }
 
 /// Plans a request that is no step of an episode.
-pub(in crate::gateway) fn quote_single(
+pub(crate) fn quote_single(
     state: &GatewayState,
     tenant: &Tenant,
     request: Request,

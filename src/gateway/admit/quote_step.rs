@@ -3,7 +3,7 @@
 use super::gather_inputs::rules;
 use super::reserve::explain;
 use super::reserve_step::step_inputs;
-use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::state::GatewayState;
 use std::sync::Arc;
 
 use super::quote::RequestQuote;
@@ -19,7 +19,7 @@ use super::reserve_step::{without_answer_reserve, without_tools_cost};
 use super::step_context::{DecidedStep, StepContext};
 use crate::gateway::episodes::wait::busy;
 
-pub(in crate::gateway) async fn quote_step(
+pub(crate) async fn quote_step(
     state: &GatewayState,
     tenant: &Tenant,
     request: Request,

@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::money_wait::{new_money_wait, wait_for_money};
-use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::state::GatewayState;
 use std::time::Duration;
 
 use crate::catalog::{Plan, Tariff, WorstCase};
@@ -17,12 +17,10 @@ use super::gather_inputs::gather_inputs;
 use super::plan_inputs::PlanInputs;
 use crate::chat::Request;
 use crate::gateway::RequestRefusal;
-use crate::gateway::request::dispatch::EXPIRY_MARGIN;
-use crate::gateway::request::observed_plan::ObservedPlan;
-use crate::gateway::request::{needs, scope};
+use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
 
 /// Reserves a request that is no step of an episode.
-pub(in crate::gateway) async fn reserve_single(
+pub(crate) async fn reserve_single(
     admission: &Admission<'_>,
     request: Request,
 ) -> Result<ReservedRequest, RequestRefusal> {
@@ -41,11 +39,11 @@ async fn reserve(
     let (mut waiting, about) = (new_money_wait(admission), scope::of(&inputs.request.extra));
     loop {
         // From here on nothing that is given back goes unheard.
-        let heard = admission.parts().ledger.account_notified(&admission.tenant.account);
+        let notified = admission.parts().ledger.account_notified(&admission.tenant.account);
         let goes_first = waiting.is_next(&admission.tenant.account);
         match reserve_now(admission, inputs, goes_first).await {
             Ok(reserved) => return Ok(reserved),
-            Err(refusal) => wait_for_money(admission, &about, refusal, &mut waiting, heard).await?,
+            Err(refusal) => wait_for_money(admission, &about, refusal, &mut waiting, notified).await?,
         }
     }
 }
@@ -154,10 +152,7 @@ fn rate(state: &GatewayState, inputs: &PlanInputs, plan: &Plan) -> Option<SpendR
 }
 
 /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.
-pub(in crate::gateway) fn observe_plan(
-    admission: &Admission<'_>,
-    inputs: &PlanInputs,
-) -> Option<ObservedPlan> {
+pub(crate) fn observe_plan(admission: &Admission<'_>, inputs: &PlanInputs) -> Option<ObservedPlan> {
     let watched = inputs.rules.observed_route.as_ref()?;
     let (ledger, about) = (&admission.parts().ledger, scope::of(&inputs.request.extra));
     let allowance = ledger.allowance(&admission.tenant.account, &about, ledger.now());

@@ -3,7 +3,7 @@
 use super::admission::{Admission, ReservedRequest};
 use super::gather_inputs::gather_inputs_with;
 use super::reserve::{claim, explain};
-use crate::gateway::state::gateway_state::GatewayState;
+use crate::gateway::state::GatewayState;
 use std::sync::Arc;
 
 use super::gather_inputs::PreparedRequest;

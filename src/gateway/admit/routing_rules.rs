@@ -10,25 +10,20 @@ use crate::gateway::key_scope;
 
 /// The rules of one request.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct RoutingRules {
+pub(crate) struct RoutingRules {
     /// By which it runs.
-    pub(in crate::gateway) route: Route,
+    pub(crate) route: Route,
     /// By which it would run, where that is only watched.
-    pub(in crate::gateway) observed_route: Option<Route>,
+    pub(crate) observed_route: Option<Route>,
     /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
-    pub(in crate::gateway) policy: Arc<str>,
+    pub(crate) policy: Arc<str>,
     /// The route or model that the caller named, whose traffic it is.
-    pub(in crate::gateway) named: Arc<str>,
+    pub(crate) named: Arc<str>,
 }
 
 /// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
 /// the same rules from turn to turn.
-pub(in crate::gateway) fn rules(
-    catalog: &Catalog,
-    access: &KeyAccess,
-    name: &str,
-    share: f64,
-) -> Option<RoutingRules> {
+pub(crate) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f64) -> Option<RoutingRules> {
     let named = key_scope::route(catalog, access, name)?;
     let name = named.name.clone();
     let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
@@ -89,11 +84,7 @@ fn unenforced(catalog: &Catalog, route: Route) -> Route {
 impl RoutingRules {
     /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
     /// that is able and well; the others when it is not.
-    pub(in crate::gateway) fn choose(
-        &self,
-        models: &[Arc<Model>],
-        is_able: impl Fn(&Model) -> bool,
-    ) -> Vec<Arc<Model>> {
+    pub(crate) fn choose(&self, models: &[Arc<Model>], is_able: impl Fn(&Model) -> bool) -> Vec<Arc<Model>> {
         if !self.is_unenforced() {
             return models.to_vec();
         }
@@ -102,13 +93,13 @@ impl RoutingRules {
     }
 
     /// The models in the route's order.
-    pub(in crate::gateway) fn in_order<'m>(&self, models: &'m [Arc<Model>]) -> Vec<&'m Arc<Model>> {
+    pub(crate) fn in_order<'m>(&self, models: &'m [Arc<Model>]) -> Vec<&'m Arc<Model>> {
         let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name);
         self.route.models.iter().filter_map(find).collect()
     }
 
     /// True where nothing is decided.
-    pub(in crate::gateway) fn is_unenforced(&self) -> bool {
+    pub(crate) fn is_unenforced(&self) -> bool {
         self.route.enforce != RolloutMode::On
     }
 }

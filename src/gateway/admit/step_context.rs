@@ -9,7 +9,7 @@ use crate::chat::{EpisodeLimits, Request, ToolLimits};
 use crate::gateway::EpisodeManager;
 use crate::gateway::episodes::join::JoinedEpisode;
 use crate::gateway::request::scope;
-use crate::gateway::state::parts::GatewayParts;
+use crate::gateway::state::GatewayParts;
 use crate::ledger::{EpisodeBalance, Ledger, RequestScope};
 use crate::units::{AccountId, Amount, Chance, Count, Money, Timestamp, Tokens, mix64};
 

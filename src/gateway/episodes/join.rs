@@ -5,7 +5,7 @@ use crate::agent::{
     EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep, StoredEpisode,
 };
 use crate::chat::{EpisodeLimits, Request, ToolLimits};
-use crate::gateway::request::refusal::RequestRefusal;
+use crate::gateway::request::RequestRefusal;
 use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
 use super::checkout::EpisodeCheckout;
@@ -17,22 +17,22 @@ const REPLIES_MAX: usize = 3;
 
 /// The run that a request is a step of.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct JoinedEpisode {
-    pub(in crate::gateway) id: EpisodeId,
+pub(crate) struct JoinedEpisode {
+    pub(crate) id: EpisodeId,
     /// What it may take altogether, with what the request says lowered into it.
-    pub(in crate::gateway) limits: EpisodeLimits,
+    pub(crate) limits: EpisodeLimits,
     /// True where the caller named it.
-    pub(in crate::gateway) is_named: bool,
+    pub(crate) is_named: bool,
     /// True where nothing is known of it yet.
-    pub(in crate::gateway) is_first: bool,
+    pub(crate) is_first: bool,
     /// The history that it goes on from.
-    pub(in crate::gateway) from: Option<HistoryHash>,
+    pub(crate) from: Option<HistoryHash>,
     /// The request's own.
-    pub(in crate::gateway) chain: HashChain,
-    pub(in crate::gateway) history: History,
-    pub(in crate::gateway) last: Option<LastStep>,
+    pub(crate) chain: HashChain,
+    pub(crate) history: History,
+    pub(crate) last: Option<LastStep>,
     /// When it was last heard of.
-    pub(in crate::gateway) last_used: Timestamp,
+    pub(crate) last_used: Timestamp,
 }
 
 /// A run, and how it was found.
@@ -40,7 +40,7 @@ struct FoundEpisode {
     episode: StoredEpisode,
     is_first: bool,
     from: Option<HistoryHash>,
-    /// Until its step departs it is only lent, where it was found by that history.
+    /// Until its step is reserved it is only lent, where it was found by that history.
     checkout: Option<EpisodeCheckout>,
 }
 
@@ -50,7 +50,7 @@ impl EpisodeManager {
     ///
     /// # Errors
     /// When the conversation is too long, or a named episode's limits cannot be read.
-    pub(in crate::gateway) async fn join(
+    pub(crate) async fn join(
         &self,
         account: &AccountId,
         request: &Request,
@@ -70,7 +70,7 @@ impl EpisodeManager {
 
     /// The same for a question about it: nothing is begun, lowered or handed out. The limits that are known to hold for it come
     /// beside.
-    pub(in crate::gateway) async fn look_up(
+    pub(crate) async fn look_up(
         &self,
         account: &AccountId,
         request: &Request,
@@ -105,7 +105,7 @@ impl EpisodeManager {
     }
 
     /// The run of that name, with these limits lowered into its own.
-    pub(in crate::gateway) async fn open_named(
+    pub(crate) async fn open_named(
         &self,
         account: &AccountId,
         id: &EpisodeId,

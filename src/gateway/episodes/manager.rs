@@ -16,16 +16,16 @@ use super::inner::EpisodeManagerInner;
 use super::upkeep;
 
 /// How long the store may take to say what it knows of a run.
-pub(in crate::gateway) const STORE_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const STORE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of an answer waits until its step is kept.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 /// Steps that are being kept at once.
 const KEEPING_MAX: usize = 1024;
 
-/// Runs of agents. Clones share them.
+/// Runs of manager. Clones share them.
 #[derive(Clone)]
 pub struct EpisodeManager {
-    pub(in crate::gateway) inner: Arc<EpisodeManagerInner>,
+    pub(crate) inner: Arc<EpisodeManagerInner>,
     /// What those go by who tidy up.
     latest: Arc<ArcSwap<EpisodeManagerInner>>,
 }
@@ -74,7 +74,7 @@ impl EpisodeManager {
     ///
     /// # Errors
     /// When it fails or does not answer.
-    pub(in crate::gateway) async fn with_timeout<T>(
+    pub(crate) async fn with_timeout<T>(
         &self,
         answer: impl Future<Output = Result<T, EpisodesError>>,
     ) -> Result<T, EpisodesError> {
@@ -84,16 +84,17 @@ impl EpisodeManager {
 
     /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
     /// answer fails for it.
-    pub(in crate::gateway) async fn store_step(&self, step: AnsweredStep) {
+    pub(crate) async fn store_step(&self, step: AnsweredStep) {
         let Ok(permit) = self.inner.store_slots.clone().try_acquire_owned() else {
             return self
                 .report_lost("a step is not kept", &EpisodesError::new("too many wait for the store"));
         };
-        let (agents, (done, kept)) = (self.clone(), oneshot::channel());
+        let (done, kept) = oneshot::channel();
+        let manager = self.clone();
         self.inner.tasks.spawn(async move {
-            let written = agents.with_timeout(agents.inner.store.record_step(&step)).await;
+            let written = manager.with_timeout(manager.inner.store.record_step(&step)).await;
             if let Err(error) = written {
-                agents.report_lost("a step is not kept", &error);
+                manager.report_lost("a step is not kept", &error);
             }
             let _ = done.send(());
             drop(permit);
@@ -102,12 +103,12 @@ impl EpisodeManager {
     }
 
     /// Does something that nobody waits for.
-    pub(in crate::gateway) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.inner.tasks.spawn(work);
     }
 
     /// Says that the store did not do its work, and that a run may be taken for another because of it.
-    pub(in crate::gateway) fn report_lost(&self, what: &str, error: &EpisodesError) {
+    pub(crate) fn report_lost(&self, what: &str, error: &EpisodesError) {
         tracing::error!(error = error as &dyn std::error::Error, "{what}");
         self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();
     }

@@ -1,8 +1,8 @@
 //! What is no turn of a run but spends its money all the same, as an agent's call for vectors does.
 
 use crate::chat::EpisodeLimits;
-use crate::gateway::request::refusal::RequestRefusal;
-use crate::gateway::state::wait_queues::BoundedWait;
+use crate::gateway::request::RequestRefusal;
+use crate::gateway::state::BoundedWait;
 use crate::ledger::{
     EpisodeBalance, Ledger, RequestScope, Reservation, ReservationRequest, ReserveError, Shortfall,
     StepReservation,
@@ -15,7 +15,7 @@ use super::wait::money_wait;
 
 /// A run that is spent from, with the limits that hold for it.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct NonTurnSpend {
+pub(crate) struct NonTurnSpend {
     account: AccountId,
     id: EpisodeId,
     limits: EpisodeLimits,
@@ -26,7 +26,7 @@ impl NonTurnSpend {
     ///
     /// # Errors
     /// When its limits cannot be read, or would be too many.
-    pub(in crate::gateway) async fn open(
+    pub(crate) async fn open(
         episodes: &EpisodeManager,
         account: &AccountId,
         id: &EpisodeId,
@@ -41,7 +41,7 @@ impl NonTurnSpend {
     ///
     /// # Errors
     /// When the episode or the account does not allow it, or the steps do not give back in time what it needs.
-    pub(in crate::gateway) async fn obtain(
+    pub(crate) async fn obtain(
         &self,
         episodes: &EpisodeManager,
         ledger: &Ledger,
@@ -54,13 +54,13 @@ impl NonTurnSpend {
         let claim = ReservationRequest { about, step, ..claim };
         loop {
             // From here on nothing that is given back goes unheard.
-            let heard = ledger.episode_notified(id);
+            let notified = ledger.episode_notified(id);
             ledger.refresh_episode(account, id, limits).await;
             match ledger.obtain(claim.clone()).await {
                 Err(ReserveError::Shortfall(short))
                     if may_come_back(&short, &ledger.episode(account, id), limits) =>
                 {
-                    episodes.wait_for_steps(account, &mut wait, heard, &money_wait()).await?;
+                    episodes.wait_for_steps(account, &mut wait, notified, &money_wait()).await?;
                 }
                 obtained => return Ok(obtained?),
             }
@@ -68,12 +68,12 @@ impl NonTurnSpend {
     }
 
     /// True where its money is limited.
-    pub(in crate::gateway) fn limits_money(&self) -> bool {
+    pub(crate) fn limits_money(&self) -> bool {
         self.limits.cost.is_some()
     }
 
     /// How the run stands.
-    pub(in crate::gateway) fn snapshot(&self, ledger: &Ledger) -> EpisodeSnapshot {
+    pub(crate) fn snapshot(&self, ledger: &Ledger) -> EpisodeSnapshot {
         EpisodeSnapshot::of(self.id.clone(), &self.limits, &ledger.episode(&self.account, &self.id))
     }
 }

@@ -12,35 +12,32 @@ use super::join::JoinedEpisode;
 use super::manager::EpisodeManager;
 use super::snapshot::EpisodeSnapshot;
 
-/// A step of a run that departs.
-pub(in crate::gateway) struct RunningStep {
-    pub(in crate::gateway) manager: EpisodeManager,
-    pub(in crate::gateway) episode: JoinedEpisode,
+/// A step of an episode that is reserved.
+pub(crate) struct RunningStep {
+    pub(crate) manager: EpisodeManager,
+    pub(crate) episode: JoinedEpisode,
     /// The limits that hold.
-    pub(in crate::gateway) limits: EpisodeLimits,
-    pub(in crate::gateway) plan: agent::StepPlan,
+    pub(crate) limits: EpisodeLimits,
+    pub(crate) plan: agent::StepPlan,
     /// The step by rules that are only watched.
-    pub(in crate::gateway) observed_step: Option<agent::StepPlan>,
+    pub(crate) observed_step: Option<agent::StepPlan>,
     /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
     /// in it.
-    pub(in crate::gateway) money_max: Option<Money>,
+    pub(crate) money_max: Option<Money>,
 }
 
 /// The tool calls of a step, as they are settled.
 #[derive(Debug, Clone, Default)]
-pub(in crate::gateway) struct PassedToolCalls {
-    pub(in crate::gateway) tools: ToolCounts,
-    pub(in crate::gateway) cost: Money,
+pub(crate) struct PassedToolCalls {
+    pub(crate) tools: ToolCounts,
+    pub(crate) cost: Money,
     /// How many did not pass.
-    pub(in crate::gateway) dropped: Count,
+    pub(crate) dropped: Count,
 }
 
 impl PassedToolCalls {
     /// Of an answer to a request that declares no tools and is no step of a run: whatever its model calls, it invents.
-    pub(in crate::gateway) fn of_undeclared(
-        progress: &[ChoiceProgress],
-        metrics: &Metrics,
-    ) -> PassedToolCalls {
+    pub(crate) fn of_undeclared(progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let all = progress
             .iter()
             .map(ChoiceProgress::shown_call_count)
@@ -50,7 +47,7 @@ impl PassedToolCalls {
     }
 
     /// What is added to the line on what decided, where calls did not pass.
-    pub(in crate::gateway) fn why(&self) -> Option<String> {
+    pub(crate) fn why(&self) -> Option<String> {
         match self.dropped {
             Count::ZERO => None,
             Count::ONE => Some("; 1 call trimmed, beyond what was set aside for it".to_owned()),
@@ -61,27 +58,23 @@ impl PassedToolCalls {
 
 impl RunningStep {
     /// Holds one choice to what was set aside for it.
-    pub(in crate::gateway) fn passing(&self) -> ToolCallFilter {
+    pub(crate) fn passing(&self) -> ToolCallFilter {
         let trim = |step| ToolCallTrimmer::new(step, self.manager.inner.tools.clone());
         ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim))
     }
 
     /// The name of the run.
-    pub(in crate::gateway) fn id(&self) -> &EpisodeId {
+    pub(crate) fn id(&self) -> &EpisodeId {
         &self.episode.id
     }
 
     /// What was counted of the run's last prompt, where this model read it.
-    pub(in crate::gateway) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
+    pub(crate) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
         self.episode.last.as_ref().filter(|last| *last.model == *model)?.reading
     }
 
     /// What passed of the tool calls of these choices, and what that costs.
-    pub(in crate::gateway) fn passed(
-        &self,
-        progress: &[ChoiceProgress],
-        metrics: &Metrics,
-    ) -> PassedToolCalls {
+    pub(crate) fn passed(&self, progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let mut passed = PassedToolCalls::default();
         let mut would_drop = Count::ZERO;
         for passing in progress.iter().filter_map(|choice| choice.tool_filter.as_ref()) {
@@ -107,7 +100,7 @@ impl RunningStep {
     }
 
     /// How the run stands after this step.
-    pub(in crate::gateway) fn snapshot(
+    pub(crate) fn snapshot(
         &self,
         ledger: &Ledger,
         account: &AccountId,
@@ -125,7 +118,7 @@ impl RunningStep {
     }
 
     /// Remembers the step by the histories that its answers end.
-    pub(in crate::gateway) async fn record(
+    pub(crate) async fn record(
         &self,
         account: &AccountId,
         offer: &Offer,

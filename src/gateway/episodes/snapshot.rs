@@ -46,11 +46,7 @@ pub struct EpisodeSnapshot {
 
 impl EpisodeSnapshot {
     /// How it stands, by its limits.
-    pub(in crate::gateway) fn of(
-        id: EpisodeId,
-        limits: &EpisodeLimits,
-        standing: &EpisodeBalance,
-    ) -> EpisodeSnapshot {
+    pub(crate) fn of(id: EpisodeId, limits: &EpisodeLimits, standing: &EpisodeBalance) -> EpisodeSnapshot {
         let EpisodeBalance { spent, reserved } = standing;
         let share = |limit: Option<Count>, count: fn(&EpisodeUsage) -> Count| LimitUsage {
             used: count(spent),

@@ -17,11 +17,7 @@ pub struct EpisodeView {
 
 impl EpisodeView {
     /// How an episode stands that was read.
-    pub(in crate::gateway) async fn of(
-        ledger: &Ledger,
-        account: &AccountId,
-        episode: StoredEpisode,
-    ) -> EpisodeView {
+    pub(crate) async fn of(ledger: &Ledger, account: &AccountId, episode: StoredEpisode) -> EpisodeView {
         ledger.refresh_episode(account, &episode.id, &episode.limits).await;
         let route_turns = episode.last.as_ref().and_then(|last| last.route_turns);
         let balance = ledger.episode(account, &episode.id);

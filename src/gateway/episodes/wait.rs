@@ -3,8 +3,8 @@
 use tokio::time::Instant;
 
 use crate::agent::StepWait;
-use crate::gateway::request::refusal::{RETRY_AFTER, RequestRefusal};
-use crate::gateway::state::wait_queues::BoundedWait;
+use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
+use crate::gateway::state::BoundedWait;
 use crate::units::AccountId;
 
 use super::manager::EpisodeManager;
@@ -12,7 +12,7 @@ use super::manager::EpisodeManager;
 impl EpisodeManager {
     /// How long a step may wait: as the settings say, and no longer than the request has time. `in_flight_max` requests may be in
     /// flight at once.
-    pub(in crate::gateway) fn step_wait(&self, deadline: Instant, in_flight_max: usize) -> BoundedWait {
+    pub(crate) fn step_wait(&self, deadline: Instant, in_flight_max: usize) -> BoundedWait {
         let until = deadline.min(Instant::now() + self.inner.settings.wait_max);
         // A step that waits keeps its place among those in flight, so one account's may have no more than half of these.
         BoundedWait::until(&self.inner.wait_queues, until, in_flight_max / 2)
@@ -22,27 +22,27 @@ impl EpisodeManager {
     ///
     /// # Errors
     /// When it has waited long enough, or too many wait already.
-    pub(in crate::gateway) async fn wait_for_steps(
+    pub(crate) async fn wait_for_steps(
         &self,
         account: &AccountId,
         waiting: &mut BoundedWait,
-        heard: impl Future<Output = ()>,
+        notified: impl Future<Output = ()>,
         wait: &StepWait,
     ) -> Result<(), RequestRefusal> {
         if waiting.is_new() {
             self.inner.metrics.episodes.waits.inc();
         }
-        if waiting.pause(account, heard).await { Ok(()) } else { Err(busy(wait)) }
+        if waiting.pause(account, notified).await { Ok(()) } else { Err(busy(wait)) }
     }
 }
 
 /// A wait for money.
-pub(in crate::gateway) fn money_wait() -> StepWait {
+pub(crate) fn money_wait() -> StepWait {
     StepWait { money: true, ..StepWait::default() }
 }
 
 /// What is told where waiting was in vain.
-pub(in crate::gateway) fn busy(wait: &StepWait) -> RequestRefusal {
+pub(crate) fn busy(wait: &StepWait) -> RequestRefusal {
     RequestRefusal::EpisodeBusy { what: describe_wait(wait), retry_after: RETRY_AFTER }
 }
 

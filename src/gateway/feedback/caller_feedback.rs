@@ -11,8 +11,8 @@ use crate::tenant::Tenant;
 use crate::units::{AccountId, Chance, RequestId, Timestamp};
 
 use super::Learning;
-use super::handle::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
 use super::influence_cap::SignalWeight;
+use super::inner::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
 
 /// What a person's plain word counts.
 const PLAIN: f64 = 1.0;
@@ -67,10 +67,10 @@ impl Learning {
             CallerFeedback::Preferred { better, worse } => {
                 let (better, worse) =
                     (inner.own_record(tenant, better).await?, inner.own_record(tenant, worse).await?);
-                let said = |story, success| {
+                let judged = |story, success| {
                     verdict_for(story, VerdictSource::Preference, Chance::new(success), PREFERENCE)
                 };
-                inner.record_feedback(&tenant.account, [said(better, 1.0), said(worse, 0.0)]).await
+                inner.record_feedback(&tenant.account, [judged(better, 1.0), judged(worse, 0.0)]).await
             }
         }
     }
@@ -87,15 +87,15 @@ impl LearningInner {
     async fn record_feedback<const N: usize>(
         &self,
         account: &AccountId,
-        said: [(Arc<RequestRecord>, Verdict); N],
+        verdicts: [(Arc<RequestRecord>, Verdict); N],
     ) -> Result<(), FeedbackError> {
         let turns_over = |(story, verdict): &&(Arc<RequestRecord>, Verdict)| {
             story.verdict(verdict.source).is_some_and(|known| known.success != verdict.success)
         };
         let changed: Vec<&AccountId> =
-            said.iter().filter(turns_over).map(|(story, _)| &story.account).collect();
+            verdicts.iter().filter(turns_over).map(|(story, _)| &story.account).collect();
         self.reversals.take(&changed, Timestamp::now()).map_err(FeedbackError::TooManyReversals)?;
-        for (story, verdict) in said {
+        for (story, verdict) in verdicts {
             let SignalWeight { learned: weight, alarm } = self.weight(account, &story, &verdict);
             let verdict = Verdict { weight, ..verdict };
             let late = |_| HistoryStoreError::new("the store did not answer in time");

@@ -11,7 +11,7 @@ use crate::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecor
 use crate::learn::{BeliefStore, OutcomeSample};
 use crate::tasks::Tasks;
 
-use super::handle::{LearnJob, LearningInner, VerdictUpdate, lines};
+use super::inner::{LearnJob, LearningInner, VerdictUpdate};
 use super::marks::VerdictMarks;
 use super::story_writer::{StoryWriter, WriteJob};
 use super::{lesson, state_exchange};
@@ -27,8 +27,8 @@ pub(super) struct LearnerTask {
     pub(super) arrived: mpsc::Receiver<LearnJob>,
     pub(super) book: BeliefStore,
     pub(super) marks: VerdictMarks,
-    pub(super) clerk: StoryWriter,
-    pub(super) scribe: Option<DecisionLogWriter>,
+    pub(super) writer: StoryWriter,
+    pub(super) log_writer: Option<DecisionLogWriter>,
     pub(super) replica: ReplicaId,
 }
 
@@ -64,11 +64,11 @@ impl LearnerTask {
                 self.learn_verdict(&story, &verdict, alarm, before.as_ref());
                 self.log(DecisionLogLine::from_verdict(verdict.clone()));
                 if !is_kept {
-                    self.clerk.keep(WriteJob::Verdict(verdict));
+                    self.writer.keep(WriteJob::Verdict(verdict));
                 }
             }
-            LearnJob::ReadState(told) => {
-                let _ = told.send(self.book.own_state());
+            LearnJob::ReadState(reply) => {
+                let _ = reply.send(self.book.own_state());
             }
             LearnJob::OtherStates(states) => {
                 if let Err(error) = self.book.with_others(states) {
@@ -92,7 +92,7 @@ impl LearnerTask {
             self.learn_verdict(&story, verdict, verdict.weight, None);
         }
         lines(&story).for_each(|line| self.log(line));
-        self.clerk.keep(WriteJob::Record(story));
+        self.writer.keep(WriteJob::Record(story));
     }
 
     fn learn_verdict(
@@ -117,7 +117,7 @@ impl LearnerTask {
                     mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
                     mark.is_some()
                 }
-                // What is changed weighs what it weighed when it was said first.
+                // What is changed weighs what it weighed when it came first.
                 Some(before) => {
                     let lesson = OutcomeSample { weight: before.weight, ..lesson };
                     self.book.amend(&lesson, before.success, self.marks.of(verdict))
@@ -130,8 +130,8 @@ impl LearnerTask {
     }
 
     fn log(&self, line: DecisionLogLine) {
-        if let Some(scribe) = &self.scribe {
-            scribe.write(line);
+        if let Some(log_writer) = &self.log_writer {
+            log_writer.write(line);
         }
     }
 
@@ -142,8 +142,14 @@ impl LearnerTask {
         if !matches!(is_saved, Ok(Ok(_))) {
             tracing::warn!("what was learned since it was last saved is lost: the store does not take it");
         }
-        if let Some(scribe) = self.scribe {
-            scribe.close(LAST_LINES).await;
+        if let Some(log_writer) = self.log_writer {
+            log_writer.close(LAST_LINES).await;
         }
     }
+}
+
+/// The lines of a story: what was decided and came of it, and the verdicts of its end.
+fn lines(story: &RequestRecord) -> impl Iterator<Item = DecisionLogLine> {
+    let verdicts = story.verdicts.iter().cloned().map(DecisionLogLine::from_verdict);
+    std::iter::once(DecisionLogLine::from_record(story)).chain(verdicts)
 }

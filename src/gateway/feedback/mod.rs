@@ -7,6 +7,7 @@
 mod caller_feedback;
 mod handle;
 mod influence_cap;
+mod inner;
 mod learner;
 mod lesson;
 mod marks;
@@ -24,11 +25,6 @@ pub use caller_feedback::{CallerFeedback, FeedbackError};
 pub use handle::Learning;
 pub use settings::LearnSettings;
 
+pub(super) use inner::LOST_AT;
 pub(super) use repeat_detector::QuestionFingerprint;
 pub(super) use signals::{AnswerSignal, of_ending, of_form, with_transcript};
-
-/// Where an outcome may be lost.
-const STORE: &str = "store";
-const LEARNER: &str = "learner";
-const LOG: &str = "log";
-pub(super) const LOST_AT: [&str; 3] = [STORE, LEARNER, LOG];

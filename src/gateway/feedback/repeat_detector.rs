@@ -20,18 +20,14 @@ const TEXT_MAX: usize = 8 << 10;
 
 /// A question, as far as one needs to know it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::gateway) struct QuestionFingerprint {
+pub(crate) struct QuestionFingerprint {
     hash: u64,
     at: Timestamp,
 }
 
 impl QuestionFingerprint {
     /// The last message of a request, where a user says it.
-    pub(in crate::gateway) fn of(
-        account: &AccountId,
-        request: &Request,
-        at: Timestamp,
-    ) -> Option<QuestionFingerprint> {
+    pub(crate) fn of(account: &AccountId, request: &Request, at: Timestamp) -> Option<QuestionFingerprint> {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let last = request.messages.last().filter(|message| message.role == Role::User)?;
         let text = last.plain_text();

@@ -15,7 +15,7 @@ const FORM_MAX: usize = 64 << 10;
 
 /// What a form that fits counts: it says little, since wrong answers have good forms too.
 const FITTING: f64 = 0.05;
-/// What one counts that does not fit: whoever asked for it can hardly use it.
+/// What one counts that does not fit: its caller can hardly use it.
 const UNFIT: f64 = 0.5;
 /// What an end at a limit of ours counts.
 const LENGTH: f64 = 0.3;
@@ -24,43 +24,48 @@ const RESCUE: f64 = 0.3;
 /// What an answer counts that went on like a thought which was cut.
 const LEAK: f64 = 0.1;
 
-/// What is said: by which source, how right the answer is, and how much that counts.
-pub(in crate::gateway) type AnswerSignal = (VerdictSource, Chance, f64);
+/// What an answer shows of itself: by which source, how right the answer is, and how much that counts.
+pub(crate) type AnswerSignal = (VerdictSource, Chance, f64);
 
 /// A choice of a request, listened to where its form will be looked at.
-pub(in crate::gateway) fn with_transcript(request: &Request, progress: ChoiceProgress) -> ChoiceProgress {
+pub(crate) fn with_transcript(request: &Request, progress: ChoiceProgress) -> ChoiceProgress {
     let wants = schema(request).is_some() || !request.tools.is_empty();
     if wants { progress.with_transcript(FORM_MAX) } else { progress }
 }
 
 /// What the end of an answer says of the budgets that were chosen for it. A limit that the caller stated is the caller's.
-pub(in crate::gateway) fn of_ending(story: &RequestRecord, request: &Request) -> Option<AnswerSignal> {
+pub(crate) fn of_ending(story: &RequestRecord, request: &Request) -> Option<AnswerSignal> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
-    let weights = choices.map(|choice| match () {
-        () if choice.solution_ended.is_cut() && is_ours => LENGTH,
-        () if choice.rescued => RESCUE,
-        () if choice.leaks > 0 => LEAK,
-        () => 0.0,
+    let weights = choices.map(|choice| {
+        if choice.solution_ended.is_cut() && is_ours {
+            LENGTH
+        } else if choice.rescued {
+            RESCUE
+        } else if choice.leaks > 0 {
+            LEAK
+        } else {
+            0.0
+        }
     });
     let weight = weights.fold(0.0, f64::max);
     (weight > 0.0).then_some((VerdictSource::Ending, Chance::new(0.0), weight))
 }
 
-/// What the forms of the answers say, of those that were heard whole.
-pub(in crate::gateway) fn of_form(request: &Request, progress: &[ChoiceProgress]) -> Vec<AnswerSignal> {
-    let heard: Vec<_> = progress
+/// What the forms of the answers say, of those whose transcript is whole.
+pub(crate) fn of_form(request: &Request, progress: &[ChoiceProgress]) -> Vec<AnswerSignal> {
+    let transcripts: Vec<_> = progress
         .iter()
         .filter_map(|choice: &ChoiceProgress| AnswerTranscript::complete(&choice.transcript))
         .collect();
-    let calls: Vec<&TranscriptToolCall> = heard.iter().flat_map(|(_, calls)| calls.iter()).collect();
+    let calls: Vec<&TranscriptToolCall> = transcripts.iter().flat_map(|(_, calls)| calls.iter()).collect();
     let arguments = (!calls.is_empty()).then(|| calls.iter().all(|call| is_called_well(request, call)));
-    let answers = heard.iter().filter(|(_, calls)| calls.is_empty()).map(|(answer, _)| *answer);
+    let answers = transcripts.iter().filter(|(_, calls)| calls.is_empty()).map(|(answer, _)| *answer);
     let mut answers = answers.peekable();
     let form = schema(request).filter(|_| answers.peek().is_some());
     let form = form.map(|schema| answers.all(|answer| is_well_formed(answer, schema)));
-    let said = [(VerdictSource::ToolArguments, arguments), (VerdictSource::Form, form)];
-    said.into_iter().filter_map(|(source, fits)| Some(verdict(source, fits?))).collect()
+    let signals = [(VerdictSource::ToolArguments, arguments), (VerdictSource::Form, form)];
+    signals.into_iter().filter_map(|(source, fits)| Some(verdict(source, fits?))).collect()
 }
 
 fn verdict(source: VerdictSource, fits: bool) -> AnswerSignal {

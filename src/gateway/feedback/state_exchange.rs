@@ -1,5 +1,5 @@
 //! What was learned, saved now and then and taken in from others: each process has a state of its own in the store, and
-//! what a process leaves behind is taken over by whoever sees it first.
+//! what a process leaves behind is taken over by the first process that sees it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::tasks::Tasks;
 use crate::units::Timestamp;
 
 use super::LearnSettings;
-use super::handle::{LearnJob, LearningInner};
+use super::inner::{LearnJob, LearningInner};
 
 /// How long the store may take at the start, and in each round.
 const BEGIN_MAX: Duration = Duration::from_secs(5);
@@ -30,17 +30,17 @@ pub(super) struct LearningStart {
     pub(super) warned: WarnedReplicas,
 }
 
-/// Begins with all that the store has: what was left is taken over, what others have is heard of.
+/// Begins with all that the store has: what was left is taken over, what others have is taken in.
 pub(super) async fn load_initial(
     stories: &dyn HistoryStore,
     replica: &ReplicaId,
     settings: &LearnSettings,
 ) -> LearningStart {
     let mut book = BeliefStore::new(settings.book);
-    let mut told = WarnedReplicas::default();
+    let mut warned = WarnedReplicas::default();
     let began = timeout(BEGIN_MAX, async {
         let read = ReplicaStates::of(stories.replica_states().await?, replica, settings);
-        told.warn_new(&read.incompatible);
+        warned.warn_new(&read.incompatible);
         read.forget_useless(stories).await?;
         let mut own = book.own_state();
         read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
@@ -54,11 +54,11 @@ pub(super) async fn load_initial(
                 error = &error as &dyn std::error::Error,
                 "what was learned before cannot be read; it is begun anew"
             );
-            return LearningStart { book, saved: false, warned: told };
+            return LearningStart { book, saved: false, warned };
         }
         Err(_) => {
             tracing::error!("what was learned before cannot be read in time; it is begun anew");
-            return LearningStart { book, saved: false, warned: told };
+            return LearningStart { book, saved: false, warned };
         }
     };
     let left: Vec<LearnedState> = read.orphaned.into_iter().map(|(_, state)| state).collect();
@@ -71,7 +71,7 @@ pub(super) async fn load_initial(
     if let Err(error) = book.with_others(others) {
         tracing::warn!(%error, "what another replica has learned is left out");
     }
-    LearningStart { book, saved: is_ours, warned: told }
+    LearningStart { book, saved: is_ours, warned }
 }
 
 /// A state as it is written down.
@@ -198,9 +198,9 @@ impl StateExchange {
 
     async fn round(&mut self) -> Result<(), HistoryStoreError> {
         let (stories, settings) = (self.inner.records.clone(), &self.inner.settings);
-        let (tell, told) = oneshot::channel();
-        let asked = self.jobs.send(LearnJob::ReadState(tell)).await;
-        let (Ok(()), Ok(mut own)) = (asked, told.await) else { return Ok(()) };
+        let (reply, answer) = oneshot::channel();
+        let asked = self.jobs.send(LearnJob::ReadState(reply)).await;
+        let (Ok(()), Ok(mut own)) = (asked, answer.await) else { return Ok(()) };
         let read = ReplicaStates::of(stories.replica_states().await?, &self.replica, settings);
         if self.saved && !read.has_own {
             // Somebody took us for gone. What we had is among what others have now.

@@ -11,7 +11,7 @@ use crate::history::{HistoryStoreError, RequestRecord};
 use crate::tasks::Tasks;
 use crate::units::Timestamp;
 
-use super::handle::LearningInner;
+use super::inner::LearningInner;
 
 /// What may wait for the store.
 const JOBS_MAX: usize = 4096;
@@ -36,7 +36,7 @@ pub(super) enum WriteJob {
     Verdict(Verdict),
 }
 
-/// The way to the clerk. It ends when this is dropped, and all is kept that it was given.
+/// The way to the writing task. It ends when this is dropped, and all is kept that it was given.
 pub(super) struct StoryWriter {
     inner: Arc<LearningInner>,
     jobs: mpsc::Sender<WriteJob>,
@@ -54,13 +54,6 @@ impl StoryWriter {
         if self.jobs.try_send(paper).is_err() {
             self.inner.lost(1);
         }
-    }
-}
-
-impl LearningInner {
-    fn lost(&self, count: usize) {
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        self.metrics.learning.dropped.with_label_values(&[super::STORE]).inc_by(count);
     }
 }
 

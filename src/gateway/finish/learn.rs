@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::feedback;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::decision_context::DecisionContext;
-use crate::gateway::request::observed_plan::ActualUsage;
+use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use crate::history::RequestRecord;
 use crate::units::Money;

@@ -4,7 +4,7 @@ use crate::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use crate::execute::ChoiceProgress;
 use crate::metrics::Metrics;
 
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 use crate::gateway::run::RequestOutcome;
 
 /// How a request ended.

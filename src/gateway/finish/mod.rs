@@ -11,10 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::units::Money;
 
-use super::request::context::RequestContext;
-use super::request::decision_context::DecisionContext;
-use super::request::needs;
-use super::request::reservation::RequestReservation;
+use super::request::{DecisionContext, RequestContext, RequestReservation, needs};
 use super::run::{AttemptResult, RequestOutcome};
 use super::{RequestRefusal, RequestUpdate, feedback};
 

@@ -2,7 +2,7 @@
 //! otherwise from the next request on.
 
 use crate::catalog::{ChoiceUsage, EnforcementClass, Offer};
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 use crate::units::Tokens;
 
 /// Believes a native budget only as long as it holds.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::decision_context::DecisionContext;
+use crate::gateway::request::{DecisionContext, RequestContext};
 use crate::gateway::run::RequestOutcome;
 use crate::history::RequestRecord;
 use crate::learn::DemandSummary;

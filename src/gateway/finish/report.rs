@@ -3,8 +3,7 @@
 use crate::backend::Failure;
 use crate::catalog::{ChoiceUsage, Offer};
 use crate::chat::FinishReason;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::needs;
+use crate::gateway::request::{RequestContext, needs};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use crate::gateway::{EpisodeSnapshot, RequestReceipt, RequestUpdate, SettledChoice};
 

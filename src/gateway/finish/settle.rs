@@ -2,9 +2,7 @@
 
 use crate::catalog::ChoiceUsage;
 use crate::gateway::episodes::PassedToolCalls;
-use crate::gateway::request::bill::settlement_detail;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use crate::ledger::SettlementDetail;
 use crate::units::{Money, Tokens};

@@ -8,15 +8,15 @@ use crate::units::{Money, Tokens};
 
 /// What one run took, and of which model.
 #[derive(Clone, Copy)]
-pub(in crate::gateway) struct Bill<'s> {
-    pub(in crate::gateway) model: &'s Arc<str>,
-    pub(in crate::gateway) cost: Money,
-    pub(in crate::gateway) spent: &'s [ChoiceUsage],
+pub(crate) struct Bill<'s> {
+    pub(crate) model: &'s Arc<str>,
+    pub(crate) cost: Money,
+    pub(crate) spent: &'s [ChoiceUsage],
 }
 
 /// What offers took that were given up for the next one, and calls beside them.
 #[derive(Debug, Clone, Default)]
-pub(in crate::gateway) struct UndeliveredSpend {
+pub(crate) struct UndeliveredSpend {
     pub(super) attempts: u32,
     /// How many of them were let go, or failed, while another was under way beside them.
     pub(super) hedge_losers: u32,
@@ -89,10 +89,7 @@ fn non_thinking_tokens(spent: &ChoiceUsage) -> Tokens {
 }
 
 /// What the ledger is told of them, sorted by what it was for.
-pub(in crate::gateway) fn settlement_detail(
-    spent: &[ChoiceUsage],
-    outcome: &'static str,
-) -> SettlementDetail {
+pub(crate) fn settlement_detail(spent: &[ChoiceUsage], outcome: &'static str) -> SettlementDetail {
     let sum = |count: fn(&ChoiceUsage) -> Tokens| spent.iter().map(count).sum();
     SettlementDetail {
         prompt: sum(ChoiceUsage::input),

@@ -11,8 +11,7 @@ use crate::backend::{Failure, Fault};
 use crate::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
 use crate::chat::Request;
 use crate::gateway::episodes::RunningStep;
-use crate::gateway::state::gateway_state::GatewayState;
-use crate::gateway::state::parts::GatewayParts;
+use crate::gateway::state::{GatewayParts, GatewayState};
 use crate::idempotency::IdempotencyTicket;
 use crate::ledger::RequestScope;
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
@@ -22,75 +21,71 @@ use super::observer::RequestObserver;
 use super::scope;
 
 /// A planned request, as every stage after its reservation sees it.
-pub(in crate::gateway) struct RequestContext {
-    pub(in crate::gateway) state: Arc<GatewayState>,
-    pub(in crate::gateway) id: RequestId,
-    pub(in crate::gateway) account: AccountId,
-    pub(in crate::gateway) priority: Priority,
+pub(crate) struct RequestContext {
+    pub(crate) state: Arc<GatewayState>,
+    pub(crate) id: RequestId,
+    pub(crate) account: AccountId,
+    pub(crate) priority: Priority,
     /// As its model is to have it.
-    pub(in crate::gateway) request: Arc<Request>,
-    pub(in crate::gateway) ticket: Option<IdempotencyTicket>,
-    pub(in crate::gateway) observer: Option<Arc<dyn RequestObserver>>,
-    pub(in crate::gateway) affinity: AffinityKey,
-    pub(in crate::gateway) flow: FlowId,
+    pub(crate) request: Arc<Request>,
+    pub(crate) ticket: Option<IdempotencyTicket>,
+    pub(crate) observer: Option<Arc<dyn RequestObserver>>,
+    pub(crate) affinity: AffinityKey,
+    pub(crate) flow: FlowId,
     /// The route or model that was named, as metrics know it.
-    pub(in crate::gateway) route: Arc<str>,
+    pub(crate) route: Arc<str>,
     /// What is wanted of whoever serves it.
-    pub(in crate::gateway) policy: Route,
+    pub(crate) policy: Route,
     /// Those who could.
-    pub(in crate::gateway) models: Vec<Arc<Model>>,
-    pub(in crate::gateway) demand: Demand,
-    pub(in crate::gateway) market: Market,
-    pub(in crate::gateway) plan: Plan,
+    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) demand: Demand,
+    pub(crate) market: Market,
+    pub(crate) plan: Plan,
     /// The step of an episode that it is, if it is one.
-    pub(in crate::gateway) step: Option<RunningStep>,
-    pub(in crate::gateway) arrived: Instant,
-    pub(in crate::gateway) deadline: Instant,
+    pub(crate) step: Option<RunningStep>,
+    pub(crate) arrived: Instant,
+    pub(crate) deadline: Instant,
 }
 
 impl RequestContext {
-    pub(in crate::gateway) fn parts(&self) -> &GatewayParts {
+    pub(crate) fn parts(&self) -> &GatewayParts {
         &self.state.parts
     }
 
     /// What it may cost at most: by its caller's own limit, and by what its episode leaves it.
-    pub(in crate::gateway) fn cost_max(&self) -> Option<Money> {
+    pub(crate) fn cost_max(&self) -> Option<Money> {
         let of_step = self.step.as_ref().and_then(|step| step.money_max);
         [self.request.budget.cost, of_step].into_iter().flatten().min()
     }
 
     /// What it is about, as limits care, while that offer serves it.
-    pub(in crate::gateway) fn limit_scope(&self, offer: &Offer) -> RequestScope {
+    pub(crate) fn limit_scope(&self, offer: &Offer) -> RequestScope {
         let episode = self.step.as_ref().map(|step| step.id().clone());
         RequestScope { model: Some(offer.model.clone()), episode, ..scope::of(&self.request.extra) }
     }
 
     /// What its account has left beside what is set aside for it.
-    pub(in crate::gateway) fn allowance(&self) -> Allowance {
+    pub(crate) fn allowance(&self) -> Allowance {
         let ledger = &self.parts().ledger;
         ledger.allowance(&self.account, &scope::of(&self.request.extra), ledger.now())
     }
 
-    pub(in crate::gateway) fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
+    pub(crate) fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
         let fleet = self.parts().fleets.get(&offer.model);
         fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
     }
 
-    pub(in crate::gateway) fn model(&self, offer: &Offer) -> Option<&Model> {
+    pub(crate) fn model(&self, offer: &Offer) -> Option<&Model> {
         self.parts().catalog.models.get(&offer.model).map(AsRef::as_ref)
     }
 
     /// An upper bound of the prompt.
-    pub(in crate::gateway) fn prompt(&self, offer: &Offer) -> Tokens {
+    pub(crate) fn prompt(&self, offer: &Offer) -> Tokens {
         self.demand.models.get(&offer.model).map_or(Tokens::ZERO, |demand| demand.prompt)
     }
 
     /// What the provider counted of the prompt, where the next one can go by it.
-    pub(in crate::gateway) fn counted_prompt(
-        &self,
-        offer: &Offer,
-        reported: Tokens,
-    ) -> Option<CountedPrompt> {
+    pub(crate) fn counted_prompt(&self, offer: &Offer, reported: Tokens) -> Option<CountedPrompt> {
         // Where a tokenizer said as much before, nothing is gained by it.
         if reported >= self.prompt(offer) {
             return None;
@@ -101,11 +96,11 @@ impl RequestContext {
     }
 
     /// What an attempt at an offer took.
-    pub(in crate::gateway) fn bill<'s>(&self, offer: &'s Offer, spent: &'s [ChoiceUsage]) -> Bill<'s> {
+    pub(crate) fn bill<'s>(&self, offer: &'s Offer, spent: &'s [ChoiceUsage]) -> Bill<'s> {
         Bill { model: &offer.model, cost: self.cost(offer, spent), spent }
     }
 
-    pub(in crate::gateway) fn cost(&self, offer: &Offer, spent: &[ChoiceUsage]) -> Money {
+    pub(crate) fn cost(&self, offer: &Offer, spent: &[ChoiceUsage]) -> Money {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }

@@ -11,21 +11,21 @@ use super::observed_plan::ObservedPlan;
 
 /// What a decision rests on. `admit` leaves it for `finish`.
 #[derive(Debug)]
-pub(in crate::gateway) struct DecisionContext {
+pub(crate) struct DecisionContext {
     /// When it was decided.
-    pub(in crate::gateway) at: Timestamp,
+    pub(crate) at: Timestamp,
     /// By whose rules, in a word.
-    pub(in crate::gateway) policy: Arc<str>,
+    pub(crate) policy: Arc<str>,
     /// What the prior predicted, before anything learned online.
-    pub(in crate::gateway) prior: Demand,
+    pub(crate) prior: Demand,
     /// What success, time and money count for.
-    pub(in crate::gateway) stakes: Stakes,
+    pub(crate) stakes: Stakes,
     /// The question, to be known again.
-    pub(in crate::gateway) question: Option<QuestionFingerprint>,
+    pub(crate) question: Option<QuestionFingerprint>,
     /// What would have been decided, where that is only watched.
-    pub(in crate::gateway) observed: Option<ObservedPlan>,
+    pub(crate) observed: Option<ObservedPlan>,
     /// The limits whose pace it is held to.
-    pub(in crate::gateway) paced: Vec<LimitStatus>,
+    pub(crate) paced: Vec<LimitStatus>,
     /// What it was expected to cost.
-    pub(in crate::gateway) expected: Money,
+    pub(crate) expected: Money,
 }

@@ -10,11 +10,11 @@ use crate::ledger::{Ledger, Reservation};
 use super::refusal::RequestRefusal;
 
 /// How long after its deadline a reservation is held for a request that does not come back.
-pub(in crate::gateway) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
+pub(crate) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 
 /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
 /// caller an answer, never a second charge.
-pub(in crate::gateway) async fn record_dispatch(
+pub(crate) async fn record_dispatch(
     ledger: &Ledger,
     ticket: Option<&IdempotencyTicket>,
     deadline: Instant,

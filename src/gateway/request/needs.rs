@@ -9,7 +9,7 @@ use crate::chat::{CompletionKind, ContentPart, MemberPhase, Request};
 use crate::gateway::RequestRefusal;
 
 /// The capabilities without which the request cannot be served as it was meant.
-pub(in crate::gateway) fn of(request: &Request) -> Needs {
+pub(crate) fn of(request: &Request) -> Needs {
     let images = request
         .messages
         .iter()
@@ -37,23 +37,29 @@ pub(in crate::gateway) fn of(request: &Request) -> Needs {
 }
 
 /// The caller's member that asks for what `word` stands for.
-pub(in crate::gateway) fn member(request: &Request, word: &str) -> &'static str {
+pub(crate) fn member(request: &Request, word: &str) -> &'static str {
     let members = &request.budget.members;
     let is = |capability: Capability| capability.as_str() == word;
-    match () {
-        () if is(Capability::Schema) => members.response_format,
-        () if is(Capability::Images) => members.prompt,
-        () if is(Capability::Penalties) => penalty(request).unwrap_or("model"),
-        () if is(Capability::Logprobs) => "logprobs",
-        () if request.tools.is_empty() => "model",
-        // Tools, and those that are forced on a model whose thinking is held.
-        () if is(Capability::Tools) => "tools",
-        () => "tool_choice",
+    if is(Capability::Schema) {
+        members.response_format
+    } else if is(Capability::Images) {
+        members.prompt
+    } else if is(Capability::Penalties) {
+        penalty(request).unwrap_or("model")
+    } else if is(Capability::Logprobs) {
+        "logprobs"
+    } else if request.tools.is_empty() {
+        "model"
+    } else if is(Capability::Tools) {
+        "tools"
+    } else {
+        // Tools that are forced on a model whose thinking is limited.
+        "tool_choice"
     }
 }
 
 /// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
-pub(in crate::gateway) fn failed(request: &Request, failure: Failure) -> RequestRefusal {
+pub(crate) fn failed(request: &Request, failure: Failure) -> RequestRefusal {
     match failure.unsupported {
         Some(lack) => RequestRefusal::Incapable { member: asking(request, lack), failure: failure.into() },
         None => RequestRefusal::Failed(failure),

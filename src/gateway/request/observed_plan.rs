@@ -8,7 +8,7 @@ use crate::units::{Money, RequestId, Tokens};
 
 /// What a plan that is only watched would have done.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct ObservedPlan {
+pub(crate) struct ObservedPlan {
     model: Arc<str>,
     thinking: Tokens,
     cost: Money,
@@ -19,13 +19,13 @@ const EACH: u64 = 1000;
 
 impl ObservedPlan {
     /// What a watched plan chose.
-    pub(in crate::gateway) fn of(offer: &Offer) -> ObservedPlan {
+    pub(crate) fn of(offer: &Offer) -> ObservedPlan {
         ObservedPlan { model: offer.model.clone(), thinking: offer.thinking, cost: offer.cost }
     }
 
     /// Counts what would have been cut and saved. Of another model's thought nothing is known, so only the expected cost is
     /// held against what was paid.
-    pub(in crate::gateway) fn record_outcome(
+    pub(crate) fn record_outcome(
         &self,
         metrics: &Metrics,
         id: RequestId,
@@ -73,8 +73,8 @@ impl ObservedPlan {
 }
 
 /// What really ran.
-pub(in crate::gateway) struct ActualUsage<'a> {
-    pub(in crate::gateway) model: &'a Arc<str>,
-    pub(in crate::gateway) spent: &'a [ChoiceUsage],
-    pub(in crate::gateway) cost: Money,
+pub(crate) struct ActualUsage<'a> {
+    pub(crate) model: &'a Arc<str>,
+    pub(crate) spent: &'a [ChoiceUsage],
+    pub(crate) cost: Money,
 }

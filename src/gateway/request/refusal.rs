@@ -10,7 +10,7 @@ use crate::units::EpisodeId;
 use crate::{idempotency, ledger, plan};
 
 /// When to try again after waiting in vain.
-pub(in crate::gateway) const RETRY_AFTER: Duration = Duration::from_secs(2);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// A request that is not served.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ pub enum RequestRefusal {
 
 impl RequestRefusal {
     /// Others who came before wait for the same money.
-    pub(in crate::gateway) fn behind_in_queue() -> RequestRefusal {
+    pub(crate) fn behind_in_queue() -> RequestRefusal {
         RequestRefusal::FundsReserved { shortfall: None, retry_after: RETRY_AFTER }
     }
 }

@@ -7,7 +7,7 @@ use crate::units::Limit;
 use crate::gateway::RequestRefusal;
 
 /// The limit under which a request did not fit.
-pub(in crate::gateway) fn limit(refusal: &RequestRefusal) -> Option<&Limit> {
+pub(crate) fn limit(refusal: &RequestRefusal) -> Option<&Limit> {
     match refusal {
         RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => Some(&shortfall.limit),
         RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { limit, .. }) => Some(&**limit),
@@ -17,7 +17,7 @@ pub(in crate::gateway) fn limit(refusal: &RequestRefusal) -> Option<&Limit> {
 }
 
 /// What refused a request, in bounded words.
-pub(in crate::gateway) fn limit_label(refusal: &RequestRefusal) -> String {
+pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
     if let Some(limit) = limit(refusal) {
         return limit.kind();
     }

@@ -17,7 +17,7 @@ use super::dispatch::record_dispatch;
 use super::refusal::RequestRefusal;
 
 /// A reservation and what has become of it.
-pub(in crate::gateway) struct RequestReservation {
+pub(crate) struct RequestReservation {
     reservation: Reservation,
     reserved: WorstCase,
     /// Under whose limits it is.
@@ -30,7 +30,7 @@ pub(in crate::gateway) struct RequestReservation {
 
 /// Why no more was set aside.
 #[derive(Debug)]
-pub(in crate::gateway) enum ExtensionError {
+pub(crate) enum ExtensionError {
     /// The request's own limit leaves so much.
     RequestLimit { left: Money },
     /// Another limit leaves too little.
@@ -53,7 +53,7 @@ impl From<LedgerError> for ExtensionError {
 }
 
 impl RequestReservation {
-    pub(in crate::gateway) fn new(
+    pub(crate) fn new(
         reservation: Reservation,
         first: &Offer,
         cost_max: Option<Money>,
@@ -70,7 +70,7 @@ impl RequestReservation {
     }
 
     /// Makes durable, once, what must be before anything is sent.
-    pub(in crate::gateway) async fn record_dispatch(
+    pub(crate) async fn record_dispatch(
         &mut self,
         ledger: &Ledger,
         ticket: Option<&IdempotencyTicket>,
@@ -84,24 +84,24 @@ impl RequestReservation {
     }
 
     /// True from when on something may have been sent.
-    pub(in crate::gateway) fn is_dispatched(&self) -> bool {
+    pub(crate) fn is_dispatched(&self) -> bool {
         self.is_dispatched
     }
 
     /// Gives everything back: nothing was sent.
-    pub(in crate::gateway) fn void(self) {
+    pub(crate) fn void(self) {
         drop(self.reservation.void());
     }
 
     /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
-    pub(in crate::gateway) async fn extend_for_retry(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
+    pub(crate) async fn extend_for_retry(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
         let lost = self.undelivered.clone().plus_failed(bill);
         self.cover(next.worst, lost, Some(&next.model)).await.is_ok()
     }
 
     /// Sets so much more aside than the worst case of the offer that runs, for an answer that grows.
-    pub(in crate::gateway) async fn extend_for_growth(
+    pub(crate) async fn extend_for_growth(
         &mut self,
         offer: &Offer,
         extra: Money,
@@ -111,66 +111,57 @@ impl RequestReservation {
     }
 
     /// All that is set aside.
-    pub(in crate::gateway) fn reserved_amounts(&self) -> Amounts {
+    pub(crate) fn reserved_amounts(&self) -> Amounts {
         self.reserved.into()
     }
 
     /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false where that does not
     /// fit, and then nothing has changed.
-    pub(in crate::gateway) async fn extend_for_hedge(&mut self, offer: &Offer) -> bool {
+    pub(crate) async fn extend_for_hedge(&mut self, offer: &Offer) -> bool {
         self.cover(offer.worst + offer.worst, self.undelivered.clone(), None).await.is_ok()
     }
 
     /// Books what one of two attempts took that was let go for the other.
-    pub(in crate::gateway) fn record_cancelled(&mut self, bill: Bill<'_>) {
+    pub(crate) fn record_cancelled(&mut self, bill: Bill<'_>) {
         let lost = self.undelivered.clone().plus_failed(bill);
         self.undelivered = UndeliveredSpend { hedge_losers: lost.hedge_losers + calls(bill.spent), ..lost };
     }
 
     /// The same for the next step of a cascade: what came before is not delivered, and did not fail.
-    pub(in crate::gateway) async fn switch_offer(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
+    pub(crate) async fn switch_offer(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
         self.cover(next.worst, self.undelivered.clone().plus(bill), Some(&next.model)).await.is_ok()
     }
 
     /// Lets what follows be paid from all that the caller's own limit for the request leaves: it is the answer, for which
     /// anything more was kept.
-    pub(in crate::gateway) fn set_cost_max(&mut self, cost_max: Option<Money>) {
+    pub(crate) fn set_cost_max(&mut self, cost_max: Option<Money>) {
         self.cost_max = cost_max;
     }
 
     /// How much is set aside and neither lost nor taken.
-    pub(in crate::gateway) fn remaining(&self, taken: WorstCase) -> Money {
+    pub(crate) fn remaining(&self, taken: WorstCase) -> Money {
         self.reserved.money.saturating_sub(self.undelivered.sum().money + taken.money)
     }
 
     /// Sets aside what a call beside the offer needs, which has or will have taken so much itself.
-    pub(in crate::gateway) async fn extend_for_auxiliary(
-        &mut self,
-        worst: WorstCase,
-        own: WorstCase,
-    ) -> bool {
+    pub(crate) async fn extend_for_auxiliary(&mut self, worst: WorstCase, own: WorstCase) -> bool {
         let whole = WorstCase { money: own.money + worst.money, thinking: own.thinking + worst.thinking };
         self.cover(whole, self.undelivered.clone(), None).await.is_ok()
     }
 
     /// Books what a call beside the offer took.
-    pub(in crate::gateway) fn record_auxiliary(&mut self, bill: Bill<'_>) {
+    pub(crate) fn record_auxiliary(&mut self, bill: Bill<'_>) {
         self.undelivered.take(bill);
     }
 
     /// What was lost until now.
-    pub(in crate::gateway) fn undelivered(&self) -> UndeliveredSpend {
+    pub(crate) fn undelivered(&self) -> UndeliveredSpend {
         self.undelivered.clone()
     }
 
     /// The offer that was left is the one that is delivered after all: what was lost since then, it is not. The request is that
     /// model's again, where the limits on it still allow that.
-    pub(in crate::gateway) async fn revert_to(
-        &mut self,
-        first: &Offer,
-        before: UndeliveredSpend,
-        bill: Bill<'_>,
-    ) {
+    pub(crate) async fn revert_to(&mut self, first: &Offer, before: UndeliveredSpend, bill: Bill<'_>) {
         self.undelivered = before.plus(bill);
         if self.reservation.extend(WorstCase::default(), Some(&first.model)).await.is_ok() {
             self.model = first.model.clone();
@@ -216,7 +207,7 @@ impl RequestReservation {
 
     /// Notes what the running offer has taken so far and what was lost before: of what it is likely to have taken by the time that
     /// somebody reads this no more than is set aside, but all that it has taken.
-    pub(in crate::gateway) fn meter(&self, cost: Money, likely: Money, spent: &[ChoiceUsage]) {
+    pub(crate) fn meter(&self, cost: Money, likely: Money, spent: &[ChoiceUsage]) {
         let ModelSpend { money, thinking, .. } = self.undelivered.sum();
         let most = self.reserved.money.saturating_sub(money);
         // What was counted is posted whole; what is reckoned is not taken for more than there is.
@@ -226,39 +217,34 @@ impl RequestReservation {
     }
 
     /// True where what was lost is reckoned rather than reported.
-    pub(in crate::gateway) fn is_estimated(&self) -> bool {
+    pub(crate) fn is_estimated(&self) -> bool {
         self.undelivered.is_estimated
     }
 
     /// How many attempts were given up.
-    pub(in crate::gateway) fn attempts(&self) -> u32 {
+    pub(crate) fn attempts(&self) -> u32 {
         self.undelivered.attempts
     }
 
     /// How many of those were given up for one beside them.
-    pub(in crate::gateway) fn hedge_losers(&self) -> u32 {
+    pub(crate) fn hedge_losers(&self) -> u32 {
         self.undelivered.hedge_losers
     }
 
     /// All tokens of those.
-    pub(in crate::gateway) fn given_up(&self) -> Tokens {
+    pub(crate) fn given_up(&self) -> Tokens {
         let ModelSpend { prompt, thinking, other, .. } = self.undelivered.sum();
         prompt + thinking + other
     }
 
     /// What was set aside at most.
-    pub(in crate::gateway) fn reserved(&self) -> Money {
+    pub(crate) fn reserved(&self) -> Money {
         self.reserved.money
     }
 
     /// Settles what the last offer took and what was lost before, waits a bounded time until that is durable, and
     /// says what the whole cost.
-    pub(in crate::gateway) async fn settle(
-        self,
-        bill: Bill<'_>,
-        detail: SettlementDetail,
-        patience: Duration,
-    ) -> Money {
+    pub(crate) async fn settle(self, bill: Bill<'_>, detail: SettlementDetail, patience: Duration) -> Money {
         let (lost, mut parts) = (self.undelivered.sum(), self.undelivered.parts);
         parts.add(bill.model, bill.delivered(&detail));
         let cost = bill.cost + lost.money + detail.tools_cost;

@@ -10,7 +10,7 @@ use crate::ledger::RequestScope;
 const NAME_MAX: usize = 256;
 
 /// The end user is OpenAI's `safety_identifier`, or `user` as it was called before; the tag is `metadata.tag`.
-pub(in crate::gateway) fn of(extra: &Map<String, Value>) -> RequestScope {
+pub(crate) fn of(extra: &Map<String, Value>) -> RequestScope {
     let user = ["safety_identifier", "user"].into_iter().find_map(|name| extra.get(name));
     let tag = extra.get("metadata").and_then(|metadata| metadata.get("tag"));
     RequestScope { user: user.and_then(name), tag: tag.and_then(name), ..RequestScope::default() }

@@ -1,4 +1,4 @@
-//! A flight as its caller holds it. Letting go of it is hanging up.
+//! A request as its caller holds it. Dropping it hangs up.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::units::{EpisodeId, Money, RequestId, Tokens};
 
 use crate::gateway::{RequestReceipt, RequestRefusal};
 
-/// What a flight tells its caller.
+/// What a running request tells its caller.
 #[derive(Debug)]
 pub enum RequestUpdate {
     /// Something happened to one choice.
@@ -30,13 +30,13 @@ impl From<IndexedEvent> for RequestUpdate {
 /// An admitted request on its way. Dropping it hangs up: the backend stops, what was used is settled.
 #[derive(Debug)]
 pub struct RequestTask {
-    pub(in crate::gateway) id: RequestId,
-    pub(in crate::gateway) model: Arc<str>,
-    pub(in crate::gateway) episode: Option<EpisodeId>,
-    pub(in crate::gateway) choices: u32,
-    pub(in crate::gateway) prompt: Option<Tokens>,
-    pub(in crate::gateway) reserved: Money,
-    pub(in crate::gateway) updates: mpsc::Receiver<RequestUpdate>,
+    pub(crate) id: RequestId,
+    pub(crate) model: Arc<str>,
+    pub(crate) episode: Option<EpisodeId>,
+    pub(crate) choices: u32,
+    pub(crate) prompt: Option<Tokens>,
+    pub(crate) reserved: Money,
+    pub(crate) updates: mpsc::Receiver<RequestUpdate>,
 }
 
 impl RequestTask {

@@ -2,7 +2,7 @@
 
 use crate::backend::fleet::Permit;
 use crate::catalog::Offer;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::RequestReservation;
 
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};

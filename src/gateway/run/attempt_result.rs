@@ -5,7 +5,7 @@ use crate::chat::FinishReason;
 use crate::execute::SamplingResult;
 
 /// How one attempt at an offer ended.
-pub(in crate::gateway) enum AttemptResult {
+pub(crate) enum AttemptResult {
     /// Every choice came to its end.
     Finished(Vec<FinishReason>),
     /// Every choice was made, perhaps several times, and none was shown yet.
@@ -18,7 +18,7 @@ pub(in crate::gateway) enum AttemptResult {
 
 impl AttemptResult {
     /// The word in metrics and the journal.
-    pub(in crate::gateway) fn as_str(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             AttemptResult::Finished(_) | AttemptResult::Sampled(_) => "finished",
             AttemptResult::Failed(_) => "failed",
@@ -27,7 +27,7 @@ impl AttemptResult {
     }
 
     /// What failed, in one word.
-    pub(in crate::gateway) fn error(&self) -> Option<&'static str> {
+    pub(crate) fn error(&self) -> Option<&'static str> {
         match self {
             AttemptResult::Failed(failure) => Some(failure.code.unwrap_or(failure.fault.as_str())),
             AttemptResult::Finished(_) | AttemptResult::Sampled(_) | AttemptResult::HungUp => None,

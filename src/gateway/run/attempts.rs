@@ -18,8 +18,7 @@ use super::attempt_result::AttemptResult;
 use super::running_request::RunningRequest;
 use super::trial::is_refused;
 use super::voting;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// What stands for the target where there was no place on any.
 const NO_TARGET: &str = "none";

@@ -15,9 +15,7 @@ use crate::{estimate, plan};
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;
 use super::running_request::RunningRequest;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::needs;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 /// How long such a call may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -84,7 +82,7 @@ pub(super) async fn run_auxiliary(
     if !reservation.extend_for_auxiliary(call.offer.worst, own).await {
         return None;
     }
-    // Whoever is much later than expected would not have been asked.
+    // A model that is much later than expected would not have been asked.
     let usual = Duration::try_from_secs_f64(LATENESS * call.offer.seconds).unwrap_or(TIME_MAX);
     let patience = usual.clamp(PATIENCE_MIN, TIME_MAX);
     let deadline = running.context.deadline.min(Instant::now() + patience);

@@ -11,7 +11,7 @@ use crate::execute::{ChoiceProgress, Meter};
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};
 use crate::gateway::RequestUpdate;
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 
 /// An attempt under way whose events wait for somebody to take them. Dropping it cancels its backend.
 pub(super) struct BufferedAttempt<'r> {

@@ -18,8 +18,7 @@ use super::selection::{SelectedAnswer, ask_judge, count_samples};
 use super::voting::sum_samples;
 use crate::gateway::RequestUpdate;
 use crate::gateway::feedback::AnswerSignal;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// What a verifier's score counts beside a person's word, and what the agreement of several answers does.
 const SCORED: f64 = 0.5;
@@ -28,7 +27,7 @@ const AGREED: f64 = 0.2;
 /// What may come of asking a stronger model.
 const ANSWERED: &str = "answered";
 const KEPT: &str = "kept";
-pub(in crate::gateway) const OUTCOMES: [&str; 2] = [ANSWERED, KEPT];
+pub(crate) const OUTCOMES: [&str; 2] = [ANSWERED, KEPT];
 
 /// Chooses among samples, goes on to the second step of a cascade where they are in doubt, and delivers.
 pub(super) async fn conclude<'p>(

@@ -10,7 +10,7 @@ use crate::catalog::Offer;
 use crate::chat::Request;
 use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, Meter, generate_choice};
 use crate::gateway::RequestUpdate;
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 use crate::units::Tokens;
 
 use super::attempt_result::AttemptResult;

@@ -16,8 +16,7 @@ use crate::execute::{
 };
 use crate::units::{Money, Tokens};
 
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::{ExtensionError, RequestReservation};
+use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 
 /// How many times more is set aside at most.
 pub(super) const STEPS_MAX: u32 = 8;

@@ -15,8 +15,7 @@ use crate::execute::{ChoiceProgress, Meter, ReservedOutput};
 use crate::units::{Money, Tokens};
 
 use super::continuation::{ContinuationFunding, LOOK_EVERY, STEPS_MAX, fund_continuation};
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::{ExtensionError, RequestReservation};
+use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 
 /// The first look at what was taken, and the part of the time that passed after which comes the next.
 const CHECKPOINT_MIN: Duration = Duration::from_millis(250);
@@ -118,7 +117,7 @@ impl Beside {
         let more = (each.saturating_sub(self.each)) * self.answers;
         (self.each, self.extra, self.again) = (each, extra, None);
         self.steps += 1;
-        // Beyond its own limit no choice writes, so whoever has got there is held by nothing else.
+        // Beyond its own limit no choice writes, so nothing else limits one that has got there.
         self.cover.extend(if self.is_over() { Tokens::MAX } else { more });
     }
 

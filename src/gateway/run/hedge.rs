@@ -23,8 +23,7 @@ use super::offer_attempt::OfferAttempt;
 use super::outcome::spent_by_choice;
 use super::running_request::RunningRequest;
 use super::voting::votes;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// The second attempt is the answer.
 const WON: &str = "won";
@@ -34,7 +33,7 @@ const LOST: &str = "lost";
 const REFUSED: &str = "refused";
 
 /// Begins the count of what becomes of a model's second attempts.
-pub(in crate::gateway) fn zero_metrics(metrics: &Metrics, model: &str) {
+pub(crate) fn zero_metrics(metrics: &Metrics, model: &str) {
     for outcome in [WON, LOST, REFUSED] {
         metrics.backends.hedges.with_label_values(&[model, outcome]);
     }

@@ -15,7 +15,7 @@ const SIBLING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs all to their ends, or to the first failure. Where that was refused before a model saw it, the others very likely
 /// were too: they are let hear it, so that nothing is booked for what was never sent.
-pub(in crate::gateway) async fn join_all(
+pub(crate) async fn join_all(
     runs: impl Iterator<Item = impl Future<Output = Result<FinishReason, ChoiceError>>>,
     meters: &[Meter],
 ) -> Result<Vec<FinishReason>, ChoiceError> {
@@ -26,11 +26,11 @@ pub(in crate::gateway) async fn join_all(
         match ended {
             Ok(finish) => finishes.push((at, finish)),
             Err(ChoiceError::Failed(failure)) if failure.unsent => {
-                let heard = poll_fn(|cx| {
+                let answered = poll_fn(|cx| {
                     while let Poll::Ready(Some(_)) = runs.poll_next_unpin(cx) {}
                     if meters.iter().all(Meter::has_response) { Poll::Ready(()) } else { Poll::Pending }
                 });
-                let _ = tokio::time::timeout(SIBLING_PATIENCE, heard).await;
+                let _ = tokio::time::timeout(SIBLING_PATIENCE, answered).await;
                 return Err(ChoiceError::Failed(failure));
             }
             Err(halt) => return Err(halt),

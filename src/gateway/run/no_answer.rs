@@ -15,11 +15,7 @@ const LOST: &str =
 
 /// What is wrong where no choice has an answer. Another try would take as much and end alike, so there is none. Nothing is wrong
 /// where the caller has stated one limit for thought and answer: it is told that the limit ended them, as by the model itself.
-pub(in crate::gateway) fn of(
-    progress: &[ChoiceProgress],
-    finishes: &[FinishReason],
-    budget: &Budget,
-) -> Option<Failure> {
+pub(crate) fn of(progress: &[ChoiceProgress], finishes: &[FinishReason], budget: &Budget) -> Option<Failure> {
     let mut choices = progress.iter().zip(finishes);
     let is_empty =
         !finishes.is_empty() && choices.all(|(choice, finish)| choice.phases.lacks_answer(*finish));

@@ -3,7 +3,7 @@
 use crate::catalog::Offer;
 use crate::execute::ChoiceProgress;
 use crate::gateway::feedback;
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;

@@ -8,17 +8,17 @@ use crate::gateway::feedback::AnswerSignal;
 use super::attempt_result::AttemptResult;
 
 /// The end of a request over all its attempts: what is delivered, what was spent, how answers were selected.
-pub(in crate::gateway) struct RequestOutcome<'p> {
-    pub(in crate::gateway) offer: &'p Offer,
-    pub(in crate::gateway) result: AttemptResult,
+pub(crate) struct RequestOutcome<'p> {
+    pub(crate) offer: &'p Offer,
+    pub(crate) result: AttemptResult,
     /// Of each choice that is delivered; of everything that ran, where nothing is.
-    pub(in crate::gateway) progress: Vec<ChoiceProgress>,
+    pub(crate) progress: Vec<ChoiceProgress>,
     /// What each of them took, answers that were not chosen included.
-    pub(in crate::gateway) spent: Vec<ChoiceUsage>,
+    pub(crate) spent: Vec<ChoiceUsage>,
     /// How each was chosen, where there were several.
-    pub(in crate::gateway) tallies: Vec<VoteTally>,
+    pub(crate) tallies: Vec<VoteTally>,
     /// What choosing them says of how right they are.
-    pub(in crate::gateway) signals: Vec<AnswerSignal>,
+    pub(crate) signals: Vec<AnswerSignal>,
 }
 
 impl<'p> RequestOutcome<'p> {

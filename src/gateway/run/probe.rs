@@ -23,9 +23,7 @@ use crate::plan;
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;
 use crate::gateway::RequestUpdate;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::needs;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 /// How drafts are drawn: greedy ones would all be the same.
 const TEMPERATURE: f32 = 1.0;
@@ -36,10 +34,10 @@ const NOT_WORTH: &str = "not_worth";
 const FAILED: &str = "failed";
 const KEPT: &str = "kept";
 const CHANGED: &str = "changed";
-pub(in crate::gateway) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
+pub(crate) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
 
 /// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
-pub(in crate::gateway) async fn probe(
+pub(crate) async fn probe(
     context: &mut RequestContext,
     reservation: &mut RequestReservation,
     updates: &mpsc::Sender<RequestUpdate>,

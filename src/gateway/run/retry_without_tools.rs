@@ -24,9 +24,7 @@ use super::choices::{jobs, meters, run_choices};
 use super::growth::meter_and_grow;
 use super::outcome::RequestOutcome;
 use super::running_request::RunningRequest;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::needs;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 const SILENT: &str = "the model only called tools that it may not call, and said nothing when it was asked without tools; \
                       ask another model, or leave it more calls";
@@ -123,7 +121,7 @@ async fn reserve_tool_free_retry(
     None
 }
 
-/// The demand with the prompt by what its provider counted of the one with tools, where it did and whoever answers now counts
+/// The demand with the prompt by what its provider counted of the one with tools, where it did and the model that answers now counts
 /// alike.
 fn retry_demand(
     context: &RequestContext,

@@ -3,12 +3,12 @@
 use tokio::sync::mpsc;
 
 use crate::gateway::RequestUpdate;
-use crate::gateway::request::context::RequestContext;
+use crate::gateway::request::RequestContext;
 
 /// A request while it runs: what is known of it, and where what happens to it goes. A closed channel means that its caller has
 /// left.
 #[derive(Clone, Copy)]
-pub(in crate::gateway) struct RunningRequest<'r> {
-    pub(in crate::gateway) context: &'r RequestContext,
-    pub(in crate::gateway) updates: &'r mpsc::Sender<RequestUpdate>,
+pub(crate) struct RunningRequest<'r> {
+    pub(crate) context: &'r RequestContext,
+    pub(crate) updates: &'r mpsc::Sender<RequestUpdate>,
 }

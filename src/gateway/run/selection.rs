@@ -8,8 +8,7 @@ use crate::units::Chance;
 
 use super::judge::judge_answers;
 use super::running_request::RunningRequest;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation};
 use crate::gateway::{Chooser, VoteTally};
 
 /// An answer that was chosen for one choice.
@@ -55,7 +54,7 @@ impl SelectedAnswer {
 }
 
 /// What becomes of samples.
-pub(in crate::gateway) const OUTCOMES: [&str; 3] = ["asked", "cancelled", "dropped"];
+pub(crate) const OUTCOMES: [&str; 3] = ["asked", "cancelled", "dropped"];
 
 /// Asks the judge where the samples say nothing alike, and nobody has scored them.
 pub(super) async fn ask_judge(

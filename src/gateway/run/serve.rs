@@ -1,7 +1,6 @@
 //! The way of a request through its offers: attempt after attempt, then the choice among answers, then its outcome.
 
-use crate::gateway::request::refusal::RequestRefusal;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestRefusal, RequestReservation};
 
 use super::attempt_result::AttemptResult;
 use super::attempts::{Attempts, acquire, count_failure, next_attempt};
@@ -17,7 +16,7 @@ use super::trial::start_trials;
 ///
 /// # Errors
 /// Where its dispatch cannot be made durable: then nothing was sent.
-pub(in crate::gateway) async fn serve<'r>(
+pub(crate) async fn serve<'r>(
     running: RunningRequest<'r>,
     reservation: &mut RequestReservation,
 ) -> Result<RequestOutcome<'r>, RequestRefusal> {

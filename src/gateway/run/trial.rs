@@ -22,13 +22,10 @@ use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;
-use crate::gateway::request::bill::{Bill, settlement_detail};
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::dispatch::EXPIRY_MARGIN;
-use crate::gateway::request::needs;
-use crate::gateway::request::reservation::RequestReservation;
-use crate::gateway::state::gateway_state::GatewayState;
-use crate::gateway::state::withdrawals::SuspectFeature;
+use crate::gateway::request::{
+    Bill, EXPIRY_MARGIN, RequestContext, RequestReservation, needs, settlement_detail,
+};
+use crate::gateway::state::{GatewayState, SuspectFeature};
 
 /// How long a trial may take.
 const TIME_MAX: Duration = Duration::from_secs(30);

@@ -13,8 +13,7 @@ use super::growth::meter_and_grow;
 use super::judge::question;
 use super::offer_attempt::OfferAttempt;
 use super::running_request::RunningRequest;
-use crate::gateway::request::context::RequestContext;
-use crate::gateway::request::reservation::RequestReservation;
+use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// How many calls of an offer run side by side.
 pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {
@@ -23,7 +22,7 @@ pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {
 }
 
 /// What a verifier may say: a score, or nothing.
-pub(in crate::gateway) const VERDICTS: [&str; 2] = ["scored", "none"];
+pub(crate) const VERDICTS: [&str; 2] = ["scored", "none"];
 
 /// True where the answers of an offer are looked at before one is delivered.
 pub(super) fn votes(offer: &Offer) -> bool {

@@ -17,11 +17,11 @@ const THINKING_HEADROOM: Tokens = Tokens(2048);
 
 /// The models that are other than was believed, as they are offered instead.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
+pub(crate) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
 
 impl Demotions {
     /// The model as it may be offered now.
-    pub(in crate::gateway) fn apply(&self, model: &Arc<Model>) -> Arc<Model> {
+    pub(crate) fn apply(&self, model: &Arc<Model>) -> Arc<Model> {
         if self.0.is_empty() {
             return model.clone();
         }
@@ -29,7 +29,7 @@ impl Demotions {
     }
 
     /// What was found out about models of which both catalogues say the same.
-    pub(in crate::gateway) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
+    pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(entry.key()));
         Demotions(same.map(|entry| (entry.key().clone(), entry.value().clone())).collect())
@@ -37,7 +37,7 @@ impl Demotions {
 
     /// The native budget of a model did not hold. The class that holds it from now on, where this is news and there
     /// is another.
-    pub(in crate::gateway) fn demote(&self, model: &Model) -> Option<EnforcementClass> {
+    pub(crate) fn demote(&self, model: &Model) -> Option<EnforcementClass> {
         if self.0.contains_key(&model.name) {
             return None;
         }
@@ -50,7 +50,7 @@ impl Demotions {
 
     /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True where this is
     /// news.
-    pub(in crate::gateway) fn mark_non_thinking(&self, model: &Model) -> bool {
+    pub(crate) fn mark_non_thinking(&self, model: &Model) -> bool {
         if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Demotions {
     }
 
     /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
-    pub(in crate::gateway) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
+    pub(crate) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
         let found = self.0.get(&model.name).map(|found| found.clone());
         let known = found.as_deref().unwrap_or(model);
         if known.thinking_max > Tokens::ZERO {

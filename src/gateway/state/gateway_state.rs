@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::chat::Request;
 use crate::gateway::key_scope;
-use crate::gateway::request::refusal::RequestRefusal;
+use crate::gateway::request::RequestRefusal;
 use crate::tenant::Tenant;
 use crate::units::{RequestId, nearest};
 
@@ -20,20 +20,20 @@ use super::withdrawals::Withdrawals;
 
 /// What all requests of a gateway share.
 #[derive(Debug)]
-pub(in crate::gateway) struct GatewayState {
-    pub(in crate::gateway) parts: GatewayParts,
-    pub(in crate::gateway) demotions: Demotions,
-    pub(in crate::gateway) withdrawals: Withdrawals,
-    pub(in crate::gateway) verifiers: Verifiers,
-    pub(in crate::gateway) pacing: Arc<Pacing>,
+pub(crate) struct GatewayState {
+    pub(crate) parts: GatewayParts,
+    pub(crate) demotions: Demotions,
+    pub(crate) withdrawals: Withdrawals,
+    pub(crate) verifiers: Verifiers,
+    pub(crate) pacing: Arc<Pacing>,
     /// Requests that wait for money.
-    pub(in crate::gateway) wait_queues: Arc<WaitQueues>,
+    pub(crate) wait_queues: Arc<WaitQueues>,
     admissions: Arc<Semaphore>,
 }
 
 impl GatewayState {
     /// Of these parts, with nothing found out yet.
-    pub(in crate::gateway) fn new(parts: GatewayParts) -> GatewayState {
+    pub(crate) fn new(parts: GatewayParts) -> GatewayState {
         GatewayState {
             demotions: Demotions::default(),
             withdrawals: Withdrawals::default(),
@@ -47,7 +47,7 @@ impl GatewayState {
 
     /// Of other parts, which take over from this while its requests go on. They share prices of money, places, and what was
     /// found out about models that stay as they were.
-    pub(in crate::gateway) fn with_parts(&self, parts: GatewayParts) -> GatewayState {
+    pub(crate) fn with_parts(&self, parts: GatewayParts) -> GatewayState {
         let (before, after) = (&self.parts.catalog, &parts.catalog);
         GatewayState {
             demotions: self.demotions.carry_over(before, after),
@@ -60,20 +60,20 @@ impl GatewayState {
     }
 
     /// A place among the requests in flight.
-    pub(in crate::gateway) fn acquire_admission(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
+    pub(crate) fn acquire_admission(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
         // Requests that are refused together should not come back together.
         let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
         self.admissions.clone().try_acquire_owned().map_err(|_| RequestRefusal::Overloaded { retry_after })
     }
 
     /// Refuses more choices than one request may ask for.
-    pub(in crate::gateway) fn check_choices(&self, request: &Request) -> Result<(), RequestRefusal> {
+    pub(crate) fn check_choices(&self, request: &Request) -> Result<(), RequestRefusal> {
         let (asked, most) = (request.choices, self.parts.settings.choices_max);
         if asked > most { Err(RequestRefusal::TooManyChoices { asked, most }) } else { Ok(()) }
     }
 
     /// The refusal of a name that nothing has that this caller may name.
-    pub(in crate::gateway) fn unknown(&self, tenant: &Tenant, name: &str) -> RequestRefusal {
+    pub(crate) fn unknown(&self, tenant: &Tenant, name: &str) -> RequestRefusal {
         let known = key_scope::catalog(&self.parts.catalog, &tenant.access);
         let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
         // Of a shorter name every letter may be a slip.

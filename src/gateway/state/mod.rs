@@ -1,9 +1,17 @@
 //! What all requests of a gateway share.
 
-pub(super) mod demotions;
-pub(super) mod gateway_state;
-pub(super) mod pacing;
-pub(super) mod parts;
-pub(super) mod verifiers;
-pub(super) mod wait_queues;
-pub(super) mod withdrawals;
+mod demotions;
+mod gateway_state;
+mod pacing;
+mod parts;
+mod verifiers;
+mod wait_queues;
+mod withdrawals;
+
+pub use pacing::PaceStatus;
+pub use parts::GatewayParts;
+
+pub(super) use gateway_state::GatewayState;
+pub(super) use pacing::Pacing;
+pub(super) use wait_queues::{BoundedWait, WaitQueues};
+pub(super) use withdrawals::SuspectFeature;

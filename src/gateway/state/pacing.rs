@@ -66,7 +66,7 @@ pub struct PaceStatus {
 
 /// The prices of all accounts, and the aims of all routes. No lock is held across anything that waits.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Pacing {
+pub(crate) struct Pacing {
     settings: PaceSettings,
     budgets: DashMap<PacedBudgetKey, PacedBudget>,
     aims: DashMap<Arc<str>, SuccessPacer>,
@@ -77,19 +77,14 @@ const PACED: [Window; 3] = [Window::Day, Window::Week, Window::Month];
 
 impl Pacing {
     /// Those of an account's limits that are paced.
-    pub(in crate::gateway) fn paced_lines(statement: Vec<LimitStatus>) -> Vec<LimitStatus> {
+    pub(crate) fn paced_lines(statement: Vec<LimitStatus>) -> Vec<LimitStatus> {
         let mut lines = statement;
         lines.retain(is_paced);
         lines
     }
 
     /// What a dollar counts for an account with such limits: the highest price among its own budgets and those above it.
-    pub(in crate::gateway) fn price(
-        &self,
-        account: &AccountId,
-        lines: &[LimitStatus],
-        now: Timestamp,
-    ) -> f64 {
+    pub(crate) fn price(&self, account: &AccountId, lines: &[LimitStatus], now: Timestamp) -> f64 {
         let paced = |line: &LimitStatus| {
             let budget = budget(account, line)?;
             let known = *self.budgets.get(&budget)?;
@@ -102,18 +97,14 @@ impl Pacing {
     }
 
     /// How the budget of a line stands, where it is paced.
-    pub(in crate::gateway) fn pace_status(
-        &self,
-        account: &AccountId,
-        line: &LimitStatus,
-    ) -> Option<PaceStatus> {
+    pub(crate) fn pace_status(&self, account: &AccountId, line: &LimitStatus) -> Option<PaceStatus> {
         let paced = self.budgets.get(&budget(account, line)?)?;
         let pace = &paced.pace;
         Some(PaceStatus { price: pace.price(), rate: pace.rate(), target: pace.target() })
     }
 
     /// A request of this account that is expected to cost so much sets out; its limits stand so.
-    pub(in crate::gateway) fn record_dispatch(
+    pub(crate) fn record_dispatch(
         &self,
         account: &AccountId,
         statement: &[LimitStatus],
@@ -135,7 +126,7 @@ impl Pacing {
     }
 
     /// It has ended, and cost this, or nothing; of these of its limits it had been expected.
-    pub(in crate::gateway) fn record_settlement(
+    pub(crate) fn record_settlement(
         &self,
         account: &AccountId,
         statement: &[LimitStatus],
@@ -153,7 +144,7 @@ impl Pacing {
     }
 
     /// By how much success counts more or less than a route says.
-    pub(in crate::gateway) fn factor(&self, route: &Route) -> f64 {
+    pub(crate) fn factor(&self, route: &Route) -> f64 {
         match route.success_target {
             Some(_) => self.aims.get(&route.name).map_or(1.0, |aim| aim.factor()),
             None => 1.0,
@@ -161,7 +152,7 @@ impl Pacing {
     }
 
     /// An answer of this route was right with this chance, as somebody judged it or, before that, as it was predicted.
-    pub(in crate::gateway) fn record_success(&self, route: &Route, success: Chance) {
+    pub(crate) fn record_success(&self, route: &Route, success: Chance) {
         if let Some(target) = route.success_target {
             self.aims.entry(route.name.clone()).or_default().settle(success, target);
         }

@@ -42,25 +42,25 @@ impl std::fmt::Debug for GatewayParts {
 
 impl GatewayParts {
     /// How long a request may take altogether.
-    pub(in crate::gateway) fn time_limit(&self, request: &Request) -> Duration {
+    pub(crate) fn time_limit(&self, request: &Request) -> Duration {
         let most = self.settings.time_max;
         request.budget.deadline.map_or(most, |stated| stated.min(most))
     }
 
     /// The list prices of a model, where it has some.
-    pub(in crate::gateway) fn prices(&self, model: &str) -> Option<Prices> {
+    pub(crate) fn prices(&self, model: &str) -> Option<Prices> {
         let tariff = self.catalog.models.get(model).and_then(|model| model.tariff);
         tariff.map(|tariff| tariff.rates.list)
     }
 
     /// What is posted where nobody comes back to settle a call of this model.
-    pub(in crate::gateway) fn if_abandoned(&self, model: &str) -> AbandonPolicy {
+    pub(crate) fn if_abandoned(&self, model: &str) -> AbandonPolicy {
         let stops = self.catalog.models.get(model).is_some_and(|model| model.stops_billing);
         if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole }
     }
 
     /// A name of the catalogue as it is; a caller's invention as `other`.
-    pub(in crate::gateway) fn route_label(&self, name: &str) -> Arc<str> {
+    pub(crate) fn route_label(&self, name: &str) -> Arc<str> {
         let catalog = &self.catalog;
         let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
         let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));

@@ -8,10 +8,10 @@ use crate::execute::verify::Verifier;
 
 /// Verifiers by the name of their route.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Verifiers(BTreeMap<Arc<str>, Verifier>);
+pub(crate) struct Verifiers(BTreeMap<Arc<str>, Verifier>);
 
 impl Verifiers {
-    pub(in crate::gateway) fn of(catalog: &Catalog) -> Verifiers {
+    pub(crate) fn of(catalog: &Catalog) -> Verifiers {
         let routes = catalog.routes.values();
         let each = routes.filter_map(|route| {
             let settings = route.verifier.clone()?;
@@ -21,7 +21,7 @@ impl Verifiers {
     }
 
     /// The verifier of a route, if it has one.
-    pub(in crate::gateway) fn of_route(&self, route: &str) -> Option<&Verifier> {
+    pub(crate) fn of_route(&self, route: &str) -> Option<&Verifier> {
         self.0.get(route)
     }
 }

@@ -1,6 +1,6 @@
 //! Waiting for what other requests have set aside: they give back what they do not use.
 //!
-//! Whoever waits for an account's money does so in order of arrival: who comes later goes behind. Steps of a run wait for what
+//! Requests wait for an account's money in order of arrival. Steps of a run wait for what
 //! parallel steps hold of it, and are woken together. Nobody holds a lock meanwhile, and only so many wait.
 
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Those who wait, by account.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct WaitQueues(DashMap<AccountId, VecDeque<Arc<Notify>>>);
+pub(crate) struct WaitQueues(DashMap<AccountId, VecDeque<Arc<Notify>>>);
 
 /// How long a request may wait, and its place among those who do.
-pub(in crate::gateway) struct BoundedWait {
+pub(crate) struct BoundedWait {
     queues: Arc<WaitQueues>,
     until: Instant,
     /// How many may wait for one account.
@@ -38,7 +38,7 @@ struct MoneyQueuePosition {
 
 impl WaitQueues {
     /// The account of that lineage for which somebody waits.
-    pub(in crate::gateway) fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
+    pub(crate) fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
         let known = |path: &str| Some(AccountId::new(path)).filter(|account| self.0.contains_key(account));
         account.lineage().find_map(known)
     }
@@ -76,29 +76,25 @@ impl Drop for MoneyQueuePosition {
 
 impl BoundedWait {
     /// Until that moment at most, and only where no more than so many wait for the same account.
-    pub(in crate::gateway) fn until(queues: &Arc<WaitQueues>, until: Instant, most: usize) -> BoundedWait {
+    pub(crate) fn until(queues: &Arc<WaitQueues>, until: Instant, most: usize) -> BoundedWait {
         BoundedWait { queues: queues.clone(), until, most, position: None }
     }
 
     /// True where it did not wait yet.
-    pub(in crate::gateway) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.position.is_none()
     }
 
     /// False where somebody came before who waits for the account or for one above it.
-    pub(in crate::gateway) fn is_next(&self, account: &AccountId) -> bool {
+    pub(crate) fn is_next(&self, account: &AccountId) -> bool {
         match &self.position {
             Some(place) => place.is_first(),
             None => self.queues.queued_account(account).is_none(),
         }
     }
 
-    /// Waits a moment, or until `heard`. False where it has waited long enough, or too many wait already.
-    pub(in crate::gateway) async fn pause(
-        &mut self,
-        account: &AccountId,
-        heard: impl Future<Output = ()>,
-    ) -> bool {
+    /// Waits a moment, or until `notified`. False where it has waited long enough, or too many wait already.
+    pub(crate) async fn pause(&mut self, account: &AccountId, notified: impl Future<Output = ()>) -> bool {
         if self.position.is_none() {
             self.position = self.queues.enqueue(account, self.most);
         }
@@ -107,7 +103,7 @@ impl BoundedWait {
         };
         let woken = async {
             tokio::select! {
-                () = heard => {}
+                () = notified => {}
                 () = place.wake.notified() => {}
             }
         };
@@ -116,12 +112,12 @@ impl BoundedWait {
     }
 
     /// The same, until nobody is before it.
-    pub(in crate::gateway) async fn wait_turn(
+    pub(crate) async fn wait_turn(
         &mut self,
         account: &AccountId,
-        heard: impl Future<Output = ()>,
+        notified: impl Future<Output = ()>,
     ) -> bool {
-        if !self.pause(account, heard).await {
+        if !self.pause(account, notified).await {
             return false;
         }
         while !self.is_next(account) {

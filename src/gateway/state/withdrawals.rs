@@ -14,7 +14,7 @@ const COOLDOWN: Duration = Duration::from_secs(600);
 
 /// What may be doubted of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::gateway) enum SuspectFeature {
+pub(crate) enum SuspectFeature {
     /// That its upstream has a capability.
     Capability(Capability),
     /// That it takes a thinking budget of its own.
@@ -23,7 +23,7 @@ pub(in crate::gateway) enum SuspectFeature {
 
 /// What was tried of models, and what of it was refused.
 #[derive(Debug, Default)]
-pub(in crate::gateway) struct Withdrawals(DashMap<(Arc<str>, SuspectFeature), TrialState>);
+pub(crate) struct Withdrawals(DashMap<(Arc<str>, SuspectFeature), TrialState>);
 
 #[derive(Debug, Clone, Copy)]
 struct TrialState {
@@ -33,7 +33,7 @@ struct TrialState {
 
 impl Withdrawals {
     /// The model as it may be offered now.
-    pub(in crate::gateway) fn apply(&self, model: Arc<Model>) -> Arc<Model> {
+    pub(crate) fn apply(&self, model: Arc<Model>) -> Arc<Model> {
         let is_left = |capability: &Capability| !self.is_withdrawn(&model, *capability);
         if self.0.is_empty() || model.capabilities.iter().all(is_left) {
             return model;
@@ -48,7 +48,7 @@ impl Withdrawals {
     }
 
     /// Whether what is doubted of a model may be tried now; whoever is told so is the only one for a while.
-    pub(in crate::gateway) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
+    pub(crate) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
         let now = Instant::now();
         let mut tried =
             self.0.entry((model.clone(), doubt)).or_insert(TrialState { until: now, refused: false });
@@ -60,13 +60,13 @@ impl Withdrawals {
     }
 
     /// Offers a capability no more for a while.
-    pub(in crate::gateway) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
+    pub(crate) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
         let tried = TrialState { until: Instant::now() + COOLDOWN, refused: true };
         self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
     }
 
     /// What was found out about models of which both catalogues say the same.
-    pub(in crate::gateway) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
+    pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(&entry.key().0));
         Withdrawals(same.map(|entry| (entry.key().clone(), *entry.value())).collect())
