@@ -1,4 +1,4 @@
-//! What a request's own messages tell of its run.
+//! What a request's own messages tell of its episode.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::units::Count;
 
 use super::{DeadEnd, Settings, dead_end};
 
-/// What a request's own messages tell of its run. It may only tighten what the ledger says.
+/// What a request's own messages tell of its episode. It may only tighten what the ledger says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// The tool calls in it.
@@ -18,7 +18,7 @@ pub struct History {
     pub turns: Count,
     /// The model's turns since the user spoke last.
     pub turns_since: Count,
-    /// What shows that the run goes in circles.
+    /// What shows that the episode goes in circles.
     pub dead_end: Option<DeadEnd>,
 }
 
@@ -42,8 +42,8 @@ impl History {
         EpisodeBalance { spent: balance.spent.clone().at_least(&claimed), ..balance.clone() }
     }
 
-    /// Reads the messages of a request. Of a run that its caller has named (`is_named`) only what came since the user spoke
-    /// last is counted: what stands before may be another run's, and the ledger knows this one's.
+    /// Reads the messages of a request. Of an episode that its caller has named (`is_named`) only what came since the user spoke
+    /// last is counted: what stands before may be another episode's, and the ledger knows this one's.
     ///
     /// # Errors
     /// Where there are more messages than are read.

@@ -139,7 +139,7 @@ impl<'a> StepEvaluator<'a> {
             && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
-    /// The turns that count against the route's cap: a named run is one task, in others each thing that the user says is one.
+    /// The turns that count against the route's cap: a named episode is one task, in others each thing that the user says is one.
     fn turns_of_task(&self) -> Count {
         let since = self.input.history.turns_since;
         if self.input.is_named { self.turns().max(since) } else { since }
@@ -262,7 +262,7 @@ impl<'a> StepEvaluator<'a> {
         self.input.calls_max.min(self.settings.calls_per_answer)
     }
 
-    /// One call at a time: the caller wants it so, or the run goes in circles while something is limited.
+    /// One call at a time: the caller wants it so, or the episode goes in circles while something is limited.
     fn allows_one_call(&self) -> bool {
         allowed_tools::forbids_parallel_calls(self.input.request)
             || (self.is_limited() && self.input.history.dead_end.is_some())

@@ -12,7 +12,7 @@ use super::{BudgetLevel, DeadEnd, Settings, TrackerMessages, history};
 /// What an agent is told about.
 #[derive(Debug)]
 pub(super) struct TrackerSnapshot<'a> {
-    /// What its run may take.
+    /// What its episode may take.
     pub(super) limits: &'a EpisodeLimits,
     /// What it has taken.
     pub(super) spent: &'a EpisodeUsage,
@@ -115,7 +115,7 @@ impl TrackerSnapshot<'_> {
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
-    /// The share left of what is scarcest of all that the run still has: a tool that is used up is told by itself, and says nothing
+    /// The share left of what is scarcest of all that the episode still has: a tool that is used up is told by itself, and says nothing
     /// of the rest.
     fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ledger::EpisodeBalance;
 
-/// A step of a run, and what is known about it.
+/// A step of an episode, and what is known about it.
 struct Scene {
     request: Request,
     limits: EpisodeLimits,

@@ -1,4 +1,4 @@
-//! What a run must not spend before its end: the price of an answer.
+//! What an episode must not spend before its end: the price of an answer.
 
 use super::plan_inputs::PlanInputs;
 use crate::catalog::Allowance;
@@ -7,7 +7,7 @@ use crate::plan;
 use crate::units::Money;
 
 impl PlanInputs {
-    /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the run's money where a
+    /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the episode's money where a
     /// usual one fits; nothing where that is not limited, or no model can serve.
     pub(crate) fn answer_reserve(&self, limits: &EpisodeLimits) -> Money {
         let Some(limit) = limits.cost else { return Money::ZERO };

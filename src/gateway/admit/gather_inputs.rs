@@ -29,7 +29,7 @@ pub(super) struct PreparedRequest {
     pub(super) original: Arc<Request>,
     /// As a model is to have it.
     pub(super) request: Arc<Request>,
-    /// The model that its run is with.
+    /// The model that its episode is with.
     pub(super) sticky: Option<ModelAffinity>,
     /// An upper bound of that model's prompt, by what was counted of the one before.
     pub(super) prompt_bound: Option<(Arc<str>, Tokens)>,

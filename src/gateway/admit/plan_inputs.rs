@@ -34,13 +34,13 @@ pub(crate) struct PlanInputs {
     pub(crate) paced: Vec<LimitStatus>,
     /// What share of answers a first reservation covers.
     pub(crate) opening_quantile: Chance,
-    /// The model that its run is with.
+    /// The model that its episode is with.
     pub(crate) sticky: Option<ModelAffinity>,
     /// The models beyond the route's that would take all of its members, where some are not known here.
     pub(crate) takers: Vec<Arc<str>>,
 }
 
-/// The model that the last steps of a run were served by.
+/// The model that the last steps of an episode were served by.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelAffinity {
     pub(crate) model: Arc<str>,

@@ -40,7 +40,7 @@ struct StepRetryState<'a> {
 /// Reserves a step of an episode.
 ///
 /// # Errors
-/// When no offer serves it, its run or its account does not allow one, or parallel steps do not give back in time what it
+/// When no offer serves it, its episode or its account does not allow one, or parallel steps do not give back in time what it
 /// needs.
 pub(crate) async fn prepare_step(
     admission: &Admission<'_>,

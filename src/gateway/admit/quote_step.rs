@@ -1,4 +1,4 @@
-//! What a step of a run would be planned as, on what its run leaves. Nothing is begun, lowered or set aside.
+//! What a step of an episode would be planned as, on what its episode leaves. Nothing is begun, lowered or set aside.
 
 use super::gather_inputs::rules;
 use super::reserve::explain;

@@ -126,7 +126,7 @@ pub(super) fn claim(
     }
 }
 
-/// How fast a plan's calls take money at most: what is posted if nobody comes back to settle them. Whoever serves it in the
+/// How fast a plan's calls take money at most: what is posted if nobody comes back to settle them. Whichever model serves it in the
 /// end, it is the most of all that may.
 fn rate(state: &GatewayState, inputs: &PlanInputs, plan: &Plan) -> Option<SpendRate> {
     let second = plan.best.escalate.as_deref();

@@ -191,7 +191,7 @@ fn turn_cap(episodes: &EpisodeManager, episode: &JoinedEpisode, rules: &RoutingR
         TurnRule::Fixed(turns) => Some(TurnCap::fixed(turns)),
         TurnRule::Learned => {
             let model = &episode.last.as_ref()?.model;
-            // Drawn once for the episode, whoever serves its steps.
+            // Drawn once for the episode, whichever model serves its steps.
             let drawn = episode.id.as_str().bytes().fold(0, |drawn, byte| mix64(drawn ^ u64::from(byte)));
             episodes.inner.turns.load().cap(TaskClass::Agentic, model, share(drawn))
         }

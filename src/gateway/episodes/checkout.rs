@@ -16,7 +16,7 @@ use super::manager::{EpisodeManager, STORE_PATIENCE};
 /// run that is not heard of is given back by nobody.
 const LATE_MAX: Duration = Duration::from_secs(30);
 
-/// A run that was handed out for a step.
+/// An episode that was handed out for a step.
 pub(crate) struct EpisodeCheckout {
     manager: EpisodeManager,
     account: AccountId,
@@ -37,7 +37,7 @@ impl EpisodeCheckout {
         EpisodeCheckout { manager: manager.clone(), account: account.clone(), link, id, is_checked_out: true }
     }
 
-    /// Which run.
+    /// Which episode.
     pub(crate) fn id(&self) -> &EpisodeId {
         &self.id
     }
@@ -47,7 +47,7 @@ impl EpisodeCheckout {
         self.is_checked_out = false;
     }
 
-    /// It was refused: when its caller hears that, the run is free again, unless that takes the store too long.
+    /// It was refused: when its caller hears that, the episode is free again, unless that takes the store too long.
     pub(crate) async fn release(mut self) {
         let (done, is_done) = oneshot::channel();
         self.give_back(done);
@@ -75,7 +75,7 @@ impl Drop for EpisodeCheckout {
 }
 
 impl EpisodeManager {
-    /// A run that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
+    /// An episode that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
     /// which one, has given it back.
     pub(crate) async fn check_out(
         &self,

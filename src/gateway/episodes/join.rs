@@ -1,4 +1,4 @@
-//! Which run a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
+//! Which episode a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
 //! one.
 
 use crate::agent::{
@@ -15,7 +15,7 @@ use super::manager::{EpisodeManager, STORE_PATIENCE};
 /// name.
 const REPLIES_MAX: usize = 3;
 
-/// The run that a request is a step of.
+/// The episode that a request is a step of.
 #[derive(Debug, Clone)]
 pub(crate) struct JoinedEpisode {
     pub(crate) id: EpisodeId,
@@ -31,11 +31,11 @@ pub(crate) struct JoinedEpisode {
     pub(crate) chain: HashChain,
     pub(crate) history: History,
     pub(crate) last: Option<LastStep>,
-    /// When it was last heard of.
+    /// When it was last used.
     pub(crate) last_used: Timestamp,
 }
 
-/// A run, and how it was found.
+/// An episode, and how it was found.
 struct FoundEpisode {
     episode: StoredEpisode,
     is_first: bool,
@@ -104,7 +104,7 @@ impl EpisodeManager {
         Ok(FoundEpisode { episode, is_first: false, from: chain.replies.first().copied(), checkout: None })
     }
 
-    /// The run of that name, with these limits lowered into its own.
+    /// The episode of that name, with these limits lowered into its own.
     pub(crate) async fn open_named(
         &self,
         account: &AccountId,
@@ -154,7 +154,7 @@ impl EpisodeManager {
         })
     }
 
-    /// The run with these limits lowered into its own; a refusal where it would have too many.
+    /// The episode with these limits lowered into its own; a refusal where it would have too many.
     async fn open_with_limits(
         &self,
         account: &AccountId,
@@ -174,7 +174,7 @@ impl EpisodeManager {
         store.open(account, id, limits, now).await.map(Ok)
     }
 
-    /// The run that goes on from the latest reply that ends one, handed out to this step.
+    /// The episode that goes on from the latest reply that ends one, handed out to this step.
     async fn check_out_by_history(
         &self,
         account: &AccountId,

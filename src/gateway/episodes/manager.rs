@@ -1,4 +1,4 @@
-//! What a gateway needs for runs of agents: how they are held, where they are kept, and how long they usually take.
+//! What a gateway needs for episodes of agents: how they are held, where they are kept, and how long they usually take.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::tasks::Tasks;
 use super::inner::EpisodeManagerInner;
 use super::upkeep;
 
-/// How long the store may take to say what it knows of a run.
+/// How long the store may take to say what it knows of an episode.
 pub(crate) const STORE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of an answer waits until its step is kept.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub struct EpisodeManager {
 }
 
 impl EpisodeManager {
-    /// Runs that are kept there. What is too old of them is forgotten from now on.
+    /// Episodes that are kept there. What is too old of them is forgotten from now on.
     pub fn open(
         tasks: &Tasks,
         store: Arc<dyn EpisodeStore>,
@@ -107,7 +107,7 @@ impl EpisodeManager {
         self.inner.tasks.spawn(work);
     }
 
-    /// Says that the store did not do its work, and that a run may be taken for another because of it.
+    /// Says that the store did not do its work, and that an episode may be taken for another because of it.
     pub(crate) fn report_lost(&self, what: &str, error: &EpisodesError) {
         tracing::error!(error = error as &dyn std::error::Error, "{what}");
         self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();

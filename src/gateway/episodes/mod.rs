@@ -1,4 +1,4 @@
-//! Requests as steps of runs of agents: which run, what the step may do, what of its answer passes, and what is remembered
+//! Requests as steps of episodes of agents: which episode, what the step may do, what of its answer passes, and what is remembered
 //! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
 
 mod checkout;
@@ -21,7 +21,7 @@ pub use view::EpisodeView;
 pub(super) use non_turn_spend::NonTurnSpend;
 pub(super) use running_step::{PassedToolCalls, RunningStep};
 
-/// True for a request that belongs to a run: its caller says so, or it has to do with tools.
+/// True for a request that belongs to an episode: its caller says so, or it has to do with tools.
 pub(super) fn is_step(request: &Request) -> bool {
     let budget = &request.budget;
     let tools = !request.tools.is_empty();

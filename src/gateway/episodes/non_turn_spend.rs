@@ -1,4 +1,4 @@
-//! What is no turn of a run but spends its money all the same, as an agent's call for vectors does.
+//! What is no turn of an episode but spends its money all the same, as an agent's call for vectors does.
 
 use crate::chat::EpisodeLimits;
 use crate::gateway::request::RequestRefusal;
@@ -13,7 +13,7 @@ use super::manager::EpisodeManager;
 use super::snapshot::EpisodeSnapshot;
 use super::wait::money_wait;
 
-/// A run that is spent from, with the limits that hold for it.
+/// An episode that is spent from, with the limits that hold for it.
 #[derive(Debug, Clone)]
 pub(crate) struct NonTurnSpend {
     account: AccountId,
@@ -72,13 +72,13 @@ impl NonTurnSpend {
         self.limits.cost.is_some()
     }
 
-    /// How the run stands.
+    /// How the episode stands.
     pub(crate) fn snapshot(&self, ledger: &Ledger) -> EpisodeSnapshot {
         EpisodeSnapshot::of(self.id.clone(), &self.limits, &ledger.episode(&self.account, &self.id))
     }
 }
 
-/// True where the run lacks money that is not spent yet.
+/// True where the episode lacks money that is not spent yet.
 fn may_come_back(short: &Shortfall, standing: &EpisodeBalance, limits: &EpisodeLimits) -> bool {
     let (Holder::Episode, Amount::Money(needed)) = (&short.limit.holder, short.needed) else { return false };
     let unspent = limits.cost.map_or(Money::ZERO, |cost| cost.saturating_sub(standing.spent.cost));

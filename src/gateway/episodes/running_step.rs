@@ -21,7 +21,7 @@ pub(crate) struct RunningStep {
     pub(crate) plan: agent::StepPlan,
     /// The step by rules that are only watched.
     pub(crate) observed_step: Option<agent::StepPlan>,
-    /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
+    /// What it may spend, attempts after the first included, besides its tool calls: what its episode keeps for an answer is not
     /// in it.
     pub(crate) money_max: Option<Money>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct PassedToolCalls {
 }
 
 impl PassedToolCalls {
-    /// Of an answer to a request that declares no tools and is no step of a run: whatever its model calls, it invents.
+    /// Of an answer to a request that declares no tools and is no step of an episode: whatever its model calls, it invents.
     pub(crate) fn of_undeclared(progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let all = progress
             .iter()
@@ -63,12 +63,12 @@ impl RunningStep {
         ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim))
     }
 
-    /// The name of the run.
+    /// The name of the episode.
     pub(crate) fn id(&self) -> &EpisodeId {
         &self.episode.id
     }
 
-    /// What was counted of the run's last prompt, where this model read it.
+    /// What was counted of the episode's last prompt, where this model read it.
     pub(crate) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
         self.episode.last.as_ref().filter(|last| *last.model == *model)?.reading
     }
@@ -99,7 +99,7 @@ impl RunningStep {
         passed
     }
 
-    /// How the run stands after this step.
+    /// How the episode stands after this step.
     pub(crate) fn snapshot(
         &self,
         ledger: &Ledger,

@@ -1,4 +1,4 @@
-//! What a caller is told of a run at the end of one of its steps.
+//! What a caller is told of an episode at the end of one of its steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::chat::EpisodeLimits;
 use crate::ledger::{EpisodeBalance, EpisodeUsage};
 use crate::units::{Count, EpisodeId, Money, Tokens};
 
-/// How much of something a run has used, and what is left of it where it is limited.
+/// How much of something an episode has used, and what is left of it where it is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitUsage<T> {
     /// What is used.
@@ -17,7 +17,7 @@ pub struct LimitUsage<T> {
     pub left: Option<T>,
 }
 
-/// What a caller is told of a run.
+/// What a caller is told of an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeSnapshot {
     /// Its name.

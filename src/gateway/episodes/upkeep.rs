@@ -1,4 +1,4 @@
-//! The task that forgets old runs and learns from those that ended how many turns they take.
+//! The task that forgets old episodes and learns from those that ended how many turns they take.
 //!
 //! What is learned is kept nowhere by itself: it is made of the runs in the store, all replicas' alike, so it is there after a
 //! start and fades as they are forgotten.
@@ -15,10 +15,10 @@ use crate::units::Timestamp;
 
 use super::inner::EpisodeManagerInner;
 
-/// How often the latest runs are looked at, and how many of them.
+/// How often the latest episodes are looked at, and how many of them.
 const LEARN_EVERY: Duration = Duration::from_secs(30);
 const LENGTHS_MAX: u32 = 2_000;
-/// Runs deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
+/// Episodes deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
 const PURGE_MAX: u32 = 64;
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const PURGE_PAUSE: Duration = Duration::from_millis(50);

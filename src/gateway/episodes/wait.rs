@@ -1,4 +1,4 @@
-//! Waiting for what parallel steps of a run have set aside.
+//! Waiting for what parallel steps of an episode have set aside.
 
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ impl EpisodeManager {
         BoundedWait::until(&self.inner.wait_queues, until, in_flight_max / 2)
     }
 
-    /// Waits until something of the run is given back, or may have been elsewhere.
+    /// Waits until something of the episode is given back, or may have been elsewhere.
     ///
     /// # Errors
     /// When it has waited long enough, or too many wait already.

@@ -1,6 +1,6 @@
 //! Waiting for what other requests have set aside: they give back what they do not use.
 //!
-//! Requests wait for an account's money in order of arrival. Steps of a run wait for what
+//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what
 //! parallel steps hold of it, and are woken together. Nobody holds a lock meanwhile, and only so many wait.
 
 use std::collections::VecDeque;
