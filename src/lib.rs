@@ -17,6 +17,7 @@ pub mod execute;
 pub mod learn;
 
 pub mod agent;
+
 pub mod backend;
 pub mod estimate;
 pub mod history;

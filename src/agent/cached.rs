@@ -1,4 +1,4 @@
-//! The latest runs in memory in front of a store that nobody else writes: most steps are answered without asking it.
+//! The latest episodes in memory in front of a store that nobody else writes: most steps are answered without asking it.
 
 use std::sync::Arc;
 

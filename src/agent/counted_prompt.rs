@@ -1,7 +1,7 @@
-//! What a provider counted of a prompt, by which the next prompt of the run is bounded.
+//! What a provider counted of a prompt, by which the next prompt of the episode is bounded.
 //!
 //! Without a model's tokenizer a prompt is known to have at most as many tokens as it has bytes, which is four times too many
-//! for most texts. Where the run goes on from a prompt that was counted, only what is new is taken by its bytes.
+//! for most texts. Where the episode goes on from a prompt that was counted, only what is new is taken by its bytes.
 
 use sha2::{Digest, Sha256};
 

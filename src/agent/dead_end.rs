@@ -1,4 +1,4 @@
-//! Runs that go in circles.
+//! Episodes that go in circles.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const TIMES: usize = 3;
 /// How far back it is looked for, in messages.
 const WINDOW: usize = 100;
 
-/// What shows that a run goes in circles.
+/// What shows that an episode goes in circles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeadEnd {
     /// The same tool was called with the same arguments and said the same, so many times.

@@ -74,11 +74,11 @@ impl HashChain {
         if turn.is_empty {
             return;
         }
-        let said = turn.hasher.finalize();
+        let turn_hash = turn.hasher.finalize();
         let mut hasher = Sha256::new();
         hasher.update(self.end.0);
         hasher.update(turn.role.as_str());
-        hasher.update(said);
+        hasher.update(turn_hash);
         self.end = HistoryHash::of(hasher);
         if turn.role == Role::Assistant {
             self.replies.push(self.end);
@@ -114,9 +114,9 @@ impl HashedTurn {
     }
 
     /// With its length, so that nothing can be taken for something else.
-    fn add(&mut self, what: &str, said: &str) {
+    fn add(&mut self, what: &str, text: &str) {
         self.end_text();
-        self.hash(what, said);
+        self.hash(what, text);
     }
 
     fn end_text(&mut self) {
@@ -126,11 +126,11 @@ impl HashedTurn {
         }
     }
 
-    fn hash(&mut self, what: &str, said: &str) {
+    fn hash(&mut self, what: &str, text: &str) {
         self.is_empty = false;
         self.hasher.update(what);
-        self.hasher.update(u64::try_from(said.len()).unwrap_or(u64::MAX).to_be_bytes());
-        self.hasher.update(said);
+        self.hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+        self.hasher.update(text);
     }
 }
 

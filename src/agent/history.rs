@@ -1,14 +1,15 @@
-//! What a request's own messages tell of its run.
+//! What a request's own messages tell of its episode.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::chat::{Message, Request, Role, ToolCounts};
+use crate::ledger::{EpisodeBalance, EpisodeUsage};
 use crate::units::Count;
 
 use super::{DeadEnd, Settings, dead_end};
 
-/// What a request's own messages tell of its run. It may only tighten what the ledger says.
+/// What a request's own messages tell of its episode. It may only tighten what the ledger says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// The tool calls in it.
@@ -17,7 +18,7 @@ pub struct History {
     pub turns: Count,
     /// The model's turns since the user spoke last.
     pub turns_since: Count,
-    /// What shows that the run goes in circles.
+    /// What shows that the episode goes in circles.
     pub dead_end: Option<DeadEnd>,
 }
 
@@ -34,8 +35,15 @@ pub struct HistoryTooLong {
 }
 
 impl History {
-    /// Reads the messages of a request. Of a run that its caller has named (`is_named`) only what came since the user spoke
-    /// last is counted: what stands before may be another run's, and the ledger knows this one's.
+    /// How an episode stands where this tells of more than the ledger does.
+    pub fn tighten(&self, balance: &EpisodeBalance) -> EpisodeBalance {
+        let claimed =
+            EpisodeUsage { turns: self.turns, tools: self.tools.clone(), ..EpisodeUsage::default() };
+        EpisodeBalance { spent: balance.spent.clone().at_least(&claimed), ..balance.clone() }
+    }
+
+    /// Reads the messages of a request. Of an episode that its caller has named (`is_named`) only what came since the user spoke
+    /// last is counted: what stands before may be another episode's, and the ledger knows this one's.
     ///
     /// # Errors
     /// Where there are more messages than are read.
@@ -64,15 +72,15 @@ pub(super) fn ends_with_results(messages: &[Message]) -> bool {
 /// What came since the user spoke last. What a client says in the user's name beside results of tools, as some do at every
 /// turn, is not the user's.
 fn latest(messages: &[Message]) -> &[Message] {
-    let (mut said, mut before) = (0, Role::User);
+    let (mut spoke, mut before) = (0, Role::User);
     for (at, message) in messages.iter().enumerate() {
         match message.role {
-            Role::User if before != Role::Tool => said = at + 1,
+            Role::User if before != Role::Tool => spoke = at + 1,
             Role::User | Role::System => {}
             role => before = role,
         }
     }
-    &messages[said..]
+    &messages[spoke..]
 }
 
 /// The model's turns; several of its messages in a row are one.

@@ -14,7 +14,7 @@ use super::{
     AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode, StoredEpisode,
 };
 
-/// Runs that are remembered where nothing else is said, and histories for each of them on average.
+/// Episodes that are remembered where nothing else is said, and histories for each of them on average.
 const EPISODES_MAX: usize = 16_384;
 const LINKS_EACH: usize = 4;
 
@@ -31,7 +31,7 @@ type HistoryKey = (AccountId, [u8; 16]);
 struct EpisodeTable {
     most: usize,
     episodes: HashMap<EpisodeKey, StoredEpisode>,
-    /// Those that were not heard of for longest come first.
+    /// Those that were not used for longest come first.
     episodes_by_age: BTreeSet<(Timestamp, EpisodeKey)>,
     links: HashMap<HistoryKey, Vec<IdenticalEpisode>>,
     /// By their latest.
@@ -45,7 +45,7 @@ impl Default for MemoryEpisodes {
 }
 
 impl MemoryEpisodes {
-    /// Remembers so many runs; of more, those that were not heard of for longest are forgotten.
+    /// Remembers so many episodes; of more, those that were not used for longest are forgotten.
     pub fn up_to(most: usize) -> MemoryEpisodes {
         let kept = EpisodeTable {
             most,
@@ -61,12 +61,12 @@ impl MemoryEpisodes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run as it is known; nothing where it is not here.
+    /// The episode as it is known; nothing where it is not here.
     pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<StoredEpisode> {
         self.table().episodes.get(&(account.clone(), id.clone())).cloned()
     }
 
-    /// Remembers a run as it was read. What has become known of it meanwhile stays.
+    /// Remembers an episode as it was read. What has become known of it meanwhile stays.
     pub(super) fn remember(&self, account: &AccountId, mut episode: StoredEpisode) {
         let (mut kept, run) = (self.table(), (account.clone(), episode.id.clone()));
         if let Some(known) = kept.episodes.get(&run) {
@@ -95,7 +95,7 @@ impl MemoryEpisodes {
         }
     }
 
-    /// Hands out a run that ends with this history. `fresh` takes none that was gone on from before.
+    /// Hands out an episode that ends with this history. `fresh` takes none that was gone on from before.
     pub(super) fn check_out(
         &self,
         account: &AccountId,
@@ -113,7 +113,7 @@ impl MemoryEpisodes {
         Some(first.id.clone())
     }
 
-    /// Takes back that a run was handed out.
+    /// Takes back that an episode was handed out.
     pub(super) fn undo_check_out(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
         let mut kept = self.table();
         let twins = kept.links.get_mut(&(account.clone(), link.0));
@@ -122,7 +122,7 @@ impl MemoryEpisodes {
         }
     }
 
-    /// Notes a step; of a run that is neither known nor new, only how it is known again.
+    /// Notes a step; of an episode that is neither known nor new, only how it is known again.
     pub(super) fn note_step(&self, step: &AnsweredStep) {
         let mut kept = self.table();
         if step.is_first || kept.episodes.contains_key(&(step.account.clone(), step.id.clone())) {

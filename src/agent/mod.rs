@@ -8,7 +8,6 @@ mod allowed_tools;
 mod answer_call_limits;
 mod arguments;
 mod budget_level;
-mod budget_state;
 mod cached;
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -34,7 +33,6 @@ mod turns;
 pub use allowed_tools::without_tools;
 pub use answer_call_limits::AnswerCallLimits;
 pub use budget_level::BudgetLevel;
-pub use budget_state::{BudgetState, BudgetUsage};
 pub use cached::CachedEpisodes;
 pub use counted_prompt::CountedPrompt;
 pub use dead_end::DeadEnd;
@@ -44,9 +42,8 @@ pub use history::{History, HistoryTooLong};
 pub use memory::MemoryEpisodes;
 pub use pressure::pressure;
 pub use settings::{BudgetThresholds, Settings, TrackerMessages};
-pub use step::{
-    ExhaustedBudget, Finality, RouteTurns, StepDecision, StepInput, StepPlan, StepWait, decide_step,
-};
+pub use step::{ExhaustedBudget, Finality, RouteTurns, StepDecision, StepInput, StepPlan, StepWait};
+pub use step_evaluator::decide_step;
 pub use store::{
     AnsweredStep, EpisodeEnding, EpisodeLength, EpisodeStore, EpisodesError, IdenticalEpisode, LastStep,
     StoredEpisode,

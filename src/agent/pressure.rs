@@ -1,4 +1,4 @@
-//! How dear money is to a run that spends it faster than its work goes on.
+//! How dear money is to an episode that spends it faster than its work goes on.
 
 use crate::units::{Count, Money};
 
@@ -6,7 +6,7 @@ use crate::units::{Count, Money};
 const LEFT_MIN: f64 = 0.1;
 const PRICE_MAX: f64 = 100.0;
 
-/// By how much a dollar of a run counts for more than one. With w the share of its work that is still to come and b the share
+/// By how much a dollar of an episode counts for more than one. With w the share of its work that is still to come and b the share
 /// of its money that is left,
 ///
 /// ```text
@@ -15,7 +15,7 @@ const PRICE_MAX: f64 = 100.0;
 ///
 /// While money lasts as long as the work does, it is 1. Spent ahead of the work it rises, gently while there is plenty and
 /// steeply when little is left: the exponent is that of BAVT (`P(n) ∝ V^(1/r)`, r the share of the budget that is left), which
-/// explores early and is greedy at the end. The work to come is what such runs usually take beyond the turns taken, and never less
+/// explores early and is greedy at the end. The work to come is what such episodes usually take beyond the turns taken, and never less
 /// than one turn.
 pub fn pressure(left: Money, limit: Money, turns: Count, usual: Count) -> f64 {
     let whole = share(limit.0, 1);

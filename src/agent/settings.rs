@@ -1,4 +1,4 @@
-//! How runs of agents are held, as plain data.
+//! How episodes of agents are held, as plain data.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::units::{Chance, Count};
 
 use super::Tools;
 
-/// How runs of agents are held.
+/// How episodes of agents are held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Whether the model is told what is left, where something is limited; a route may say no for itself.
@@ -17,9 +17,9 @@ pub struct Settings {
     pub tracker_messages: TrackerMessages,
     /// The most calls of one tool that are set aside for one answer, and of all tools where only they are limited together.
     pub calls_per_answer: Count,
-    /// How long a step waits for what a parallel step of its run has set aside.
+    /// How long a step waits for what a parallel step of its episode has set aside.
     pub wait_max: Duration,
-    /// When a run is forgotten that nothing was heard of.
+    /// When an episode is forgotten that nothing was heard of.
     pub expires_after: Duration,
     /// The most messages of a request with tools; more are refused, since every step reads all of them.
     pub messages_max: usize,
@@ -41,7 +41,7 @@ pub struct BudgetThresholds {
 /// What the model is told, in the operator's words; an empty line is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrackerMessages {
-    /// Once, at the first turn of a run with limits.
+    /// Once, at the first turn of an episode with limits.
     pub policy: String,
     /// While there is plenty.
     pub high: String,
@@ -57,7 +57,7 @@ pub struct TrackerMessages {
     pub last: String,
     /// When the turns that such a task usually takes are over and some more are granted.
     pub extended: String,
-    /// When the run goes in circles, after what it repeats.
+    /// When the episode goes in circles, after what it repeats.
     pub dead_end: String,
 }
 

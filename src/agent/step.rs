@@ -1,28 +1,28 @@
-//! What one step of a run may do.
+//! What one step of an episode may do.
 
 use std::sync::Arc;
 
 use crate::chat::{EpisodeLimits, Request, ToolCounts};
+use crate::ledger::EpisodeBalance;
 use crate::units::{Count, Money};
 
 use super::allowed_tools::{self, AllowedTools};
-use super::step_evaluator::StepEvaluator;
-use super::{AnswerCallLimits, BudgetState, Headroom, History, Settings, TurnCap, tracker};
+use super::{AnswerCallLimits, Headroom, History, TurnCap, tracker};
 
 /// What is known when a step is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct StepInput<'a> {
     /// The request, as its caller wrote it.
     pub request: &'a Request,
-    /// What the run may take altogether.
+    /// What the episode may take altogether.
     pub limits: &'a EpisodeLimits,
     /// What it has taken, by the ledger.
-    pub budget_state: &'a BudgetState,
+    pub balance: &'a EpisodeBalance,
     /// What the account's own limits leave of tool calls, where it has some.
     pub account_headroom: Option<Headroom>,
     /// What the request's own messages tell.
     pub history: &'a History,
-    /// True where the caller has named the run.
+    /// True where the caller has named the episode.
     pub is_named: bool,
     /// How many turns it may take by the route's rules.
     pub turn_cap: Option<TurnCap>,
@@ -40,7 +40,7 @@ pub struct StepInput<'a> {
 pub enum StepDecision {
     /// The step may go.
     Proceed(Box<StepPlan>),
-    /// What it needs is set aside by a parallel step of the run, and may come back.
+    /// What it needs is set aside by a parallel step of the episode, and may come back.
     Wait(StepWait),
     /// Not even an answer may be had any more.
     Exhausted(ExhaustedBudget),
@@ -57,7 +57,7 @@ pub struct StepWait {
     pub money: bool,
 }
 
-/// What of a run is used up.
+/// What of an episode is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExhaustedBudget {
     /// Its turns, so many.
@@ -66,10 +66,10 @@ pub enum ExhaustedBudget {
     Money(Money),
 }
 
-/// What makes an answer the final one of its run.
+/// What makes an answer the final one of its episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finality {
-    /// It is the run's last turn.
+    /// It is the episode's last turn.
     Turns,
     /// It is the last turn that its route allows.
     RouteTurns,
@@ -97,7 +97,7 @@ pub struct StepPlan {
     pub tools: ToolCounts,
     /// The most that these may cost.
     pub tools_cost: Money,
-    /// What makes it the run's final answer, where it is one.
+    /// What makes it the episode's final answer, where it is one.
     pub finality: Option<Finality>,
     /// The turns that the route allows, with this one, where it limits them.
     pub route_turns: Option<RouteTurns>,
@@ -137,7 +137,7 @@ impl Finality {
 }
 
 impl StepPlan {
-    /// True where it is the run's final answer.
+    /// True where it is the episode's final answer.
     pub fn is_final(&self) -> bool {
         self.finality.is_some()
     }
@@ -153,22 +153,9 @@ impl StepPlan {
     pub fn applied(&self, request: &Request) -> Request {
         let mut request = request.clone();
         allowed_tools::apply(&self.allowed_tools, &mut request);
-        if let Some(told) = &self.tracker_text {
-            tracker::append(told, &mut request.messages);
+        if let Some(block) = &self.tracker_text {
+            tracker::append(block, &mut request.messages);
         }
         request
     }
-}
-
-/// Decides what a step may do.
-pub fn decide_step(asked: &StepInput<'_>, settings: &Settings) -> StepDecision {
-    let view = StepEvaluator::new(asked, settings);
-    if let Some(spent) = view.spent() {
-        return StepDecision::Exhausted(spent);
-    }
-    let wait = view.wait();
-    if wait != StepWait::default() {
-        return StepDecision::Wait(wait);
-    }
-    StepDecision::Proceed(Box::new(view.step()))
 }

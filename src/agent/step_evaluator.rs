@@ -1,20 +1,35 @@
-//! All that a step is decided by, put together.
+//! Decides what a step may do, by all that limits it. Pure.
 
 use std::sync::Arc;
 
 use crate::chat::{Request, ToolLimits};
+use crate::ledger::EpisodeBalance;
 use crate::units::{Count, Money};
 
 use super::allowed_tools::{self, AllowedTools};
-use super::step::{ExhaustedBudget, Finality, RouteTurns, StepInput, StepPlan, StepWait};
+use super::step::{ExhaustedBudget, Finality, RouteTurns, StepDecision, StepInput, StepPlan, StepWait};
 use super::tracker::{self, TrackerSnapshot};
-use super::{AnswerCallLimits, BudgetState, Headroom, Settings, history};
+use super::{AnswerCallLimits, Headroom, Settings, history};
+
+/// Decides what a step may do.
+pub fn decide_step(input: &StepInput<'_>, settings: &Settings) -> StepDecision {
+    let evaluator = StepEvaluator::new(input, settings);
+    if let Some(spent) = evaluator.spent() {
+        return StepDecision::Exhausted(spent);
+    }
+    let wait = evaluator.wait();
+    if wait != StepWait::default() {
+        return StepDecision::Wait(wait);
+    }
+    StepDecision::Proceed(Box::new(evaluator.step()))
+}
 
 /// All that a step is decided by, put together.
-pub(super) struct StepEvaluator<'a> {
-    asked: &'a StepInput<'a>,
+struct StepEvaluator<'a> {
+    input: &'a StepInput<'a>,
     settings: &'a Settings,
-    budget_state: BudgetState,
+    /// How the episode stands, by the ledger or by the client's own history, whichever tells of more.
+    balance: EpisodeBalance,
     /// The request's tools, each with what is left of it where something limits it.
     tools: Vec<(Arc<str>, Option<Headroom>)>,
     all: Option<Headroom>,
@@ -23,42 +38,42 @@ pub(super) struct StepEvaluator<'a> {
 }
 
 impl<'a> StepEvaluator<'a> {
-    pub(super) fn new(asked: &'a StepInput<'a>, settings: &'a Settings) -> StepEvaluator<'a> {
-        let standing = asked.budget_state.tightened_by(asked.history);
-        let (spent, reserved) = (&standing.spent.tools, &standing.reserved.tools);
-        let all = asked.limits.tools.all.map(|all| Headroom::of(all, spent.all, reserved.all));
-        let all = Headroom::least_of([all, asked.account_headroom]);
+    fn new(input: &'a StepInput<'a>, settings: &'a Settings) -> StepEvaluator<'a> {
+        let balance = input.history.tighten(input.balance);
+        let (spent, reserved) = (&balance.spent.tools, &balance.reserved.tools);
+        let all = input.limits.tools.all.map(|all| Headroom::of(all, spent.all, reserved.all));
+        let all = Headroom::least_of([all, input.account_headroom]);
         let mut tools: Vec<(Arc<str>, Option<Headroom>)> = Vec::new();
-        let choices = choices(asked.request);
+        let choices = choices(input.request);
         let is_spent = |room: Option<Headroom>| room.is_some_and(|room| room.is_spent(choices));
         let mut is_poor = false;
-        for tool in &asked.request.tools {
+        for tool in &input.request.tools {
             if tools.iter().any(|(known, _)| **known == *tool.name) {
                 continue;
             }
             let name: Arc<str> = tool.name.as_str().into();
-            let own = asked.limits.tools.each.get(&name);
+            let own = input.limits.tools.each.get(&name);
             let own = own.map(|limit| Headroom::of(*limit, spent.of(&name), reserved.of(&name)));
-            let paid = affordable_calls(asked.limits.cost, &standing, settings.tools.price(&name));
+            let paid = affordable_calls(input.limits.cost, &balance, settings.tools.price(&name));
             is_poor |= is_spent(paid) && !is_spent(own) && !is_spent(all);
             tools.push((name, Headroom::least_of([own, paid])));
         }
-        StepEvaluator { asked, settings, budget_state: standing, tools, all, is_money_short: is_poor }
+        StepEvaluator { input, settings, balance, tools, all, is_money_short: is_poor }
     }
 
     fn turns(&self) -> Count {
-        self.budget_state.spent.turns + self.budget_state.reserved.turns
+        self.balance.spent.turns + self.balance.reserved.turns
     }
 
-    pub(super) fn spent(&self) -> Option<ExhaustedBudget> {
-        let (limits, spent) = (self.asked.limits, &self.budget_state.spent);
+    fn spent(&self) -> Option<ExhaustedBudget> {
+        let (limits, spent) = (self.input.limits, &self.balance.spent);
         let turns = limits.turns.filter(|turns| spent.turns >= *turns).map(ExhaustedBudget::Turns);
         turns.or_else(|| limits.cost.filter(|cost| spent.cost >= *cost).map(ExhaustedBudget::Money))
     }
 
-    pub(super) fn wait(&self) -> StepWait {
-        let limits = self.asked.limits;
-        let taken = self.budget_state.spent.cost + self.budget_state.reserved.cost;
+    fn wait(&self) -> StepWait {
+        let limits = self.input.limits;
+        let taken = self.balance.spent.cost + self.balance.reserved.cost;
         let is_taken = |room: &Option<Headroom>| room.is_some_and(|room| room.is_reserved(self.choices()));
         let all = is_taken(&self.all);
         let tools =
@@ -79,7 +94,7 @@ impl<'a> StepEvaluator<'a> {
 
     /// True where the caller lets this answer call tools.
     fn wants_calls(&self) -> bool {
-        let request = self.asked.request;
+        let request = self.input.request;
         request.budget.tool_calls_max != Some(Count::ZERO)
             && !allowed_tools::is_none(request)
             && !self.tools.is_empty()
@@ -87,21 +102,23 @@ impl<'a> StepEvaluator<'a> {
 
     /// Why nothing but an answer is possible, where that is so.
     fn finality(&self) -> Option<Finality> {
-        match () {
-            () if self.asked.limits.turns.is_some_and(|turns| self.turns() + Count::ONE >= turns) => {
-                Some(Finality::Turns)
-            }
-            () if self.is_past_cap() => Some(Finality::RouteTurns),
-            () if self.asked.calls_max == Count::ZERO => Some(Finality::Money),
-            () if self.is_out_of_tools() && self.is_money_short => Some(Finality::Money),
-            () if self.is_out_of_tools() => Some(Finality::Tools),
-            () => None,
+        let is_last_turn = |turns| self.turns() + Count::ONE >= turns;
+        if self.input.limits.turns.is_some_and(is_last_turn) {
+            Some(Finality::Turns)
+        } else if self.is_past_cap() {
+            Some(Finality::RouteTurns)
+        } else if self.input.calls_max == Count::ZERO {
+            Some(Finality::Money)
+        } else if self.is_out_of_tools() {
+            Some(if self.is_money_short { Finality::Money } else { Finality::Tools })
+        } else {
+            None
         }
     }
 
     /// True where the caller wants a tool called that is used up.
     fn forces_withheld(&self, withheld: &[Arc<str>]) -> bool {
-        allowed_tools::forced(self.asked.request)
+        allowed_tools::forced(self.input.request)
             .is_some_and(|forced| withheld.iter().any(|name| **name == *forced))
     }
 
@@ -119,24 +136,22 @@ impl<'a> StepEvaluator<'a> {
     /// True where this answer may call the tool.
     fn may_call(&self, name: &str, room: &Option<Headroom>) -> bool {
         self.is_available(room)
-            && allowed_tools::forced(self.asked.request).is_none_or(|forced| forced == name)
+            && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
-    /// The turns that count against the route's cap: a named run is one task, in others each thing that the user says is one.
+    /// The turns that count against the route's cap: a named episode is one task, in others each thing that the user says is one.
     fn turns_of_task(&self) -> Count {
-        let since = self.asked.history.turns_since;
-        if self.asked.is_named { self.turns().max(since) } else { since }
+        let since = self.input.history.turns_since;
+        if self.input.is_named { self.turns().max(since) } else { since }
     }
 
     /// The cap that holds now, and whether it was extended just now: the agent calls on at the usual one.
     fn current_cap(&self) -> Option<(Count, bool)> {
-        let cap = self.asked.turn_cap?;
+        let cap = self.input.turn_cap?;
         let now = self.turns_of_task() + Count::ONE;
-        let calls_on = history::ends_with_results(&self.asked.request.messages);
-        match cap.usual < cap.extended && (now > cap.usual || now == cap.usual && calls_on) {
-            true => Some((cap.extended, now == cap.usual)),
-            false => Some((cap.usual, false)),
-        }
+        let calls_on = history::ends_with_results(&self.input.request.messages);
+        let is_extended = cap.usual < cap.extended && (now > cap.usual || now == cap.usual && calls_on);
+        Some(if is_extended { (cap.extended, now == cap.usual) } else { (cap.usual, false) })
     }
 
     fn is_past_cap(&self) -> bool {
@@ -148,17 +163,19 @@ impl<'a> StepEvaluator<'a> {
         self.current_cap().map(|(most, _)| RouteTurns { used, most })
     }
 
-    pub(super) fn step(&self) -> StepPlan {
-        let request = self.asked.request;
+    fn step(&self) -> StepPlan {
+        let request = self.input.request;
         let (finality, withheld) = (self.finality(), self.withheld());
         let is_lifted = self.forces_withheld(&withheld);
-        let choice = match self.may_call_tools() && !is_lifted {
-            true => AllowedTools::Without(withheld.clone()),
-            false if request.tools.is_empty() => AllowedTools::Without(Vec::new()),
-            false => AllowedTools::None,
+        let choice = if self.may_call_tools() && !is_lifted {
+            AllowedTools::Without(withheld.clone())
+        } else if request.tools.is_empty() {
+            AllowedTools::Without(Vec::new())
+        } else {
+            AllowedTools::None
         };
         // Where nothing is decided the caller's own `none` is for the model alone.
-        let is_told_only = !self.asked.is_enforced && finality.is_none() && allowed_tools::is_none(request);
+        let is_told_only = !self.input.is_enforced && finality.is_none() && allowed_tools::is_none(request);
         let pass = if choice == AllowedTools::None && !is_told_only {
             AnswerCallLimits::none()
         } else {
@@ -201,11 +218,11 @@ impl<'a> StepEvaluator<'a> {
         // pass. What else a model invents passes, as everywhere, and counts among all.
         let unknown = |name: &Arc<str>| !self.tools.iter().any(|(known, _)| known == name);
         let priced = self.settings.tools.priced();
-        for name in self.asked.limits.tools.each.keys().chain(priced).filter(|name| unknown(name)) {
+        for name in self.input.limits.tools.each.keys().chain(priced).filter(|name| unknown(name)) {
             pass.lower(name, Count::ZERO);
         }
         let all = self.all.map(|all| self.share(all.free));
-        pass.tools.all = all.into_iter().chain(self.asked.request.budget.tool_calls_max).min();
+        pass.tools.all = all.into_iter().chain(self.input.request.budget.tool_calls_max).min();
         if pass.calls.is_some() {
             self.narrow(&mut pass);
         }
@@ -231,7 +248,7 @@ impl<'a> StepEvaluator<'a> {
     }
 
     fn choices(&self) -> Count {
-        choices(self.asked.request)
+        choices(self.input.request)
     }
 
     /// What one choice gets of what is free, at most what is set aside for one answer.
@@ -242,17 +259,17 @@ impl<'a> StepEvaluator<'a> {
 
     /// What is set aside for one answer at most.
     fn calls_max(&self) -> Count {
-        self.asked.calls_max.min(self.settings.calls_per_answer)
+        self.input.calls_max.min(self.settings.calls_per_answer)
     }
 
-    /// One call at a time: the caller wants it so, or the run goes in circles while something is limited.
+    /// One call at a time: the caller wants it so, or the episode goes in circles while something is limited.
     fn allows_one_call(&self) -> bool {
-        allowed_tools::forbids_parallel_calls(self.asked.request)
-            || (self.is_limited() && self.asked.history.dead_end.is_some())
+        allowed_tools::forbids_parallel_calls(self.input.request)
+            || (self.is_limited() && self.input.history.dead_end.is_some())
     }
 
     fn is_limited(&self) -> bool {
-        !self.asked.limits.is_empty() || self.asked.turn_cap.is_some()
+        !self.input.limits.is_empty() || self.input.turn_cap.is_some()
     }
 
     fn why(&self, finality: Option<Finality>, withheld: &[Arc<str>]) -> Option<String> {
@@ -269,7 +286,7 @@ impl<'a> StepEvaluator<'a> {
         if let Some(finality) = finality {
             why.push(format!("the final answer, since {}", finality.why()));
         }
-        if self.is_limited() && self.asked.history.dead_end.is_some() {
+        if self.is_limited() && self.input.history.dead_end.is_some() {
             why.push("one call, as it goes in circles".to_owned());
         }
         (!why.is_empty()).then(|| why.join("; "))
@@ -277,23 +294,23 @@ impl<'a> StepEvaluator<'a> {
 
     /// What the model is told at the end of the context.
     fn tracker_text(&self, is_final: bool, withheld: &[Arc<str>]) -> Option<String> {
-        if !(self.settings.tracker && self.asked.tracker && (is_final || self.is_limited())) {
+        if !(self.settings.tracker && self.input.tracker && (is_final || self.is_limited())) {
             return None;
         }
-        let turns = self.asked.limits.turns.map(|turns| (self.turns(), turns));
+        let turns = self.input.limits.turns.map(|turns| (self.turns(), turns));
         let cap = self.current_cap().map(|(cap, _)| (self.turns_of_task(), cap));
-        let told = TrackerSnapshot {
-            limits: self.asked.limits,
-            spent: &self.budget_state.spent,
+        let snapshot = TrackerSnapshot {
+            limits: self.input.limits,
+            spent: &self.balance.spent,
             tools: self.tools.iter().map(|(name, _)| name).collect(),
             turns: turns.into_iter().chain(cap).min_by_key(|(used, most)| most.saturating_sub(*used)),
             is_extended: self.current_cap().is_some_and(|(_, extended)| extended),
             is_final,
             withheld,
             forces_withheld: self.forces_withheld(withheld),
-            dead_end: self.asked.history.dead_end.as_ref().filter(|_| !is_final),
+            dead_end: self.input.history.dead_end.as_ref().filter(|_| !is_final),
         };
-        tracker::text(&told, &self.asked.request.messages, self.settings)
+        tracker::text(&snapshot, &self.input.request.messages, self.settings)
     }
 }
 
@@ -303,9 +320,9 @@ fn choices(request: &Request) -> Count {
 }
 
 /// How many calls the money pays for.
-fn affordable_calls(limit: Option<Money>, standing: &BudgetState, price: Money) -> Option<Headroom> {
+fn affordable_calls(limit: Option<Money>, balance: &EpisodeBalance, price: Money) -> Option<Headroom> {
     let limit = limit.filter(|_| price > Money::ZERO)?;
-    let unspent = limit.saturating_sub(standing.spent.cost);
-    let free = unspent.saturating_sub(standing.reserved.cost);
+    let unspent = limit.saturating_sub(balance.spent.cost);
+    let free = unspent.saturating_sub(balance.reserved.cost);
     Some(Headroom { unspent: Count(unspent.0 / price.0), free: Count(free.0 / price.0) })
 }

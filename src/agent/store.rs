@@ -1,4 +1,4 @@
-//! Where runs of agents are kept, behind a trait: what they may take, and how they are known again.
+//! Where episodes of agents are kept, behind a trait: what they may take, and how they are known again.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
 use super::{CountedPrompt, HistoryHash, RouteTurns};
 
-/// A run of an agent as it is stored. What it has spent, the ledger knows.
+/// An episode of an agent as it is stored. What it has spent, the ledger knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEpisode {
     /// Its name, unique under its account.
@@ -26,11 +26,11 @@ pub struct StoredEpisode {
     pub last: Option<LastStep>,
     /// How many were answered.
     pub steps: Count,
-    /// When it was last heard of.
+    /// When it was last used.
     pub last_used: Timestamp,
 }
 
-/// The step of a run that was answered last.
+/// The step of an episode that was answered last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastStep {
     /// Who answered it.
@@ -41,13 +41,13 @@ pub struct LastStep {
     pub context: Tokens,
     /// What its provider counted of its prompt, where it said so.
     pub reading: Option<CountedPrompt>,
-    /// Whether that was the end of the run, as far as one can tell.
+    /// Whether that was the end of the episode, as far as one can tell.
     pub ended: EpisodeEnding,
     /// The turns that its route allowed, where that limits them.
     pub route_turns: Option<RouteTurns>,
 }
 
-/// How far a run has come.
+/// How far an episode has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EpisodeEnding {
     /// Tools are to be called.
@@ -59,18 +59,18 @@ pub enum EpisodeEnding {
     Capped,
 }
 
-/// A step of a run that was answered.
+/// A step of an episode that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnsweredStep {
     /// Whose run it is.
     pub account: AccountId,
-    /// Which run.
+    /// Which episode.
     pub id: EpisodeId,
     /// The history that it went on from.
     pub from: Option<HistoryHash>,
     /// The histories that it ends with, one for each answer.
     pub to: Vec<HistoryHash>,
-    /// Whether the run is a new one, of which nothing can be known yet but this step.
+    /// Whether the episode is a new one, of which nothing can be known yet but this step.
     pub is_first: bool,
     /// The step.
     pub last: LastStep,
@@ -78,7 +78,7 @@ pub struct AnsweredStep {
     pub at: Timestamp,
 }
 
-/// How long a run took that went so far.
+/// How long an episode took that went so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeLength {
     /// What kind of task it was.
@@ -91,10 +91,10 @@ pub struct EpisodeLength {
     pub ended: EpisodeEnding,
 }
 
-/// A run that ends with some history, and how often that was gone on from.
+/// An episode that ends with some history, and how often that was gone on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdenticalEpisode {
-    /// The run.
+    /// The episode.
     pub id: EpisodeId,
     /// How often it was gone on from.
     pub continued: Count,
@@ -104,7 +104,7 @@ pub struct IdenticalEpisode {
 
 /// Durable runs. `conformance` says in tests what a store must do. Nobody reaches the runs of another account.
 pub trait EpisodeStore: Send + Sync {
-    /// The run of that name, begun if there is none, with its limits lowered to these; none is ever raised.
+    /// The episode of that name, begun if there is none, with its limits lowered to these; none is ever raised.
     fn open<'a>(
         &'a self,
         account: &'a AccountId,
@@ -113,7 +113,7 @@ pub trait EpisodeStore: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>>;
 
-    /// Raises the limits of a run by so much, or ends it, with an entry of that; nothing where there is no such run.
+    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing where there is no such episode.
     fn raise<'a>(
         &'a self,
         account: &'a AccountId,
@@ -122,7 +122,7 @@ pub trait EpisodeStore: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
 
-    /// Runs in the order of their accounts and names, those after this one, so many at most; of one account alone where that
+    /// Episodes in the order of their accounts and names, those after this one, so many at most; of one account alone where that
     /// is named.
     fn list<'a>(
         &'a self,
@@ -131,14 +131,14 @@ pub trait EpisodeStore: Send + Sync {
         most: u32,
     ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>>;
 
-    /// The run of that name, if there is one.
+    /// The episode of that name, if there is one.
     fn read<'a>(
         &'a self,
         account: &'a AccountId,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
 
-    /// A run that has ended with this history at `since` or later: of several, the one that was gone on from least often,
+    /// An episode that has ended with this history at `since` or later: of several, the one that was gone on from least often,
     /// and then the youngest: an older one that nobody went on from may have been given up. It counts as gone on from since.
     fn find<'a>(
         &'a self,
@@ -147,7 +147,7 @@ pub trait EpisodeStore: Send + Sync {
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>>;
 
-    /// A run was handed out by [`find`](Episodes::find) for a step that was refused: that counts no longer.
+    /// An episode was handed out by [`find`](EpisodeStore::find) for a step that was refused: that counts no longer.
     fn release<'a>(
         &'a self,
         account: &'a AccountId,
@@ -155,7 +155,7 @@ pub trait EpisodeStore: Send + Sync {
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
-    /// All runs that have ended with this history at `since` or later.
+    /// All episodes that have ended with this history at `since` or later.
     fn identical_episodes<'a>(
         &'a self,
         account: &'a AccountId,
@@ -163,7 +163,7 @@ pub trait EpisodeStore: Send + Sync {
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>>;
 
-    /// Keeps a step; a run that is not there is begun without limits.
+    /// Keeps a step; an episode that is not there is begun without limits.
     fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
     /// How long runs took lately, the latest first, so many at most.
@@ -255,7 +255,7 @@ impl StoredEpisode {
 }
 
 impl IdenticalEpisode {
-    /// The most runs with the same end that are kept apart: of more, the least likely to go on are forgotten.
+    /// The most episodes with the same end that are kept apart: of more, the least likely to go on are forgotten.
     pub const IDENTICAL_MAX: usize = 32;
 
     /// The least likely to go on, where there are too many.

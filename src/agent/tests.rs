@@ -41,7 +41,7 @@ fn result(id: &str, text: &str) -> Message {
     Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, text) }
 }
 
-/// A run that has made one search.
+/// An episode that has made one search.
 fn searched() -> Vec<Message> {
     vec![user("Who?"), calls("a", &[("search", r#"{"q":"x"}"#)]), result("a0", "Nobody.")]
 }

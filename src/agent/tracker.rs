@@ -4,17 +4,18 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::chat::{ContentPart, EpisodeLimits, Message, Role};
+use crate::ledger::EpisodeUsage;
 use crate::units::{Count, Money};
 
-use super::{BudgetLevel, BudgetUsage, DeadEnd, Settings, TrackerMessages, history};
+use super::{BudgetLevel, DeadEnd, Settings, TrackerMessages, history};
 
 /// What an agent is told about.
 #[derive(Debug)]
 pub(super) struct TrackerSnapshot<'a> {
-    /// What its run may take.
+    /// What its episode may take.
     pub(super) limits: &'a EpisodeLimits,
     /// What it has taken.
-    pub(super) spent: &'a BudgetUsage,
+    pub(super) spent: &'a EpisodeUsage,
     /// The tools that it knows.
     pub(super) tools: Vec<&'a Arc<str>>,
     /// The turns that it has taken before this one, of how many, where these are limited.
@@ -33,30 +34,36 @@ pub(super) struct TrackerSnapshot<'a> {
 
 /// The block to put after the last message: after results of tools always, after the user's words at the first turn, with
 /// the policy, and at the last.
-pub(super) fn text(told: &TrackerSnapshot<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
+pub(super) fn text(
+    snapshot: &TrackerSnapshot<'_>,
+    messages: &[Message],
+    settings: &Settings,
+) -> Option<String> {
     let last = messages.iter().rfind(|message| message.role != Role::System)?;
-    let (has_tools, is_user) = (!told.tools.is_empty(), last.role == Role::User);
+    let (has_tools, is_user) = (!snapshot.tools.is_empty(), last.role == Role::User);
     let is_first = has_tools && is_user && !messages.iter().any(|message| message.role == Role::Assistant);
-    let is_told = is_first || has_tools && is_user && told.is_final;
+    let is_told = is_first || has_tools && is_user && snapshot.is_final;
     if !(is_told || history::ends_with_results(messages)) {
         return None;
     }
     let words = &settings.tracker_messages;
     let mut lines: Vec<String> = Vec::new();
-    if is_first && !told.is_final {
+    if is_first && !snapshot.is_final {
         lines.push(words.policy.clone());
     }
-    lines.extend(told.amounts());
-    lines.extend(told.dead_end.map(|dead_end| dead_end_line(dead_end, words)));
-    if told.is_extended {
+    lines.extend(snapshot.amounts());
+    lines.extend(snapshot.dead_end.map(|dead_end| dead_end_line(dead_end, words)));
+    if snapshot.is_extended {
         lines.push(words.extended.clone());
     }
-    lines.extend((!told.is_final).then(|| told.used_up(words)).flatten());
-    lines.push(match () {
-        () if told.is_final => words.last.clone(),
+    lines.extend((!snapshot.is_final).then(|| snapshot.used_up(words)).flatten());
+    lines.push(if snapshot.is_final {
+        words.last.clone()
+    } else if snapshot.forces_withheld {
         // What it is to do is said, and nothing of how much is left for other calls.
-        () if told.forces_withheld => String::new(),
-        () => BudgetLevel::of(told.least_share_left(), &settings.thresholds).message(words).to_owned(),
+        String::new()
+    } else {
+        BudgetLevel::of(snapshot.least_share_left(), &settings.thresholds).message(words).to_owned()
     });
     lines.retain(|line| !line.trim().is_empty());
     (!lines.is_empty()).then(|| format!("<budget>\n{}\n</budget>", lines.join("\n")))
@@ -108,7 +115,7 @@ impl TrackerSnapshot<'_> {
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
-    /// The share left of what is scarcest of all that the run still has: a tool that is used up is told by itself, and says nothing
+    /// The share left of what is scarcest of all that the episode still has: a tool that is used up is told by itself, and says nothing
     /// of the rest.
     fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
@@ -127,13 +134,13 @@ fn share_left(used: u64, most: u64) -> f64 {
 
 /// What it repeats, and what to do about it.
 fn dead_end_line(dead_end: &DeadEnd, words: &TrackerMessages) -> String {
-    let mut said = match dead_end {
+    let mut line = match dead_end {
         DeadEnd::Repeated { tool, times } => format!("The same call of {tool} was made {times} times."),
         DeadEnd::Failing(times) => format!("The last {times} tool calls failed."),
         DeadEnd::Unchanging(times) => format!("The last {times} tool calls brought the same."),
     };
     if !words.dead_end.is_empty() {
-        let _ = write!(said, " {}", words.dead_end);
+        let _ = write!(line, " {}", words.dead_end);
     }
-    said
+    line
 }

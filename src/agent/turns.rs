@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::TaskClass;
 use crate::units::{Chance, Count};
 
-/// How many turns a run may take: the usual number, and, once it is over and the agent calls on, some more.
+/// How many turns an episode may take: the usual number, and, once it is over and the agent calls on, some more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCap {
-    /// After which the run is asked to end.
+    /// After which the episode is asked to end.
     pub usual: Count,
     /// What is granted once beyond that; the same where nothing is.
     pub extended: Count,
@@ -24,7 +24,7 @@ impl TurnCap {
     }
 }
 
-/// How a run went.
+/// How an episode went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnObservation {
     /// The turns that it took.
@@ -35,7 +35,7 @@ pub struct TurnObservation {
 
 /// How many turns runs usually take, by class of task and model. It can be saved.
 ///
-/// Each number of turns has how many runs ended there by themselves and how many were ended there; older runs count less.
+/// Each number of turns has how many episodes ended there by themselves and how many were ended there; older runs count less.
 /// Quantiles are those of the product-limit estimate (Kaplan and Meier, *Nonparametric estimation from incomplete
 /// observations*, 1958), so that runs which our own caps ended do not pull the caps down. Caps at P50, extended once to P75:
 /// Gao and Peng, *More with Less: An Empirical Study of Turn-Control Strategies for Efficient Coding Agents* (arXiv
@@ -55,20 +55,20 @@ struct TurnHistogram {
 impl TurnStatistics {
     /// The longest run that is told from longer ones.
     pub const TURNS_MAX: usize = 512;
-    /// What a run still counts for when the next one has come.
+    /// What an episode still counts for when the next one has come.
     const FORGET: f64 = 0.995;
-    /// For how many runs the known ones must count before they cap others.
+    /// For how many episodes the known ones must count before they cap others.
     const RUNS_MIN: f64 = 20.0;
     /// The share of runs that is never capped, so that long ones go on being seen.
     const UNCAPPED: f64 = 0.05;
 
-    /// Takes in a run.
+    /// Takes in an episode.
     pub fn learn(&mut self, class: TaskClass, model: &Arc<str>, run: TurnObservation) {
         self.kinds.entry(class).or_default().entry(model.clone()).or_default().learn(run);
     }
 
-    /// How many turns a run may take; nothing where too little is known, and for the few runs that are left alone. `drawn`
-    /// is a random number, drawn once for the run.
+    /// How many turns an episode may take; nothing where too little is known, and for the few episodes that are left alone. `drawn`
+    /// is a random number, drawn once for the episode.
     pub fn cap(&self, class: TaskClass, model: &str, drawn: Chance) -> Option<TurnCap> {
         if drawn.get() < TurnStatistics::UNCAPPED {
             return None;
@@ -92,10 +92,8 @@ impl TurnHistogram {
         if self.runs.len() <= at {
             self.runs.resize(at + 1, (0.0, 0.0));
         }
-        match run.is_complete {
-            true => self.runs[at].0 += 1.0,
-            false => self.runs[at].1 += 1.0,
-        }
+        let (ended, cut) = &mut self.runs[at];
+        *(if run.is_complete { ended } else { cut }) += 1.0;
     }
 
     fn weight(&self) -> f64 {

@@ -11,7 +11,8 @@ use crate::prompt;
 use crate::tenant::Tenant;
 use crate::units::Tokens;
 
-use super::{Gateway, RequestRefusal, needs, scope};
+use super::request::needs;
+use super::{Gateway, RequestRefusal, key_scope};
 
 /// How long an upstream may take to count: whoever asks this asks it before every turn.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,13 +33,14 @@ impl Gateway {
     /// # Errors
     /// Where the key may name no such model.
     pub async fn count(&self, tenant: &Tenant, request: Request) -> Result<PromptCount, RequestRefusal> {
-        let _place = self.acquire_admission()?;
-        let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, &tenant.access, &request.model)
-            .ok_or_else(|| self.unknown(tenant, &request.model))?;
+        let _place = self.state.acquire_admission()?;
+        let catalog = &self.state.parts.catalog;
+        let route = key_scope::route(catalog, &tenant.access, &request.model)
+            .ok_or_else(|| self.state.unknown(tenant, &request.model))?;
         let needs = needs::of(&request);
         let able = catalog.candidates(&route).filter(|model| model.services.contains(&needs.service));
-        let fleets: Vec<&Arc<Fleet>> = able.filter_map(|model| self.parts.fleets.get(&model.name)).collect();
+        let fleets: Vec<&Arc<Fleet>> =
+            able.filter_map(|model| self.state.parts.fleets.get(&model.name)).collect();
         let request = Arc::new(request);
         let counted = match fleets[..] {
             [one] => timeout(PATIENCE, one.count_prompt(&request)).await.ok().flatten(),

@@ -18,9 +18,10 @@ use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
-use super::handle::{EXPIRY_MARGIN, Gateway, GatewayParts};
-use super::running_request::record_dispatch;
-use super::{Denial, RequestRefusal, request_scope, scope};
+use super::handle::Gateway;
+use super::request::{EXPIRY_MARGIN, record_dispatch, scope};
+use super::state::{GatewayParts, GatewayState};
+use super::{Denial, RequestRefusal, key_scope};
 
 /// Vectors that were made, and what they cost.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub struct EmbeddingOutcome {
 
 /// One call for vectors with everything that was decided about it.
 struct EmbeddingTask {
-    parts: Arc<GatewayParts>,
+    state: Arc<GatewayState>,
     id: RequestId,
     model: Arc<Model>,
     ask: Arc<EmbeddingRequest>,
@@ -75,7 +76,7 @@ impl Gateway {
         let result = match self.prepare(tenant, ask, ticket).await {
             Ok((place, making, reservation)) => {
                 let model = making.model.name.clone();
-                self.parts.tasks.spawn(async move {
+                self.state.parts.tasks.spawn(async move {
                     making.run(reservation, answer).await;
                     drop(place);
                 });
@@ -86,7 +87,7 @@ impl Gateway {
             }
             Err(refusal) => Err((OTHER.into(), refusal)),
         };
-        let label = self.route_label(&name);
+        let label = self.state.parts.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
             Err((model, RequestRefusal::Failed(_) | RequestRefusal::Incapable { .. })) => {
@@ -94,7 +95,7 @@ impl Gateway {
             }
             Err(_) => ("none".into(), "refused"),
         };
-        self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
+        self.state.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
         result.map_err(|(_, refusal)| Denial { refusal: Box::new(refusal), episode })
     }
 
@@ -105,29 +106,36 @@ impl Gateway {
         ask: EmbeddingRequest,
         ticket: Option<IdempotencyTicket>,
     ) -> Result<(OwnedSemaphorePermit, EmbeddingTask, Reservation), RequestRefusal> {
-        if self.parts.tasks.is_stopping() {
+        if self.state.parts.tasks.is_stopping() {
             return Err(RequestRefusal::Stopping);
         }
-        let place = self.acquire_admission()?;
+        let place = self.state.acquire_admission()?;
         let model = self.embedder(tenant, &ask.model)?;
-        let (id, time) = (RequestId::new(), self.parts.settings.time_max);
+        let (id, time) = (RequestId::new(), self.state.parts.settings.time_max);
         let (token_bound, deadline) = (token_bound::embedding_tokens(&ask.inputs), Instant::now() + time);
         check_context(&model, &ask.inputs)?;
         let run = match &ask.episode {
-            Some(id) => Some(self.open_non_turn_spend(tenant, id, &ask.episode_limits).await?),
+            Some(id) => {
+                let (episodes, limits, now) = (&self.state.parts.episodes, &ask.episode_limits, self.now());
+                Some(NonTurnSpend::open(episodes, &tenant.account, id, limits, now).await?)
+            }
             None => None,
         };
         let limits_money = run.as_ref().is_some_and(NonTurnSpend::limits_money);
-        let claim = self.claim_for(tenant, id, &ask, (&model, token_bound, limits_money))?;
+        let claim = self.claim_for(tenant, id, &ask, &model, token_bound, limits_money)?;
         let reserved = claim.worst.money;
         let reservation = match &run {
-            Some(run) => self.obtain_non_turn(claim, run, deadline).await?,
-            None => self.parts.ledger.obtain(claim).await?,
+            Some(run) => {
+                let GatewayParts { episodes, ledger, settings, .. } = &self.state.parts;
+                let wait = episodes.step_wait(deadline, settings.flights_max);
+                run.obtain(episodes, ledger, claim, wait).await?
+            }
+            None => self.state.parts.ledger.obtain(claim).await?,
         };
-        let (parts, ask) = (self.parts.clone(), Arc::new(ask));
+        let (state, ask) = (self.state.clone(), Arc::new(ask));
         let (party, priority) = (FlowId::of(&tenant.account), tenant.priority);
         let making = EmbeddingTask {
-            parts,
+            state,
             id,
             model,
             ask,
@@ -148,11 +156,13 @@ impl Gateway {
         tenant: &Tenant,
         id: RequestId,
         ask: &EmbeddingRequest,
-        (model, token_bound, limits_money): (&Model, Tokens, bool),
+        model: &Model,
+        token_bound: Tokens,
+        limits_money: bool,
     ) -> Result<ReservationRequest, RequestRefusal> {
-        let about = RequestScope { model: Some(model.name.clone()), ..request_scope::of(&ask.extra) };
-        let now = self.parts.ledger.now();
-        let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
+        let about = RequestScope { model: Some(model.name.clone()), ..scope::of(&ask.extra) };
+        let now = self.state.parts.ledger.now();
+        let allowance = self.state.parts.ledger.allowance(&tenant.account, &about, now);
         if model.tariff.is_none() && (limits_money || allowance.limits_money(&model.name)) {
             return Err(RequestRefusal::Plan(plan::PlanRefusal::Unpriced { model: model.name.clone() }));
         }
@@ -165,19 +175,20 @@ impl Gateway {
             about,
             worst: WorstCase { money, thinking: Tokens::ZERO },
             step: None,
-            prices: self.prices(&model.name),
-            if_abandoned: self.if_abandoned(&model.name),
+            prices: self.state.parts.prices(&model.name),
+            if_abandoned: self.state.parts.if_abandoned(&model.name),
             rate: None,
             now,
-            expires: now + self.parts.settings.time_max + EXPIRY_MARGIN,
+            expires: now + self.state.parts.settings.time_max + EXPIRY_MARGIN,
         })
     }
 
     /// The one model that makes vectors under that name: those of different models do not compare, so there is no
     /// choice among several.
     fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, RequestRefusal> {
-        let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
+        let catalog = &self.state.parts.catalog;
+        let route = key_scope::route(catalog, &tenant.access, name)
+            .ok_or_else(|| self.state.unknown(tenant, name))?;
         let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
         let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
         let refusal = plan::PlanRefusal::NotCapable { what: Service::Embeddings.as_str() };
@@ -217,23 +228,26 @@ impl EmbeddingTask {
         mut reservation: Reservation,
         mut answer: oneshot::Sender<Result<EmbeddingOutcome, RequestRefusal>>,
     ) {
-        let boarded = tokio::select! {
+        let acquired = tokio::select! {
             biased;
             () = answer.closed() => None,
-            boarded = self.acquire() => Some(boarded),
+            acquired = self.acquire() => Some(acquired),
         };
-        let departed = match boarded {
+        let dispatched = match acquired {
             None => Err(None),
             Some(Err(failure)) => Err(Some(failed(failure))),
-            Some(Ok(seat)) => {
-                record_dispatch(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
-                    .await
-                    .map(|()| seat)
-                    .map_err(Some)
-            }
+            Some(Ok(permit)) => record_dispatch(
+                &self.state.parts.ledger,
+                self.ticket.as_ref(),
+                self.deadline,
+                &mut reservation,
+            )
+            .await
+            .map(|()| permit)
+            .map_err(Some),
         };
-        let seat = match departed {
-            Ok(seat) => seat,
+        let permit = match dispatched {
+            Ok(permit) => permit,
             Err(refusal) => {
                 reservation.void();
                 if let Some(refusal) = refusal {
@@ -245,7 +259,7 @@ impl EmbeddingTask {
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
-            made = self.attempt(seat) => Some(made),
+            made = self.attempt(permit) => Some(made),
         };
         let (prompt, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
@@ -260,7 +274,7 @@ impl EmbeddingTask {
         let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
         reservation
             .settle(cost, Tokens::ZERO, detail)
-            .wait_durable(self.parts.settings.settle_patience)
+            .wait_durable(self.state.parts.settings.settle_patience)
             .await;
         let Some(made) = made else { return };
         if let Err(failure) = &made {
@@ -270,7 +284,7 @@ impl EmbeddingTask {
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
-        let fleet = self.parts.fleets.get(&self.model.name);
+        let fleet = self.state.parts.fleets.get(&self.model.name);
         fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
     }
 
@@ -291,17 +305,17 @@ impl EmbeddingTask {
     }
 
     /// Calls, and calls again where nothing reached a model: what did is charged in full.
-    async fn attempt(&self, mut seat: Permit) -> Result<EmbeddingResult, Failure> {
+    async fn attempt(&self, mut permit: Permit) -> Result<EmbeddingResult, Failure> {
         let mut been = Vec::new();
         loop {
-            been.push(seat.target_index());
-            let failure = match self.call(&seat).await {
+            been.push(permit.target_index());
+            let failure = match self.call(&permit).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
-            let failed = seat.target().clone();
+            let failed = permit.target().clone();
             self.count_failure(&failed, &failure);
-            drop(seat);
+            drop(permit);
             let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
             if !helps {
                 return Err(failure);
@@ -309,7 +323,7 @@ impl EmbeddingTask {
             match self.retry_permit(&been, &failure).await {
                 Some(next) => {
                     self.log_retry(&failed, &failure, &next);
-                    seat = next;
+                    permit = next;
                 }
                 None => return Err(failure),
             }
@@ -327,13 +341,13 @@ impl EmbeddingTask {
                 tokio::time::sleep(fleet.retry_wait(tried, &want)?).await;
                 fleet.acquire_retry(&want, &[])
             }
-            seat => seat,
+            permit => permit,
         }
     }
 
     fn count_failure(&self, target: &str, failure: &Failure) {
         let labels = &[&*self.model.name, target, failure.fault.as_str()];
-        self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
+        self.state.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
     }
 
     fn log_retry(&self, failed: &str, failure: &Failure, next: &Permit) {
@@ -341,12 +355,12 @@ impl EmbeddingTask {
         tracing::info!(
             request = %self.id, model, target = failed, fault = failure.fault.as_str(), %failure, next, "tried again"
         );
-        self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
+        self.state.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
-    async fn call(&self, seat: &Permit) -> Result<EmbeddingResult, Failure> {
+    async fn call(&self, permit: &Permit) -> Result<EmbeddingResult, Failure> {
         let late = || Failure::new(Fault::Timeout, "the vectors did not come in time");
-        let backend = seat.backend();
+        let backend = permit.backend();
         let call = tokio::time::timeout_at(self.deadline, backend.embed(self.ask.clone()));
         call.await.unwrap_or_else(|_| Err(late()))
     }
@@ -367,7 +381,7 @@ impl EmbeddingTask {
             estimated: embedded.prompt.is_none(),
             cost,
             reserved: self.reserved,
-            episode: self.episode.as_ref().map(|run| run.snapshot(&self.parts.ledger)),
+            episode: self.episode.as_ref().map(|run| run.snapshot(&self.state.parts.ledger)),
         }
     }
 }

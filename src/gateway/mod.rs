@@ -1,62 +1,35 @@
 //! The life of one request, the only place that sees every step of it:
 //! request → demand → plan → reserve → execute (think, then solve) → settle → learn.
+//!
+//! `admit` ends with a reserved request, `run` with an outcome, `finish` with a receipt; `lifecycle` joins them. `episodes` knows
+//! the runs of agents that requests are steps of, and `feedback` what outcomes and callers teach. `request` and `state` are what
+//! all of these read: one request, and the gateway. They name no stage.
 
 mod admit;
-mod attempts;
-mod auxiliary_call;
-mod buffered_attempt;
-mod cascade;
-mod continuation;
 mod counting;
-mod demotions;
 mod embedding;
 mod episodes;
+mod feedback;
 mod finish;
-mod gather_inputs;
-mod growth;
 mod handle;
-mod hedge;
-mod join_choices;
-mod judge;
-mod learning;
-mod needs;
-mod no_answer;
-mod observer;
-mod pacing;
-mod plan_inputs;
-mod probe;
-mod quote;
-mod receipt;
-mod refusal;
-mod refusal_labels;
-mod request_metrics;
-mod request_reservation;
-mod request_scope;
-mod request_task;
-mod reserve;
-mod retry_without_tools;
-mod rollout;
-mod running_request;
-mod scope;
-mod selection;
+mod key_scope;
+mod lifecycle;
+mod managed_episodes;
+mod request;
+mod run;
 mod settings;
-mod spawn;
-mod trial;
-mod verifiers;
-mod voting;
-mod wait;
-mod withdrawals;
+mod state;
 mod zero_metrics;
 
+pub use admit::RequestQuote;
 pub use counting::PromptCount;
 pub use embedding::EmbeddingOutcome;
 pub use episodes::{EpisodeManager, EpisodeSnapshot, EpisodeView};
-pub use handle::{Gateway, GatewayParts, Readiness};
-pub use learning::{CallerFeedback, FeedbackError, LearnSettings, Learning};
-pub use observer::RequestObserver;
-pub use pacing::PaceStatus;
-pub use quote::RequestQuote;
-pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
-pub use refusal::{Denial, RequestRefusal};
-pub use request_task::{RequestTask, RequestUpdate};
+pub use feedback::{CallerFeedback, FeedbackError, LearnSettings, Learning};
+pub use handle::{Gateway, Readiness};
+pub use request::{
+    Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestTask, RequestUpdate,
+    SettledChoice, VoteTally,
+};
 pub use settings::Settings;
+pub use state::{GatewayParts, PaceStatus};

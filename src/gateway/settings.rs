@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::units::Chance;
 
-/// Limits of a flight.
+/// Limits of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// How long a request may run where its caller states no deadline.

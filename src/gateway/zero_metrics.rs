@@ -4,8 +4,9 @@ use crate::catalog::{Route, SolutionStopReason};
 use crate::execute::SamplingStopReason;
 use crate::metrics::Metrics;
 
-use super::handle::GatewayParts;
-use super::{cascade, hedge, judge, learning, probe, selection, voting};
+use super::feedback;
+use super::run::{cascade, hedge, judge, probe, selection, voting};
+use super::state::GatewayParts;
 
 /// Begins every count whose labels are known beforehand.
 pub(super) fn zero_all(parts: &GatewayParts) {
@@ -23,7 +24,7 @@ pub(super) fn zero_all(parts: &GatewayParts) {
         metrics.votes.ended.with_label_values(&[ended.as_str()]);
     }
     voting::VERDICTS.iter().for_each(|outcome| drop(metrics.votes.verdicts.with_label_values(&[*outcome])));
-    learning::LOST_AT.iter().for_each(|at| drop(metrics.learning.dropped.with_label_values(&[*at])));
+    feedback::LOST_AT.iter().for_each(|at| drop(metrics.learning.dropped.with_label_values(&[*at])));
     parts.catalog.routes.values().for_each(|route| zero_route(metrics, route, parts));
 }
 

@@ -34,7 +34,8 @@ pub struct EpisodeUsage {
 
 impl EpisodeUsage {
     /// The greater of both, each for itself.
-    pub(super) fn at_least(mut self, other: &EpisodeUsage) -> EpisodeUsage {
+    #[must_use]
+    pub fn at_least(mut self, other: &EpisodeUsage) -> EpisodeUsage {
         self.cost = self.cost.max(other.cost);
         self.thinking = self.thinking.max(other.thinking);
         self.turns = self.turns.max(other.turns);

@@ -76,16 +76,12 @@ impl ConversationRecord {
     fn page(&self, page: ItemPage) -> Vec<PositionedItem> {
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let placed = |(&at, item): (&u64, &StoredItem)| PositionedItem { position: at, item: item.clone() };
-        match page.newest_first {
-            true => {
-                let end = page.after.unwrap_or(u64::MAX);
-                self.items.range(..end).rev().take(limit).map(placed).collect()
-            }
-            false => {
-                let begin = page.after.map_or(0, |after| after.saturating_add(1));
-                self.items.range(begin..).take(limit).map(placed).collect()
-            }
+        if page.newest_first {
+            let end = page.after.unwrap_or(u64::MAX);
+            return self.items.range(..end).rev().take(limit).map(placed).collect();
         }
+        let begin = page.after.map_or(0, |after| after.saturating_add(1));
+        self.items.range(begin..).take(limit).map(placed).collect()
     }
 }
 

@@ -18,7 +18,7 @@ pub struct StoredConversation {
     pub at: Timestamp,
     /// What its caller noted of it, a JSON object.
     pub metadata: Box<str>,
-    /// The run that its last answer belonged to, where it had one.
+    /// The episode that its last answer belonged to, where it had one.
     pub episode: Option<EpisodeId>,
 }
 
@@ -81,7 +81,7 @@ pub struct ConversationAppend {
     pub claimant: Option<RequestId>,
     /// The items, in their order.
     pub items: Vec<StoredItem>,
-    /// The run that the conversation belongs to from now on; none leaves it as it is.
+    /// The episode that the conversation belongs to from now on; none leaves it as it is.
     pub episode: Option<EpisodeId>,
     /// Now.
     pub at: Timestamp,

@@ -1,27 +1,20 @@
-//! The handle: claims that live as long as their requests, and answers that are kept though nobody waits.
+//! The handle that requests have of stored conversations. Claims on one are in `claim`.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::sleep;
 
 use crate::agent::stored::Settings;
 use crate::tasks::Tasks;
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
-    ClaimResult, ConversationAppend, ConversationClaim, ConversationLimits, ConversationStore,
-    ConversationWriteResult, ConversationsError, ItemPage, PositionedItem, StoredConversation, StoredItem,
+    ConversationAppend, ConversationLimits, ConversationStore, ConversationWriteResult, ConversationsError,
+    ItemPage, PositionedItem, StoredConversation, StoredItem,
 };
 
-/// How long a claim holds without being prolonged, so long does a conversation wait for a gateway that died. The clocks of
-/// replicas may differ by two thirds of it.
-const CLAIM_TTL: Duration = Duration::from_secs(30);
-const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// How often an answer is tried to be kept, and how long the first retry waits; each later one waits twice as long.
 const TRIES_MAX: u32 = 4;
 const RETRY_MIN: Duration = Duration::from_millis(50);
@@ -29,23 +22,20 @@ const RETRY_MIN: Duration = Duration::from_millis(50);
 const PURGE_MAX: u32 = 16;
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What becomes of a claim, and the claim.
-type ClaimReply = Result<(ClaimResult, Option<ConversationClaim>), ConversationsError>;
-
 /// The way to the conversations that are kept. Clones share it.
 #[derive(Clone)]
 pub struct ConversationService {
     settings: Settings,
-    store: Arc<dyn ConversationStore>,
+    pub(super) store: Arc<dyn ConversationStore>,
     pub(super) tasks: Tasks,
 }
 
 impl ConversationService {
     /// Begins to delete what is too old, until shutdown.
     pub fn open(tasks: &Tasks, store: Arc<dyn ConversationStore>, settings: Settings) -> ConversationService {
-        let keeper = ConversationService { settings, store, tasks: tasks.clone() };
-        tasks.spawn(keeper.clone().sweep());
-        keeper
+        let service = ConversationService { settings, store, tasks: tasks.clone() };
+        tasks.spawn(service.clone().sweep());
+        service
     }
 
     /// What holds of conversations: the same as of responses. One is kept for `keep` from the last time it was touched, and
@@ -55,7 +45,7 @@ impl ConversationService {
     }
 
     /// What is there begins now, less how long it is kept.
-    fn since(&self, now: Timestamp) -> Timestamp {
+    pub(super) fn since(&self, now: Timestamp) -> Timestamp {
         now.before(self.settings.keep)
     }
 
@@ -167,72 +157,6 @@ impl ConversationService {
         self.store.append(lengthening, self.since(lengthening.at), self.bounds()).await
     }
 
-    /// Claims a conversation for a request, as long as what is returned lives.
-    ///
-    /// # Errors
-    /// See `create`.
-    pub async fn claim(
-        &self,
-        account: &AccountId,
-        id: ConversationId,
-        now: Timestamp,
-    ) -> Result<(ClaimResult, Option<ConversationClaim>), ConversationsError> {
-        let (told, answer) = oneshot::channel();
-        self.tasks.spawn(self.clone().hold_claim(account.clone(), id, now, told));
-        answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
-    }
-
-    /// Claims a conversation, prolongs the claim until it is let go of, and gives it back unless it is over. All in one place,
-    /// so that nothing stays claimed where whoever asks leaves in the middle.
-    async fn hold_claim(
-        self,
-        account: AccountId,
-        id: ConversationId,
-        now: Timestamp,
-        told: oneshot::Sender<ClaimReply>,
-    ) {
-        let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
-        let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM_TTL).await;
-        match claimed {
-            Ok(ClaimResult::Granted(conversation)) => {
-                let claim = ConversationClaim {
-                    keeper: self.clone(),
-                    account: account.clone(),
-                    id,
-                    claimant,
-                    is_over: Arc::clone(&over),
-                    _held: held.clone().drop_guard(),
-                };
-                // Where nobody waits any more, it is let go of here.
-                drop(told.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
-                self.renew_claim(&account, id, claimant, &held).await;
-            }
-            Ok(refused) => return drop(told.send(Ok((refused, None)))),
-            // What did not work may have been done all the same.
-            Err(error) => drop(told.send(Err(error))),
-        }
-        if !over.load(Ordering::Acquire) {
-            self.release(&account, id, claimant).await;
-        }
-    }
-
-    /// Until it is let go of, or lost.
-    async fn renew_claim(
-        &self,
-        account: &AccountId,
-        id: ConversationId,
-        claimant: RequestId,
-        held: &CancellationToken,
-    ) {
-        while timeout(RENEW_EVERY, held.cancelled()).await.is_err() {
-            match self.store.renew(account, id, claimant, Timestamp::now() + CLAIM_TTL).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => report(&error),
-            }
-        }
-    }
-
     pub(super) async fn release(&self, account: &AccountId, id: ConversationId, claimant: RequestId) {
         if let Err(error) = self.store.release(account, id, claimant).await {
             report(&error);
@@ -297,7 +221,7 @@ impl fmt::Debug for ConversationService {
     }
 }
 
-fn report(error: &ConversationsError) {
+pub(super) fn report(error: &ConversationsError) {
     let source = std::error::Error::source(error).map(ToString::to_string);
     tracing::error!(%error, source, "the store of conversations failed");
 }

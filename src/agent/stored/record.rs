@@ -13,7 +13,7 @@ pub struct StoredResponse {
     pub at: Timestamp,
     /// The one that it continued.
     pub previous: Option<RequestId>,
-    /// The run that it belongs to, where it has one.
+    /// The episode that it belongs to, where it has one.
     pub episode: Option<EpisodeId>,
     /// What this request put in, a JSON list of items; what came before is in those that it continued.
     pub input: Box<str>,

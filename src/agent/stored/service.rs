@@ -74,8 +74,8 @@ impl ResponseService {
             tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be kept");
             return ResponseStoreResult::TooLarge;
         }
-        let (id, (told, answer)) = (response.id, oneshot::channel());
-        if self.jobs.try_send(StoredResponseJob { response, reply: told }).is_err() {
+        let (id, (reply, answer)) = (response.id, oneshot::channel());
+        if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
             tracing::error!(request = %id, "a response is not kept: too much waits for the store");
             return ResponseStoreResult::Failed;
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::chat::{CacheTtl, ContentPart};
 
-/// A run, and our reply to it.
+/// An episode, and our reply to it.
 fn run() -> (Vec<Message>, Message) {
     let mut reply = calls("call_9", &[("search", r#"{"q":"x","n":1.0}"#)]);
     reply.content = vec![ContentPart::Text("Let me see. ".to_owned())];
@@ -17,7 +17,7 @@ fn is_found(sent: &[Message]) -> bool {
     HashChain::read(sent).replies.contains(&HashChain::read(&messages).hash_after(&reply))
 }
 
-/// The run as the client goes on with it, after a change.
+/// The episode as the client goes on with it, after a change.
 fn gone_on(change: impl FnOnce(&mut Vec<Message>)) -> Vec<Message> {
     let (mut messages, reply) = run();
     messages.extend([reply, result("call_90", "Nobody.")]);

@@ -1,4 +1,4 @@
-//! Runs that go in circles, and what else their messages tell.
+//! Episodes that go in circles, and what else their messages tell.
 
 use std::time::Instant;
 

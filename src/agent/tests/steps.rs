@@ -1,12 +1,13 @@
 //! What a step may do.
 
 use super::*;
+use crate::ledger::EpisodeBalance;
 
-/// A step of a run, and what is known about it.
+/// A step of an episode, and what is known about it.
 struct Scene {
     request: Request,
     limits: EpisodeLimits,
-    standing: BudgetState,
+    standing: EpisodeBalance,
     account: Option<Headroom>,
     turns: Option<TurnCap>,
     is_named: bool,
@@ -19,7 +20,7 @@ impl Scene {
         Scene {
             request: request(&["search", "browse"], searched()),
             limits,
-            standing: BudgetState::default(),
+            standing: EpisodeBalance::default(),
             account: None,
             turns: None,
             is_named: true,
@@ -48,7 +49,7 @@ impl Scene {
         let asked = StepInput {
             request: &self.request,
             limits: &self.limits,
-            budget_state: &self.standing,
+            balance: &self.standing,
             account_headroom: self.account,
             history: &history,
             is_named: self.is_named,

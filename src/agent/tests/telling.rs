@@ -2,18 +2,19 @@
 
 use super::*;
 use crate::chat::{CacheTtl, ContentPart};
+use crate::ledger::EpisodeBalance;
 
 fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
     let request = request(&["search", "browse"], messages);
     let (limits, settings) = (limits(said), Settings::default());
     let history = History::read(&request, true, &settings).unwrap();
-    let mut standing = BudgetState::default();
+    let mut standing = EpisodeBalance::default();
     standing.spent.tools = counts(spent);
     standing.spent.cost = Money(7_000_000);
     let asked = StepInput {
         request: &request,
         limits: &limits,
-        budget_state: &standing,
+        balance: &standing,
         account_headroom: None,
         history: &history,
         is_named: true,
@@ -83,12 +84,13 @@ fn what_a_client_says_beside_a_result_does_not_hide_it() {
 fn whoever_has_no_tools_is_told_nothing_before_a_result() {
     let check = |messages: Vec<Message>, is_told: bool| {
         let plain = request(&[], messages);
-        let (limits, settings, standing) = (limits("turns 9"), Settings::default(), BudgetState::default());
+        let (limits, settings, standing) =
+            (limits("turns 9"), Settings::default(), EpisodeBalance::default());
         let history = History::read(&plain, true, &settings).unwrap();
         let asked = StepInput {
             request: &plain,
             limits: &limits,
-            budget_state: &standing,
+            balance: &standing,
             account_headroom: None,
             history: &history,
             is_named: true,

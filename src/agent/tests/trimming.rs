@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chat::{ChoiceEvent, FinishReason, ToolCallDelta, ToolLimits};
+use crate::ledger::EpisodeBalance;
 
 /// An answer's calls: tool and arguments.
 type TestCalls = Vec<(String, String)>;
@@ -14,11 +15,12 @@ type TestCalls = Vec<(String, String)>;
 fn step(limits: ToolLimits, calls: Option<u64>) -> StepPlan {
     let pass = AnswerCallLimits { tools: limits, calls: calls.map(Count) };
     let request = request(&["search", "browse"], vec![user("?")]);
-    let (limits, history, standing) = (EpisodeLimits::default(), History::default(), BudgetState::default());
+    let (limits, history, standing) =
+        (EpisodeLimits::default(), History::default(), EpisodeBalance::default());
     let asked = StepInput {
         request: &request,
         limits: &limits,
-        budget_state: &standing,
+        balance: &standing,
         account_headroom: None,
         history: &history,
         is_named: false,

@@ -1,6 +1,6 @@
-//! Which of several runs that went alike a step goes on with is settled when the step departs. Where it does not, refused or
-//! left by its caller, the run is free again: whoever asks once more is to have the same. So it is where the store says too
-//! late which one it has handed out.
+//! Which of several episodes with the same history a step continues is final once the step is reserved. Where it is refused, or
+//! its caller leaves, the episode is free again, so that the next try gets the same one. It is also free again where the store
+//! answers too late.
 
 use std::time::Duration;
 
@@ -10,16 +10,15 @@ use tokio::time::timeout;
 use crate::agent::{EpisodesError, HistoryHash};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
-use super::EpisodeManager;
-use super::manager::STORE_PATIENCE;
+use super::manager::{EpisodeManager, STORE_PATIENCE};
 
 /// How long the store is listened to: much longer than any step waits, and than a database takes for a statement, since a
 /// run that is not heard of is given back by nobody.
 const LATE_MAX: Duration = Duration::from_secs(30);
 
-/// A run that was handed out for a step.
-pub(super) struct EpisodeCheckout {
-    agents: EpisodeManager,
+/// An episode that was handed out for a step.
+pub(crate) struct EpisodeCheckout {
+    manager: EpisodeManager,
     account: AccountId,
     link: HistoryHash,
     id: EpisodeId,
@@ -30,40 +29,40 @@ pub(super) struct EpisodeCheckout {
 impl EpisodeCheckout {
     /// The store has just handed it out, by this history.
     fn new(
-        agents: &EpisodeManager,
+        manager: &EpisodeManager,
         account: &AccountId,
         link: HistoryHash,
         id: EpisodeId,
     ) -> EpisodeCheckout {
-        EpisodeCheckout { agents: agents.clone(), account: account.clone(), link, id, is_checked_out: true }
+        EpisodeCheckout { manager: manager.clone(), account: account.clone(), link, id, is_checked_out: true }
     }
 
-    /// Which run.
-    pub(super) fn id(&self) -> &EpisodeId {
+    /// Which episode.
+    pub(crate) fn id(&self) -> &EpisodeId {
         &self.id
     }
 
-    /// The step departs.
-    pub(super) fn commit(mut self) {
+    /// The step is reserved.
+    pub(crate) fn commit(mut self) {
         self.is_checked_out = false;
     }
 
-    /// It was refused: when its caller hears that, the run is free again, unless that takes the store too long.
-    pub(super) async fn release(mut self) {
-        let (done, heard) = oneshot::channel();
+    /// It was refused: when its caller hears that, the episode is free again, unless that takes the store too long.
+    pub(crate) async fn release(mut self) {
+        let (done, is_done) = oneshot::channel();
         self.give_back(done);
         // It is given back once, also where nobody waits for that any more.
-        let _ = timeout(STORE_PATIENCE, heard).await;
+        let _ = timeout(STORE_PATIENCE, is_done).await;
     }
 
     fn give_back(&mut self, done: oneshot::Sender<()>) {
         if !std::mem::take(&mut self.is_checked_out) {
             return;
         }
-        let (agents, account) = (self.agents.clone(), self.account.clone());
+        let (manager, account) = (self.manager.clone(), self.account.clone());
         let (link, id) = (self.link, self.id.clone());
-        self.agents.spawn(async move {
-            agents.release(&account, &link, &id).await;
+        self.manager.spawn(async move {
+            manager.release(&account, &link, &id).await;
             let _ = done.send(());
         });
     }
@@ -76,21 +75,21 @@ impl Drop for EpisodeCheckout {
 }
 
 impl EpisodeManager {
-    /// A run that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
+    /// An episode that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
     /// which one, has given it back.
-    pub(super) async fn check_out(
+    pub(crate) async fn check_out(
         &self,
         account: &AccountId,
         link: &HistoryHash,
         since: Timestamp,
     ) -> Result<Option<EpisodeCheckout>, EpisodesError> {
-        let (agents, account, link) = (self.clone(), account.clone(), *link);
+        let (manager, account, link) = (self.clone(), account.clone(), *link);
         let (answer, answered) = oneshot::channel();
         self.spawn(async move {
-            let found = with_late_timeout(agents.inner.store.find(&account, &link, since)).await;
+            let found = with_late_timeout(manager.inner.store.find(&account, &link, since)).await;
             // What nobody takes here is dropped.
             let _ =
-                answer.send(found.map(|id| id.map(|id| EpisodeCheckout::new(&agents, &account, link, id))));
+                answer.send(found.map(|id| id.map(|id| EpisodeCheckout::new(&manager, &account, link, id))));
         });
         answered.await.unwrap_or_else(|_| Err(EpisodesError::new("the store's answer got lost")))
     }

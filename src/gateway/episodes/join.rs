@@ -1,86 +1,86 @@
-//! Which run a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
+//! Which episode a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
 //! one.
 
 use crate::agent::{
     EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep, StoredEpisode,
 };
 use crate::chat::{EpisodeLimits, Request, ToolLimits};
-use crate::gateway::{Gateway, RequestRefusal};
-use crate::tenant::Tenant;
+use crate::gateway::request::RequestRefusal;
 use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
-use super::EpisodeManager;
 use super::checkout::EpisodeCheckout;
-use super::manager::STORE_PATIENCE;
+use super::manager::{EpisodeManager, STORE_PATIENCE};
 
 /// So many of the model's replies are looked for, the latest first: behind the last there may be what the caller wrote in its
 /// name.
 const REPLIES_MAX: usize = 3;
 
-/// The run that a request is a step of.
+/// The episode that a request is a step of.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct JoinedEpisode {
-    pub(in crate::gateway) id: EpisodeId,
+pub(crate) struct JoinedEpisode {
+    pub(crate) id: EpisodeId,
     /// What it may take altogether, with what the request says lowered into it.
-    pub(super) limits: EpisodeLimits,
+    pub(crate) limits: EpisodeLimits,
     /// True where the caller named it.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// True where nothing is known of it yet.
-    pub(super) is_first: bool,
+    pub(crate) is_first: bool,
     /// The history that it goes on from.
-    pub(super) from: Option<HistoryHash>,
+    pub(crate) from: Option<HistoryHash>,
     /// The request's own.
-    pub(super) chain: HashChain,
-    pub(super) history: History,
-    pub(super) last: Option<LastStep>,
-    /// When it was last heard of.
-    pub(super) last_used: Timestamp,
+    pub(crate) chain: HashChain,
+    pub(crate) history: History,
+    pub(crate) last: Option<LastStep>,
+    /// When it was last used.
+    pub(crate) last_used: Timestamp,
 }
 
-/// A run, and how it was found.
+/// An episode, and how it was found.
 struct FoundEpisode {
     episode: StoredEpisode,
     is_first: bool,
     from: Option<HistoryHash>,
-    /// Until its step departs it is only lent, where it was found by that history.
+    /// Until its step is reserved it is only lent, where it was found by that history.
     checkout: Option<EpisodeCheckout>,
 }
 
-impl Gateway {
-    /// The run of a request, and until its step departs what gives it back where it was found by its history. Where the store
-    /// does not work, one that was not named is a new one.
+impl EpisodeManager {
+    /// The episode of a request, and until its step is reserved the checkout that gives it back, where it was found by its history.
+    /// Where the store does not work, one that was not named is a new one.
     ///
     /// # Errors
-    /// When the conversation is too long, or a named run's limits cannot be read.
-    pub(super) async fn join(
+    /// When the conversation is too long, or a named episode's limits cannot be read.
+    pub(crate) async fn join(
         &self,
-        tenant: &Tenant,
+        account: &AccountId,
         request: &Request,
+        now: Timestamp,
     ) -> Result<(JoinedEpisode, Option<EpisodeCheckout>), RequestRefusal> {
-        let (agents, budget) = (&self.parts.episodes, &request.budget);
+        let budget = &request.budget;
         let is_named = budget.episode.is_some();
-        let history = History::read(request, is_named, &agents.inner.settings)?;
-        let (chain, now) = (HashChain::read(&request.messages), self.now());
+        let history = History::read(request, is_named, &self.inner.settings)?;
+        let chain = HashChain::read(&request.messages);
         let mut found = match &budget.episode {
-            Some(id) => agents.join_named(&tenant.account, id, (&chain, &budget.episode_limits), now).await?,
-            None => agents.join_by_history(&tenant.account, &chain, &budget.episode_limits, now).await?,
+            Some(id) => self.join_named(account, id, &chain, &budget.episode_limits, now).await?,
+            None => self.join_by_history(account, &chain, &budget.episode_limits, now).await?,
         };
-        let handed_out = found.checkout.take();
-        Ok((JoinedEpisode::of(found, is_named, chain, history), handed_out))
+        let checkout = found.checkout.take();
+        Ok((JoinedEpisode::of(found, is_named, chain, history), checkout))
     }
 
-    /// The same for a question about it: nothing is begun, lowered or handed out.
-    /// What is known to hold for it comes beside.
-    pub(super) async fn look_up(
+    /// The same for a question about it: nothing is begun, lowered or handed out. The limits that are known to hold for it come
+    /// beside.
+    pub(crate) async fn look_up(
         &self,
-        tenant: &Tenant,
+        account: &AccountId,
         request: &Request,
+        now: Timestamp,
     ) -> Result<(JoinedEpisode, EpisodeLimits), RequestRefusal> {
-        let (agents, budget) = (&self.parts.episodes, &request.budget);
+        let budget = &request.budget;
         let is_named = budget.episode.is_some();
-        let history = History::read(request, is_named, &agents.inner.settings)?;
-        let (chain, now) = (HashChain::read(&request.messages), self.now());
-        let known = agents.find_known(&tenant.account, budget.episode.as_ref(), &chain, now).await;
+        let history = History::read(request, is_named, &self.inner.settings)?;
+        let chain = HashChain::read(&request.messages);
+        let known = self.find_known(account, budget.episode.as_ref(), &chain, now).await;
         let known = known.map_err(store_unavailable)?;
         let new = || budget.episode.clone().unwrap_or_else(new_episode_id);
         let is_first = known.is_none();
@@ -90,22 +90,13 @@ impl Gateway {
         let found = FoundEpisode { episode, is_first, from: None, checkout: None };
         Ok((JoinedEpisode::of(found, is_named, chain, history), known))
     }
-}
 
-impl JoinedEpisode {
-    fn of(found: FoundEpisode, is_named: bool, chain: HashChain, history: History) -> JoinedEpisode {
-        let FoundEpisode { episode, is_first, from, .. } = found;
-        let StoredEpisode { id, limits, last, last_used: used, .. } = episode;
-        JoinedEpisode { id, limits, is_named, is_first, from, chain, history, last, last_used: used }
-    }
-}
-
-impl EpisodeManager {
     async fn join_named(
         &self,
         account: &AccountId,
         id: &EpisodeId,
-        (chain, limits): (&HashChain, &EpisodeLimits),
+        chain: &HashChain,
+        limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<FoundEpisode, RequestRefusal> {
         let episode = self.open_named(account, id, limits, now).await?;
@@ -113,8 +104,8 @@ impl EpisodeManager {
         Ok(FoundEpisode { episode, is_first: false, from: chain.replies.first().copied(), checkout: None })
     }
 
-    /// The run of that name, with these limits lowered into its own.
-    pub(super) async fn open_named(
+    /// The episode of that name, with these limits lowered into its own.
+    pub(crate) async fn open_named(
         &self,
         account: &AccountId,
         id: &EpisodeId,
@@ -163,7 +154,7 @@ impl EpisodeManager {
         })
     }
 
-    /// The run with these limits lowered into its own; a refusal where it would have too many.
+    /// The episode with these limits lowered into its own; a refusal where it would have too many.
     async fn open_with_limits(
         &self,
         account: &AccountId,
@@ -183,7 +174,7 @@ impl EpisodeManager {
         store.open(account, id, limits, now).await.map(Ok)
     }
 
-    /// The run that goes on from the latest reply that ends one, handed out to this step.
+    /// The episode that goes on from the latest reply that ends one, handed out to this step.
     async fn check_out_by_history(
         &self,
         account: &AccountId,
@@ -243,6 +234,14 @@ impl EpisodeManager {
 
     fn count(&self, how: &str) {
         self.inner.metrics.episodes.steps.with_label_values(&[how]).inc();
+    }
+}
+
+impl JoinedEpisode {
+    fn of(found: FoundEpisode, is_named: bool, chain: HashChain, history: History) -> JoinedEpisode {
+        let FoundEpisode { episode, is_first, from, .. } = found;
+        let StoredEpisode { id, limits, last, last_used: used, .. } = episode;
+        JoinedEpisode { id, limits, is_named, is_first, from, chain, history, last, last_used: used }
     }
 }
 

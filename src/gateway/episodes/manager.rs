@@ -1,4 +1,4 @@
-//! What a gateway needs for runs of agents: how they are held, where they are kept, and how long they usually take.
+//! What a gateway needs for episodes of agents: how they are held, where they are kept, and how long they usually take.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,43 +8,30 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings, Tools, TurnStatistics};
-use crate::gateway::wait::WaitQueues;
+use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
 
+use super::inner::EpisodeManagerInner;
 use super::upkeep;
 
-/// How long the store may take to say what it knows of a run.
-pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the store may take to say what it knows of an episode.
+pub(crate) const STORE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of an answer waits until its step is kept.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 /// Steps that are being kept at once.
 const KEEPING_MAX: usize = 1024;
 
-/// Runs of agents. Clones share them.
+/// Runs of manager. Clones share them.
 #[derive(Clone)]
 pub struct EpisodeManager {
-    pub(super) inner: Arc<EpisodeManagerInner>,
+    pub(crate) inner: Arc<EpisodeManagerInner>,
     /// What those go by who tidy up.
     latest: Arc<ArcSwap<EpisodeManagerInner>>,
 }
 
-pub(super) struct EpisodeManagerInner {
-    pub(super) settings: Settings,
-    pub(super) tools: Arc<Tools>,
-    pub(super) store: Arc<dyn EpisodeStore>,
-    pub(super) metrics: Arc<Metrics>,
-    /// Read by every step, without a lock; replaced as runs end.
-    pub(super) turns: Arc<ArcSwap<TurnStatistics>>,
-    /// How many steps of each account wait for others.
-    pub(super) wait_queues: Arc<WaitQueues>,
-    tasks: Tasks,
-    store_slots: Arc<Semaphore>,
-}
-
 impl EpisodeManager {
-    /// Runs that are kept there. What is too old of them is forgotten from now on.
+    /// Episodes that are kept there. What is too old of them is forgotten from now on.
     pub fn open(
         tasks: &Tasks,
         store: Arc<dyn EpisodeStore>,
@@ -87,7 +74,7 @@ impl EpisodeManager {
     ///
     /// # Errors
     /// When it fails or does not answer.
-    pub(super) async fn with_timeout<T>(
+    pub(crate) async fn with_timeout<T>(
         &self,
         answer: impl Future<Output = Result<T, EpisodesError>>,
     ) -> Result<T, EpisodesError> {
@@ -97,16 +84,17 @@ impl EpisodeManager {
 
     /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
     /// answer fails for it.
-    pub(super) async fn store_step(&self, step: AnsweredStep) {
+    pub(crate) async fn store_step(&self, step: AnsweredStep) {
         let Ok(permit) = self.inner.store_slots.clone().try_acquire_owned() else {
             return self
                 .report_lost("a step is not kept", &EpisodesError::new("too many wait for the store"));
         };
-        let (agents, (done, kept)) = (self.clone(), oneshot::channel());
+        let (done, kept) = oneshot::channel();
+        let manager = self.clone();
         self.inner.tasks.spawn(async move {
-            let written = agents.with_timeout(agents.inner.store.record_step(&step)).await;
+            let written = manager.with_timeout(manager.inner.store.record_step(&step)).await;
             if let Err(error) = written {
-                agents.report_lost("a step is not kept", &error);
+                manager.report_lost("a step is not kept", &error);
             }
             let _ = done.send(());
             drop(permit);
@@ -115,12 +103,12 @@ impl EpisodeManager {
     }
 
     /// Does something that nobody waits for.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.inner.tasks.spawn(work);
     }
 
-    /// Says that the store did not do its work, and that a run may be taken for another because of it.
-    pub(super) fn report_lost(&self, what: &str, error: &EpisodesError) {
+    /// Says that the store did not do its work, and that an episode may be taken for another because of it.
+    pub(crate) fn report_lost(&self, what: &str, error: &EpisodesError) {
         tracing::error!(error = error as &dyn std::error::Error, "{what}");
         self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();
     }

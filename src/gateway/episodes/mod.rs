@@ -1,21 +1,16 @@
-//! Requests as steps of runs of agents: which run, what the step may do, what of its answer passes, and what is remembered
+//! Requests as steps of episodes of agents: which episode, what the step may do, what of its answer passes, and what is remembered
 //! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
 
-mod answer_reserve;
 mod checkout;
-mod join;
-mod managed;
-mod manager;
+mod inner;
+pub(super) mod join;
+pub(super) mod manager;
 mod non_turn_spend;
-mod prepare_step;
-mod quote_step;
-mod reserve_step;
-mod running_step;
+pub(super) mod running_step;
 mod snapshot;
-mod step_context;
 mod upkeep;
 mod view;
-mod wait;
+pub(super) mod wait;
 
 use crate::chat::{Request, Role};
 
@@ -26,7 +21,7 @@ pub use view::EpisodeView;
 pub(super) use non_turn_spend::NonTurnSpend;
 pub(super) use running_step::{PassedToolCalls, RunningStep};
 
-/// True for a request that belongs to a run: its caller says so, or it has to do with tools.
+/// True for a request that belongs to an episode: its caller says so, or it has to do with tools.
 pub(super) fn is_step(request: &Request) -> bool {
     let budget = &request.budget;
     let tools = !request.tools.is_empty();

@@ -1,86 +1,84 @@
-//! What is no turn of a run but spends its money all the same, as an agent's call for vectors does.
-
-use tokio::time::Instant;
+//! What is no turn of an episode but spends its money all the same, as an agent's call for vectors does.
 
 use crate::chat::EpisodeLimits;
-use crate::gateway::{Gateway, RequestRefusal};
+use crate::gateway::request::RequestRefusal;
+use crate::gateway::state::BoundedWait;
 use crate::ledger::{
     EpisodeBalance, Ledger, RequestScope, Reservation, ReservationRequest, ReserveError, Shortfall,
     StepReservation,
 };
-use crate::tenant::Tenant;
-use crate::units::{AccountId, Amount, EpisodeId, Holder, Money};
+use crate::units::{AccountId, Amount, EpisodeId, Holder, Money, Timestamp};
 
-use super::{EpisodeSnapshot, prepare_step};
+use super::manager::EpisodeManager;
+use super::snapshot::EpisodeSnapshot;
+use super::wait::money_wait;
 
-/// A run that is spent from, with the limits that hold for it.
+/// An episode that is spent from, with the limits that hold for it.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) struct NonTurnSpend {
+pub(crate) struct NonTurnSpend {
     account: AccountId,
     id: EpisodeId,
     limits: EpisodeLimits,
 }
 
-impl Gateway {
-    /// The run of that name, begun if there is none, with its limits lowered to these.
+impl NonTurnSpend {
+    /// The episode of that name, begun if there is none, with its limits lowered to these.
     ///
     /// # Errors
     /// When its limits cannot be read, or would be too many.
-    pub(in crate::gateway) async fn open_non_turn_spend(
-        &self,
-        tenant: &Tenant,
+    pub(crate) async fn open(
+        episodes: &EpisodeManager,
+        account: &AccountId,
         id: &EpisodeId,
         limits: &EpisodeLimits,
+        now: Timestamp,
     ) -> Result<NonTurnSpend, RequestRefusal> {
-        let episode = self.parts.episodes.open_named(&tenant.account, id, limits, self.now()).await?;
-        Ok(NonTurnSpend { account: tenant.account.clone(), id: episode.id, limits: episode.limits })
+        let episode = episodes.open_named(account, id, limits, now).await?;
+        Ok(NonTurnSpend { account: account.clone(), id: episode.id, limits: episode.limits })
     }
 
-    /// Sets it aside in the run too. Money that the run's steps have merely set aside is waited for.
+    /// Sets it aside in the episode too. Money that the episode's steps have merely set aside is waited for.
     ///
     /// # Errors
-    /// When the run or the account does not allow it, or the steps do not give back in time what it needs.
-    pub(in crate::gateway) async fn obtain_non_turn(
+    /// When the episode or the account does not allow it, or the steps do not give back in time what it needs.
+    pub(crate) async fn obtain(
         &self,
+        episodes: &EpisodeManager,
+        ledger: &Ledger,
         claim: ReservationRequest,
-        run: &NonTurnSpend,
-        deadline: Instant,
+        mut wait: BoundedWait,
     ) -> Result<Reservation, RequestRefusal> {
-        let NonTurnSpend { account, id, limits } = run;
-        let ledger = &self.parts.ledger;
+        let NonTurnSpend { account, id, limits } = self;
         let about = RequestScope { episode: Some(id.clone()), beside_turns: true, ..claim.about };
         let step = Some(StepReservation { limits: limits.clone(), ..StepReservation::default() });
         let claim = ReservationRequest { about, step, ..claim };
-        let mut waiting = self.new_step_wait(deadline);
         loop {
             // From here on nothing that is given back goes unheard.
-            let heard = ledger.episode_notified(id);
+            let notified = ledger.episode_notified(id);
             ledger.refresh_episode(account, id, limits).await;
             match ledger.obtain(claim.clone()).await {
                 Err(ReserveError::Shortfall(short))
                     if may_come_back(&short, &ledger.episode(account, id), limits) =>
                 {
-                    self.wait_for_steps(account, &mut waiting, heard, &prepare_step::money_wait()).await?;
+                    episodes.wait_for_steps(account, &mut wait, notified, &money_wait()).await?;
                 }
                 obtained => return Ok(obtained?),
             }
         }
     }
-}
 
-impl NonTurnSpend {
     /// True where its money is limited.
-    pub(in crate::gateway) fn limits_money(&self) -> bool {
+    pub(crate) fn limits_money(&self) -> bool {
         self.limits.cost.is_some()
     }
 
-    /// How the run stands.
-    pub(in crate::gateway) fn snapshot(&self, ledger: &Ledger) -> EpisodeSnapshot {
+    /// How the episode stands.
+    pub(crate) fn snapshot(&self, ledger: &Ledger) -> EpisodeSnapshot {
         EpisodeSnapshot::of(self.id.clone(), &self.limits, &ledger.episode(&self.account, &self.id))
     }
 }
 
-/// True where the run lacks money that is not spent yet.
+/// True where the episode lacks money that is not spent yet.
 fn may_come_back(short: &Shortfall, standing: &EpisodeBalance, limits: &EpisodeLimits) -> bool {
     let (Holder::Episode, Amount::Money(needed)) = (&short.limit.holder, short.needed) else { return false };
     let unspent = limits.cost.map_or(Money::ZERO, |cost| cost.saturating_sub(standing.spent.cost));

@@ -4,41 +4,40 @@ use crate::agent::{self, AnsweredStep, CountedPrompt, EpisodeEnding, Finality, L
 use crate::catalog::{ChoiceUsage, Offer, TaskClass};
 use crate::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
 use crate::execute::{ChoiceProgress, ToolCallFilter};
+use crate::ledger::Ledger;
 use crate::metrics::{Metrics, ToolDecision};
 use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
-use super::EpisodeManager;
 use super::join::JoinedEpisode;
+use super::manager::EpisodeManager;
+use super::snapshot::EpisodeSnapshot;
 
-/// A step of a run that departs.
-pub(in crate::gateway) struct RunningStep {
-    pub(super) manager: EpisodeManager,
-    pub(in crate::gateway) episode: JoinedEpisode,
+/// A step of an episode that is reserved.
+pub(crate) struct RunningStep {
+    pub(crate) manager: EpisodeManager,
+    pub(crate) episode: JoinedEpisode,
     /// The limits that hold.
-    pub(super) limits: EpisodeLimits,
-    pub(in crate::gateway) plan: agent::StepPlan,
+    pub(crate) limits: EpisodeLimits,
+    pub(crate) plan: agent::StepPlan,
     /// The step by rules that are only watched.
-    pub(super) observed_step: Option<agent::StepPlan>,
-    /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
+    pub(crate) observed_step: Option<agent::StepPlan>,
+    /// What it may spend, attempts after the first included, besides its tool calls: what its episode keeps for an answer is not
     /// in it.
-    pub(in crate::gateway) money_max: Option<Money>,
+    pub(crate) money_max: Option<Money>,
 }
 
 /// The tool calls of a step, as they are settled.
 #[derive(Debug, Clone, Default)]
-pub(in crate::gateway) struct PassedToolCalls {
-    pub(in crate::gateway) tools: ToolCounts,
-    pub(in crate::gateway) cost: Money,
+pub(crate) struct PassedToolCalls {
+    pub(crate) tools: ToolCounts,
+    pub(crate) cost: Money,
     /// How many did not pass.
-    pub(in crate::gateway) dropped: Count,
+    pub(crate) dropped: Count,
 }
 
 impl PassedToolCalls {
-    /// Of an answer to a request that declares no tools and is no step of a run: whatever its model calls, it invents.
-    pub(in crate::gateway) fn of_undeclared(
-        progress: &[ChoiceProgress],
-        metrics: &Metrics,
-    ) -> PassedToolCalls {
+    /// Of an answer to a request that declares no tools and is no step of an episode: whatever its model calls, it invents.
+    pub(crate) fn of_undeclared(progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let all = progress
             .iter()
             .map(ChoiceProgress::shown_call_count)
@@ -48,7 +47,7 @@ impl PassedToolCalls {
     }
 
     /// What is added to the line on what decided, where calls did not pass.
-    pub(in crate::gateway) fn why(&self) -> Option<String> {
+    pub(crate) fn why(&self) -> Option<String> {
         match self.dropped {
             Count::ZERO => None,
             Count::ONE => Some("; 1 call trimmed, beyond what was set aside for it".to_owned()),
@@ -59,27 +58,23 @@ impl PassedToolCalls {
 
 impl RunningStep {
     /// Holds one choice to what was set aside for it.
-    pub(in crate::gateway) fn passing(&self) -> ToolCallFilter {
+    pub(crate) fn passing(&self) -> ToolCallFilter {
         let trim = |step| ToolCallTrimmer::new(step, self.manager.inner.tools.clone());
         ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim))
     }
 
-    /// The name of the run.
-    pub(in crate::gateway) fn id(&self) -> &EpisodeId {
+    /// The name of the episode.
+    pub(crate) fn id(&self) -> &EpisodeId {
         &self.episode.id
     }
 
-    /// What was counted of the run's last prompt, where this model read it.
-    pub(in crate::gateway) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
+    /// What was counted of the episode's last prompt, where this model read it.
+    pub(crate) fn previous_counted_prompt(&self, model: &str) -> Option<CountedPrompt> {
         self.episode.last.as_ref().filter(|last| *last.model == *model)?.reading
     }
 
     /// What passed of the tool calls of these choices, and what that costs.
-    pub(in crate::gateway) fn passed(
-        &self,
-        progress: &[ChoiceProgress],
-        metrics: &Metrics,
-    ) -> PassedToolCalls {
+    pub(crate) fn passed(&self, progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let mut passed = PassedToolCalls::default();
         let mut would_drop = Count::ZERO;
         for passing in progress.iter().filter_map(|choice| choice.tool_filter.as_ref()) {
@@ -104,11 +99,30 @@ impl RunningStep {
         passed
     }
 
+    /// How the episode stands after this step.
+    pub(crate) fn snapshot(
+        &self,
+        ledger: &Ledger,
+        account: &AccountId,
+        passed: &PassedToolCalls,
+    ) -> EpisodeSnapshot {
+        let standing = ledger.episode(account, &self.episode.id);
+        EpisodeSnapshot {
+            passed: passed.tools.all,
+            trimmed: passed.dropped,
+            withheld: self.plan.withheld.clone(),
+            finality: self.plan.finality,
+            route_turns: self.plan.route_turns,
+            ..EpisodeSnapshot::of(self.episode.id.clone(), &self.limits, &standing)
+        }
+    }
+
     /// Remembers the step by the histories that its answers end.
-    pub(in crate::gateway) async fn record(
+    pub(crate) async fn record(
         &self,
         account: &AccountId,
-        (offer, progress): (&Offer, &[ChoiceProgress]),
+        offer: &Offer,
+        progress: &[ChoiceProgress],
         finishes: &[FinishReason],
         reading: impl FnOnce(Tokens) -> Option<CountedPrompt>,
         now: Timestamp,
@@ -119,21 +133,23 @@ impl RunningStep {
         let context =
             spent.map(|spent: ChoiceUsage| spent.prompt + spent.completion()).max().unwrap_or_default();
         let calls = passings().any(|passing| !passing.passed().is_zero());
-        let ended = match () {
-            () if calls || finishes.contains(&FinishReason::ToolCalls) => EpisodeEnding::Open,
-            () if self.plan.is_final() => EpisodeEnding::Capped,
-            () => EpisodeEnding::Answered,
+        let ended = if calls || finishes.contains(&FinishReason::ToolCalls) {
+            EpisodeEnding::Open
+        } else if self.plan.is_final() {
+            EpisodeEnding::Capped
+        } else {
+            EpisodeEnding::Answered
         };
         if ended != EpisodeEnding::Open {
             let limit = self.plan.finality.map_or("none", Finality::as_str);
             self.manager.inner.metrics.episodes.ended.with_label_values(&[limit]).inc();
         }
-        let told = progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
+        let reported = progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
         let last = LastStep {
             model: offer.model.clone(),
             class: TaskClass::Agentic,
             context,
-            reading: told.and_then(reading),
+            reading: reported.and_then(reading),
             ended,
             route_turns: self.plan.route_turns,
         };

@@ -1,17 +1,14 @@
-//! What a caller is told of a run at the end of one of its steps.
+//! What a caller is told of an episode at the end of one of its steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::agent::{Finality, RouteTurns};
 use crate::chat::EpisodeLimits;
-use crate::gateway::Gateway;
-use crate::ledger::{EpisodeBalance, EpisodeUsage, Ledger};
-use crate::units::{AccountId, Count, EpisodeId, Money, Tokens};
+use crate::ledger::{EpisodeBalance, EpisodeUsage};
+use crate::units::{Count, EpisodeId, Money, Tokens};
 
-use super::running_step::{PassedToolCalls, RunningStep};
-
-/// How much of something a run has used, and what is left of it where it is limited.
+/// How much of something an episode has used, and what is left of it where it is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitUsage<T> {
     /// What is used.
@@ -20,7 +17,7 @@ pub struct LimitUsage<T> {
     pub left: Option<T>,
 }
 
-/// What a caller is told of a run.
+/// What a caller is told of an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeSnapshot {
     /// Its name.
@@ -49,7 +46,7 @@ pub struct EpisodeSnapshot {
 
 impl EpisodeSnapshot {
     /// How it stands, by its limits.
-    pub(super) fn of(id: EpisodeId, limits: &EpisodeLimits, standing: &EpisodeBalance) -> EpisodeSnapshot {
+    pub(crate) fn of(id: EpisodeId, limits: &EpisodeLimits, standing: &EpisodeBalance) -> EpisodeSnapshot {
         let EpisodeBalance { spent, reserved } = standing;
         let share = |limit: Option<Count>, count: fn(&EpisodeUsage) -> Count| LimitUsage {
             used: count(spent),
@@ -80,37 +77,5 @@ impl EpisodeSnapshot {
             finality: None,
             route_turns: None,
         }
-    }
-}
-
-impl RunningStep {
-    /// How the run stands after this step.
-    pub(in crate::gateway) fn snapshot(
-        &self,
-        ledger: &Ledger,
-        account: &AccountId,
-        passed: &PassedToolCalls,
-    ) -> EpisodeSnapshot {
-        let standing = ledger.episode(account, &self.episode.id);
-        EpisodeSnapshot {
-            passed: passed.tools.all,
-            trimmed: passed.dropped,
-            withheld: self.plan.withheld.clone(),
-            finality: self.plan.finality,
-            route_turns: self.plan.route_turns,
-            ..EpisodeSnapshot::of(self.episode.id.clone(), &self.limits, &standing)
-        }
-    }
-}
-
-impl Gateway {
-    /// How a run stands, by the limits that are known of it.
-    pub(super) fn snapshot_of(
-        &self,
-        account: &AccountId,
-        id: &EpisodeId,
-        limits: &EpisodeLimits,
-    ) -> EpisodeSnapshot {
-        EpisodeSnapshot::of(id.clone(), limits, &self.parts.ledger.episode(account, id))
     }
 }

@@ -1,4 +1,4 @@
-//! The task that forgets old runs and learns from those that ended how many turns they take.
+//! The task that forgets old episodes and learns from those that ended how many turns they take.
 //!
 //! What is learned is kept nowhere by itself: it is made of the runs in the store, all replicas' alike, so it is there after a
 //! start and fades as they are forgotten.
@@ -13,12 +13,12 @@ use crate::agent::{EpisodeEnding, EpisodeLength, EpisodesError, TurnObservation,
 use crate::tasks::Tasks;
 use crate::units::Timestamp;
 
-use super::manager::EpisodeManagerInner;
+use super::inner::EpisodeManagerInner;
 
-/// How often the latest runs are looked at, and how many of them.
+/// How often the latest episodes are looked at, and how many of them.
 const LEARN_EVERY: Duration = Duration::from_secs(30);
 const LENGTHS_MAX: u32 = 2_000;
-/// Runs deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
+/// Episodes deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
 const PURGE_MAX: u32 = 64;
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
@@ -29,44 +29,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) async fn run(latest: Arc<ArcSwap<EpisodeManagerInner>>, tasks: Tasks) {
     let stopping = tasks.stopping();
     tokio::pin!(stopping);
-    let (mut learn, mut purge) = (Instant::now(), Instant::now() + PURGE_EVERY);
+    let (mut learn_at, mut purge_at) = (Instant::now(), Instant::now() + PURGE_EVERY);
     loop {
         tokio::select! {
             () = &mut stopping => return,
-            () = sleep_until(learn) => {
-                latest.load_full().learn().await;
-                learn = Instant::now() + LEARN_EVERY;
+            () = sleep_until(learn_at) => {
+                learn(&latest.load_full()).await;
+                learn_at = Instant::now() + LEARN_EVERY;
             }
-            () = sleep_until(purge) => purge = Instant::now() + latest.load_full().purge().await,
+            () = sleep_until(purge_at) => purge_at = Instant::now() + purge(&latest.load_full()).await,
         }
     }
 }
 
-impl EpisodeManagerInner {
-    async fn learn(&self) {
-        match with_timeout(self.store.episode_lengths(LENGTHS_MAX)).await {
-            Ok(courses) => self.turns.store(Arc::new(learn_turns(&courses))),
-            Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "how long runs took cannot be read"
-                );
-            }
+async fn learn(episodes: &EpisodeManagerInner) {
+    match with_timeout(episodes.store.episode_lengths(LENGTHS_MAX)).await {
+        Ok(courses) => episodes.turns.store(Arc::new(learn_turns(&courses))),
+        Err(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "how long runs took cannot be read");
         }
     }
+}
 
-    /// Deletes some of what is too old; says when to look again.
-    async fn purge(&self) -> Duration {
-        let before = Timestamp::now().before(self.settings.expires_after);
-        match with_timeout(self.store.purge(before, PURGE_MAX)).await {
-            Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
-            Ok(_) => {}
-            Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "old runs cannot be deleted");
-            }
+/// Deletes some of what is too old; says when to look again.
+async fn purge(episodes: &EpisodeManagerInner) -> Duration {
+    let before = Timestamp::now().before(episodes.settings.expires_after);
+    match with_timeout(episodes.store.purge(before, PURGE_MAX)).await {
+        Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
+        Ok(_) => {}
+        Err(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "old runs cannot be deleted");
         }
-        PURGE_EVERY
     }
+    PURGE_EVERY
 }
 
 async fn with_timeout<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> Result<T, EpisodesError> {

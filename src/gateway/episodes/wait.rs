@@ -1,41 +1,48 @@
-//! Waiting for what parallel steps of a run have set aside.
+//! Waiting for what parallel steps of an episode have set aside.
 
 use tokio::time::Instant;
 
 use crate::agent::StepWait;
-use crate::gateway::wait::{BoundedWait, RETRY_AFTER};
-use crate::gateway::{Gateway, RequestRefusal};
+use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
+use crate::gateway::state::BoundedWait;
 use crate::units::AccountId;
 
-impl Gateway {
-    /// How long a step may wait: as the settings say, and no longer than the request has time.
-    pub(super) fn new_step_wait(&self, deadline: Instant) -> BoundedWait {
-        let agents = &self.parts.episodes.inner;
-        let until = deadline.min(Instant::now() + agents.settings.wait_max);
-        // Whoever waits keeps a place among those in flight, so one account's may have no more than half of these.
-        BoundedWait::until(&agents.wait_queues, until, self.parts.settings.flights_max / 2)
+use super::manager::EpisodeManager;
+
+impl EpisodeManager {
+    /// How long a step may wait: as the settings say, and no longer than the request has time. `in_flight_max` requests may be in
+    /// flight at once.
+    pub(crate) fn step_wait(&self, deadline: Instant, in_flight_max: usize) -> BoundedWait {
+        let until = deadline.min(Instant::now() + self.inner.settings.wait_max);
+        // A step that waits keeps its place among those in flight, so one account's may have no more than half of these.
+        BoundedWait::until(&self.inner.wait_queues, until, in_flight_max / 2)
     }
 
-    /// Waits until something of the run is given back, or may have been elsewhere.
+    /// Waits until something of the episode is given back, or may have been elsewhere.
     ///
     /// # Errors
     /// When it has waited long enough, or too many wait already.
-    pub(super) async fn wait_for_steps(
+    pub(crate) async fn wait_for_steps(
         &self,
         account: &AccountId,
         waiting: &mut BoundedWait,
-        heard: impl Future<Output = ()>,
+        notified: impl Future<Output = ()>,
         wait: &StepWait,
     ) -> Result<(), RequestRefusal> {
         if waiting.is_new() {
-            self.parts.episodes.inner.metrics.episodes.waits.inc();
+            self.inner.metrics.episodes.waits.inc();
         }
-        if waiting.pause(account, heard).await { Ok(()) } else { Err(busy(wait)) }
+        if waiting.pause(account, notified).await { Ok(()) } else { Err(busy(wait)) }
     }
 }
 
+/// A wait for money.
+pub(crate) fn money_wait() -> StepWait {
+    StepWait { money: true, ..StepWait::default() }
+}
+
 /// What is told where waiting was in vain.
-pub(super) fn busy(wait: &StepWait) -> RequestRefusal {
+pub(crate) fn busy(wait: &StepWait) -> RequestRefusal {
     RequestRefusal::EpisodeBusy { what: describe_wait(wait), retry_after: RETRY_AFTER }
 }
 

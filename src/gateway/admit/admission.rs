@@ -1,0 +1,36 @@
+//! One request that is being admitted, and what comes of it.
+
+use tokio::time::Instant;
+
+use crate::catalog::Plan;
+use crate::gateway::episodes::RunningStep;
+use crate::gateway::state::{GatewayParts, GatewayState};
+use crate::ledger::Reservation;
+use crate::tenant::Tenant;
+use crate::units::RequestId;
+
+use super::plan_inputs::PlanInputs;
+
+/// One request that is being admitted: whose it is, and how long it may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Admission<'a> {
+    pub(crate) state: &'a GatewayState,
+    pub(crate) tenant: &'a Tenant,
+    pub(crate) id: RequestId,
+    pub(crate) deadline: Instant,
+}
+
+impl<'a> Admission<'a> {
+    pub(super) fn parts(&self) -> &'a GatewayParts {
+        &self.state.parts
+    }
+}
+
+/// A request that is planned and whose worst case is reserved: what `admit` hands to `run`.
+pub(crate) struct ReservedRequest {
+    pub(crate) inputs: PlanInputs,
+    pub(crate) plan: Plan,
+    pub(crate) reservation: Reservation,
+    /// The step of an episode that it is, if it is one.
+    pub(crate) step: Option<RunningStep>,
+}

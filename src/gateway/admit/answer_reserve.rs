@@ -1,0 +1,17 @@
+//! What an episode must not spend before its end: the price of an answer.
+
+use super::plan_inputs::PlanInputs;
+use crate::catalog::Allowance;
+use crate::chat::EpisodeLimits;
+use crate::plan;
+use crate::units::Money;
+
+impl PlanInputs {
+    /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the episode's money where a
+    /// usual one fits; nothing where that is not limited, or no model can serve.
+    pub(crate) fn answer_reserve(&self, limits: &EpisodeLimits) -> Money {
+        let Some(limit) = limits.cost else { return Money::ZERO };
+        let cost = |ask: &plan::PlanRequest| plan::answer_cost(ask, Money(limit.0 / 2));
+        self.ask(&Allowance::default(), 0, cost).unwrap_or_default()
+    }
+}

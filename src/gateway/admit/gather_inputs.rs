@@ -1,0 +1,199 @@
+//! What is known about a request before money is asked for: whose rules, how hard, at what prices.
+
+use crate::gateway::state::GatewayState;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::backend::fleet::AffinityKey;
+use crate::catalog::{Demand, Market, Model, Needs, Route, Specialty};
+use crate::chat::{CompletionKind, Request};
+use crate::estimate;
+use crate::ledger::RequestScope;
+use crate::prompt::token_bound;
+use crate::tenant::Tenant;
+use crate::units::Tokens;
+
+use super::plan_inputs::{ModelAffinity, PlanInputs};
+use super::routing_rules;
+use super::routing_rules::RoutingRules;
+use crate::gateway::RequestRefusal;
+use crate::gateway::request::needs;
+use crate::gateway::state::Pacing;
+
+/// So many models are named to who asked for something that its own does not take.
+const TAKERS_MAX: usize = 3;
+
+/// A request as it was asked, and as it is to be sent.
+pub(super) struct PreparedRequest {
+    /// As its caller wrote it: by this its difficulty is judged.
+    pub(super) original: Arc<Request>,
+    /// As a model is to have it.
+    pub(super) request: Arc<Request>,
+    /// The model that its episode is with.
+    pub(super) sticky: Option<ModelAffinity>,
+    /// An upper bound of that model's prompt, by what was counted of the one before.
+    pub(super) prompt_bound: Option<(Arc<str>, Tokens)>,
+}
+
+/// Estimates the demand and looks at the market.
+pub(super) fn gather_inputs(
+    state: &GatewayState,
+    tenant: &Tenant,
+    request: Request,
+) -> Result<PlanInputs, RequestRefusal> {
+    let rules = rules(state, tenant, &request)?;
+    let request = Arc::new(request);
+    let sent = PreparedRequest { original: request.clone(), request, sticky: None, prompt_bound: None };
+    Ok(gather_inputs_with(state, tenant, sent, rules))
+}
+
+/// By whose rules a request is decided.
+pub(super) fn rules(
+    state: &GatewayState,
+    tenant: &Tenant,
+    request: &Request,
+) -> Result<RoutingRules, RequestRefusal> {
+    let catalog = &state.parts.catalog;
+    let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let share = AffinityKey::of(request).stable_share(&format!("{} {user}", tenant.account.as_str()));
+    routing_rules::rules(catalog, &tenant.access, &request.model, share)
+        .ok_or_else(|| state.unknown(tenant, &request.model))
+}
+
+/// The same for a request as it is to be sent, by rules that are known.
+pub(super) fn gather_inputs_with(
+    state: &GatewayState,
+    tenant: &Tenant,
+    sent: PreparedRequest,
+    rules: RoutingRules,
+) -> PlanInputs {
+    let PreparedRequest { original: asked, request, sticky, prompt_bound } = sent;
+    let catalog = &state.parts.catalog;
+    let (route, no_vote) = allowed_vote(rules.route, &request);
+    let rules = RoutingRules { route, ..rules };
+    let (able, beyond): (Vec<_>, Vec<_>) =
+        catalog.candidates(&rules.route).partition(|model| is_for(model, &rules, &asked));
+    let beyond = beyond.into_iter().map(|model| model.name.clone()).next();
+    let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| as_known(state, model)).collect();
+    if let Some(own) =
+        models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
+    {
+        // Of equals the first is taken.
+        models[..=own].rotate_right(1);
+    }
+    let needs = needs::of(&request);
+    let takers = takers(state, tenant, &needs);
+    // Who takes all that is wanted goes before who would leave something out.
+    if models.iter().any(|model| is_able(model, &needs) && model.accepts_all_members(&needs)) {
+        models.retain(|model| model.accepts_all_members(&needs));
+    }
+    let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
+    let ledger = &state.parts.ledger;
+    let paced =
+        Pacing::paced_lines(ledger.statement(&tenant.account, &RequestScope::default(), ledger.now()));
+    let mut market = Market {
+        shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
+        worth_factor: state.pacing.factor(&rules.route),
+        ..Market::default()
+    };
+    for model in &models {
+        let Some(fleet) = state.parts.fleets.get(&model.name) else { continue };
+        if !is_able(model, &needs) {
+            // It will be refused, so its tokenizer need not read the prompt.
+            continue;
+        }
+        let counted = prompt_bound.as_ref().filter(|(counted, _)| *counted == model.name);
+        let most = fleet.prompt_tokens(&request);
+        prompts.insert(model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted)));
+        market.models.insert(model.name.clone(), fleet.conditions());
+    }
+    let mut prior = estimate::estimate(&asked, &prompts, &state.parts.calibration);
+    reckon_prompts(state, &mut prior, &request);
+    let mut demand = prior.clone();
+    state.parts.learning.adjust(&mut demand);
+    let opening_quantile = state.parts.settings.opening_quantile;
+    PlanInputs {
+        original: asked,
+        request,
+        rules,
+        no_vote,
+        prior,
+        demand,
+        market,
+        models,
+        wrong_specialty: beyond,
+        paced,
+        opening_quantile,
+        sticky,
+        takers,
+    }
+}
+
+/// Says of the prompts that nobody has counted how few tokens they can have.
+fn reckon_prompts(state: &GatewayState, demand: &mut Demand, request: &Request) {
+    let least = token_bound::min_prompt_tokens(request);
+    for (name, model) in &mut demand.models {
+        let fleet = state.parts.fleets.get(name);
+        if !fleet.is_some_and(|fleet| fleet.counts_exactly()) {
+            model.prompt_least = least.min(model.prompt);
+        }
+    }
+}
+
+/// A model as it may be offered by what was found out about it.
+fn as_known(state: &GatewayState, model: &Arc<Model>) -> Arc<Model> {
+    let model = state.withdrawals.apply(state.demotions.apply(model));
+    let reported = state.parts.fleets.get(&model.name).and_then(|fleet| fleet.context());
+    match reported.filter(|context| *context < model.context) {
+        Some(context) => Arc::new(Model { context, ..(*model).clone() }),
+        None => model,
+    }
+}
+
+/// The models that this key may name and that are sent all of a request's members, where some are not known here.
+fn takers(state: &GatewayState, tenant: &Tenant, needs: &Needs) -> Vec<Arc<str>> {
+    if needs.members.is_empty() {
+        return Vec::new();
+    }
+    let takes = |model: &&Arc<Model>| {
+        tenant.access.can_name_model(&model.name) && is_able(model, needs) && model.accepts_all_members(needs)
+    };
+    let models = state.parts.catalog.models.values().filter(takes);
+    models.map(|model| model.name.clone()).take(TAKERS_MAX).collect()
+}
+
+/// Whether a model may be chosen for a request: one that was made for one kind of question only for such, unless it is
+/// asked for by its name.
+fn is_for(model: &Model, rules: &RoutingRules, asked: &Request) -> bool {
+    match model.specialty {
+        Some(Specialty::Arithmetic) if asked.kind == CompletionKind::Chat => {
+            rules.named == model.name || estimate::is_arithmetic(asked)
+        }
+        _ => true,
+    }
+}
+
+/// True where a model can do what is wanted beyond text.
+fn is_able(model: &Model, needs: &Needs) -> bool {
+    model.services.contains(&needs.service)
+        && needs.capabilities.iter().all(|need| model.has_capability(*need))
+}
+
+/// The route as it may serve the request, and why there is no vote where it has one: answers that are always the same, or
+/// that are not compared, are made once.
+fn allowed_vote(route: Route, request: &Request) -> (Route, Option<&'static str>) {
+    if route.vote.is_none() {
+        return (route, None);
+    }
+    let sampling = &request.sampling;
+    let calls =
+        !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none");
+    let why = if sampling.temperature == Some(0.0) || sampling.top_k == Some(1) {
+        "no vote, since every answer would be the same at this temperature"
+    } else if request.kind == CompletionKind::Text || calls {
+        "no vote, since such answers are not compared"
+    } else {
+        return (route, None);
+    };
+    (Route { vote: None, cascade: false, ..route }, Some(why))
+}

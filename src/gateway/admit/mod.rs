@@ -1,0 +1,22 @@
+//! From a request to its reservation: who may serve it, at what price, and what is set aside. What comes of it goes to `run`.
+
+mod admission;
+mod answer_reserve;
+mod gather_inputs;
+mod money_wait;
+mod plan_inputs;
+mod prepare_step;
+mod quote;
+mod quote_step;
+mod reserve;
+mod reserve_step;
+mod routing_rules;
+mod step_context;
+
+pub use quote::RequestQuote;
+
+pub(super) use admission::{Admission, ReservedRequest};
+pub(super) use prepare_step::prepare_step;
+pub(super) use quote::quote_single;
+pub(super) use quote_step::quote_step;
+pub(super) use reserve::{observe_plan, reserve_single};

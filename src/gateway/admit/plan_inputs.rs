@@ -1,0 +1,172 @@
+//! A request with all that is known of it before money is asked for, and what is asked of the plan.
+
+use std::sync::Arc;
+
+use crate::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
+use crate::chat::Request;
+use crate::ledger::LimitStatus;
+use crate::plan;
+use crate::units::{AccountId, Chance, Money, Timestamp, Tokens};
+
+use super::routing_rules::RoutingRules;
+use crate::gateway::feedback::QuestionFingerprint;
+use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
+
+/// What was considered about a request.
+pub(crate) struct PlanInputs {
+    /// As its caller wrote it.
+    pub(crate) original: Arc<Request>,
+    /// As a model is to have it.
+    pub(crate) request: Arc<Request>,
+    /// By whose rules it is decided.
+    pub(crate) rules: RoutingRules,
+    /// Why no vote is held, where the route has one.
+    pub(crate) no_vote: Option<&'static str>,
+    /// What the prior predicts.
+    pub(crate) prior: Demand,
+    /// What is believed by all that was learned since.
+    pub(crate) demand: Demand,
+    pub(crate) market: Market,
+    pub(crate) models: Vec<Arc<Model>>,
+    /// A model that was left out, since it was made for other questions.
+    pub(crate) wrong_specialty: Option<Arc<str>>,
+    /// Those of the account's limits that are paced, as they stood.
+    pub(crate) paced: Vec<LimitStatus>,
+    /// What share of answers a first reservation covers.
+    pub(crate) opening_quantile: Chance,
+    /// The model that its episode is with.
+    pub(crate) sticky: Option<ModelAffinity>,
+    /// The models beyond the route's that would take all of its members, where some are not known here.
+    pub(crate) takers: Vec<Arc<str>>,
+}
+
+/// The model that the last steps of an episode were served by.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelAffinity {
+    pub(crate) model: Arc<str>,
+    /// How much of the context its provider has in its cache.
+    pub(crate) cached: Tokens,
+    /// Whether something went wrong with it.
+    pub(crate) evidence: bool,
+}
+
+impl PlanInputs {
+    /// Asks `what` of the plan on what is left; draws are made from `seed`.
+    pub(crate) fn ask<T>(
+        &self,
+        allowance: &Allowance,
+        seed: u64,
+        what: impl FnOnce(&plan::PlanRequest) -> T,
+    ) -> T {
+        let chosen = self.rules.choose(&self.models, |model| self.is_able(model));
+        self.ask_by(&self.rules.route, &chosen, &self.market, allowance, seed, what)
+    }
+
+    /// The plan. Where nothing is decided it is the first model, in the route's order, that serves it on what is left, and
+    /// those after it stand by.
+    pub(crate) fn plan(&self, allowance: &Allowance, seed: u64) -> Result<Plan, plan::PlanRefusal> {
+        if !self.rules.is_unenforced() {
+            return self.ask(allowance, seed, plan::plan);
+        }
+        let mut plans = self.rules.in_order(&self.models).into_iter().map(|model| {
+            let models = std::slice::from_ref(model);
+            self.ask_by(&self.rules.route, models, &self.market, allowance, seed, plan::plan)
+        });
+        let mut refused = Err(plan::PlanRefusal::Unhealthy);
+        let first = loop {
+            match plans.next() {
+                Some(Ok(plan)) => break plan,
+                Some(refusal) => refused = refusal,
+                None => return refused,
+            }
+        };
+        let fallbacks =
+            plans.filter_map(Result::ok).map(|plan| plan.best).take(plan::FALLBACKS_MAX).collect();
+        Ok(Plan { fallbacks, ..first })
+    }
+
+    /// What the rules that are only watched would choose, where there are any and something fits. Success counts
+    /// `factor` times what they say.
+    pub(crate) fn observed_offer(&self, allowance: &Allowance, seed: u64, factor: f64) -> Option<Offer> {
+        let watched = self.rules.observed_route.as_ref()?;
+        let market = Market { worth_factor: factor, ..self.market.clone() };
+        let plan = self.ask_by(watched, &self.models, &market, allowance, seed, plan::plan);
+        plan.ok().map(|plan| plan.best)
+    }
+
+    fn ask_by<T>(
+        &self,
+        route: &Route,
+        models: &[Arc<Model>],
+        market: &Market,
+        allowance: &Allowance,
+        seed: u64,
+        what: impl FnOnce(&plan::PlanRequest) -> T,
+    ) -> T {
+        let models: Vec<&Model> = models.iter().map(AsRef::as_ref).collect();
+        let nothing = Chance::new(0.0);
+        let explores = route.explore > nothing || route.uncapped > nothing;
+        what(&plan::PlanRequest {
+            demand: &self.demand,
+            models: &models,
+            route,
+            market,
+            allowance,
+            budget: &self.request.budget,
+            needs: &needs::of(&self.request),
+            choices: self.request.choices,
+            streams: self.request.streams,
+            sticky: self.sticky.as_ref().map(|stuck| plan::StickyModel {
+                model: &stuck.model,
+                cached: stuck.cached,
+                has_problems: stuck.evidence,
+            }),
+            explore: explores.then_some(plan::Exploration { seed, floor: route.explore }),
+            opening_quantile: self.opening_quantile,
+        })
+    }
+
+    /// True where a model could be asked now.
+    fn is_able(&self, model: &Model) -> bool {
+        let needs = needs::of(&self.request);
+        model.services.contains(&needs.service)
+            && needs.capabilities.iter().all(|need| model.has_capability(*need))
+            && model.first_refused_member(&needs).is_none()
+            && self.market.conditions(&model.name).healthy
+    }
+
+    /// The members of the request that a model's backend is not sent, where there are some.
+    pub(crate) fn left_out(&self, model: &str) -> Vec<Arc<str>> {
+        let needs = needs::of(&self.request);
+        let model = self.models.iter().find(|known| *known.name == *model);
+        let is_left =
+            |name: &Arc<str>| model.is_some_and(|model| model.members.action_for(name) == MemberAction::Drop);
+        needs.members.into_iter().filter(is_left).collect()
+    }
+
+    /// What the decision rests on, for the end of its request.
+    pub(crate) fn decision_context(
+        &self,
+        account: &AccountId,
+        observed: Option<ObservedPlan>,
+        expected: Money,
+    ) -> DecisionContext {
+        let (at, budget, route) = (Timestamp::now(), &self.request.budget, &self.rules.route);
+        let stakes = Stakes {
+            worth: route.worth.as_dollars() * self.market.worth_factor,
+            second: route.cost_per_second.as_dollars(),
+            shadow_price: self.market.shadow_price,
+            preference: budget.preference,
+        };
+        DecisionContext {
+            at,
+            policy: self.rules.policy.clone(),
+            prior: self.prior.clone(),
+            stakes,
+            question: QuestionFingerprint::of(account, &self.original, at),
+            observed,
+            paced: self.paced.clone(),
+            expected,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a step of an episode would be planned as, on what its episode leaves. Nothing is begun, lowered or set aside.
+
+use super::gather_inputs::rules;
+use super::reserve::explain;
+use super::reserve_step::step_inputs;
+use crate::gateway::state::GatewayState;
+use std::sync::Arc;
+
+use super::quote::RequestQuote;
+use crate::agent::{StepDecision, StepPlan, StepWait};
+use crate::chat::Request;
+use crate::gateway::RequestRefusal;
+use crate::plan;
+use crate::tenant::Tenant;
+use crate::units::Money;
+
+use super::prepare_step::spent_refusal;
+use super::reserve_step::{without_answer_reserve, without_tools_cost};
+use super::step_context::{DecidedStep, StepContext};
+use crate::gateway::episodes::wait::busy;
+
+pub(crate) async fn quote_step(
+    state: &GatewayState,
+    tenant: &Tenant,
+    request: Request,
+) -> Result<RequestQuote, RequestRefusal> {
+    let rules = rules(state, tenant, &request)?;
+    let request = Arc::new(request);
+    let (parts, account) = (&state.parts, &tenant.account);
+    let (joined, known) = parts.episodes.look_up(account, &request, parts.ledger.now()).await?;
+    let context = StepContext::new(parts, account, &request, &joined, &rules);
+    if !joined.is_first {
+        parts.ledger.refresh_episode(account, &joined.id, &known).await;
+    }
+    let (balance, headroom) = (context.balance(), context.tool_call_headroom());
+    let next = |calls_max| match context.decide(&balance, headroom, calls_max) {
+        StepDecision::Proceed(step) => Ok(*step),
+        StepDecision::Wait(wait) => Err(busy(&wait)),
+        StepDecision::Exhausted(spent) => Err(spent_refusal(&joined.id, spent)),
+    };
+    let quote = |plan: StepPlan| {
+        let step = DecidedStep { balance: balance.clone(), plan, observed: None };
+        quote_decided_step(state, tenant, &context, step)
+    };
+    let mut calls_max = state.parts.episodes.inner.settings.calls_per_answer;
+    let quoted = loop {
+        let step = next(calls_max)?;
+        let (is_final, fewer) = (step.is_final(), step.fewer_calls(calls_max));
+        match quote(step) {
+            Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => calls_max = fewer,
+            quoted => break quoted,
+        }
+    };
+    quoted.map_err(|refusal| refusal.map_or_else(|| busy(&StepWait::default()), |refusal| *refusal))
+}
+
+/// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
+fn quote_decided_step(
+    state: &GatewayState,
+    tenant: &Tenant,
+    context: &StepContext<'_>,
+    step: DecidedStep,
+) -> Result<RequestQuote, Option<Box<RequestRefusal>>> {
+    let inputs = step_inputs(state, tenant, context, &step).ok_or(None)?;
+    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let (ledger, about) = (&state.parts.ledger, context.limit_scope());
+    let limits = without_answer_reserve(&context.limits, kept);
+    let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
+    let quote = inputs.ask(&without_tools_cost(allowance, step.plan.tools_cost), 0, plan::quote);
+    let mut quote = quote.map_err(|refusal| Some(Box::new(explain(state, refusal, &inputs))))?;
+    // What its calls may cost is set aside with it.
+    quote.offers.iter_mut().for_each(|offer| offer.worst.money += step.plan.tools_cost);
+    if let Some(why) = step.plan.why {
+        quote.why = format!("{}; {why}", quote.why);
+    }
+    Ok(RequestQuote { demand: inputs.demand, quote })
+}
+
+/// True where less than the step with its tools may fit.
+fn leaves_too_little(refusal: Option<&RequestRefusal>) -> bool {
+    matches!(refusal, None | Some(RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { .. })))
+}

@@ -1,0 +1,166 @@
+//! One try to plan and reserve a step.
+
+use super::admission::{Admission, ReservedRequest};
+use super::gather_inputs::gather_inputs_with;
+use super::reserve::{claim, explain};
+use crate::gateway::state::GatewayState;
+use std::sync::Arc;
+
+use super::gather_inputs::PreparedRequest;
+use super::plan_inputs::PlanInputs;
+use crate::catalog::{Allowance, TightestLimits};
+use crate::chat::{EpisodeLimits, Request};
+
+use crate::gateway::RequestRefusal;
+use crate::ledger::{ReserveError, StepReservation};
+use crate::plan;
+use crate::tenant::Tenant;
+use crate::units::{Holder, Money, Tokens, Unit, mix64};
+
+use super::step_context::{DecidedStep, StepContext, money_left};
+use crate::gateway::episodes::running_step::RunningStep;
+
+/// What came of a try.
+pub(super) enum StepReserveResult {
+    /// It is reserved.
+    Reserved(Box<ReservedRequest>),
+    /// It is refused.
+    Refused(RequestRefusal),
+    /// With so many calls of its tools it would leave too little for an answer: by the episode's money, or by the request's.
+    TooExpensive { of_episode: bool },
+    /// A parallel step was quicker.
+    Retry,
+    /// Parallel steps have set aside what not even an answer can do without.
+    Wait,
+}
+
+/// Plans a step that was decided on, and reserves it.
+pub(super) async fn try_reserve_step(
+    admission: &Admission<'_>,
+    context: &StepContext<'_>,
+    step: DecidedStep,
+    goes_first: bool,
+) -> StepReserveResult {
+    let Some(inputs) = step_inputs(admission.state, admission.tenant, context, &step) else {
+        return StepReserveResult::TooExpensive { of_episode: false };
+    };
+    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let (about, now) = (context.limit_scope(), admission.parts().ledger.now());
+    let limits = without_answer_reserve(&context.limits, kept);
+    let allowance =
+        admission.parts().ledger.allowance_within(&admission.tenant.account, &about, &limits, now);
+    let allowance = without_tools_cost(allowance, step.plan.tools_cost);
+    let mut plan = match inputs.plan(&allowance, mix64(admission.id.seed())) {
+        Ok(plan) => plan,
+        Err(refusal) => return on_plan_refusal(admission.state, &step, &inputs, refusal),
+    };
+    if !goes_first && plan.best.worst.money > Money::ZERO {
+        return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
+    }
+    for why in inputs.no_vote.into_iter().chain(step.plan.why.as_deref()) {
+        plan.why = format!("{}; {why}", plan.why);
+    }
+    let asked = StepReservation {
+        limits: context.limits.clone(),
+        tools: step.plan.tools.clone(),
+        tools_cost: step.plan.tools_cost,
+    };
+    let claim = claim(admission, &inputs, &plan, about, Some(asked));
+    match admission.parts().ledger.obtain(claim).await {
+        Ok(reservation) => {
+            let left = money_left(&limits, &step.balance);
+            let step = Some(RunningStep {
+                manager: admission.parts().episodes.clone(),
+                episode: context.episode.clone(),
+                limits: context.limits.clone(),
+                money_max: left.map(|left| left.saturating_sub(step.plan.tools_cost)),
+                plan: step.plan,
+                observed_step: step.observed,
+            });
+            StepReserveResult::Reserved(Box::new(ReservedRequest { inputs, plan, reservation, step }))
+        }
+        Err(ReserveError::Shortfall(shortfall)) if shortfall.limit.holder == Holder::Episode => {
+            StepReserveResult::Retry
+        }
+        Err(refused) => StepReserveResult::Refused(refused.into()),
+    }
+}
+
+/// The step as it is to be sent, and what is known about it; nothing where the caller's own limit does not pay for its
+/// tool calls.
+pub(super) fn step_inputs(
+    state: &GatewayState,
+    tenant: &Tenant,
+    context: &StepContext<'_>,
+    step: &DecidedStep,
+) -> Option<PlanInputs> {
+    let mut request: Request = step.plan.applied(&context.enforced_request);
+    if let Some(most) = request.budget.cost {
+        if most < step.plan.tools_cost {
+            return None;
+        }
+        request.budget.cost = Some(most.saturating_sub(step.plan.tools_cost));
+    }
+    let sent = PreparedRequest {
+        original: context.request.clone(),
+        sticky: context.sticky(state.parts.ledger.now()),
+        prompt_bound: prompt_bound(state, context, &request),
+        request: Arc::new(request),
+    };
+    let mut inputs = gather_inputs_with(state, tenant, sent, context.rules.clone());
+    inputs.market.shadow_price *= context.pressure(&step.balance);
+    Some(inputs)
+}
+
+/// How long the prompt is at most for the model that read the one before.
+fn prompt_bound(
+    state: &GatewayState,
+    context: &StepContext<'_>,
+    sent: &Request,
+) -> Option<(Arc<str>, Tokens)> {
+    let last = context.episode.last.as_ref()?;
+    let reader = state.parts.fleets.get(&last.model)?.tokenizer_id()?;
+    let most = last.reading?.upper_bound(context.request, sent, reader)?;
+    Some((last.model.clone(), most))
+}
+
+/// What follows where nothing fits.
+fn on_plan_refusal(
+    state: &GatewayState,
+    step: &DecidedStep,
+    inputs: &PlanInputs,
+    refusal: plan::PlanRefusal,
+) -> StepReserveResult {
+    let is_money = match &refusal {
+        plan::PlanRefusal::InsufficientQuota { limit, .. } => limit.unit == Unit::Money,
+        plan::PlanRefusal::CostBudgetTooSmall { .. } => true,
+        _ => false,
+    };
+    let of_episode = matches!(&refusal, plan::PlanRefusal::InsufficientQuota { limit, .. } if limit.holder == Holder::Episode);
+    let may_call = !step.plan.is_final() && (of_episode || step.plan.tools_cost > Money::ZERO);
+    if is_money && may_call {
+        return StepReserveResult::TooExpensive { of_episode };
+    }
+    let others = &step.balance.reserved;
+    if of_episode && (others.cost > Money::ZERO || others.thinking.0 > 0) {
+        return StepReserveResult::Wait;
+    }
+    StepReserveResult::Refused(explain(state, refusal, inputs))
+}
+
+/// The limits without what is kept for the answer.
+pub(super) fn without_answer_reserve(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
+    EpisodeLimits { cost: limits.cost.map(|cost| cost.saturating_sub(kept)), ..limits.clone() }
+}
+
+/// The allowance without what its tool calls may cost.
+pub(super) fn without_tools_cost(mut allowance: Allowance, tools_cost: Money) -> Allowance {
+    let take = |limits: &mut TightestLimits| {
+        if let Some(left) = &mut limits.money {
+            left.amount = left.amount.saturating_sub(tools_cost);
+        }
+    };
+    take(&mut allowance.overall);
+    allowance.models.values_mut().for_each(take);
+    allowance
+}

@@ -1,0 +1,150 @@
+//! By whose rules a request is decided, and whether they are enforced.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Model, RolloutMode, Route};
+use crate::tenant::KeyAccess;
+use crate::units::Chance;
+
+use crate::gateway::key_scope;
+
+/// The rules of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct RoutingRules {
+    /// By which it runs.
+    pub(crate) route: Route,
+    /// By which it would run, where that is only watched.
+    pub(crate) observed_route: Option<Route>,
+    /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
+    pub(crate) policy: Arc<str>,
+    /// The route or model that the caller named, whose traffic it is.
+    pub(crate) named: Arc<str>,
+}
+
+/// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
+/// the same rules from turn to turn.
+pub(crate) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f64) -> Option<RoutingRules> {
+    let named = key_scope::route(catalog, access, name)?;
+    let name = named.name.clone();
+    let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
+    // Whose traffic it is says which models may serve it; the other's rules say how.
+    let ruled = match other {
+        None => named,
+        Some(other) => {
+            let models = key_scope::shared(catalog, &named, other);
+            Route { models, traffic_splits: Vec::new(), ..other.clone() }
+        }
+    };
+    let policy = match ruled.enforce {
+        RolloutMode::On => ruled.name.clone(),
+        other => format!("{}:{}", ruled.name, other.as_str()).into(),
+    };
+    Some(match ruled.enforce {
+        RolloutMode::On => RoutingRules { route: ruled, observed_route: None, policy, named: name },
+        RolloutMode::Off => {
+            RoutingRules { route: unenforced(catalog, ruled), observed_route: None, policy, named: name }
+        }
+        RolloutMode::Observe => RoutingRules {
+            observed_route: Some(ruled.clone()),
+            route: unenforced(catalog, ruled),
+            policy,
+            named: name,
+        },
+    })
+}
+
+fn draw_share(route: &Route, share: f64) -> Option<&Arc<str>> {
+    let mut from = 0.0;
+    route.traffic_splits.iter().find_map(|part| {
+        let until = from + part.fraction.get();
+        let is_it = (from..until).contains(&share);
+        from = until;
+        is_it.then_some(&part.route)
+    })
+}
+
+/// The route as it would be without deciding: the models as they are listed, thinking as long as they like, one answer.
+fn unenforced(catalog: &Catalog, route: Route) -> Route {
+    let models =
+        if route.models.is_empty() { catalog.models.keys().cloned().collect() } else { route.models };
+    Route {
+        models,
+        uncapped: Chance::new(1.0),
+        explore: Chance::new(0.0),
+        success_target: None,
+        vote: None,
+        cascade: false,
+        verifier: None,
+        judge: None,
+        probe: None,
+        ..route
+    }
+}
+
+impl RoutingRules {
+    /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
+    /// that is able and well; the others when it is not.
+    pub(crate) fn choose(&self, models: &[Arc<Model>], is_able: impl Fn(&Model) -> bool) -> Vec<Arc<Model>> {
+        if !self.is_unenforced() {
+            return models.to_vec();
+        }
+        let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name && is_able(model));
+        self.route.models.iter().find_map(find).map_or_else(|| models.to_vec(), |model| vec![model.clone()])
+    }
+
+    /// The models in the route's order.
+    pub(crate) fn in_order<'m>(&self, models: &'m [Arc<Model>]) -> Vec<&'m Arc<Model>> {
+        let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name);
+        self.route.models.iter().filter_map(find).collect()
+    }
+
+    /// True where nothing is decided.
+    pub(crate) fn is_unenforced(&self) -> bool {
+        self.route.enforce != RolloutMode::On
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::TrafficSplit;
+
+    fn catalog(routes: &[Route]) -> Catalog {
+        let routes = routes.iter().map(|route| (route.name.clone(), route.clone()));
+        Catalog { routes: routes.collect(), ..Catalog::default() }
+    }
+
+    fn check(share: f64, expected: &str) {
+        let shares = [("bold", 0.1), ("shy", 0.2)]
+            .map(|(route, share)| TrafficSplit { route: route.into(), fraction: Chance::new(share) });
+        let auto = Route { traffic_splits: shares.into(), ..Route::with_defaults("auto") };
+        let watched = Route { enforce: RolloutMode::Observe, ..Route::with_defaults("shy") };
+        let catalog = catalog(&[auto, Route::with_defaults("bold"), watched]);
+        let rules = rules(&catalog, &KeyAccess::default(), "auto", share).unwrap();
+        assert_eq!(&*rules.policy, expected, "{share}");
+        assert_eq!(rules.observed_route.is_some(), expected == "shy:observe");
+    }
+
+    #[test]
+    fn a_share_of_the_conversations_goes_by_other_rules() {
+        check(0.0, "bold");
+        check(0.0999, "bold");
+        check(0.1, "shy:observe");
+        check(0.2999, "shy:observe");
+        check(0.3001, "auto");
+        check(0.9999, "auto");
+    }
+
+    #[test]
+    fn what_is_watched_runs_as_if_nothing_were_decided() {
+        let route = Route {
+            enforce: RolloutMode::Observe,
+            explore: Chance::new(0.1),
+            ..Route::with_defaults("auto")
+        };
+        let rules =
+            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5).unwrap();
+        assert_eq!(rules.observed_route, Some(route));
+        assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);
+    }
+}

@@ -1,0 +1,25 @@
+//! What all clones of an episode manager share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
+
+use crate::agent::{EpisodeStore, Settings, Tools, TurnStatistics};
+use crate::gateway::state::WaitQueues;
+use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+
+/// What all clones of an episode manager share.
+pub(crate) struct EpisodeManagerInner {
+    pub(crate) settings: Settings,
+    pub(crate) tools: Arc<Tools>,
+    pub(crate) store: Arc<dyn EpisodeStore>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Read by every step, without a lock; replaced as runs end.
+    pub(crate) turns: Arc<ArcSwap<TurnStatistics>>,
+    /// How many steps of each account wait for others.
+    pub(crate) wait_queues: Arc<WaitQueues>,
+    pub(super) tasks: Tasks,
+    pub(super) store_slots: Arc<Semaphore>,
+}

@@ -1,0 +1,133 @@
+//! What callers say of answers, late or soon.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::catalog::{Verdict, VerdictSource};
+use crate::history::{HistoryStoreError, RequestRecord};
+use crate::tenant::Tenant;
+use crate::units::{AccountId, Chance, RequestId, Timestamp};
+
+use super::Learning;
+use super::influence_cap::SignalWeight;
+use super::inner::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
+
+/// What a person's plain word counts.
+const PLAIN: f64 = 1.0;
+/// What it counts that one answer is liked better than another: which of the two is right it does not say.
+const PREFERENCE: f64 = 0.3;
+
+/// What a caller says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CallerFeedback {
+    /// How right an answer is; 1 is right, 0 is wrong.
+    Score(RequestId, Chance),
+    /// One answer is better than another.
+    Preferred {
+        /// The better one.
+        better: RequestId,
+        /// The other.
+        worse: RequestId,
+    },
+}
+
+/// Why what a caller says is not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FeedbackError {
+    /// There is no such request, it is somebody else's, or it was too long ago: which of these is not said.
+    #[error("this key has no request of that id, or none that is remembered any more")]
+    Unknown,
+    /// The account turned over too much of what it had said, and has to wait.
+    #[error("too many judgements were changed within an hour; what was said before stays for now")]
+    TooManyReversals(Duration),
+    /// The store cannot keep it now.
+    #[error("feedback cannot be recorded right now; try again shortly")]
+    Store(#[from] HistoryStoreError),
+}
+
+impl Learning {
+    /// Takes what a caller says, in place of what was said before. It is kept when this returns, and learned soon after.
+    ///
+    /// # Errors
+    /// When the caller has no such request, or the store does not take it.
+    pub async fn feedback(&self, tenant: &Tenant, opinion: CallerFeedback) -> Result<(), FeedbackError> {
+        let inner = self.inner().ok_or(FeedbackError::Unknown)?;
+        match opinion {
+            CallerFeedback::Score(id, success) => {
+                let story = inner.own_record(tenant, id).await?;
+                inner
+                    .record_feedback(
+                        &tenant.account,
+                        [verdict_for(story, VerdictSource::Feedback, success, PLAIN)],
+                    )
+                    .await
+            }
+            CallerFeedback::Preferred { better, worse } => {
+                let (better, worse) =
+                    (inner.own_record(tenant, better).await?, inner.own_record(tenant, worse).await?);
+                let judged = |story, success| {
+                    verdict_for(story, VerdictSource::Preference, Chance::new(success), PREFERENCE)
+                };
+                inner.record_feedback(&tenant.account, [judged(better, 1.0), judged(worse, 0.0)]).await
+            }
+        }
+    }
+}
+
+impl LearningInner {
+    /// The story of a request of this caller's.
+    async fn own_record(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<RequestRecord>, FeedbackError> {
+        let story = self.find(id).await?;
+        story.filter(|story| tenant.account.contains(&story.account)).ok_or(FeedbackError::Unknown)
+    }
+
+    /// Takes what an account says together, or none of it where it turns over too much.
+    async fn record_feedback<const N: usize>(
+        &self,
+        account: &AccountId,
+        verdicts: [(Arc<RequestRecord>, Verdict); N],
+    ) -> Result<(), FeedbackError> {
+        let turns_over = |(story, verdict): &&(Arc<RequestRecord>, Verdict)| {
+            story.verdict(verdict.source).is_some_and(|known| known.success != verdict.success)
+        };
+        let changed: Vec<&AccountId> =
+            verdicts.iter().filter(turns_over).map(|(story, _)| &story.account).collect();
+        self.reversals.take(&changed, Timestamp::now()).map_err(FeedbackError::TooManyReversals)?;
+        for (story, verdict) in verdicts {
+            let SignalWeight { learned: weight, alarm } = self.weight(account, &story, &verdict);
+            let verdict = Verdict { weight, ..verdict };
+            let late = |_| HistoryStoreError::new("the store did not answer in time");
+            let before =
+                timeout(STORE_PATIENCE, self.records.set_verdict(&verdict)).await.map_err(late)??;
+            self.recent.judge(&verdict);
+            self.submit(LearnJob::Verdict(Box::new(VerdictUpdate {
+                record: story,
+                verdict,
+                alarm,
+                before,
+                is_kept: true,
+            })));
+        }
+        Ok(())
+    }
+
+    /// What a word counts: what is left for a first one, and for a change what the first one counted.
+    fn weight(&self, account: &AccountId, story: &RequestRecord, verdict: &Verdict) -> SignalWeight {
+        match story.verdict(verdict.source) {
+            Some(known) => SignalWeight { learned: known.weight, alarm: 0.0 },
+            None => self.influence_cap.cap_feedback(account, verdict.weight, verdict.at),
+        }
+    }
+}
+
+fn verdict_for(
+    story: Arc<RequestRecord>,
+    source: VerdictSource,
+    success: Chance,
+    weight: f64,
+) -> (Arc<RequestRecord>, Verdict) {
+    let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
+    (story, verdict)
+}

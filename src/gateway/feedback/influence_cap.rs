@@ -1,0 +1,202 @@
+//! How much one account may move of what is believed for everybody.
+//!
+//! Two things of an account's do: what it says of answers, and the signs that its requests leave of themselves: whether an
+//! answer fits a form that it wrote, ends within its budgets, is asked for again. Who has asked much may say a lot at once, of
+//! all that is still remembered; who writes the forms decides what fits them; and nobody can tell whether any of it is
+//! honest. So each of the two counts in full only up to so much in an hour: they are counted apart, since a caller whose
+//! answers all have forms is to be heard all the same. What comes beyond that is written down and not learned. What an
+//! operator's verifier says is the operator's, and no matter of this.
+//!
+//! Where a gateway serves one key alone, there is nobody else whom that could concern, and nothing is bounded.
+
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::units::{AccountId, Timestamp};
+
+use super::windows::AccountWindows;
+
+/// Of what an account may say, one part in so many counts in the alarm that a model has changed, and as much of its signs. At
+/// the usual measure that is a quarter of an alarm each: one account alone raises none within an hour.
+const ALARM_PART: f64 = 100.0;
+
+/// Whether one key alone is served.
+pub(super) type SingleKeyCheck = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// What each account has moved lately. Its lock is held for moments.
+pub(super) struct InfluenceCap {
+    /// What an account's words may weigh in a window, and its signs.
+    most: f64,
+    /// Where nobody has said, there are others.
+    single_key_check: OnceLock<SingleKeyCheck>,
+    moved: Mutex<AccountWindows<AccountInfluence>>,
+}
+
+/// What an account has moved in a window.
+#[derive(Debug, Default)]
+struct AccountInfluence {
+    by_feedback: SignalWeight,
+    by_signals: SignalWeight,
+}
+
+/// What a word counts, or a sign.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct SignalWeight {
+    /// For what is believed, as a share of a person's plain word.
+    pub(super) learned: f64,
+    /// For the alarm that a model has changed.
+    pub(super) alarm: f64,
+}
+
+impl InfluenceCap {
+    pub(super) fn new(most: u32) -> InfluenceCap {
+        InfluenceCap { most: f64::from(most), single_key_check: OnceLock::new(), moved: Mutex::default() }
+    }
+
+    /// Asks this from now on, unless something else was said before.
+    pub(super) fn set_single_key_check(&self, is_alone: SingleKeyCheck) {
+        let _ = self.single_key_check.set(is_alone);
+    }
+
+    /// What is left for a word of this account that would count `weight`.
+    pub(super) fn cap_feedback(&self, account: &AccountId, weight: f64, now: Timestamp) -> SignalWeight {
+        self.take(account, weight, now, |moved| &mut moved.by_feedback)
+    }
+
+    /// What is left for a sign by a request of this account that would count `weight`.
+    pub(super) fn cap_signal(&self, account: &AccountId, weight: f64, now: Timestamp) -> SignalWeight {
+        self.take(account, weight, now, |moved| &mut moved.by_signals)
+    }
+
+    fn take(
+        &self,
+        account: &AccountId,
+        weight: f64,
+        now: Timestamp,
+        by: impl FnOnce(&mut AccountInfluence) -> &mut SignalWeight,
+    ) -> SignalWeight {
+        let is_alone = self.single_key_check.get().is_some_and(|is_alone| is_alone());
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = by(&mut moved.of(account, now).done);
+        let part = |moved: f64, most: f64| if is_alone { weight } else { weight.min(most - moved).max(0.0) };
+        let counts = SignalWeight {
+            learned: part(moved.learned, self.most),
+            alarm: part(moved.alarm, self.most / ALARM_PART),
+        };
+        (moved.learned, moved.alarm) = (moved.learned + counts.learned, moved.alarm + counts.alarm);
+        counts
+    }
+}
+
+impl fmt::Debug for InfluenceCap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InfluenceCap").field("most", &self.most).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::catalog::{Demand, Verdict, VerdictSource};
+    use crate::gateway::feedback::LearnSettings;
+    use crate::gateway::feedback::lesson;
+    use crate::history::{RequestRecord, conformance};
+    use crate::learn::{BeliefStore, Settings};
+    use crate::units::Chance;
+
+    /// A gateway's sway by the usual measure, of which nobody has said whom it serves.
+    fn sway() -> InfluenceCap {
+        InfluenceCap::new(LearnSettings::default().feedback_max)
+    }
+
+    fn alone() -> InfluenceCap {
+        let sway = sway();
+        sway.set_single_key_check(Box::new(|| true));
+        sway
+    }
+
+    type CapFn = fn(&InfluenceCap, &AccountId, f64, Timestamp) -> SignalWeight;
+
+    fn taken(sway: &InfluenceCap, take: CapFn, account: &str, times: usize, at: i64) -> SignalWeight {
+        let account = AccountId::new(account);
+        let each = (0..times).map(|_| take(sway, &account, 1.0, Timestamp(at)));
+        each.fold(SignalWeight::default(), |sum, one| SignalWeight {
+            learned: sum.learned + one.learned,
+            alarm: sum.alarm + one.alarm,
+        })
+    }
+
+    #[test]
+    fn an_account_among_others_has_its_say_each_hour_and_no_more() {
+        let sway = sway();
+        let all = SignalWeight { learned: 200.0, alarm: 2.0 };
+        for take in [InfluenceCap::cap_feedback as CapFn, InfluenceCap::cap_signal] {
+            assert_eq!(taken(&sway, take, "one", 10_000, 0), all, "words and signs are counted apart");
+            assert_eq!(taken(&sway, take, "one", 10_000, 3_599_999), SignalWeight::default());
+            assert_eq!(taken(&sway, take, "other", 10_000, 3_599_999), all, "it is not taken from others");
+        }
+        assert_eq!(taken(&sway, InfluenceCap::cap_feedback, "one", 10_000, 3_600_000), all, "another hour");
+    }
+
+    #[test]
+    fn who_is_served_alone_may_say_what_it_wants_until_another_has_a_key() {
+        let (sway, is_alone) = (sway(), Arc::new(AtomicBool::new(true)));
+        let asked = is_alone.clone();
+        sway.set_single_key_check(Box::new(move || asked.load(Ordering::Relaxed)));
+        let all = SignalWeight { learned: 1000.0, alarm: 1000.0 };
+        assert_eq!(taken(&sway, InfluenceCap::cap_feedback, "one", 1000, 0), all);
+        assert_eq!(taken(&sway, InfluenceCap::cap_signal, "one", 1000, 0), all);
+        is_alone.store(false, Ordering::Relaxed);
+        assert_eq!(taken(&sway, InfluenceCap::cap_feedback, "one", 1000, 1), SignalWeight::default());
+        assert_eq!(taken(&sway, InfluenceCap::cap_signal, "one", 1000, 1), SignalWeight::default());
+    }
+
+    /// What a book believes of the model of a story.
+    fn believed(book: &BeliefStore, story: &RequestRecord) -> f64 {
+        let decision = &story.decision;
+        let models = decision.candidates.iter().map(|each| (each.model.clone(), each.prior.clone()));
+        let mut demand = Demand {
+            class: decision.class,
+            difficulty: decision.difficulty,
+            confidence: decision.confidence,
+            models: models.collect(),
+        };
+        book.adjust(&mut demand);
+        demand.models[&story.outcome.model].done.get()
+    }
+
+    /// How far a model's standing falls, on which there are 2,000 words of many, when one account says a great deal against
+    /// it at once, and as much by its requests.
+    fn fall(sway: &InfluenceCap) -> f64 {
+        let story = conformance::story(1);
+        let say = |book: &mut BeliefStore, success: f64, weight: SignalWeight| {
+            let verdict = Verdict {
+                success: Chance::new(success),
+                weight: weight.learned,
+                ..conformance::verdict(&story, VerdictSource::Feedback, 0.0)
+            };
+            let lesson = lesson::of_verdict(&story, &verdict).unwrap();
+            book.judge(&crate::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
+        };
+        let mut book = BeliefStore::new(Settings::default());
+        (0..2000).for_each(|_| say(&mut book, 1.0, SignalWeight { learned: 1.0, alarm: 1.0 }));
+        let before = believed(&book, &story);
+        let one = AccountId::new("one");
+        for _ in 0..5000 {
+            say(&mut book, 0.0, sway.cap_feedback(&one, 1.0, Timestamp(0)));
+            say(&mut book, 0.0, sway.cap_signal(&one, 0.5, Timestamp(0)));
+        }
+        before - believed(&book, &story)
+    }
+
+    #[test]
+    fn a_flood_of_one_account_moves_a_standing_by_its_say_at_most() {
+        // 400 words among 2,400, and no alarm.
+        let (bounded, free) = (fall(&sway()), fall(&alone()));
+        assert!(bounded < 0.2, "{bounded}");
+        assert!(free > 0.5, "{free}: there would be nothing to bound");
+    }
+}

@@ -1,0 +1,155 @@
+//! The one task that learns. It waits for nobody but those who tell it something.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::catalog::{Verdict, VerdictSource};
+use crate::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
+use crate::learn::{BeliefStore, OutcomeSample};
+use crate::tasks::Tasks;
+
+use super::inner::{LearnJob, LearningInner, VerdictUpdate};
+use super::marks::VerdictMarks;
+use super::story_writer::{StoryWriter, WriteJob};
+use super::{lesson, state_exchange};
+
+/// Jobs between two moments at which what was learned is made known.
+const BATCH_MAX: usize = 256;
+/// How long the last words may take at the end, for the store and for the log.
+const LAST_SAVE: Duration = Duration::from_secs(2);
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+pub(super) struct LearnerTask {
+    pub(super) inner: Arc<LearningInner>,
+    pub(super) arrived: mpsc::Receiver<LearnJob>,
+    pub(super) book: BeliefStore,
+    pub(super) marks: VerdictMarks,
+    pub(super) writer: StoryWriter,
+    pub(super) log_writer: Option<DecisionLogWriter>,
+    pub(super) replica: ReplicaId,
+}
+
+impl LearnerTask {
+    /// Runs until shutdown, and then until all is learned that has arrived.
+    pub(super) async fn run(mut self, tasks: Tasks) {
+        let stopping = tasks.stopping();
+        tokio::pin!(stopping);
+        let (mut is_closing, mut batch) = (false, Vec::with_capacity(BATCH_MAX));
+        loop {
+            tokio::select! {
+                count = self.arrived.recv_many(&mut batch, BATCH_MAX) => {
+                    if count == 0 {
+                        break;
+                    }
+                    batch.drain(..).for_each(|job| self.learn(job));
+                    self.inner.book.store(Arc::new(self.book.clone()));
+                }
+                () = &mut stopping, if !is_closing => {
+                    is_closing = true;
+                    self.arrived.close();
+                }
+            }
+        }
+        self.end().await;
+    }
+
+    fn learn(&mut self, job: LearnJob) {
+        match job {
+            LearnJob::Finished(story) => self.learn_outcome(story),
+            LearnJob::Verdict(judged) => {
+                let VerdictUpdate { record: story, verdict, alarm, before, is_kept } = *judged;
+                self.learn_verdict(&story, &verdict, alarm, before.as_ref());
+                self.log(DecisionLogLine::from_verdict(verdict.clone()));
+                if !is_kept {
+                    self.writer.keep(WriteJob::Verdict(verdict));
+                }
+            }
+            LearnJob::ReadState(reply) => {
+                let _ = reply.send(self.book.own_state());
+            }
+            LearnJob::OtherStates(states) => {
+                if let Err(error) = self.book.with_others(states) {
+                    tracing::warn!(%error, "what another replica has learned is left out");
+                }
+            }
+            LearnJob::TakenOver(states) => self.book.take_over(&states),
+            LearnJob::Reset => {
+                self.book = BeliefStore::new(self.inner.settings.book);
+                self.marks.forget();
+            }
+        }
+    }
+
+    fn learn_outcome(&mut self, story: Arc<RequestRecord>) {
+        for lesson in lesson::of_outcome(&story) {
+            self.book.observe(&lesson);
+            self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
+        }
+        for verdict in &story.verdicts {
+            self.learn_verdict(&story, verdict, verdict.weight, None);
+        }
+        lines(&story).for_each(|line| self.log(line));
+        self.writer.keep(WriteJob::Record(story));
+    }
+
+    fn learn_verdict(
+        &mut self,
+        story: &RequestRecord,
+        verdict: &Verdict,
+        alarm: f64,
+        before: Option<&Verdict>,
+    ) {
+        let model = &*story.outcome.model;
+        if verdict.source == VerdictSource::Feedback {
+            let score = verdict.success.get();
+            self.inner.metrics.learning.feedback_score.with_label_values(&[model]).observe(score);
+        }
+        if before.is_some_and(|before| before.success == verdict.success) {
+            return;
+        }
+        if let Some(lesson) = lesson::of_verdict(story, verdict) {
+            let is_learned = match before {
+                None => {
+                    let mark = self.book.judge(&OutcomeSample { alarm, ..lesson });
+                    mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
+                    mark.is_some()
+                }
+                // What is changed weighs what it weighed when it came first.
+                Some(before) => {
+                    let lesson = OutcomeSample { weight: before.weight, ..lesson };
+                    self.book.amend(&lesson, before.success, self.marks.of(verdict))
+                }
+            };
+            if is_learned {
+                self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
+            }
+        }
+    }
+
+    fn log(&self, line: DecisionLogLine) {
+        if let Some(log_writer) = &self.log_writer {
+            log_writer.write(line);
+        }
+    }
+
+    /// Says for the last time what was learned, and waits a little for those who write.
+    async fn end(self) {
+        let own = state_exchange::saved(&self.replica, &self.book.own_state(), true);
+        let is_saved = timeout(LAST_SAVE, self.inner.records.save_state(&own, &[])).await;
+        if !matches!(is_saved, Ok(Ok(_))) {
+            tracing::warn!("what was learned since it was last saved is lost: the store does not take it");
+        }
+        if let Some(log_writer) = self.log_writer {
+            log_writer.close(LAST_LINES).await;
+        }
+    }
+}
+
+/// The lines of a story: what was decided and came of it, and the verdicts of its end.
+fn lines(story: &RequestRecord) -> impl Iterator<Item = DecisionLogLine> {
+    let verdicts = story.verdicts.iter().cloned().map(DecisionLogLine::from_verdict);
+    std::iter::once(DecisionLogLine::from_record(story)).chain(verdicts)
+}

@@ -1,0 +1,68 @@
+//! How the latest judgements went into the book, for who changes one of them later.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::catalog::{Verdict, VerdictSource};
+use crate::learn::JudgementMark;
+use crate::units::RequestId;
+
+/// How many are remembered; of an older one it is not known how much of it is left.
+const MARKS_MAX: usize = 16_384;
+
+/// The marks of the latest judgements that this process took in.
+#[derive(Debug, Default)]
+pub(super) struct VerdictMarks {
+    by_verdict: HashMap<(RequestId, VerdictSource), JudgementMark>,
+    order: VecDeque<(RequestId, VerdictSource)>,
+}
+
+impl VerdictMarks {
+    pub(super) fn note(&mut self, verdict: &Verdict, mark: JudgementMark) {
+        let word = (verdict.id, verdict.source);
+        if self.by_verdict.insert(word, mark).is_none() {
+            self.order.push_back(word);
+        }
+        if self.order.len() > MARKS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_verdict.remove(&oldest);
+        }
+    }
+
+    /// That of what the same source said of the same answer.
+    pub(super) fn of(&self, verdict: &Verdict) -> Option<JudgementMark> {
+        self.by_verdict.get(&(verdict.id, verdict.source)).copied()
+    }
+
+    /// What was learned here is somebody else's now.
+    pub(super) fn forget(&mut self) {
+        *self = VerdictMarks::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::feedback::lesson;
+    use crate::history::conformance;
+    use crate::learn::{BeliefStore, Settings};
+
+    #[test]
+    fn only_the_latest_are_remembered_each_source_by_itself() {
+        let story = conformance::story(1);
+        let verdict = |source| conformance::verdict(&story, source, 1.0);
+        let (first, other) = (verdict(VerdictSource::Feedback), verdict(VerdictSource::Form));
+        let mut book = BeliefStore::new(Settings::default());
+        let mut judge =
+            |verdict: &Verdict| book.judge(&lesson::of_verdict(&story, verdict).unwrap()).unwrap();
+        let (mark, later) = (judge(&first), judge(&other));
+        let mut marks = VerdictMarks::default();
+        marks.note(&first, mark);
+        assert_eq!((marks.of(&first), marks.of(&other)), (Some(mark), None));
+        for number in 0..2 * MARKS_MAX {
+            let other = conformance::story(i64::try_from(number).unwrap());
+            marks.note(&conformance::verdict(&other, VerdictSource::Feedback, 0.0), later);
+        }
+        assert_eq!((marks.of(&first), marks.by_verdict.len()), (None, MARKS_MAX));
+    }
+}

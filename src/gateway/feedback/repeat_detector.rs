@@ -1,0 +1,140 @@
+//! Who asked the same again: a caller who does so soon was perhaps not pleased with the answer. Only a hash of what was
+//! asked is remembered, under a key that is this process's own, and not for long.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::chat::{Request, Role};
+use crate::history::RequestRecord;
+use crate::units::{AccountId, Timestamp};
+
+/// What that counts, as a share of a person's plain word: there are many reasons to ask again.
+pub(super) const WEIGHT: f64 = 0.02;
+/// How many questions are remembered.
+const QUESTIONS_MAX: usize = 2048;
+/// How much of a text is looked at, at each end.
+const TEXT_MAX: usize = 8 << 10;
+
+/// A question, as far as one needs to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QuestionFingerprint {
+    hash: u64,
+    at: Timestamp,
+}
+
+impl QuestionFingerprint {
+    /// The last message of a request, where a user says it.
+    pub(crate) fn of(account: &AccountId, request: &Request, at: Timestamp) -> Option<QuestionFingerprint> {
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let last = request.messages.last().filter(|message| message.role == Role::User)?;
+        let text = last.plain_text();
+        let (head, tail) = (text.floor_char_boundary(TEXT_MAX), text.len().saturating_sub(TEXT_MAX));
+        let mut hasher = KEY.build_hasher();
+        (account.as_str(), &request.model, request.messages.len(), text.len()).hash(&mut hasher);
+        (&text[..head], &text[text.ceil_char_boundary(tail)..]).hash(&mut hasher);
+        // Who states another budget compares; that says nothing of the answer.
+        let stated = [request.budget.thinking, request.budget.solution, request.budget.total];
+        stated.map(|tokens| tokens.map(|tokens| tokens.0)).hash(&mut hasher);
+        Some(QuestionFingerprint { hash: hasher.finish(), at })
+    }
+}
+
+/// The latest questions that were answered.
+#[derive(Debug)]
+pub(super) struct RepeatDetector {
+    within: Duration,
+    answered: Mutex<VecDeque<AnsweredQuestion>>,
+}
+
+#[derive(Debug)]
+struct AnsweredQuestion {
+    hash: u64,
+    at: Timestamp,
+    record: Arc<RequestRecord>,
+    /// True where it was asked again before: whoever asks so often tries something out, and is not displeased.
+    is_repeated: bool,
+}
+
+impl RepeatDetector {
+    pub(super) fn new(within: Duration) -> RepeatDetector {
+        RepeatDetector { within, answered: Mutex::default() }
+    }
+
+    /// Remembers that a question was answered. The story of the same question's answer that was there, whole, shortly
+    /// before it was asked again for the first time, where there is one.
+    pub(super) fn detect_repeat(
+        &self,
+        asked: QuestionFingerprint,
+        story: &Arc<RequestRecord>,
+    ) -> Option<Arc<RequestRecord>> {
+        if self.within.is_zero() || !story.outcome.is_finished() {
+            return None;
+        }
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = asked.at.before(self.within);
+        let is_before =
+            |known: &AnsweredQuestion| known.hash == asked.hash && (oldest..=asked.at).contains(&known.at);
+        let place = answered.iter().rposition(is_before);
+        let known = place.and_then(|place| answered.remove(place));
+        let is_repeated = known.is_some();
+        let before = known.filter(|known| !known.is_repeated).map(|known| known.record);
+        if answered.len() == QUESTIONS_MAX {
+            answered.pop_front();
+        }
+        answered.push_back(AnsweredQuestion {
+            hash: asked.hash,
+            at: story.outcome.at,
+            record: story.clone(),
+            is_repeated,
+        });
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::Message;
+    use crate::history::conformance;
+
+    fn asked(account: &str, text: &str, at: i64) -> QuestionFingerprint {
+        let request = Request::new("auto", vec![Message::text(Role::User, text)]);
+        QuestionFingerprint::of(&AccountId::new(account), &request, Timestamp(at)).unwrap()
+    }
+
+    /// A question that is answered at that time.
+    fn again(recall: &RepeatDetector, account: &str, text: &str, at: i64) -> bool {
+        let mut story = conformance::story(at);
+        story.outcome.at = Timestamp(at + 10);
+        recall.detect_repeat(asked(account, text, at), &Arc::new(story)).is_some()
+    }
+
+    #[test]
+    fn the_same_question_of_the_same_caller_soon_after_its_answer_is_asked_again() {
+        let recall = RepeatDetector::new(Duration::from_secs(1));
+        assert!(!again(&recall, "a", "why?", 1_000));
+        assert!(!again(&recall, "b", "why?", 1_100), "somebody else's");
+        assert!(!again(&recall, "a", "what?", 1_100), "another question");
+        assert!(again(&recall, "a", "why?", 1_200));
+        assert!(!again(&recall, "a", "why?", 1_300), "who asks so often tries something out");
+        assert!(!again(&recall, "b", "why?", 1_105), "its answer was not there yet");
+        assert!(!again(&recall, "a", "why?", 9_000), "long ago");
+    }
+
+    #[test]
+    fn long_questions_are_told_apart_by_their_ends_and_lengths() {
+        let long = "x".repeat(40_000);
+        let ask = |text: &str| asked("a", text, 0);
+        assert_eq!(ask(&long), ask(&long));
+        assert_ne!(ask(&long), ask(&format!("{long}x")));
+        assert_ne!(ask(&long), ask(&format!("{}y", &long[1..])));
+        let tools = vec![Message::text(Role::User, "x"), Message::text(Role::Tool, "3")];
+        assert_eq!(
+            QuestionFingerprint::of(&AccountId::new("a"), &Request::new("auto", tools), Timestamp(0)),
+            None
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! What an answer says of itself: signs that need no person. Each is weak, and counts as such.
+
+use serde_json::Value;
+
+use crate::catalog::VerdictSource;
+use crate::chat::Request;
+use crate::execute::{AnswerTranscript, ChoiceProgress, TranscriptToolCall};
+use crate::history::RequestRecord;
+use crate::units::Chance;
+
+use super::schema_fit::fits;
+
+/// How much of an answer is held in memory to look at its form, in bytes.
+const FORM_MAX: usize = 64 << 10;
+
+/// What a form that fits counts: it says little, since wrong answers have good forms too.
+const FITTING: f64 = 0.05;
+/// What one counts that does not fit: its caller can hardly use it.
+const UNFIT: f64 = 0.5;
+/// What an end at a limit of ours counts.
+const LENGTH: f64 = 0.3;
+/// What a second try with the least thinking counts.
+const RESCUE: f64 = 0.3;
+/// What an answer counts that went on like a thought which was cut.
+const LEAK: f64 = 0.1;
+
+/// What an answer shows of itself: by which source, how right the answer is, and how much that counts.
+pub(crate) type AnswerSignal = (VerdictSource, Chance, f64);
+
+/// A choice of a request, listened to where its form will be looked at.
+pub(crate) fn with_transcript(request: &Request, progress: ChoiceProgress) -> ChoiceProgress {
+    let wants = schema(request).is_some() || !request.tools.is_empty();
+    if wants { progress.with_transcript(FORM_MAX) } else { progress }
+}
+
+/// What the end of an answer says of the budgets that were chosen for it. A limit that the caller stated is the caller's.
+pub(crate) fn of_ending(story: &RequestRecord, request: &Request) -> Option<AnswerSignal> {
+    let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
+    let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
+    let weights = choices.map(|choice| {
+        if choice.solution_ended.is_cut() && is_ours {
+            LENGTH
+        } else if choice.rescued {
+            RESCUE
+        } else if choice.leaks > 0 {
+            LEAK
+        } else {
+            0.0
+        }
+    });
+    let weight = weights.fold(0.0, f64::max);
+    (weight > 0.0).then_some((VerdictSource::Ending, Chance::new(0.0), weight))
+}
+
+/// What the forms of the answers say, of those whose transcript is whole.
+pub(crate) fn of_form(request: &Request, progress: &[ChoiceProgress]) -> Vec<AnswerSignal> {
+    let transcripts: Vec<_> = progress
+        .iter()
+        .filter_map(|choice: &ChoiceProgress| AnswerTranscript::complete(&choice.transcript))
+        .collect();
+    let calls: Vec<&TranscriptToolCall> = transcripts.iter().flat_map(|(_, calls)| calls.iter()).collect();
+    let arguments = (!calls.is_empty()).then(|| calls.iter().all(|call| is_called_well(request, call)));
+    let answers = transcripts.iter().filter(|(_, calls)| calls.is_empty()).map(|(answer, _)| *answer);
+    let mut answers = answers.peekable();
+    let form = schema(request).filter(|_| answers.peek().is_some());
+    let form = form.map(|schema| answers.all(|answer| is_well_formed(answer, schema)));
+    let signals = [(VerdictSource::ToolArguments, arguments), (VerdictSource::Form, form)];
+    signals.into_iter().filter_map(|(source, fits)| Some(verdict(source, fits?))).collect()
+}
+
+fn verdict(source: VerdictSource, fits: bool) -> AnswerSignal {
+    let (success, weight) = if fits { (1.0, FITTING) } else { (0.0, UNFIT) };
+    (source, Chance::new(success), weight)
+}
+
+/// The schema of the form that was asked for; an empty one where any JSON will do.
+fn schema(request: &Request) -> Option<&Value> {
+    static ANY: Value = Value::Bool(true);
+    let format = request.response_format.as_ref()?;
+    match format["type"].as_str()? {
+        "json_object" => Some(&ANY),
+        "json_schema" => Some(&format["json_schema"]["schema"]),
+        _ => None,
+    }
+}
+
+fn is_well_formed(answer: &str, schema: &Value) -> bool {
+    serde_json::from_str(answer.trim()).is_ok_and(|value: Value| fits(&value, schema))
+}
+
+/// A tool that there is, with arguments that fit it.
+fn is_called_well(request: &Request, call: &TranscriptToolCall) -> bool {
+    let Some(tool) = request.tools.iter().find(|tool| tool.name == call.name) else { return false };
+    let parameters = &tool.declaration["function"]["parameters"];
+    // No arguments at all are written by some as nothing at all.
+    let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    serde_json::from_str(text).is_ok_and(|value: Value| fits(&value, parameters))
+}

@@ -1,0 +1,234 @@
+//! What was learned, saved now and then and taken in from others: each process has a state of its own in the store, and
+//! what a process leaves behind is taken over by the first process that sees it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};
+use crate::learn::{BeliefStore, LearnedState, StateError};
+use crate::tasks::Tasks;
+use crate::units::Timestamp;
+
+use super::LearnSettings;
+use super::inner::{LearnJob, LearningInner};
+
+/// How long the store may take at the start, and in each round.
+const BEGIN_MAX: Duration = Duration::from_secs(5);
+const ROUND_MAX: Duration = Duration::from_secs(10);
+/// How long what another version left, or one with another rate of forgetting, is there for who goes back to that.
+const OF_OTHERS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What a process begins with.
+pub(super) struct LearningStart {
+    pub(super) book: BeliefStore,
+    /// True where the store has something of ours.
+    pub(super) saved: bool,
+    pub(super) warned: WarnedReplicas,
+}
+
+/// Begins with all that the store has: what was left is taken over, what others have is taken in.
+pub(super) async fn load_initial(
+    stories: &dyn HistoryStore,
+    replica: &ReplicaId,
+    settings: &LearnSettings,
+) -> LearningStart {
+    let mut book = BeliefStore::new(settings.book);
+    let mut warned = WarnedReplicas::default();
+    let began = timeout(BEGIN_MAX, async {
+        let read = ReplicaStates::of(stories.replica_states().await?, replica, settings);
+        warned.warn_new(&read.incompatible);
+        read.forget_useless(stories).await?;
+        let mut own = book.own_state();
+        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
+        let is_ours = read.take_over(stories, replica, &own).await?;
+        Ok::<_, HistoryStoreError>((read, is_ours))
+    });
+    let (read, is_ours) = match began.await {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(error)) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "what was learned before cannot be read; it is begun anew"
+            );
+            return LearningStart { book, saved: false, warned };
+        }
+        Err(_) => {
+            tracing::error!("what was learned before cannot be read in time; it is begun anew");
+            return LearningStart { book, saved: false, warned };
+        }
+    };
+    let left: Vec<LearnedState> = read.orphaned.into_iter().map(|(_, state)| state).collect();
+    let mut others = read.others;
+    if is_ours {
+        book.take_over(&left);
+    } else {
+        others.extend(left);
+    }
+    if let Err(error) = book.with_others(others) {
+        tracing::warn!(%error, "what another replica has learned is left out");
+    }
+    LearningStart { book, saved: is_ours, warned }
+}
+
+/// A state as it is written down.
+pub(super) fn saved(replica: &ReplicaId, state: &LearnedState, has_left: bool) -> ReplicaState {
+    // Names and numbers: it can be written as JSON.
+    let state = serde_json::to_string(state).unwrap_or_default();
+    ReplicaState { replica: replica.clone(), at: Timestamp::now(), is_final: has_left, state }
+}
+
+/// What the store has of others.
+struct ReplicaStates {
+    orphaned: Vec<(ReplicaState, LearnedState)>,
+    others: Vec<LearnedState>,
+    /// What is left alone.
+    incompatible: Vec<(ReplicaId, StateError)>,
+    /// What is of no use to anybody: damaged, or of others who have not come back for it.
+    useless: Vec<ReplicaId>,
+    has_own: bool,
+}
+
+impl ReplicaStates {
+    fn of(all: Vec<ReplicaState>, own: &ReplicaId, settings: &LearnSettings) -> ReplicaStates {
+        let has_own = all.iter().any(|saved| saved.replica == *own);
+        let mut read = ReplicaStates {
+            orphaned: Vec::new(),
+            others: Vec::new(),
+            incompatible: Vec::new(),
+            useless: Vec::new(),
+            has_own,
+        };
+        let now = Timestamp::now();
+        let (oldest, oldest_of_others) = (now.before(settings.gone_after()), now.before(OF_OTHERS_KEPT));
+        for saved in all.into_iter().filter(|saved| saved.replica != *own) {
+            let is_gone = saved.is_final || saved.at < oldest;
+            match LearnedState::read(&saved.state, &settings.book) {
+                Ok(state) if is_gone => read.orphaned.push((saved, state)),
+                Ok(state) => read.others.push(state),
+                Err(reason) if reason.is_of_others() && saved.at >= oldest_of_others => {
+                    read.incompatible.push((saved.replica, reason));
+                }
+                // A process that lives knows what it says.
+                Err(_) if !is_gone => {}
+                Err(error) => {
+                    tracing::error!(replica = %saved.replica, %error, "what was learned cannot be used, and is forgotten");
+                    read.useless.push(saved.replica);
+                }
+            }
+        }
+        read
+    }
+
+    async fn forget_useless(&self, stories: &dyn HistoryStore) -> Result<(), HistoryStoreError> {
+        for replica in &self.useless {
+            stories.delete_state(replica).await?;
+        }
+        Ok(())
+    }
+
+    /// Saves `own`, in which all that was left is taken over; false where another was quicker.
+    async fn take_over(
+        &self,
+        stories: &dyn HistoryStore,
+        replica: &ReplicaId,
+        own: &LearnedState,
+    ) -> Result<bool, HistoryStoreError> {
+        let left: Vec<ReplicaState> = self.orphaned.iter().map(|(saved, _)| saved.clone()).collect();
+        stories.save_state(&saved(replica, own, false), &left).await
+    }
+}
+
+/// Whose state was said to be left alone: it is said once of each.
+#[derive(Default)]
+pub(super) struct WarnedReplicas(BTreeSet<ReplicaId>);
+
+impl WarnedReplicas {
+    fn warn_new(&mut self, of_others: &[(ReplicaId, StateError)]) {
+        for (replica, reason) in of_others.iter().filter(|(replica, _)| !self.0.contains(replica)) {
+            tracing::warn!(%replica, %reason, "what another gateway has learned is left alone, for thirty days at most");
+        }
+        self.0 = of_others.iter().map(|(replica, _)| replica.clone()).collect();
+    }
+}
+
+/// The task that saves and takes in.
+pub(super) struct StateExchange {
+    pub(super) inner: Arc<LearningInner>,
+    pub(super) jobs: mpsc::Sender<LearnJob>,
+    pub(super) replica: ReplicaId,
+    /// True where the store has something of ours.
+    pub(super) saved: bool,
+    pub(super) warned: WarnedReplicas,
+}
+
+impl StateExchange {
+    pub(super) async fn run(mut self, tasks: Tasks) {
+        let stopping = tasks.stopping();
+        tokio::pin!(stopping);
+        let mut is_failing = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stopping => return,
+                () = tokio::time::sleep(self.inner.settings.save_every) => {}
+            }
+            let round = tokio::select! {
+                biased;
+                () = &mut stopping => return,
+                round = timeout(ROUND_MAX, self.round()) => round,
+            };
+            let error = match round {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(error),
+                Err(_) => Some(HistoryStoreError::new("the store did not answer in time")),
+            };
+            if let Some(error) = error.as_ref().filter(|_| !is_failing) {
+                tracing::error!(
+                    error = error as &dyn std::error::Error,
+                    "what was learned cannot be saved; trying again"
+                );
+            }
+            is_failing = error.is_some();
+        }
+    }
+
+    async fn round(&mut self) -> Result<(), HistoryStoreError> {
+        let (stories, settings) = (self.inner.records.clone(), &self.inner.settings);
+        let (reply, answer) = oneshot::channel();
+        let asked = self.jobs.send(LearnJob::ReadState(reply)).await;
+        let (Ok(()), Ok(mut own)) = (asked, answer.await) else { return Ok(()) };
+        let read = ReplicaStates::of(stories.replica_states().await?, &self.replica, settings);
+        if self.saved && !read.has_own {
+            // Somebody took us for gone. What we had is among what others have now.
+            self.saved = false;
+            self.submit(LearnJob::Reset).await;
+            let left = read.orphaned.into_iter().map(|(_, state)| state);
+            self.submit(LearnJob::OtherStates(read.others.into_iter().chain(left).collect())).await;
+            return Ok(());
+        }
+        self.warned.warn_new(&read.incompatible);
+        read.forget_useless(&*stories).await?;
+        let own_alone = own.clone();
+        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
+        let mut others = read.others.clone();
+        let left: Vec<LearnedState> = read.orphaned.iter().map(|(_, state)| state.clone()).collect();
+        if read.take_over(&*stories, &self.replica, &own).await? {
+            self.submit(LearnJob::TakenOver(left)).await;
+        } else {
+            others.extend(left);
+            stories.save_state(&saved(&self.replica, &own_alone, false), &[]).await?;
+        }
+        self.saved = true;
+        self.submit(LearnJob::OtherStates(others)).await;
+        Ok(())
+    }
+
+    async fn submit(&self, job: LearnJob) {
+        // At the end nobody listens any more.
+        let _ = self.jobs.send(job).await;
+    }
+}

@@ -1,0 +1,46 @@
+//! Tells all who learn from how requests end: Prometheus, what is believed of models, prices, the record of requests.
+
+use std::sync::Arc;
+
+use crate::gateway::feedback;
+use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext};
+use crate::gateway::run::{AttemptResult, RequestOutcome};
+use crate::history::RequestRecord;
+use crate::units::Money;
+
+use super::metrics;
+use super::model_checks::verify_native_budget;
+use super::record::request_record;
+use super::settle::Settlement;
+
+/// Makes the outcome known, and gives back its record.
+pub(super) fn learn(
+    context: &RequestContext,
+    decision: &DecisionContext,
+    outcome: &RequestOutcome<'_>,
+    settlement: &Settlement,
+) -> Arc<RequestRecord> {
+    metrics::settled(context, outcome);
+    verify_native_budget(context, outcome.offer, &outcome.spent);
+    let is_finished = matches!(outcome.result, AttemptResult::Finished(_) | AttemptResult::Sampled(_));
+    record_pace(context, decision, settlement.cost);
+    if is_finished {
+        context.state.pacing.record_success(&context.policy, outcome.offer.success);
+    }
+    if let Some(observed) = decision.observed.as_ref().filter(|_| is_finished) {
+        let used = ActualUsage { model: &outcome.offer.model, spent: &outcome.spent, cost: settlement.cost };
+        observed.record_outcome(&context.parts().metrics, context.id, &context.route, &used);
+    }
+    let record = request_record(context, decision, outcome, settlement);
+    context.observer.iter().for_each(|observer| observer.settled(&record.outcome));
+    let learning = &context.parts().learning;
+    learning.record_finished(&record, decision.question);
+    learning.record_signals(&record, feedback::of_ending(&record, &context.request));
+    record
+}
+
+/// Lets the prices follow what was spent.
+pub(super) fn record_pace(context: &RequestContext, decision: &DecisionContext, cost: Money) {
+    let pacing = &context.state.pacing;
+    pacing.record_settlement(&context.account, &decision.paced, decision.expected, cost);
+}

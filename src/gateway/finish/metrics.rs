@@ -1,0 +1,68 @@
+//! What a request that ended tells Prometheus.
+
+use crate::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
+use crate::execute::ChoiceProgress;
+use crate::metrics::Metrics;
+
+use crate::gateway::request::RequestContext;
+use crate::gateway::run::RequestOutcome;
+
+/// How a request ended.
+pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
+    let requests = &context.parts().metrics.requests;
+    requests.total.with_label_values(&[&*context.route, model, outcome]).inc();
+    requests.seconds.with_label_values(&[&*context.route]).observe(context.arrived.elapsed().as_secs_f64());
+}
+
+/// Everything about a settled request but its money, which the ledger tells of.
+pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
+    let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
+    request(context, model, outcome.result.as_str());
+    metrics.requests.success_predicted.with_label_values(&[model]).observe(outcome.offer.success.get());
+    for (choice, spent) in outcome.progress.iter().zip(&outcome.spent) {
+        timing(context, model, choice, spent);
+        tokens(metrics, outcome.offer, spent);
+        if choice.phases.was_rescued() {
+            metrics.requests.rescues.with_label_values(&[model]).inc();
+        }
+    }
+}
+
+fn timing(context: &RequestContext, model: &str, choice: &ChoiceProgress, spent: &ChoiceUsage) {
+    let metrics = &context.parts().metrics;
+    if let Some(first) = choice.first {
+        let waited = first.duration_since(context.arrived).as_secs_f64();
+        metrics.requests.first_token_seconds.with_label_values(&[model]).observe(waited);
+        let written = spent.completion().as_f64();
+        if written > 1.0 {
+            let each = first.elapsed().as_secs_f64() / (written - 1.0);
+            metrics.requests.token_seconds.with_label_values(&[model]).observe(each);
+        }
+    }
+    if let Some(first) = choice.first_answer {
+        let waited = first.duration_since(context.arrived).as_secs_f64();
+        metrics.requests.first_solution_token_seconds.with_label_values(&[model]).observe(waited);
+    }
+}
+
+fn tokens(metrics: &Metrics, offer: &Offer, spent: &ChoiceUsage) {
+    let (model, class) = (&*offer.model, offer.class.as_str());
+    metrics.thinking.planned.with_label_values(&[model, class]).observe(offer.thinking.as_f64());
+    metrics.thinking.used.with_label_values(&[model, class]).observe(spent.thinking.as_f64());
+    metrics.thinking.solution_used.with_label_values(&[model]).observe(spent.solution.as_f64());
+    let overshoot = spent.thinking.saturating_sub(offer.thinking);
+    metrics.thinking.overshoot.with_label_values(&[model]).observe(overshoot.as_f64());
+    let ended = match spent.thinking_ended {
+        ThinkingStopReason::None => "none",
+        ThinkingStopReason::Closed => "closed",
+        ThinkingStopReason::Cut => "cut",
+        ThinkingStopReason::Stopped => "stopped",
+    };
+    metrics.thinking.ended.with_label_values(&[model, ended]).inc();
+    let answer = spent.solution_ended.as_str();
+    metrics.thinking.solution_ended.with_label_values(&[model, answer]).inc();
+    metrics.thinking.leaks.with_label_values(&[model]).inc_by(spent.leaks.into());
+    if spent.estimated {
+        metrics.thinking.estimated.with_label_values(&[model]).inc();
+    }
+}

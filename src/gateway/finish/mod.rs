@@ -1,0 +1,54 @@
+//! The end of a request: settled, recorded, reported to its caller, learned from. It comes from `run`.
+
+mod learn;
+mod metrics;
+mod model_checks;
+mod record;
+mod report;
+mod settle;
+
+use tokio::sync::mpsc;
+
+use crate::units::Money;
+
+use super::request::{DecisionContext, RequestContext, RequestReservation, needs};
+use super::run::{AttemptResult, RequestOutcome};
+use super::{RequestRefusal, RequestUpdate, feedback};
+
+/// Settles a request and reports its end.
+pub(super) async fn finish(
+    context: &RequestContext,
+    decision: &DecisionContext,
+    mut outcome: RequestOutcome<'_>,
+    reservation: RequestReservation,
+    updates: &mpsc::Sender<RequestUpdate>,
+) {
+    if !reservation.is_dispatched() {
+        let refusal = match outcome.result {
+            AttemptResult::Failed(failure) => Some(needs::failed(&context.request, failure)),
+            AttemptResult::HungUp | AttemptResult::Finished(_) | AttemptResult::Sampled(_) => None,
+        };
+        return abort(context, decision, reservation, refusal, updates).await;
+    }
+    let settlement = settle::settle(context, &mut outcome, reservation).await;
+    let record = learn::learn(context, decision, &outcome, &settlement);
+    let progress = std::mem::take(&mut outcome.progress);
+    let Some(report) = report::report(context, outcome, &settlement) else { return };
+    let _ = updates.send(report).await;
+    context.parts().learning.record_signals(&record, feedback::of_form(&context.request, &progress));
+}
+
+/// Ends a request of which nothing was sent: everything is given back. Without a refusal its caller has left.
+pub(super) async fn abort(
+    context: &RequestContext,
+    decision: &DecisionContext,
+    reservation: RequestReservation,
+    refusal: Option<RequestRefusal>,
+    updates: &mpsc::Sender<RequestUpdate>,
+) {
+    reservation.void();
+    learn::record_pace(context, decision, Money::ZERO);
+    let Some(refusal) = refusal else { return metrics::request(context, "none", "hung_up") };
+    metrics::request(context, "none", "refused");
+    let _ = updates.send(RequestUpdate::Failed(refusal)).await;
+}

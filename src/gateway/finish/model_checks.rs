@@ -1,0 +1,50 @@
+//! Whether a model behaved as it is believed to: one whose budget did not hold, or that thinks though nobody said so, is planned for
+//! otherwise from the next request on.
+
+use crate::catalog::{ChoiceUsage, EnforcementClass, Offer};
+use crate::gateway::request::RequestContext;
+use crate::units::Tokens;
+
+/// Believes a native budget only as long as it holds.
+pub(super) fn verify_native_budget(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {
+    detect_thinking(context, offer, spent);
+    detect_non_thinking(context, offer);
+    if offer.class != EnforcementClass::Native || spent.iter().all(|spent| !spent.overran) {
+        return;
+    }
+    let used = spent.iter().map(|spent| spent.thinking).max();
+    context.parts().metrics.thinking.overran.with_label_values(&[&*offer.model]).inc();
+    if let Some(class) = context.model(offer).and_then(|model| context.state.demotions.demote(model)) {
+        context.parts().metrics.thinking.demotions.with_label_values(&[&*offer.model]).inc();
+        tracing::warn!(
+            request = %context.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.as_str(),
+            "demoted: the provider's thinking budget did not hold"
+        );
+    }
+}
+
+/// A model whose own server says that it does not think is planned for as one that does not.
+fn detect_non_thinking(context: &RequestContext, offer: &Offer) {
+    let fleet = context.parts().fleets.get(&offer.model);
+    let Some(model) = context.model(offer).filter(|_| fleet.is_some_and(|fleet| fleet.never_thinks())) else {
+        return;
+    };
+    if context.state.demotions.mark_non_thinking(model) {
+        tracing::info!(
+            request = %context.id, model = %offer.model,
+            "its chat template knows of no thoughts: nothing is held or handed over there"
+        );
+    }
+}
+
+/// A model that thinks, though nobody said so, is planned for as one that does.
+fn detect_thinking(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {
+    let used = spent.iter().map(ChoiceUsage::thinking_total).max().unwrap_or_default();
+    let Some(model) = context.model(offer).filter(|_| used > Tokens::ZERO) else { return };
+    if let Some(room) = context.state.demotions.mark_thinking(model, used) {
+        tracing::warn!(
+            request = %context.id, model = %offer.model, %used, %room,
+            "it thinks, though nothing says so: say its kind and thinking_max, or run `stint probe`"
+        );
+    }
+}

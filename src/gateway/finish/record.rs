@@ -1,0 +1,88 @@
+//! The record of a request: what was decided, and what came of it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
+use crate::gateway::request::{DecisionContext, RequestContext};
+use crate::gateway::run::RequestOutcome;
+use crate::history::RequestRecord;
+use crate::learn::DemandSummary;
+use crate::plan;
+use crate::units::Timestamp;
+
+use super::settle::Settlement;
+
+/// The record of a settled request.
+pub(super) fn request_record(
+    context: &RequestContext,
+    decided: &DecisionContext,
+    outcome: &RequestOutcome<'_>,
+    settlement: &Settlement,
+) -> Arc<RequestRecord> {
+    let (id, account) = (context.id, context.account.clone());
+    let (decision, ended) = (decision(context, decided), decision_outcome(context, outcome, settlement));
+    let at = ended.at;
+    let mut record = RequestRecord { account, decision, outcome: ended, verdicts: Vec::new() };
+    for (source, success, weight) in outcome.signals.iter().copied() {
+        record.set_verdict(Verdict { id, source, at, success, weight });
+    }
+    Arc::new(record)
+}
+
+fn decision(context: &RequestContext, decided: &DecisionContext) -> Decision {
+    let plan = &context.plan;
+    let predicted = |model: &str| Some((decided.prior.models.get(model)?, context.demand.models.get(model)?));
+    let candidates = Candidate::of_plan(plan, predicted);
+    let chosen = candidates.iter().position(|candidate| candidate.model == plan.best.model);
+    let mut decision = Decision {
+        id: context.id,
+        at: decided.at,
+        route: context.route.clone(),
+        policy: format!("{}/{}", decided.policy, plan::POLICY).into(),
+        class: decided.prior.class,
+        difficulty: decided.prior.difficulty,
+        confidence: decided.prior.confidence,
+        // A few numbers: they can be written as JSON.
+        context: serde_json::to_value(DemandSummary::of(&decided.prior)).unwrap_or_default(),
+        stakes: decided.stakes,
+        choices: context.request.choices,
+        candidates,
+        chosen: chosen.unwrap_or_default(),
+        explored: false,
+        why: plan.why.clone(),
+        episode: context.step.as_ref().map(|step| step.id().clone()),
+    };
+    decision.explored = plan.propensity < 1.0 && decision.regret() > 0.0;
+    decision
+}
+
+fn decision_outcome(
+    context: &RequestContext,
+    outcome: &RequestOutcome<'_>,
+    settlement: &Settlement,
+) -> DecisionOutcome {
+    let offer = outcome.offer;
+    let since = |at: Instant| at.duration_since(context.arrived).as_secs_f64();
+    let choices = outcome.progress.iter().zip(&outcome.spent);
+    let choices = choices.map(|(choice, spent)| ChoiceOutcome::new(spent, choice.phases.was_rescued()));
+    DecisionOutcome {
+        at: Timestamp::now(),
+        ended: outcome.result.as_str().into(),
+        error: outcome.result.error().map(Into::into),
+        model: offer.model.clone(),
+        enforced: offer.class,
+        thinking: offer.thinking,
+        solution: offer.solution,
+        choices: choices.collect(),
+        cost: settlement.cost,
+        reserved: settlement.reserved,
+        attempts: settlement.attempts,
+        given_up: settlement.given_up,
+        fell_back: offer.model != context.plan.best.model,
+        seconds: context.arrived.elapsed().as_secs_f64(),
+        first_token: outcome.progress.iter().filter_map(|choice| choice.first).min().map(since),
+        first_answer: outcome.progress.iter().filter_map(|choice| choice.first_answer).min().map(since),
+    }
+}

@@ -1,0 +1,68 @@
+//! Posts what a request really took, and remembers its step, before its caller hears of its end.
+
+use crate::catalog::ChoiceUsage;
+use crate::gateway::episodes::PassedToolCalls;
+use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
+use crate::gateway::run::{AttemptResult, RequestOutcome};
+use crate::ledger::SettlementDetail;
+use crate::units::{Money, Tokens};
+
+/// What a settled request cost, and what was lost on the way.
+pub(super) struct Settlement {
+    pub(super) cost: Money,
+    pub(super) reserved: Money,
+    /// Attempts that were given up.
+    pub(super) attempts: u32,
+    /// How many of those were given up for one beside them.
+    pub(super) hedge_losers: u32,
+    /// All tokens of those.
+    pub(super) given_up: Tokens,
+    /// What passed of the tool calls.
+    pub(super) passed: PassedToolCalls,
+}
+
+/// Settles, and waits a bounded time until that is durable.
+pub(super) async fn settle(
+    context: &RequestContext,
+    outcome: &mut RequestOutcome<'_>,
+    reservation: RequestReservation,
+) -> Settlement {
+    // What a caller is told of the cost is no surer than what was lost on the way to it.
+    outcome.spent.iter_mut().for_each(|spent| spent.estimated |= reservation.is_estimated());
+    let metrics = &context.parts().metrics;
+    let passed = match &context.step {
+        Some(step) => step.passed(&outcome.progress, metrics),
+        None => PassedToolCalls::of_undeclared(&outcome.progress, metrics),
+    };
+    let tools_reserved = context.step.as_ref().map(|step| step.plan.tools_cost).unwrap_or_default();
+    let (attempts, hedge_losers) = (reservation.attempts(), reservation.hedge_losers());
+    let (given_up, reserved) = (reservation.given_up(), reservation.reserved() + tools_reserved);
+    let detail = settlement_detail(&outcome.spent, outcome.result.as_str());
+    let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
+    let bill = context.bill(outcome.offer, &outcome.spent);
+    let settled = reservation.settle(bill, detail, context.parts().settings.settle_patience);
+    let (cost, ()) = futures_util::future::join(settled, record_step(context, outcome)).await;
+    mark_uncharged(context, outcome, cost);
+    Settlement { cost, reserved, attempts, hedge_losers, given_up, passed }
+}
+
+/// Remembers a step that was answered, before its caller sees the end of the answer.
+async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>) {
+    if let (Some(step), AttemptResult::Finished(finishes)) = (&context.step, &outcome.result) {
+        let now = context.parts().ledger.now();
+        let reading = |reported| context.counted_prompt(outcome.offer, reported);
+        step.record(&context.account, outcome.offer, &outcome.progress, finishes, reading, now).await;
+    }
+}
+
+/// A retry of a request that failed and used nothing may begin anew under its idempotency key.
+fn mark_uncharged(context: &RequestContext, outcome: &RequestOutcome<'_>, cost: Money) {
+    let is_unused = |spent: &ChoiceUsage| spent.thinking_total() == Tokens::ZERO;
+    let used_nothing = cost == Money::ZERO && outcome.spent.iter().all(is_unused);
+    if let (Some(ticket), AttemptResult::Failed(_) | AttemptResult::HungUp) =
+        (&context.ticket, &outcome.result)
+        && used_nothing
+    {
+        ticket.mark_uncharged();
+    }
+}

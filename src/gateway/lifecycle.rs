@@ -1,0 +1,186 @@
+//! The life of one request: admit → run → finish. Only this file knows all three stages; each hands its output to the next here.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+
+use crate::backend::fleet::{AffinityKey, FlowId};
+use crate::chat::Request;
+use crate::idempotency::IdempotencyTicket;
+use crate::ledger::Reservation;
+use crate::tenant::Tenant;
+use crate::units::{Money, RequestId};
+
+use super::admit::{self, Admission, RequestQuote, ReservedRequest};
+use super::episodes::is_step;
+use super::finish::{abort, finish};
+use super::handle::Gateway;
+use super::request::refusal_labels::{limit, limit_label};
+use super::request::{DecisionContext, RequestContext, RequestReservation};
+use super::run::{self, RunningRequest};
+use super::state::GatewayState;
+use super::{Denial, RequestObserver, RequestRefusal, RequestTask, RequestUpdate};
+
+/// What a request came with, whatever is decided about it.
+struct IncomingRequest {
+    id: RequestId,
+    /// Of its idempotency key.
+    ticket: Option<IdempotencyTicket>,
+    /// Who wants to know how it ends.
+    observer: Option<Arc<dyn RequestObserver>>,
+    arrived: Instant,
+    deadline: Instant,
+    /// Its place among those in flight.
+    permit: OwnedSemaphorePermit,
+}
+
+impl Gateway {
+    /// Decides about a request, sets its worst case aside, and runs it in a task of its own. The `ticket` of its idempotency
+    /// key is begun before anything is sent, and let go where the request is refused. The `observer` is told how it ends.
+    ///
+    /// # Errors
+    /// When no offer serves it or its account does not allow one; nothing is reserved then.
+    pub async fn admit(
+        &self,
+        tenant: &Tenant,
+        request: Request,
+        ticket: Option<IdempotencyTicket>,
+        observer: Option<Arc<dyn RequestObserver>>,
+    ) -> Result<RequestTask, Denial> {
+        let (arrived, parts) = (Instant::now(), &self.state.parts);
+        let (route, named) = (parts.route_label(&request.model), request.budget.episode.clone());
+        let mut admitted = self.start(tenant, request, ticket, observer, arrived).await;
+        if let Err(Denial { refusal, episode }) = &mut admitted {
+            *episode = episode.take().or(named);
+            if let Some(limit) = limit(refusal) {
+                parts.ledger.record_refusal(&tenant.account, limit);
+            }
+            let requests = &parts.metrics.requests;
+            requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
+            requests.refusals.with_label_values(&[&limit_label(refusal)]).inc();
+        }
+        admitted
+    }
+
+    async fn start(
+        &self,
+        tenant: &Tenant,
+        request: Request,
+        ticket: Option<IdempotencyTicket>,
+        observer: Option<Arc<dyn RequestObserver>>,
+        arrived: Instant,
+    ) -> Result<RequestTask, Denial> {
+        let state = &self.state;
+        if state.parts.tasks.is_stopping() {
+            return Err(RequestRefusal::Stopping.into());
+        }
+        state.check_choices(&request)?;
+        let permit = state.acquire_admission()?;
+        let (id, deadline) = (RequestId::new(), arrived + state.parts.time_limit(&request));
+        let admission = Admission { state, tenant, id, deadline };
+        let reserved = if is_step(&request) {
+            Box::pin(admit::prepare_step(&admission, Arc::new(request))).await?
+        } else {
+            Box::pin(admit::reserve_single(&admission, request)).await?
+        };
+        let observed = admit::observe_plan(&admission, &reserved.inputs);
+        let decision = reserved.inputs.decision_context(&tenant.account, observed, reserved.plan.best.cost);
+        let incoming = IncomingRequest { id, ticket, observer, arrived, deadline, permit };
+        Ok(spawn(state, tenant, incoming, reserved, decision))
+    }
+
+    /// Plans a request as [`Gateway::admit`] would on what is left now, and tells all that it would choose from.
+    ///
+    /// # Errors
+    /// As `admit`'s, where that would refuse before it reserves.
+    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<RequestQuote, RequestRefusal> {
+        self.state.check_choices(&request)?;
+        let _permit = self.state.acquire_admission()?;
+        if is_step(&request) {
+            return admit::quote_step(&self.state, tenant, request).await;
+        }
+        admit::quote_single(&self.state, tenant, request)
+    }
+}
+
+/// Runs a reserved request in a task of its own, and gives its caller what is held of it.
+fn spawn(
+    state: &Arc<GatewayState>,
+    tenant: &Tenant,
+    incoming: IncomingRequest,
+    reserved: ReservedRequest,
+    decision: DecisionContext,
+) -> RequestTask {
+    let parts = &state.parts;
+    let (updates, received) = mpsc::channel(parts.settings.events_max);
+    let IncomingRequest { id, ticket, observer, arrived, deadline, permit } = incoming;
+    let task = task_handle(state, id, &reserved, received);
+    let ReservedRequest { inputs, plan, reservation, step } = reserved;
+    let context = RequestContext {
+        state: state.clone(),
+        id,
+        account: tenant.account.clone(),
+        priority: tenant.priority,
+        affinity: AffinityKey::of(&inputs.request),
+        flow: FlowId::of(&tenant.account),
+        request: inputs.request,
+        ticket,
+        observer,
+        route: parts.route_label(&inputs.rules.named),
+        policy: inputs.rules.route,
+        models: inputs.models,
+        demand: inputs.demand,
+        market: inputs.market,
+        plan,
+        step,
+        arrived,
+        deadline,
+    };
+    let DecisionContext { paced, expected, .. } = &decision;
+    state.pacing.record_dispatch(&tenant.account, paced, *expected, parts.ledger.now());
+    parts.tasks.spawn(async move {
+        serve(context, decision, reservation, updates).await;
+        drop(permit);
+    });
+    task
+}
+
+/// What the caller holds of a request.
+fn task_handle(
+    state: &GatewayState,
+    id: RequestId,
+    reserved: &ReservedRequest,
+    updates: mpsc::Receiver<RequestUpdate>,
+) -> RequestTask {
+    let ReservedRequest { inputs, plan, step, .. } = reserved;
+    let model = &plan.best.model;
+    let tools_cost = step.as_ref().map_or(Money::ZERO, |step| step.plan.tools_cost);
+    let is_exact = state.parts.fleets.get(model).is_some_and(|fleet| fleet.counts_exactly());
+    let prompt = inputs.demand.models.get(model).map(|demand| demand.prompt);
+    RequestTask {
+        id,
+        model: model.clone(),
+        episode: step.as_ref().map(|step| step.id().clone()),
+        choices: inputs.request.choices,
+        prompt: prompt.filter(|_| is_exact),
+        reserved: plan.best.worst.money + tools_cost,
+        updates,
+    }
+}
+
+/// Runs a request to its end and reports it. The reservation is resolved on every way out.
+async fn serve(
+    mut context: RequestContext,
+    decision: DecisionContext,
+    reservation: Reservation,
+    updates: mpsc::Sender<RequestUpdate>,
+) {
+    let mut reservation = RequestReservation::new(reservation, &context.plan.best, context.cost_max());
+    run::probe(&mut context, &mut reservation, &updates).await;
+    let running = RunningRequest { context: &context, updates: &updates };
+    match run::serve(running, &mut reservation).await {
+        Ok(outcome) => finish(&context, &decision, outcome, reservation, &updates).await,
+        Err(refusal) => abort(&context, &decision, reservation, Some(refusal), &updates).await,
+    }
+}

@@ -1,0 +1,60 @@
+//! Episodes as their own key, or their operator, may look at and manage them.
+
+use crate::agent::{EpisodesError, StoredEpisode};
+use crate::chat::EpisodeRaise;
+use crate::units::{AccountId, EpisodeId};
+
+use super::EpisodeView;
+use super::handle::Gateway;
+
+impl Gateway {
+    /// An episode of this account; nothing where there is none of that name, or it is another account's.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn episode(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+    ) -> Result<Option<EpisodeView>, EpisodesError> {
+        let episodes = &self.state.parts.episodes;
+        let found = episodes.with_timeout(episodes.inner.store.read(account, id)).await?;
+        Ok(self.view_of(account, found).await)
+    }
+
+    /// Episodes in the order of their accounts and names, those after this one, so many at most; of one account alone where that
+    /// is named.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn episodes(
+        &self,
+        account: Option<&AccountId>,
+        after: Option<&(AccountId, EpisodeId)>,
+        most: u32,
+    ) -> Result<Vec<(AccountId, StoredEpisode)>, EpisodesError> {
+        let episodes = &self.state.parts.episodes;
+        episodes.with_timeout(episodes.inner.store.list(account, after, most)).await
+    }
+
+    /// Raises the limits of an episode by so much, or ends it. It holds from the next step on, whatever the steps say of their
+    /// episode; steps that are under way finish. Nothing where there is no such episode.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    pub async fn raise_episode(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+        more: &EpisodeRaise,
+    ) -> Result<Option<EpisodeView>, EpisodesError> {
+        let episodes = &self.state.parts.episodes;
+        let raised = episodes.with_timeout(episodes.inner.store.raise(account, id, more, self.now())).await?;
+        Ok(self.view_of(account, raised).await)
+    }
+
+    /// How an episode stands that was read.
+    async fn view_of(&self, account: &AccountId, episode: Option<StoredEpisode>) -> Option<EpisodeView> {
+        Some(EpisodeView::of(&self.state.parts.ledger, account, episode?).await)
+    }
+}

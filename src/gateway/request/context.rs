@@ -1,0 +1,107 @@
+//! What every stage needs to know of a request once it is planned and reserved: what was asked, for whom, by which plan. `run`
+//! and `finish` only read it; each keeps what it alone changes to itself.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::agent::CountedPrompt;
+use crate::backend::fleet::{AffinityKey, Fleet, FlowId};
+use crate::backend::{Failure, Fault};
+use crate::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
+use crate::chat::Request;
+use crate::gateway::episodes::RunningStep;
+use crate::gateway::state::{GatewayParts, GatewayState};
+use crate::idempotency::IdempotencyTicket;
+use crate::ledger::RequestScope;
+use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+
+use super::bill::Bill;
+use super::observer::RequestObserver;
+use super::scope;
+
+/// A planned request, as every stage after its reservation sees it.
+pub(crate) struct RequestContext {
+    pub(crate) state: Arc<GatewayState>,
+    pub(crate) id: RequestId,
+    pub(crate) account: AccountId,
+    pub(crate) priority: Priority,
+    /// As its model is to have it.
+    pub(crate) request: Arc<Request>,
+    pub(crate) ticket: Option<IdempotencyTicket>,
+    pub(crate) observer: Option<Arc<dyn RequestObserver>>,
+    pub(crate) affinity: AffinityKey,
+    pub(crate) flow: FlowId,
+    /// The route or model that was named, as metrics know it.
+    pub(crate) route: Arc<str>,
+    /// What is wanted of whoever serves it.
+    pub(crate) policy: Route,
+    /// Those who could.
+    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) demand: Demand,
+    pub(crate) market: Market,
+    pub(crate) plan: Plan,
+    /// The step of an episode that it is, if it is one.
+    pub(crate) step: Option<RunningStep>,
+    pub(crate) arrived: Instant,
+    pub(crate) deadline: Instant,
+}
+
+impl RequestContext {
+    pub(crate) fn parts(&self) -> &GatewayParts {
+        &self.state.parts
+    }
+
+    /// What it may cost at most: by its caller's own limit, and by what its episode leaves it.
+    pub(crate) fn cost_max(&self) -> Option<Money> {
+        let of_step = self.step.as_ref().and_then(|step| step.money_max);
+        [self.request.budget.cost, of_step].into_iter().flatten().min()
+    }
+
+    /// What it is about, as limits care, while that offer serves it.
+    pub(crate) fn limit_scope(&self, offer: &Offer) -> RequestScope {
+        let episode = self.step.as_ref().map(|step| step.id().clone());
+        RequestScope { model: Some(offer.model.clone()), episode, ..scope::of(&self.request.extra) }
+    }
+
+    /// What its account has left beside what is set aside for it.
+    pub(crate) fn allowance(&self) -> Allowance {
+        let ledger = &self.parts().ledger;
+        ledger.allowance(&self.account, &scope::of(&self.request.extra), ledger.now())
+    }
+
+    pub(crate) fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
+        let fleet = self.parts().fleets.get(&offer.model);
+        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().retry_elsewhere())
+    }
+
+    pub(crate) fn model(&self, offer: &Offer) -> Option<&Model> {
+        self.parts().catalog.models.get(&offer.model).map(AsRef::as_ref)
+    }
+
+    /// An upper bound of the prompt.
+    pub(crate) fn prompt(&self, offer: &Offer) -> Tokens {
+        self.demand.models.get(&offer.model).map_or(Tokens::ZERO, |demand| demand.prompt)
+    }
+
+    /// What the provider counted of the prompt, where the next one can go by it.
+    pub(crate) fn counted_prompt(&self, offer: &Offer, reported: Tokens) -> Option<CountedPrompt> {
+        // Where a tokenizer said as much before, nothing is gained by it.
+        if reported >= self.prompt(offer) {
+            return None;
+        }
+        let reader = self.parts().fleets.get(&offer.model)?.tokenizer_id()?;
+        let before = self.step.as_ref().and_then(|step| step.previous_counted_prompt(&offer.model));
+        CountedPrompt::of(&self.request, reader, reported, before)
+    }
+
+    /// What an attempt at an offer took.
+    pub(crate) fn bill<'s>(&self, offer: &'s Offer, spent: &'s [ChoiceUsage]) -> Bill<'s> {
+        Bill { model: &offer.model, cost: self.cost(offer, spent), spent }
+    }
+
+    pub(crate) fn cost(&self, offer: &Offer, spent: &[ChoiceUsage]) -> Money {
+        let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
+        spent.iter().map(|spent| spent.cost(&tariff)).sum()
+    }
+}

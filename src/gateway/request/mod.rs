@@ -1,0 +1,28 @@
+//! What is known of one request in every stage of its life, and what its caller hears of it.
+
+mod bill;
+mod context;
+mod decision_context;
+mod dispatch;
+pub(super) mod needs;
+mod observed_plan;
+mod observer;
+mod receipt;
+mod refusal;
+pub(super) mod refusal_labels;
+mod reservation;
+pub(super) mod scope;
+mod task;
+
+pub use observer::RequestObserver;
+pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
+pub use refusal::{Denial, RequestRefusal};
+pub use task::{RequestTask, RequestUpdate};
+
+pub(super) use bill::{Bill, settlement_detail};
+pub(super) use context::RequestContext;
+pub(super) use decision_context::DecisionContext;
+pub(super) use dispatch::{EXPIRY_MARGIN, record_dispatch};
+pub(super) use observed_plan::{ActualUsage, ObservedPlan};
+pub(super) use refusal::RETRY_AFTER;
+pub(super) use reservation::{ExtensionError, RequestReservation};

@@ -1,0 +1,99 @@
+//! What a request needs of a model.
+
+use serde_json::Value;
+
+use crate::backend::{Failure, UnsupportedFeature};
+use crate::catalog::{Capability, Needs, Service};
+use crate::chat::{CompletionKind, ContentPart, MemberPhase, Request};
+
+use crate::gateway::RequestRefusal;
+
+/// The capabilities without which the request cannot be served as it was meant.
+pub(crate) fn of(request: &Request) -> Needs {
+    let images = request
+        .messages
+        .iter()
+        .flat_map(|message| &message.content)
+        .any(|part| matches!(part, ContentPart::Other(_)));
+    let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
+    let wanted = [
+        (!request.tools.is_empty(), Capability::Tools),
+        (images, Capability::Images),
+        (schema, Capability::Schema),
+        (penalties(request), Capability::Penalties),
+        (request.logprobs.is_some(), Capability::Logprobs),
+    ];
+    let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();
+    let service = match request.kind {
+        CompletionKind::Chat => Service::Chat,
+        CompletionKind::Text => Service::Completions,
+    };
+    let choice = request.tool_choice.as_ref();
+    let forces_tools = choice.is_some_and(|choice| choice != "auto" && choice != "none");
+    let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
+    let shapes_answer =
+        schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
+    Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
+}
+
+/// The caller's member that asks for what `word` stands for.
+pub(crate) fn member(request: &Request, word: &str) -> &'static str {
+    let members = &request.budget.members;
+    let is = |capability: Capability| capability.as_str() == word;
+    if is(Capability::Schema) {
+        members.response_format
+    } else if is(Capability::Images) {
+        members.prompt
+    } else if is(Capability::Penalties) {
+        penalty(request).unwrap_or("model")
+    } else if is(Capability::Logprobs) {
+        "logprobs"
+    } else if request.tools.is_empty() {
+        "model"
+    } else if is(Capability::Tools) {
+        "tools"
+    } else {
+        // Tools that are forced on a model whose thinking is limited.
+        "tool_choice"
+    }
+}
+
+/// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
+pub(crate) fn failed(request: &Request, failure: Failure) -> RequestRefusal {
+    match failure.unsupported {
+        Some(lack) => RequestRefusal::Incapable { member: asking(request, lack), failure: failure.into() },
+        None => RequestRefusal::Failed(failure),
+    }
+}
+
+/// The caller's member that asks for it; where none does, it is the model that is to be another.
+fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
+    let (budget, members) = (&request.budget, &request.budget.members);
+    match lack {
+        UnsupportedFeature::Prompt => members.prompt,
+        UnsupportedFeature::Thinking if budget.thinking.is_some() => members.thinking,
+        UnsupportedFeature::Thinking if budget.reasoning_effort.is_some() => members.reasoning_effort,
+        UnsupportedFeature::Length if budget.solution.is_some() => members.solution,
+        UnsupportedFeature::Length if budget.total.is_some() => members.total,
+        UnsupportedFeature::Form => members.response_format,
+        UnsupportedFeature::Tools => "tools",
+        UnsupportedFeature::Choice => "tool_choice",
+        UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
+        UnsupportedFeature::Service | UnsupportedFeature::Thinking | UnsupportedFeature::Length => "model",
+    }
+}
+
+/// A penalty of zero and an empty bias change nothing.
+fn penalties(request: &Request) -> bool {
+    penalty(request).is_some()
+}
+
+/// The first member that asks for one.
+fn penalty(request: &Request) -> Option<&'static str> {
+    let asks = |value: &Value| match value {
+        Value::Object(bias) => !bias.is_empty(),
+        value => value.as_f64().is_some_and(|number| number != 0.0),
+    };
+    let mut names = ["presence_penalty", "frequency_penalty", "logit_bias"].into_iter();
+    names.find(|name| request.extra.get(*name).is_some_and(asks))
+}

@@ -1,0 +1,41 @@
+//! What refused a request, for metrics and for those who watch limits.
+
+use crate::ledger::ReserveError;
+use crate::plan;
+use crate::units::Limit;
+
+use crate::gateway::RequestRefusal;
+
+/// The limit under which a request did not fit.
+pub(crate) fn limit(refusal: &RequestRefusal) -> Option<&Limit> {
+    match refusal {
+        RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => Some(&shortfall.limit),
+        RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { limit, .. }) => Some(&**limit),
+        RequestRefusal::FundsReserved { shortfall: Some(shortfall), .. } => Some(&shortfall.limit),
+        _ => None,
+    }
+}
+
+/// What refused a request, in bounded words.
+pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
+    if let Some(limit) = limit(refusal) {
+        return limit.kind();
+    }
+    match refusal {
+        RequestRefusal::Plan(refusal) => refusal.code().to_owned(),
+        RequestRefusal::WrongSpecialty { .. } => "model_not_capable".to_owned(),
+        RequestRefusal::UnknownModel { .. } | RequestRefusal::SeveralEmbedders(_) => "model".to_owned(),
+        RequestRefusal::TooManyChoices { .. } => "choices".to_owned(),
+        RequestRefusal::Overloaded { .. } | RequestRefusal::Stopping => "flights".to_owned(),
+        RequestRefusal::CoolingDown { .. } => "targets".to_owned(),
+        RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => "ledger".to_owned(),
+        RequestRefusal::Idempotency(_) => "idempotency".to_owned(),
+        RequestRefusal::EpisodeBusy { .. } => "episode busy".to_owned(),
+        RequestRefusal::FundsReserved { .. } => "held".to_owned(),
+        RequestRefusal::EpisodeUnavailable { .. } => "episode store".to_owned(),
+        RequestRefusal::TooLong(_) => "messages".to_owned(),
+        RequestRefusal::TooManyTools { .. } => "tools".to_owned(),
+        RequestRefusal::Failed(failure) => failure.fault.as_str().to_owned(),
+        RequestRefusal::Incapable { failure, .. } => failure.fault.as_str().to_owned(),
+    }
+}

@@ -1,0 +1,77 @@
+//! A request as its caller holds it. Dropping it hangs up.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::chat::ChoiceEvent;
+use crate::execute::IndexedEvent;
+use crate::units::{EpisodeId, Money, RequestId, Tokens};
+
+use crate::gateway::{RequestReceipt, RequestRefusal};
+
+/// What a running request tells its caller.
+#[derive(Debug)]
+pub enum RequestUpdate {
+    /// Something happened to one choice.
+    Event(u32, ChoiceEvent),
+    /// All choices ended and were settled.
+    Done(Box<RequestReceipt>),
+    /// It failed; what was used is settled.
+    Failed(RequestRefusal),
+}
+
+impl From<IndexedEvent> for RequestUpdate {
+    fn from((index, event): IndexedEvent) -> RequestUpdate {
+        RequestUpdate::Event(index, event)
+    }
+}
+
+/// An admitted request on its way. Dropping it hangs up: the backend stops, what was used is settled.
+#[derive(Debug)]
+pub struct RequestTask {
+    pub(crate) id: RequestId,
+    pub(crate) model: Arc<str>,
+    pub(crate) episode: Option<EpisodeId>,
+    pub(crate) choices: u32,
+    pub(crate) prompt: Option<Tokens>,
+    pub(crate) reserved: Money,
+    pub(crate) updates: mpsc::Receiver<RequestUpdate>,
+}
+
+impl RequestTask {
+    /// The request's id.
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// The model that the plan chose.
+    pub fn model(&self) -> &Arc<str> {
+        &self.model
+    }
+
+    /// The run that it is a step of.
+    pub fn episode(&self) -> Option<&EpisodeId> {
+        self.episode.as_ref()
+    }
+
+    /// How many choices there will be.
+    pub fn choices(&self) -> u32 {
+        self.choices
+    }
+
+    /// What the model has to read, where its tokenizer is known.
+    pub fn prompt(&self) -> Option<Tokens> {
+        self.prompt
+    }
+
+    /// What was reserved for it at first.
+    pub fn reserved(&self) -> Money {
+        self.reserved
+    }
+
+    /// The next report; the last one is `Done` or `Failed`, nothing comes after it.
+    pub async fn next(&mut self) -> Option<RequestUpdate> {
+        self.updates.recv().await
+    }
+}

@@ -1,0 +1,61 @@
+//! An attempt whose events are not shown before it is known to be the answer.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use crate::backend::fleet::Permit;
+use crate::catalog::Offer;
+use crate::execute::{ChoiceProgress, Meter};
+
+use super::attempt_result::AttemptResult;
+use super::choices::{jobs, meters, run_choices};
+use crate::gateway::RequestUpdate;
+use crate::gateway::request::RequestContext;
+
+/// An attempt under way whose events wait for somebody to take them. Dropping it cancels its backend.
+pub(super) struct BufferedAttempt<'r> {
+    run: BoxFuture<'r, AttemptResult>,
+    ended: Option<AttemptResult>,
+    updates: mpsc::Receiver<RequestUpdate>,
+    /// What it has taken so far.
+    pub(super) meters: Vec<Meter>,
+}
+
+/// What comes of an attempt next.
+pub(super) enum AttemptEvent {
+    /// An event, to be shown.
+    Update(RequestUpdate),
+    /// Its end; nothing comes after it.
+    Ended(AttemptResult),
+}
+
+impl<'r> BufferedAttempt<'r> {
+    pub(super) fn new(
+        context: &RequestContext,
+        permit: &Permit,
+        offer: &Offer,
+        progress: &'r mut [ChoiceProgress],
+    ) -> BufferedAttempt<'r> {
+        let (own, updates) = mpsc::channel(context.parts().settings.events_max);
+        let jobs = jobs(context, permit, offer, &context.request);
+        let meters = meters(progress);
+        let run = async move { run_choices(&jobs, progress, &own).await }.boxed();
+        BufferedAttempt { run, ended: None, updates, meters }
+    }
+
+    /// Everything that it says, and then how it ended. Nothing is lost where this is dropped while it waits.
+    pub(super) async fn next_event(&mut self) -> AttemptEvent {
+        loop {
+            tokio::select! {
+                biased;
+                update = self.updates.recv() => match update {
+                    Some(update) => return AttemptEvent::Update(update),
+                    // Its end of the channel is gone: it has ended.
+                    None => return AttemptEvent::Ended(self.ended.take().unwrap_or(AttemptResult::HungUp)),
+                },
+                result = &mut self.run, if self.ended.is_none() => self.ended = Some(result),
+            }
+        }
+    }
+}

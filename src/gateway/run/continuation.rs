@@ -1,0 +1,155 @@
+//! An answer that money alone ended goes on in another call, which is set aside before it is sent.
+//!
+//! Where nobody stops the bill by hanging up, all that a call may write is set aside at first. Once it has, as much again is set
+//! call for the next one, and what it reads: durably, as an extension of the same reservation. What other open requests hold may
+//! come back, so it is waited for; a ledger that is silent is not missing money.
+
+use std::future::pending;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::catalog::{Offer, SolutionStopReason};
+use crate::execute::{
+    ChoiceProgress, ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel,
+};
+use crate::units::{Money, Tokens};
+
+use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
+
+/// How many times more is set aside at most.
+pub(super) const STEPS_MAX: u32 = 8;
+/// How often it is tried again where more was not to be had.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// For fewer tokens than this no prompt is read once more.
+const MIN_CONTINUATION: Tokens = Tokens(16);
+
+/// What choices ask for of the money of another call.
+pub(super) struct ContinuationFunding {
+    /// Where they ask.
+    sender: ContinuationSender,
+    requests: mpsc::Receiver<ContinuationRequest>,
+    /// The one that is looked at, since when, and when to look again.
+    pending: Option<(ContinuationRequest, Instant)>,
+    retry_at: Option<Instant>,
+    /// How many calls were paid for.
+    steps: u32,
+    /// What was set aside for them beyond the offer's own worst case.
+    extra: Money,
+}
+
+/// What comes of a ask.
+enum FundingResult {
+    Granted(Tokens),
+    Never(SolutionStopReason),
+    /// What others hold may come back, or the ledger may.
+    Later,
+}
+
+impl ContinuationFunding {
+    /// Nothing where an offer's answers are not gone on with.
+    pub(super) fn for_offer(offer: &Offer) -> Option<ContinuationFunding> {
+        let (sender, requests) = continuation_channel();
+        offer.continuation.map(|_| ContinuationFunding {
+            sender,
+            requests,
+            pending: None,
+            retry_at: None,
+            steps: 0,
+            extra: Money::ZERO,
+        })
+    }
+
+    pub(super) fn attach(&self, progress: ChoiceProgress) -> ChoiceProgress {
+        progress.with_continuations(&self.sender)
+    }
+
+    /// Waits until there is something to do. Nothing is lost where this is dropped while it waits.
+    pub(super) async fn ready(&mut self) {
+        if self.pending.is_none() {
+            match self.requests.recv().await {
+                Some(ask) => (self.pending, self.retry_at) = (Some((ask, Instant::now())), None),
+                None => pending().await,
+            }
+        }
+        if let Some(again) = self.retry_at {
+            tokio::time::sleep_until(again).await;
+        }
+    }
+
+    /// How much more is wanted for an answer: as much again, and in the end all that it may take.
+    fn amount_wanted(&self, need: ContinuationNeed) -> Tokens {
+        let rest = need.max.saturating_sub(need.limit);
+        if self.steps + 1 >= STEPS_MAX { rest } else { need.limit.max(MIN_CONTINUATION).min(rest) }
+    }
+
+    fn funded(&mut self, tokens: Tokens, extra: Money) -> FundingResult {
+        self.steps += 1;
+        self.extra = extra;
+        FundingResult::Granted(tokens)
+    }
+}
+
+/// Sets another call call for the choice that waits for it, as far as there is money.
+pub(super) async fn fund_continuation(
+    context: &RequestContext,
+    offer: &Offer,
+    further: &mut ContinuationFunding,
+    reservation: &mut RequestReservation,
+) {
+    let Some((ask, since)) = further.pending.take() else { return };
+    match extend_reservation(context, offer, ask.need, since, further, reservation).await {
+        FundingResult::Granted(tokens) => ask.respond(Ok(tokens)),
+        FundingResult::Never(ended) => ask.respond(Err(ended)),
+        FundingResult::Later => {
+            (further.pending, further.retry_at) = (Some((ask, since)), Some(Instant::now() + LOOK_EVERY));
+        }
+    }
+}
+
+async fn extend_reservation(
+    context: &RequestContext,
+    offer: &Offer,
+    need: ContinuationNeed,
+    since: Instant,
+    further: &mut ContinuationFunding,
+    reservation: &mut RequestReservation,
+) -> FundingResult {
+    let wanted = further.amount_wanted(need);
+    let Some(tariff) = context.model(offer).and_then(|model| model.tariff) else {
+        // What has no price takes no money.
+        return FundingResult::Granted(need.max.saturating_sub(need.limit));
+    };
+    let extra = further.extra + tariff.worst_cost(need.read, wanted, context.request.cache_ttl());
+    let left = match reservation.extend_for_growth(offer, extra).await {
+        Ok(()) => return further.funded(wanted, extra),
+        Err(ExtensionError::RequestLimit { left }) => left,
+        Err(ExtensionError::Shortfall(short)) => {
+            let about = context.limit_scope(offer);
+            let is_held = context.parts().ledger.can_be_released(
+                &context.account,
+                &about,
+                &short,
+                reservation.reserved_amounts(),
+            );
+            if is_held && since.elapsed() < context.parts().settings.wait_max {
+                return FundingResult::Later;
+            }
+            short.money_left()
+        }
+        Err(ExtensionError::LedgerUnavailable) if since.elapsed() < context.parts().ledger.dispatch_max() => {
+            return FundingResult::Later;
+        }
+        Err(ExtensionError::LedgerUnavailable) => {
+            return FundingResult::Never(SolutionStopReason::Ledger);
+        }
+    };
+    let read = tariff.worst_cost(need.read, Tokens::ZERO, context.request.cache_ttl());
+    let tokens = tariff.output_for(left.saturating_sub(read)).min(wanted);
+    let extra = further.extra + read + tariff.output_cost_max(tokens);
+    if tokens >= MIN_CONTINUATION && reservation.extend_for_growth(offer, extra).await.is_ok() {
+        return further.funded(tokens, extra);
+    }
+    FundingResult::Never(SolutionStopReason::Money)
+}

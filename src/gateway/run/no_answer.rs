@@ -1,0 +1,31 @@
+//! Requests of which nothing came but a thought, or not even that: an empty answer would look like a success.
+
+use crate::backend::{Failure, Fault, Retry};
+use crate::catalog::SolutionStopReason;
+use crate::chat::{Budget, FinishReason};
+use crate::execute::ChoiceProgress;
+
+const LATE: &str = "nothing of the answer came before the deadline";
+const LIMIT: &str = "the whole limit went into the model's thought, and nothing is left of the answer; allow more tokens, or less \
+                     thinking";
+const WROTE_ON: &str = "the model wrote on beyond its limit without an answer, and was hung up on; allow more tokens, or less \
+                        thinking";
+const LOST: &str =
+    "the model ended its text inside its thought, without an answer; try again, or allow less thinking";
+
+/// What is wrong where no choice has an answer. Another try would take as much and end alike, so there is none. Nothing is wrong
+/// where the caller has stated one limit for thought and answer: it is told that the limit ended them, as by the model itself.
+pub(crate) fn of(progress: &[ChoiceProgress], finishes: &[FinishReason], budget: &Budget) -> Option<Failure> {
+    let mut choices = progress.iter().zip(finishes);
+    let is_empty =
+        !finishes.is_empty() && choices.all(|(choice, finish)| choice.phases.lacks_answer(*finish));
+    let first = progress.first().filter(|_| is_empty)?;
+    let failure = match first.phases.spent().solution_ended {
+        SolutionStopReason::Caller | SolutionStopReason::Model if budget.total.is_some() => return None,
+        SolutionStopReason::Deadline => Failure::new(Fault::Timeout, LATE).code("deadline_exceeded"),
+        SolutionStopReason::Upstream => Failure::new(Fault::Backend, WROTE_ON).code("no_answer"),
+        SolutionStopReason::Stop => Failure::new(Fault::Backend, LOST).code("no_answer"),
+        _ => Failure::new(Fault::Backend, LIMIT).code("no_answer"),
+    };
+    Some(Failure { retry: Retry::Never, ..failure })
+}

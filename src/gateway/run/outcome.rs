@@ -1,0 +1,38 @@
+//! What `run` hands to `finish`: the end of a request over all its attempts.
+
+use crate::catalog::{ChoiceUsage, Offer};
+use crate::execute::ChoiceProgress;
+use crate::gateway::VoteTally;
+use crate::gateway::feedback::AnswerSignal;
+
+use super::attempt_result::AttemptResult;
+
+/// The end of a request over all its attempts: what is delivered, what was spent, how answers were selected.
+pub(crate) struct RequestOutcome<'p> {
+    pub(crate) offer: &'p Offer,
+    pub(crate) result: AttemptResult,
+    /// Of each choice that is delivered; of everything that ran, where nothing is.
+    pub(crate) progress: Vec<ChoiceProgress>,
+    /// What each of them took, answers that were not chosen included.
+    pub(crate) spent: Vec<ChoiceUsage>,
+    /// How each was chosen, where there were several.
+    pub(crate) tallies: Vec<VoteTally>,
+    /// What choosing them says of how right they are.
+    pub(crate) signals: Vec<AnswerSignal>,
+}
+
+impl<'p> RequestOutcome<'p> {
+    pub(super) fn of(
+        offer: &'p Offer,
+        result: AttemptResult,
+        progress: Vec<ChoiceProgress>,
+    ) -> RequestOutcome<'p> {
+        let spent = spent_by_choice(&progress);
+        RequestOutcome { offer, result, progress, spent, tallies: Vec::new(), signals: Vec::new() }
+    }
+}
+
+/// What each choice took.
+pub(super) fn spent_by_choice(progress: &[ChoiceProgress]) -> Vec<ChoiceUsage> {
+    progress.iter().map(ChoiceProgress::spent).collect()
+}

@@ -1,0 +1,188 @@
+//! Answers of which nothing is left once the calls are taken out that the model may not make: it is asked once more, without
+//! tools. An empty answer would look like a success.
+//!
+//! The second try is made without a thought where the model can do without, and what it may cost is set aside beside what the
+//! first took: inside the reservation where that suffices for an answer, else the reservation is extended. Where there is no
+//! money for it, or nothing is said once more, the request has failed.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::agent::without_tools;
+use crate::backend::{Failure, Fault};
+use crate::catalog::{Allowance, ChoiceUsage, Demand, Offer, Route, WorstCase};
+use crate::chat::{Budget, FinishReason, Request};
+use crate::execute::{ChoiceProgress, ToolCallFilter};
+use crate::plan;
+use crate::units::Tokens;
+
+use super::attempt_result::AttemptResult;
+use super::attempts::{Attempts, acquire};
+use super::choice_terms::terms;
+use super::choices::{jobs, meters, run_choices};
+use super::growth::meter_and_grow;
+use super::outcome::RequestOutcome;
+use super::running_request::RunningRequest;
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
+
+const SILENT: &str = "the model only called tools that it may not call, and said nothing when it was asked without tools; \
+                      ask another model, or leave it more calls";
+const NOTHING_LEFT: &str = "the model only called tools that it may not call, and no money or time is left to ask it once more \
+                            without tools; allow more of it, or leave it more calls";
+
+/// Asks once more for the choices of which nothing is left, if there are any.
+pub(super) async fn retry_mute_choices<'p>(
+    running: RunningRequest<'_>,
+    mut outcome: RequestOutcome<'p>,
+    reservation: &mut RequestReservation,
+) -> RequestOutcome<'p> {
+    let AttemptResult::Finished(finishes) = &outcome.result else { return outcome };
+    let mute: Vec<usize> =
+        (0..finishes.len()).filter(|at| outcome.progress.get(*at).is_some_and(is_mute)).collect();
+    if !mute.is_empty() {
+        let finishes = finishes.clone();
+        outcome.result = retry_choices(running, &mut outcome, &mute, finishes, reservation).await;
+    }
+    outcome
+}
+
+async fn retry_choices(
+    running: RunningRequest<'_>,
+    outcome: &mut RequestOutcome<'_>,
+    mute: &[usize],
+    mut finishes: Vec<FinishReason>,
+    reservation: &mut RequestReservation,
+) -> AttemptResult {
+    let request = Arc::new(without_tools(&running.context.request));
+    reservation.set_cost_max(running.context.request.budget.cost);
+    let Some((offer, prompt)) =
+        reserve_tool_free_retry(running.context, outcome, mute, &request, reservation).await
+    else {
+        return no_answer(NOTHING_LEFT);
+    };
+    tracing::info!(
+        request = %running.context.id, model = %offer.model, "asked once more without tools, since it called what it may not"
+    );
+    let permit = match acquire(running, &mut Attempts::only(&offer)).await {
+        Ok(permit) => permit,
+        Err(result) => return result,
+    };
+    let terms = terms(&offer, running.context.model(&offer), prompt, &request);
+    let mut made: Vec<ChoiceProgress> =
+        mute.iter().map(|at| outcome.progress[*at].retry(terms.clone())).collect();
+    let mut jobs = jobs(running.context, &permit, &offer, &request);
+    jobs.retain(|job| mute.iter().any(|at| u32::try_from(*at) == Ok(job.index)));
+    outcome.progress.iter().for_each(ChoiceProgress::update_meter);
+    let meters = [meters(&outcome.progress), meters(&made)].concat();
+    let result = tokio::select! {
+        biased;
+        () = running.updates.closed() => AttemptResult::HungUp,
+        result = run_choices(&jobs, &mut made, running.updates) => result,
+        never = meter_and_grow(running.context, outcome.offer, &meters, None, reservation) => match never {},
+    };
+    for (at, made) in mute.iter().zip(made) {
+        replace(outcome, *at, made);
+    }
+    let AttemptResult::Finished(again) = result else { return result };
+    mute.iter().zip(again).for_each(|(at, finish)| finishes[*at] = finish);
+    if outcome.progress.iter().any(is_mute) { no_answer(SILENT) } else { AttemptResult::Finished(finishes) }
+}
+
+/// How it is asked again, and an upper bound of its prompt, with the money for it set aside; nothing where there is none.
+async fn reserve_tool_free_retry(
+    context: &RequestContext,
+    outcome: &RequestOutcome<'_>,
+    mute: &[usize],
+    request: &Request,
+    reservation: &mut RequestReservation,
+) -> Option<(Offer, Tokens)> {
+    let taken = WorstCase {
+        money: context.cost(outcome.offer, &outcome.spent),
+        thinking: outcome.spent.iter().map(ChoiceUsage::thinking_total).sum(),
+    };
+    let (demand, prompt) = retry_demand(context, outcome, mute, request)?;
+    let stated = &context.request.budget;
+    let deadline = stated.deadline.map(|_| context.deadline.saturating_duration_since(Instant::now()));
+    for cost in [Some(reservation.remaining(taken)), None] {
+        for thinking in [Some(Tokens::ZERO), stated.thinking] {
+            let budget = Budget { thinking, cost, deadline, ..stated.clone() };
+            let choices = u32::try_from(mute.len()).unwrap_or(u32::MAX);
+            // Beyond what the request's own money pays for, what its account has left counts.
+            let left = if cost.is_some() { Allowance::default() } else { context.allowance() };
+            let offer = retry_offer(context, &outcome.offer.model, &demand, request, &budget, &left, choices);
+            if let Some(offer) = offer
+                && reservation.extend_for_auxiliary(offer.worst, taken).await
+            {
+                return Some((offer, prompt));
+            }
+        }
+    }
+    None
+}
+
+/// The demand with the prompt by what its provider counted of the one with tools, where it did and the model that answers now counts
+/// alike.
+fn retry_demand(
+    context: &RequestContext,
+    outcome: &RequestOutcome<'_>,
+    mute: &[usize],
+    request: &Request,
+) -> Option<(Demand, Tokens)> {
+    let mut demand = context.demand.clone();
+    let of_model = demand.models.get_mut(&outcome.offer.model)?;
+    let fleet = context.parts().fleets.get(&outcome.offer.model)?;
+    let reported = mute.iter().filter_map(|at| outcome.progress[*at].phases.prompt_reported()).max();
+    let reading = reported.and_then(|reported| context.counted_prompt(outcome.offer, reported));
+    let counted = reading
+        .zip(fleet.tokenizer_id())
+        .and_then(|(reading, reader)| reading.upper_bound(&context.request, request, reader));
+    let most = fleet.prompt_tokens(request);
+    let prompt = counted.map_or(most, |counted| counted.min(most));
+    of_model.prompt = prompt;
+    of_model.prompt_least = of_model.prompt_least.min(prompt);
+    Some((demand, prompt))
+}
+
+fn retry_offer(
+    context: &RequestContext,
+    model: &str,
+    demand: &Demand,
+    request: &Request,
+    budget: &Budget,
+    allowance: &Allowance,
+    choices: u32,
+) -> Option<Offer> {
+    let model = context.models.iter().find(|known| *known.name == *model)?;
+    let planned = plan::plan(&plan::PlanRequest {
+        demand,
+        models: &[&**model],
+        route: &Route::with_defaults(&model.name),
+        market: &context.market,
+        allowance,
+        budget,
+        needs: &needs::of(request),
+        choices,
+        streams: request.streams,
+        sticky: None,
+        explore: None,
+        opening_quantile: context.parts().settings.opening_quantile,
+    });
+    planned.ok().map(|plan| plan.best)
+}
+
+/// Puts the second try at a choice in the first one's place. What the first took is not delivered.
+fn replace(outcome: &mut RequestOutcome<'_>, at: usize, made: ChoiceProgress) {
+    let mut spent = made.spent();
+    spent.absorb(&outcome.spent[at]);
+    spent.extra_calls += 1;
+    (outcome.spent[at], outcome.progress[at]) = (spent, made);
+}
+
+fn is_mute(choice: &ChoiceProgress) -> bool {
+    choice.tool_filter.as_ref().is_some_and(ToolCallFilter::is_emptied)
+}
+
+fn no_answer(message: &str) -> AttemptResult {
+    AttemptResult::Failed(Failure::new(Fault::Backend, message).retry_elsewhere().code("no_answer"))
+}

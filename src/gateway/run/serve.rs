@@ -1,0 +1,56 @@
+//! The way of a request through its offers: attempt after attempt, then the choice among answers, then its outcome.
+
+use crate::gateway::request::{RequestRefusal, RequestReservation};
+
+use super::attempt_result::AttemptResult;
+use super::attempts::{Attempts, acquire, count_failure, next_attempt};
+use super::cascade::conclude;
+use super::hedge::attempt;
+use super::offer_attempt::OfferAttempt;
+use super::outcome::RequestOutcome;
+use super::retry_without_tools::retry_mute_choices;
+use super::running_request::RunningRequest;
+use super::trial::start_trials;
+
+/// Runs a request to its end.
+///
+/// # Errors
+/// Where its dispatch cannot be made durable: then nothing was sent.
+pub(crate) async fn serve<'r>(
+    running: RunningRequest<'r>,
+    reservation: &mut RequestReservation,
+) -> Result<RequestOutcome<'r>, RequestRefusal> {
+    let context = running.context;
+    let mut attempts = Attempts::at(&context.plan);
+    let mut acquired = acquire(running, &mut attempts).await;
+    loop {
+        let mut current = OfferAttempt::new(context, attempts.offer);
+        let result = match acquired {
+            Ok(permit) => {
+                let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
+                reservation.record_dispatch(ledger, ticket, context.deadline).await.inspect_err(|refusal| {
+                    // The ledger has said that its database is gone, once.
+                    tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
+                })?;
+                let (result, permit) =
+                    attempt(running, permit, &mut attempts, &mut current, reservation).await;
+                if let AttemptResult::Failed(failure) = &result {
+                    count_failure(context, attempts.offer, &permit, failure);
+                    start_trials(context, attempts.offer, failure);
+                }
+                result
+            }
+            Err(result) => {
+                current.progress.clear();
+                result
+            }
+        };
+        match next_attempt(running, &mut attempts, &result, &current.progress, reservation).await {
+            Some(next) => acquired = next,
+            None => {
+                let outcome = conclude(running, attempts.offer, result, current.progress, reservation).await;
+                return Ok(retry_mute_choices(running, outcome, reservation).await);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A small request of our own, made after an upstream refused a caller's: whether it refuses everybody what was asked for, or
+//! only this caller the way in which it was.
+//!
+//! What callers write teaches nothing by itself, or one of them could take a capability from all others. A trial is made
+//! once in a while for each model and capability, beside the caller's request, is set aside and booked on the same account,
+//! and holds up nobody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::backend::fleet::{AffinityKey, FlowId, PermitRequest};
+use crate::backend::{Failure, Fault, Retry};
+use crate::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
+use crate::chat::{Budget, Message, Request, Role, Tool};
+use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, collect_choice};
+use crate::ledger::{AbandonPolicy, RequestScope, ReservationRequest};
+use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+
+use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
+use super::choice_terms::terms;
+use super::outcome::spent_by_choice;
+use crate::gateway::request::{
+    Bill, EXPIRY_MARGIN, RequestContext, RequestReservation, needs, settlement_detail,
+};
+use crate::gateway::state::{GatewayState, SuspectFeature};
+
+/// How long a trial may take.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Room for a short answer, and for a short thought.
+const SOLUTION: Tokens = Tokens(32);
+const THINKING: Tokens = Tokens(16);
+
+/// What can be tried.
+const TRIED: [Capability; 4] =
+    [Capability::Tools, Capability::Schema, Capability::Logprobs, Capability::Penalties];
+
+/// All that a trial needs which is made when its caller's request may be over.
+struct CapabilityTrial {
+    state: Arc<GatewayState>,
+    account: AccountId,
+    flow: FlowId,
+    model: Arc<Model>,
+    /// The same request without anything beyond text.
+    baseline: AuxiliaryCall,
+}
+
+/// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
+pub(super) fn is_refused(failure: &Failure) -> bool {
+    let unnamed = failure.code.is_none() && failure.unsupported.is_none();
+    failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
+}
+
+/// An upstream refused the request: tries beside it what the request needs of the model.
+pub(super) fn start_trials(context: &RequestContext, offer: &Offer, failure: &Failure) {
+    if !is_refused(failure) {
+        return;
+    }
+    let Some(model) = context.parts().catalog.models.get(&offer.model) else { return };
+    let doubted = suspect_features(context, offer, model)
+        .filter(|doubt| context.state.withdrawals.may_try(&model.name, *doubt));
+    let trials: Vec<_> =
+        doubted.filter_map(|doubt| Some((doubt, trial_request(context, model, Some(doubt))?))).collect();
+    let Some(plain) = trial_request(context, model, None).filter(|_| !trials.is_empty()) else { return };
+    let trial = CapabilityTrial {
+        state: context.state.clone(),
+        account: context.account.clone(),
+        flow: context.flow,
+        model: model.clone(),
+        baseline: plain,
+    };
+    context.parts().tasks.spawn(async move { trial.run(trials).await });
+}
+
+/// What the request needs that an upstream may lack.
+fn suspect_features(
+    context: &RequestContext,
+    offer: &Offer,
+    model: &Model,
+) -> impl Iterator<Item = SuspectFeature> {
+    let needed = needs::of(&context.request).capabilities;
+    let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
+    let is_native = offer.class == EnforcementClass::Native && offer.thinking > Tokens::ZERO;
+    // Without another way to hold its thoughts there is nothing to be learned.
+    let is_held = is_native && model.classes.len() > 1;
+    capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
+}
+
+/// A request that tries one thing, and how it would be served; nothing where it cannot be.
+fn trial_request(
+    context: &RequestContext,
+    model: &Arc<Model>,
+    doubt: Option<SuspectFeature>,
+) -> Option<AuxiliaryCall> {
+    let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
+    match doubt {
+        Some(SuspectFeature::Budget) => {
+            let held = Arc::new(Model { classes: vec![EnforcementClass::Native], ..(**model).clone() });
+            let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
+            price_auxiliary_as(context, &held, request(&model.name, None, Some(thinking)))
+        }
+        Some(SuspectFeature::Capability(capability)) => {
+            price_auxiliary(context, &model.name, request(&model.name, Some(capability), unthought))
+        }
+        None => price_auxiliary(context, &model.name, request(&model.name, None, unthought)),
+    }
+}
+
+impl CapabilityTrial {
+    async fn run(self, trials: Vec<(SuspectFeature, AuxiliaryCall)>) {
+        for (doubt, trial) in trials {
+            // Who refuses everything says nothing about one thing.
+            let is_refused = self.is_refused(&trial).await == Some(true);
+            if !is_refused || self.is_refused(&self.baseline).await != Some(false) {
+                continue;
+            }
+            match doubt {
+                SuspectFeature::Capability(capability) => self.withdraw(capability),
+                SuspectFeature::Budget => self.demote(),
+            }
+        }
+    }
+
+    fn withdraw(&self, capability: Capability) {
+        let (model, word) = (&*self.model.name, capability.as_str());
+        self.state.withdrawals.withdraw(&self.model.name, capability);
+        self.state.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
+        tracing::warn!(
+            model,
+            capability = word,
+            "withdrawn for a while: the upstream refuses it to a request of our own too; say capabilities without it, or \
+             mend the upstream"
+        );
+    }
+
+    /// Holds its thinking by another class from now on.
+    fn demote(&self) {
+        let model = &*self.model.name;
+        if let Some(class) = self.state.demotions.demote(&self.model) {
+            self.state.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
+            tracing::warn!(
+                model,
+                now = class.as_str(),
+                "demoted: the upstream refuses a thinking budget of its own"
+            );
+        }
+    }
+
+    /// Whether the upstream refuses it; nothing where that could not be found out.
+    async fn is_refused(&self, call: &AuxiliaryCall) -> Option<bool> {
+        let AuxiliaryCall { request, offer, .. } = call;
+        let fleet = self.state.parts.fleets.get(&self.model.name)?;
+        let deadline = Instant::now() + TIME_MAX;
+        let reservation = self.state.parts.ledger.obtain(self.claim(offer)).await.ok()?;
+        let mut reservation = RequestReservation::new(reservation, offer, None);
+        let want = PermitRequest {
+            affinity: AffinityKey::of(request),
+            flow: self.flow,
+            calls: 1,
+            priority: Priority::Batch,
+            deadline,
+        };
+        let Ok(permit) = fleet.acquire(want).await else {
+            reservation.void();
+            return None;
+        };
+        if reservation.record_dispatch(&self.state.parts.ledger, None, deadline).await.is_err() {
+            reservation.void();
+            return None;
+        }
+        let (backend, request) = (permit.backend(), request.clone());
+        let mut progress =
+            ChoiceProgress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
+        let job = ChoiceJob { backend, request, index: 0, seed: 1, deadline, cut_before: None };
+        let (ended, _) = collect_choice(&job, &mut progress).await;
+        let spent = spent_by_choice(std::slice::from_ref(&progress));
+        let word = if ended.is_ok() { "finished" } else { "failed" };
+        let bill = Bill { model: &offer.model, cost: self.cost(&spent), spent: &spent };
+        reservation
+            .settle(bill, settlement_detail(&spent, word), self.state.parts.settings.settle_patience)
+            .await;
+        match ended {
+            Ok(_) => Some(false),
+            Err(ChoiceError::Failed(failure)) if is_refused(&failure) => Some(true),
+            Err(_) => None,
+        }
+    }
+
+    fn claim(&self, offer: &Offer) -> ReservationRequest {
+        let now = self.state.parts.ledger.now();
+        let stops = self.model.stops_billing;
+        ReservationRequest {
+            account: self.account.clone(),
+            id: RequestId::new(),
+            about: RequestScope { model: Some(self.model.name.clone()), ..RequestScope::default() },
+            worst: offer.worst,
+            step: None,
+            prices: self.model.tariff.map(|tariff| tariff.rates.list),
+            if_abandoned: if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole },
+            rate: None,
+            now,
+            expires: now + TIME_MAX + EXPIRY_MARGIN,
+        }
+    }
+
+    fn cost(&self, spent: &[ChoiceUsage]) -> Money {
+        let Some(tariff) = self.model.tariff else { return Money::ZERO };
+        spent.iter().map(|spent| spent.cost(&tariff)).sum()
+    }
+}
+
+/// The smallest request that needs the capability.
+fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>) -> Request {
+    let budget = Budget { thinking, solution: Some(SOLUTION), ..Budget::default() };
+    let mut request = Request::new(model, vec![Message::text(Role::User, "Say ok as JSON.")]);
+    request.budget = budget;
+    let schema = json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"],
+        "additionalProperties": false });
+    match capability {
+        Some(Capability::Tools) => {
+            let function = json!({ "name": "ok", "description": "Says ok.", "parameters": schema });
+            let declaration = json!({ "type": "function", "function": function });
+            request.tools = vec![Tool { name: "ok".to_owned(), declaration, cache_breakpoint: None }];
+        }
+        Some(Capability::Schema) => {
+            let format = json!({ "name": "ok", "schema": schema });
+            request.response_format = Some(json!({ "type": "json_schema", "json_schema": format }));
+        }
+        Some(Capability::Logprobs) => request.logprobs = Some(0),
+        Some(Capability::Penalties) => {
+            request.extra.insert("presence_penalty".to_owned(), json!(0.1));
+        }
+        Some(Capability::Images) | None => {}
+    }
+    request
+}

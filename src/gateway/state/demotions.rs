@@ -1,0 +1,85 @@
+//! Models that are other than was believed, as they are offered from then on: one whose own thinking budget did not hold
+//! is held by the next strongest class; one that thinks, though nobody said so, is given room for it.
+//!
+//! A provider's budget is believed only as long as counting agrees with it: engines drop the parameter silently when a
+//! flag, a parser or a model changes. What was demoted stays so until the gateway starts anew, or the configuration says
+//! something else of the model.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+
+use crate::catalog::{Catalog, EnforcementClass, HandOff, Model};
+use crate::units::Tokens;
+
+/// The room for the thoughts of a model of which nothing is known but that it thinks.
+const THINKING_HEADROOM: Tokens = Tokens(2048);
+
+/// The models that are other than was believed, as they are offered instead.
+#[derive(Debug, Default)]
+pub(crate) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
+
+impl Demotions {
+    /// The model as it may be offered now.
+    pub(crate) fn apply(&self, model: &Arc<Model>) -> Arc<Model> {
+        if self.0.is_empty() {
+            return model.clone();
+        }
+        self.0.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
+    }
+
+    /// What was found out about models of which both catalogues say the same.
+    pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
+        let is_same = |name: &str| before.models.get(name) == after.models.get(name);
+        let same = self.0.iter().filter(|entry| is_same(entry.key()));
+        Demotions(same.map(|entry| (entry.key().clone(), entry.value().clone())).collect())
+    }
+
+    /// The native budget of a model did not hold. The class that holds it from now on, where this is news and there
+    /// is another.
+    pub(crate) fn demote(&self, model: &Model) -> Option<EnforcementClass> {
+        if self.0.contains_key(&model.name) {
+            return None;
+        }
+        let classes: Vec<EnforcementClass> =
+            model.classes.iter().copied().filter(|class| *class != EnforcementClass::Native).collect();
+        let next = *classes.first()?;
+        let demoted = Arc::new(Model { classes, ..model.clone() });
+        self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
+    }
+
+    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True where this is
+    /// news.
+    pub(crate) fn mark_non_thinking(&self, model: &Model) -> bool {
+        if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {
+            return false;
+        }
+        let mut classes = model.classes.clone();
+        if classes.iter().any(|class| *class != EnforcementClass::Continue) {
+            classes.retain(|class| *class != EnforcementClass::Continue);
+        }
+        let hand_off =
+            HandOff { text: String::new(), overhead: Tokens::ZERO, overhead_without_thought: Tokens::ZERO };
+        let plain = Model { thinking_max: Tokens::ZERO, classes, hand_off, ..model.clone() };
+        self.0.insert(model.name.clone(), Arc::new(plain)).is_none()
+    }
+
+    /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
+    pub(crate) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
+        let found = self.0.get(&model.name).map(|found| found.clone());
+        let known = found.as_deref().unwrap_or(model);
+        if known.thinking_max > Tokens::ZERO {
+            return None;
+        }
+        let thinking_max = (used * 2).max(THINKING_HEADROOM);
+        let mut classes = known.classes.clone();
+        if found.is_some() && classes.contains(&EnforcementClass::Turn) {
+            // A server whose template has no words for a thought does not hold one.
+            classes.retain(|class| *class != EnforcementClass::Native);
+        }
+        let hand_off = model.hand_off.clone();
+        let discovered = Arc::new(Model { thinking_max, classes, hand_off, ..known.clone() });
+        self.0.insert(model.name.clone(), discovered);
+        Some(thinking_max)
+    }
+}

@@ -1,0 +1,83 @@
+//! What all requests of a gateway share. Every stage reads it; none of it knows of a stage.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::chat::Request;
+use crate::gateway::key_scope;
+use crate::gateway::request::RequestRefusal;
+use crate::tenant::Tenant;
+use crate::units::{RequestId, nearest};
+
+use super::demotions::Demotions;
+use super::pacing::Pacing;
+use super::parts::GatewayParts;
+use super::verifiers::Verifiers;
+use super::wait_queues::WaitQueues;
+use super::withdrawals::Withdrawals;
+
+/// What all requests of a gateway share.
+#[derive(Debug)]
+pub(crate) struct GatewayState {
+    pub(crate) parts: GatewayParts,
+    pub(crate) demotions: Demotions,
+    pub(crate) withdrawals: Withdrawals,
+    pub(crate) verifiers: Verifiers,
+    pub(crate) pacing: Arc<Pacing>,
+    /// Requests that wait for money.
+    pub(crate) wait_queues: Arc<WaitQueues>,
+    admissions: Arc<Semaphore>,
+}
+
+impl GatewayState {
+    /// Of these parts, with nothing found out yet.
+    pub(crate) fn new(parts: GatewayParts) -> GatewayState {
+        GatewayState {
+            demotions: Demotions::default(),
+            withdrawals: Withdrawals::default(),
+            verifiers: Verifiers::of(&parts.catalog),
+            pacing: Arc::default(),
+            wait_queues: Arc::default(),
+            admissions: Arc::new(Semaphore::new(parts.settings.flights_max)),
+            parts,
+        }
+    }
+
+    /// Of other parts, which take over from this while its requests go on. They share prices of money, places, and what was
+    /// found out about models that stay as they were.
+    pub(crate) fn with_parts(&self, parts: GatewayParts) -> GatewayState {
+        let (before, after) = (&self.parts.catalog, &parts.catalog);
+        GatewayState {
+            demotions: self.demotions.carry_over(before, after),
+            withdrawals: self.withdrawals.carry_over(before, after),
+            pacing: self.pacing.clone(),
+            wait_queues: self.wait_queues.clone(),
+            admissions: self.admissions.clone(),
+            ..GatewayState::new(parts)
+        }
+    }
+
+    /// A place among the requests in flight.
+    pub(crate) fn acquire_admission(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
+        // Requests that are refused together should not come back together.
+        let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
+        self.admissions.clone().try_acquire_owned().map_err(|_| RequestRefusal::Overloaded { retry_after })
+    }
+
+    /// Refuses more choices than one request may ask for.
+    pub(crate) fn check_choices(&self, request: &Request) -> Result<(), RequestRefusal> {
+        let (asked, most) = (request.choices, self.parts.settings.choices_max);
+        if asked > most { Err(RequestRefusal::TooManyChoices { asked, most }) } else { Ok(()) }
+    }
+
+    /// The refusal of a name that nothing has that this caller may name.
+    pub(crate) fn unknown(&self, tenant: &Tenant, name: &str) -> RequestRefusal {
+        let known = key_scope::catalog(&self.parts.catalog, &tenant.access);
+        let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
+        // Of a shorter name every letter may be a slip.
+        let nearest = nearest(name, names).filter(|_| name.len() > 2).map(Into::into);
+        RequestRefusal::UnknownModel { name: name.to_owned(), nearest }
+    }
+}

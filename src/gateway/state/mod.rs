@@ -1,0 +1,17 @@
+//! What all requests of a gateway share.
+
+mod demotions;
+mod gateway_state;
+mod pacing;
+mod parts;
+mod verifiers;
+mod wait_queues;
+mod withdrawals;
+
+pub use pacing::PaceStatus;
+pub use parts::GatewayParts;
+
+pub(super) use gateway_state::GatewayState;
+pub(super) use pacing::Pacing;
+pub(super) use wait_queues::{BoundedWait, WaitQueues};
+pub(super) use withdrawals::SuspectFeature;

@@ -1,0 +1,74 @@
+//! What models turned out not to be able to do, for a while: a capability that an upstream refused to a request of our own,
+//! made to find that out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use tokio::time::Instant;
+
+use crate::catalog::{Capability, Catalog, Model};
+
+/// So long a capability is not offered that was refused to us, and so long one that was not is not doubted again.
+const COOLDOWN: Duration = Duration::from_secs(600);
+
+/// What may be doubted of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum SuspectFeature {
+    /// That its upstream has a capability.
+    Capability(Capability),
+    /// That it takes a thinking budget of its own.
+    Budget,
+}
+
+/// What was tried of models, and what of it was refused.
+#[derive(Debug, Default)]
+pub(crate) struct Withdrawals(DashMap<(Arc<str>, SuspectFeature), TrialState>);
+
+#[derive(Debug, Clone, Copy)]
+struct TrialState {
+    until: Instant,
+    refused: bool,
+}
+
+impl Withdrawals {
+    /// The model as it may be offered now.
+    pub(crate) fn apply(&self, model: Arc<Model>) -> Arc<Model> {
+        let is_left = |capability: &Capability| !self.is_withdrawn(&model, *capability);
+        if self.0.is_empty() || model.capabilities.iter().all(is_left) {
+            return model;
+        }
+        let capabilities = model.capabilities.iter().copied().filter(is_left).collect();
+        Arc::new(Model { capabilities, ..(*model).clone() })
+    }
+
+    fn is_withdrawn(&self, model: &Model, capability: Capability) -> bool {
+        let tried = self.0.get(&(model.name.clone(), SuspectFeature::Capability(capability)));
+        tried.is_some_and(|tried| tried.refused && Instant::now() < tried.until)
+    }
+
+    /// Whether what is doubted of a model may be tried now; whoever is told so is the only one for a while.
+    pub(crate) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
+        let now = Instant::now();
+        let mut tried =
+            self.0.entry((model.clone(), doubt)).or_insert(TrialState { until: now, refused: false });
+        let may = tried.until <= now;
+        if may {
+            *tried = TrialState { until: now + COOLDOWN, refused: false };
+        }
+        may
+    }
+
+    /// Offers a capability no more for a while.
+    pub(crate) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
+        let tried = TrialState { until: Instant::now() + COOLDOWN, refused: true };
+        self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
+    }
+
+    /// What was found out about models of which both catalogues say the same.
+    pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
+        let is_same = |name: &str| before.models.get(name) == after.models.get(name);
+        let same = self.0.iter().filter(|entry| is_same(&entry.key().0));
+        Withdrawals(same.map(|entry| (entry.key().clone(), *entry.value())).collect())
+    }
+}
