@@ -14,6 +14,7 @@ mod overrun_guard;
 mod phases;
 mod progress;
 mod reserved_output;
+mod running_part;
 mod sampling;
 mod sampling_result;
 mod stop_filter;

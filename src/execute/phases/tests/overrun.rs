@@ -1,8 +1,7 @@
 //! Upstreams that do not hold their limits, or say other than what they wrote.
 
-use super::tests::{HAND_OFF, LIMIT, PlayedChoice, STOP_WORD, answer, play, terms, thought, usage};
 use super::*;
-use crate::backend::{BehaviorObservation, GenerationEnd, TargetBehavior, Turns};
+use crate::backend::Turns;
 use crate::catalog::SolutionStopReason;
 use crate::prompt::tags::{Splitter, TaggedSpan};
 
