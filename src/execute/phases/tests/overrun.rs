@@ -262,5 +262,5 @@ fn an_answer_is_lacking_only_where_a_limit_or_its_thought_took_it() {
 }
 
 fn play_known(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
-    tests::play_met(terms, conduct, script)
+    play_met(terms, conduct, script)
 }
