@@ -1,6 +1,6 @@
 //! The handle to a running engine: jobs in, a stream of tokens out.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -11,10 +11,11 @@ use super::error::{EngineError, JobRejection};
 use super::forward::EngineCapacity;
 use super::gguf::Gguf;
 use super::gpu::{DeviceInfo, Gpu};
+use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
-use super::phases::{GeneratedToken, GenerationSummary, PhaseBudgets, PhaseMachine};
+use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
-use super::worker::{AcceptedJob, EngineWorker, WorkerMessage};
+use super::worker::EngineWorker;
 
 /// What an engine is told once, at its start.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,17 +64,6 @@ pub struct GenerationJob {
     pub eos: Vec<u32>,
 }
 
-/// What a generation sends.
-#[derive(Debug, Clone)]
-pub enum GenerationEvent {
-    /// One more token.
-    Token(GeneratedToken),
-    /// It ended as it should. Nothing follows.
-    Done(GenerationSummary),
-    /// It had to be ended. Nothing follows.
-    Failed(EngineError),
-}
-
 /// The tokens of one generation, as they come. Dropping it ends the generation and frees its cache.
 #[derive(Debug)]
 pub struct TokenStream {
@@ -120,18 +110,6 @@ pub struct EngineLoad {
     pub prefilled: u64,
     /// Tokens generated since the start.
     pub decoded: u64,
-}
-
-/// What the worker tells its handles.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerStatus {
-    pub(crate) running: AtomicUsize,
-    /// Jobs accepted and not yet ended.
-    pub(crate) accepted: AtomicUsize,
-    pub(crate) blocks_free: AtomicUsize,
-    pub(crate) prefilled: AtomicU64,
-    pub(crate) decoded: AtomicU64,
-    pub(crate) stopping: AtomicBool,
 }
 
 /// A running engine. Cheap to clone; when the last handle is gone the thread ends its work and exits.

@@ -35,11 +35,13 @@ mod weights;
 mod worker;
 
 mod handle;
+mod messages;
 
 pub use error::{EngineError, JobRejection};
 pub use gguf::{Gguf, GgufError};
 pub use gpu::{DeviceInfo, DeviceKind};
-pub use handle::{Engine, EngineLoad, GenerationEvent, GenerationJob, Settings, TokenStream, WeakEngine};
+pub use handle::{Engine, EngineLoad, GenerationJob, Settings, TokenStream, WeakEngine};
+pub use messages::GenerationEvent;
 pub use ops::SamplingParams;
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,

@@ -13,27 +13,10 @@ use tokio::sync::mpsc;
 use super::block_allocator::BlockAllocator;
 use super::error::EngineError;
 use super::forward::{EngineCapacity, EngineModel};
-use super::handle::{GenerationEvent, WorkerStatus};
-use super::ops::{BLOCK, SampledToken, SamplingParams, slot_words};
+use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
+use super::ops::{BLOCK, SampledToken, slot_words};
 use super::phases::PhaseMachine;
 use super::schedule::{SequenceProgress, schedule};
-
-/// What reaches the thread.
-pub(crate) enum WorkerMessage {
-    Job(Box<AcceptedJob>),
-    /// Nothing but a reason to look up.
-    Wake,
-}
-
-/// A job that was accepted.
-pub(crate) struct AcceptedJob {
-    pub(crate) prompt: Vec<u32>,
-    pub(crate) sampling: SamplingParams,
-    pub(crate) machine: PhaseMachine,
-    /// Positions that it may come to occupy.
-    pub(crate) needed: usize,
-    pub(crate) out: mpsc::Sender<GenerationEvent>,
-}
 
 struct RunningSequence {
     progress: SequenceProgress,

@@ -2,8 +2,6 @@
 
 use crate::catalog::TaskClass;
 
-use super::cue::Cue;
-use super::lexeme::WordLexeme;
 use super::text::TextAnalysis;
 
 /// The class of a request, by the first rule that holds.
@@ -21,50 +19,6 @@ pub(super) fn class_of(has_tools: bool, reading: &TextAnalysis<'_>) -> TaskClass
         TaskClass::Math
     } else {
         TaskClass::Chat
-    }
-}
-
-/// What words and signs hint at.
-#[derive(Debug, Default)]
-pub(super) struct TaskCues {
-    numbers: u32,
-    signs: u32,
-    /// A word of a program's counts as two of its signs.
-    code: u32,
-    asks: bool,
-    extracts: bool,
-    proves: bool,
-}
-
-impl TaskCues {
-    #[inline]
-    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
-        match word.hints.cue {
-            Some(Cue::Code) => self.code += 2,
-            Some(Cue::Extract) => self.extracts = true,
-            Some(Cue::Proof) => self.proves = true,
-            Some(Cue::Amount | Cue::Compare) => self.asks = true,
-            Some(Cue::Rate) | None => {}
-        }
-    }
-
-    #[inline]
-    pub(super) fn number(&mut self) {
-        self.numbers += 1;
-    }
-
-    #[inline]
-    pub(super) fn sign(&mut self, sign: char) {
-        match sign {
-            '+' | '*' | '=' | '/' | '×' | '÷' | '^' | '<' | '>' => self.signs += 1,
-            '{' | '}' | ';' | '`' => self.code += 1,
-            '-' | '−' => self.signs += u32::from(self.numbers > 0),
-            _ => {}
-        }
-    }
-
-    fn calculates(&self) -> bool {
-        self.numbers >= 1 && (self.signs >= 1 || (self.asks && self.numbers >= 2))
     }
 }
 

@@ -1,9 +1,8 @@
-//! Surface features: what can be counted in one pass over the text.
+//! The features of a text that the coefficients of measured models go by.
 
 use crate::catalog::{Feature, Features};
 
-use super::cue::Cue;
-use super::lexeme::WordLexeme;
+use super::scale::{flag, log};
 use super::text::{QuestionText, TextAnalysis};
 
 /// The features of a question that stands alone, as the fit takes them.
@@ -30,81 +29,6 @@ pub(super) fn of(text: &TextAnalysis<'_>) -> Features {
     features[Feature::Options] = flag(counts.compares);
     features[Feature::Story] = flag(counts.numbers >= 2 && counts.operators + counts.products == 0);
     features
-}
-
-/// ln(1 + count).
-#[expect(clippy::cast_precision_loss, reason = "a logarithm does not see it")]
-fn log(count: usize) -> f64 {
-    (count as f64).ln_1p()
-}
-
-fn flag(set: bool) -> f64 {
-    if set { 1.0 } else { 0.0 }
-}
-
-/// What one pass counts.
-#[derive(Debug, Default)]
-pub(super) struct FeatureCounts {
-    words: usize,
-    numbers: usize,
-    digits: usize,
-    operators: usize,
-    products: usize,
-    steps: usize,
-    rates: usize,
-    brackets: usize,
-    code: usize,
-    compares: bool,
-    /// Digits of the last number, where an operand has just ended.
-    operand: Option<usize>,
-    /// The digits left of a product whose right side is still to come.
-    factor: Option<usize>,
-}
-
-impl FeatureCounts {
-    #[inline]
-    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
-        self.words += 1;
-        match word.hints.cue {
-            Some(Cue::Rate) => self.rates += 1,
-            Some(Cue::Compare) => self.compares = true,
-            Some(Cue::Code) => self.code += 1,
-            Some(Cue::Amount | Cue::Proof | Cue::Extract) | None => {}
-        }
-        self.operand = None;
-        self.factor = None;
-    }
-
-    /// Zeros take no step of their own: 204 is two digits of work.
-    #[inline]
-    pub(super) fn number(&mut self, number: &[u8]) {
-        let digits = number.iter().filter(|&&digit| digit != b'0').count().max(1);
-        self.numbers += 1;
-        self.digits += number.len();
-        if let Some(left) = self.factor.take() {
-            self.steps += left * digits;
-        }
-        self.operand = Some(digits);
-    }
-
-    #[inline]
-    pub(super) fn sign(&mut self, sign: char) {
-        match (sign, self.operand) {
-            ('*' | '×' | '·', Some(left)) => {
-                self.products += 1;
-                self.factor = Some(left);
-            }
-            ('+' | '-' | '−' | '/' | '÷' | '^', Some(_)) => {
-                self.operators += 1;
-                self.steps += 1;
-            }
-            ('(', _) => self.brackets += 1,
-            (')', _) => return, // the bracket is an operand, as long as its last number
-            ('{' | '}' | ';' | '`', _) => self.code += 1,
-            _ => {}
-        }
-        self.operand = None;
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
-//! One pass over a text, in which everybody who counts something counts it.
+//! One pass over a text, in which everything is counted that the estimates need.
 
 use crate::units::mix64;
 
+use super::feature_counts::FeatureCounts;
 use super::grams::LEXEMES_MAX;
 use super::lexeme::{LexemeVisitor, Lexer, NumberLexeme, WordLexeme};
-use super::{classify, features, surface};
+use super::surface_counts::SurfaceCounts;
+use super::task_cues::TaskCues;
 
 /// What one pass counts.
 #[derive(Debug, Default)]
 pub(super) struct TextTally {
     /// For the coefficients of measured models.
-    pub plain: features::FeatureCounts,
+    pub plain: FeatureCounts,
     /// For the shipped prior.
-    pub surface: surface::SurfaceCounts,
+    pub surface: SurfaceCounts,
     /// For the class of the task.
-    pub cues: classify::TaskCues,
+    pub cues: TaskCues,
 }
 
 impl TextTally {

@@ -20,7 +20,7 @@ pub(super) struct QuestionText<'t> {
     pub context: usize,
 }
 
-/// A text taken apart, once for all that look at it.
+/// A text taken apart, once for all estimates.
 #[derive(Debug)]
 pub(super) struct TextAnalysis<'t> {
     /// All of it.

@@ -1,16 +1,13 @@
-//! How a choice comes by another call, where money alone ended its answer.
+//! Requests for another call, where money alone ended an answer.
 //!
-//! What the call reads and may write is set aside before it is sent. Whoever runs the choices does that, and answers.
+//! A choice sends what the call needs. The gateway reserves what it may cost, and responds with the tokens that are paid for.
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::backend::Piece;
 use crate::catalog::SolutionStopReason;
 use crate::units::Tokens;
 
-use super::driver::{ChoiceJob, ChoiceProgress};
-
-/// More wishes than this need not wait at once: each choice has one.
+/// How many requests may wait at once: each choice has one at most.
 const PENDING_MAX: usize = 64;
 
 /// What another call needs to go on with an answer.
@@ -45,33 +42,20 @@ pub fn continuation_channel() -> (ContinuationSender, mpsc::Receiver<Continuatio
 impl ContinuationRequest {
     /// So many more tokens of the answer are paid for, or why none are.
     pub fn respond(self, granted: Result<Tokens, SolutionStopReason>) {
-        // Whoever has left needs no answer.
+        // A choice that is gone needs no answer.
         let _ = self.answer.send(granted);
     }
 }
 
 impl ContinuationSender {
-    async fn request(&self, need: ContinuationNeed) -> Result<Tokens, SolutionStopReason> {
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// Why no more is paid for.
+    pub(super) async fn request(&self, need: ContinuationNeed) -> Result<Tokens, SolutionStopReason> {
         let (answer, answered) = oneshot::channel();
-        // Where nobody listens any more there is no more money.
+        // A gateway that no longer listens has no more money.
         self.0.send(ContinuationRequest { need, answer }).await.map_err(|_| SolutionStopReason::Money)?;
         answered.await.unwrap_or(Err(SolutionStopReason::Money))
     }
-}
-
-impl ChoiceProgress {
-    /// The same, whose answer may be gone on with in another call, where it is paid for.
-    #[must_use]
-    pub fn with_continuations(mut self, wishes: &ContinuationSender) -> ChoiceProgress {
-        self.wishes = Some(wishes.clone());
-        self
-    }
-}
-
-/// Where this piece is the end that money alone sets to an answer, waits for what another call costs.
-pub(super) async fn await_continuation(job: &ChoiceJob, progress: &mut ChoiceProgress, piece: &Piece) {
-    let Some(wishes) = &progress.wishes else { return };
-    let Some(need) = progress.phases.continuation_need(piece) else { return };
-    let granted = tokio::time::timeout_at(job.deadline, wishes.request(need)).await;
-    progress.phases.apply_grant(granted.unwrap_or(Err(SolutionStopReason::Deadline)));
 }

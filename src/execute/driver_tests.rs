@@ -1,10 +1,12 @@
 //! What time does to a run. The clock is tokio's, and paused.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::backend::scripted::{ScriptedBackend, ScriptedReply};
 use crate::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
-use crate::chat::{Message, Role};
-use crate::execute::ReservedOutput;
+use crate::chat::{Message, Request, Role};
+use crate::execute::{ChoiceTerms, ReservedOutput};
 use crate::units::Tokens;
 
 fn request() -> Arc<Request> {

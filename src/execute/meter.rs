@@ -8,10 +8,11 @@ use tokio::time::Instant;
 
 use crate::catalog::ChoiceUsage;
 
-/// How often the account is drawn up: seldom, because it is no longer needed once the choice ends. A short answer is looked
-/// at more often, so that what was written since is a small part of it.
-const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// The part of the time that passed after which it is looked at again.
+/// The shortest time between two readings. A short answer is read often, so that what was written since is a small part of it.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// The longest. Drawing up the account costs time, and nobody needs a reading once the choice has ended.
+const INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// In between, a reading is due after one part in so many of the time that passed.
 const PART: u32 = 10;
 
 /// A reading that the choice renews while it runs. Clones share it.
@@ -31,7 +32,7 @@ impl Meter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True once the backend has answered the first call, whatever it said.
+    /// True once the backend has answered the first call, even with a failure.
     pub fn has_response(&self) -> bool {
         self.1.load(Ordering::Relaxed)
     }
@@ -48,7 +49,7 @@ impl Meter {
 impl MeterSchedule {
     pub(super) fn first() -> MeterSchedule {
         let began = Instant::now();
-        MeterSchedule { began, next: began + INTERVAL.0 }
+        MeterSchedule { began, next: began + INTERVAL_MIN }
     }
 
     /// When it is.
@@ -61,7 +62,7 @@ impl MeterSchedule {
         let now = Instant::now();
         let due = now >= self.next;
         if due {
-            self.next = now + ((now - self.began) / PART).clamp(INTERVAL.0, INTERVAL.1);
+            self.next = now + ((now - self.began) / PART).clamp(INTERVAL_MIN, INTERVAL_MAX);
         }
         due
     }

@@ -1,16 +1,20 @@
 //! Elastic execution: think to a budget, hand off, solve within a budget of its own.
 //!
-//! The phase machine decides and counts, and is pure; `run` moves pieces between a backend and the caller. `vote` decides
+//! The phase machine decides and counts, and is pure; the driver moves pieces between a backend and the caller. `vote` decides
 //! about several answers to one choice, and is pure too; `verify` asks an operator's own check of them.
 
+mod choice;
 mod continuation;
+mod deadline;
 mod driver;
 mod leak;
 mod logprobs;
 mod meter;
 mod overrun_guard;
 mod phases;
+mod progress;
 mod reserved_output;
+mod running_part;
 mod sampling;
 mod sampling_result;
 mod stop_filter;
@@ -18,14 +22,15 @@ mod thought_tail;
 mod tool_call_filter;
 mod transcript;
 mod usage_account;
-mod usage_bounds;
 pub mod verify;
 pub mod vote;
 
+pub use choice::{ChoiceError, ChoiceJob, IndexedEvent};
 pub use continuation::{ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel};
-pub use driver::{ChoiceError, ChoiceJob, ChoiceProgress, IndexedEvent, generate_choice};
+pub use driver::generate_choice;
 pub use meter::Meter;
 pub use phases::{ChoiceStateMachine, ChoiceStep, ChoiceTerms};
+pub use progress::ChoiceProgress;
 pub use reserved_output::ReservedOutput;
 pub use sampling::{VotingConfig, collect_choice, sample_choices};
 pub use sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, answer_text};

@@ -1,7 +1,7 @@
-//! How far the answers of a run are covered by what is set aside for them.
+//! How much of a request's answers is reserved so far.
 //!
-//! All choices of a run share what is covered. A choice says what it has written, and waits where that is used up. Whoever
-//! runs them hears of it once half is used, sets more aside beside the stream, and says what came of it.
+//! All choices of a request share one pool of reserved tokens. A choice reports what it has written, and waits where the pool
+//! is used up. The gateway is woken once half is used, reserves more beside the stream, and extends or ends the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::catalog::SolutionStopReason;
 use crate::units::Tokens;
 
-/// What is covered of all choices together. Clones share it.
+/// The reserved output of all choices together. Clones share it.
 #[derive(Debug, Clone)]
 pub struct ReservedOutput(Arc<ReservedOutputState>);
 
@@ -33,7 +33,7 @@ struct ReservedOutputLimit {
     ended: Option<SolutionStopReason>,
 }
 
-/// One choice's part in it.
+/// One choice's share of it.
 #[derive(Debug, Clone)]
 pub(super) struct ReservedOutputShare {
     pool: ReservedOutput,
@@ -43,26 +43,29 @@ pub(super) struct ReservedOutputShare {
 }
 
 impl ReservedOutput {
-    /// So many tokens of answer are covered at first.
-    pub fn new(covered: Tokens) -> ReservedOutput {
-        let limit = watch::Sender::new(ReservedOutputLimit { reserved: covered, ended: None });
-        let (used, half, out) = (AtomicU64::new(0), Notify::new(), Mutex::new(None));
-        ReservedOutput(Arc::new(ReservedOutputState { limit, used, half, waiting_since: out }))
+    /// So many tokens of answer are reserved at first.
+    pub fn new(reserved: Tokens) -> ReservedOutput {
+        ReservedOutput(Arc::new(ReservedOutputState {
+            limit: watch::Sender::new(ReservedOutputLimit { reserved, ended: None }),
+            used: AtomicU64::new(0),
+            half: Notify::new(),
+            waiting_since: Mutex::new(None),
+        }))
     }
 
     /// So many more are.
     pub fn extend(&self, more: Tokens) {
-        let mut out = self.waiting_since();
+        let mut waiting_since = self.waiting_since();
         self.0.limit.send_modify(|limit| limit.reserved += more);
-        *out = None;
+        *waiting_since = None;
     }
 
-    /// There will not be more: choices that use up what is covered end like this.
+    /// There will not be more: choices that use up what is reserved end like this.
     pub fn end(&self, ended: SolutionStopReason) {
         self.0.limit.send_modify(|limit| limit.ended = Some(ended));
     }
 
-    /// Waits until half of what is covered is used.
+    /// Waits until half of what is reserved is used.
     pub async fn half_used(&self) {
         while !self.is_half_used() {
             self.0.half.notified().await;
@@ -75,8 +78,8 @@ impl ReservedOutput {
     }
 
     fn is_half_used(&self) -> bool {
-        let covered = self.0.limit.borrow().reserved;
-        self.used() * 2 >= covered
+        let reserved = self.0.limit.borrow().reserved;
+        self.used() * 2 >= reserved
     }
 
     fn used(&self) -> Tokens {
@@ -89,11 +92,11 @@ impl ReservedOutput {
 }
 
 impl ReservedOutputShare {
-    pub(super) fn of(cover: &ReservedOutput, beside: Tokens) -> ReservedOutputShare {
-        ReservedOutputShare { pool: cover.clone(), exempt: beside, used: Tokens::ZERO }
+    pub(super) fn of(pool: &ReservedOutput, exempt: Tokens) -> ReservedOutputShare {
+        ReservedOutputShare { pool: pool.clone(), exempt, used: Tokens::ZERO }
     }
 
-    /// Says that the choice has written or will write so much altogether; true where that is covered.
+    /// The choice has written or will write so much altogether; true where that is reserved.
     pub(super) fn use_up_to(&mut self, written: Tokens) -> bool {
         let used = written.saturating_sub(self.exempt).max(self.used);
         let more = used.saturating_sub(self.used);
@@ -106,7 +109,7 @@ impl ReservedOutputShare {
         Tokens(used) <= shared.limit.borrow().reserved
     }
 
-    /// Waits until all is covered that was said to [`holds`](Share::holds).
+    /// Waits until all is reserved that was used by [`use_up_to`](Self::use_up_to).
     ///
     /// # Errors
     /// Why there will not be more.
@@ -122,14 +125,14 @@ impl ReservedOutputShare {
                 return Err(ended);
             }
             {
-                let mut out = self.pool.waiting_since();
-                // Who extends it has sent before that is cleared, so a wait that is over does not begin here.
+                let mut waiting_since = self.pool.waiting_since();
+                // `extend` raises the limit before it clears this, so a wait that is over does not begin here.
                 if limit.has_changed().unwrap_or_default() {
                     continue;
                 }
-                out.get_or_insert_with(Instant::now);
+                waiting_since.get_or_insert_with(Instant::now);
             }
-            // The sender is this cover's own, so it is there.
+            // The sender is in this pool, so it is there.
             let _ = limit.changed().await;
         }
     }

@@ -5,7 +5,6 @@
 //! say is kept until the choice is made: the caller sees only the answer that was chosen.
 
 use std::fmt;
-use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -16,7 +15,9 @@ use crate::catalog::{AnswerComparison, ChoiceUsage};
 use crate::chat::{ChoiceEvent, FinishReason};
 use crate::units::{Chance, mix64};
 
-use super::driver::{ChoiceError, ChoiceJob, ChoiceProgress, IndexedEvent, generate_choice};
+use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
+use super::driver::generate_choice;
+use super::progress::ChoiceProgress;
 use super::sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, answer_text};
 use super::verify::{Verifier, VerifierError};
 use super::vote::{Ballot, StoppingRule, VoteStep, VoteStopReason, answer_key};
@@ -93,15 +94,6 @@ async fn sample_choice(
     sampling.sampled.cancelled = u32::try_from(running.len()).unwrap_or(u32::MAX);
     drop(running);
     sampling.finish()
-}
-
-impl ChoiceJob {
-    /// The same, with another draw.
-    fn with_seed(&self, seed: u64) -> ChoiceJob {
-        let ChoiceJob { backend, request, index, deadline, cut_before, .. } = self;
-        let (backend, request) = (Arc::clone(backend), Arc::clone(request));
-        ChoiceJob { backend, request, index: *index, seed, deadline: *deadline, cut_before: *cut_before }
-    }
 }
 
 /// What one sample came to.

@@ -26,75 +26,40 @@ pub struct BackendMetrics {
 }
 
 impl BackendMetrics {
-    #[expect(clippy::too_many_lines, reason = "a table of series")]
     pub(super) fn new(make: &MetricFactory) -> Result<BackendMetrics, Error> {
-        let target = &["model", "target"];
+        let gauge = |name, help| make.gauge_vec(name, help, &["model", "target"]);
+        let by_target = |name, help| make.counter_vec(name, help, &["model", "target"]);
+        let by_target_and = |label, name, help| make.counter_vec(name, help, &["model", "target", label]);
+        let by_model_and = |label, name, help| make.counter_vec(name, help, &["model", label]);
+        let waiting = "Requests that wait for a place on a target";
+        let falls = "How often the limit of calls at once fell, by what told that there were too many";
+        let trips = "How often a target was left alone from then on, by why";
+        let failures = "Attempts that failed, by the target that failed and whose fault it was";
+        let withdrawals = "Capabilities that a model is not offered for a while, since its upstream refused them to a request of our own";
+        let hedges = "Second attempts that were due beside a silent one, by what became of them";
+        let sheds = "Requests for which no place was found or waited for, by why";
+        let lag = "How late tasks of this process woke, all together: the processor was busy";
+        let overruns =
+            "Calls that a target wrote on with beyond the limit that it was told, until they were hung up on";
         Ok(BackendMetrics {
-            queue_depth: make.gauge_vec(
-                "queue_depth",
-                "Requests that wait for a place on a target",
-                &["model"],
-            )?,
-            in_flight: make.gauge_vec("in_flight", "Calls under way", target)?,
-            concurrency_limit: make.gauge_vec(
-                "concurrency_limit",
-                "Calls that may be under way at once",
-                target,
-            )?,
-            limit_falls: make.counter_vec(
-                "concurrency_limit_falls_total",
-                "How often the limit of calls at once fell, by what told that there were too many",
-                &["model", "target", "signal"],
-            )?,
-            state: make.gauge_vec(
-                "backend_state",
-                "1 where the target may be asked, 0 where it is left alone",
-                target,
-            )?,
-            trips: make.counter_vec(
-                "backend_trips_total",
-                "How often a target was left alone from then on, by why",
-                &["model", "target", "cause"],
-            )?,
-            attempt_failures: make.counter_vec(
-                "attempt_failures_total",
-                "Attempts that failed, by the target that failed and whose fault it was",
-                &["model", "target", "fault"],
-            )?,
-            retries: make.counter_vec(
-                "retries_total",
-                "Attempts after the first, by the target that got them",
-                target,
-            )?,
-            withdrawals: make.counter_vec(
-                "capability_withdrawals_total",
-                "Capabilities that a model is not offered for a while, since its upstream refused them to a request of our own",
-                &["model", "capability"],
-            )?,
-            hedges: make.counter_vec(
-                "hedges_total",
-                "Second attempts that were due beside a silent one, by what became of them",
-                &["model", "outcome"],
-            )?,
-            sheds: make.counter_vec(
-                "sheds_total",
-                "Requests for which no place was found or waited for, by why",
-                &["model", "cause"],
-            )?,
-            event_loop_lag: make.float_counter(
-                "event_loop_lag_seconds_total",
-                "How late tasks of this process woke, all together: the processor was busy",
-            )?,
-            engine_tokens: make.counter_vec(
+            queue_depth: make.gauge_vec("queue_depth", waiting, &["model"])?,
+            in_flight: gauge("in_flight", "Calls under way")?,
+            concurrency_limit: gauge("concurrency_limit", "Calls that may be under way at once")?,
+            limit_falls: by_target_and("signal", "concurrency_limit_falls_total", falls)?,
+            state: gauge("backend_state", "1 where the target may be asked, 0 where it is left alone")?,
+            trips: by_target_and("cause", "backend_trips_total", trips)?,
+            attempt_failures: by_target_and("fault", "attempt_failures_total", failures)?,
+            retries: by_target("retries_total", "Attempts after the first, by the target that got them")?,
+            withdrawals: by_model_and("capability", "capability_withdrawals_total", withdrawals)?,
+            hedges: by_model_and("outcome", "hedges_total", hedges)?,
+            sheds: by_model_and("cause", "sheds_total", sheds)?,
+            event_loop_lag: make.float_counter("event_loop_lag_seconds_total", lag)?,
+            engine_tokens: by_model_and(
+                "phase",
                 "engine_tokens_total",
                 "Tokens that the local engine read and wrote",
-                &["model", "phase"],
             )?,
-            overruns: make.counter_vec(
-                "target_overruns_total",
-                "Calls that a target wrote on with beyond the limit that it was told, until they were hung up on",
-                target,
-            )?,
+            overruns: by_target("target_overruns_total", overruns)?,
         })
     }
 }

@@ -1,8 +1,8 @@
 //! What serves one model: *targets*, each a deployment with one credential.
 //!
-//! A fleet knows which of its targets may be asked now and which is best for a conversation, holds places on them,
+//! A fleet knows which of its targets may be asked now and which is best for a conversation, gives out permits for them,
 //! lets requests wait for one in a bounded queue, and leaves a target alone that fails. It never tries again by
-//! itself: only the flight knows the money, so the flight asks for another [`Seat`].
+//! itself: only the gateway's request task knows the money, so that asks for another [`Permit`].
 
 mod acquire;
 mod behavior;
@@ -14,6 +14,7 @@ mod fair_queue;
 mod first_tokens;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
+mod gauges;
 mod latency;
 mod limit;
 mod load;

@@ -1,4 +1,4 @@
-//! A target under the fleet's eyes: how long its first token takes, and how its calls end.
+//! A target that the fleet monitors: how long its first token takes, and how its calls end. A permit hands it out.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::Fleet;
 use super::permit::ProbeToken;
 use super::waits::FirstTokenWait;
 
-/// A target that passes everything on, and tells the fleet.
+/// Passes every call on to its target, and reports to the fleet what came of it.
 pub(super) struct MonitoredBackend {
     fleet: Arc<Fleet>,
     target_index: usize,
@@ -39,24 +39,21 @@ impl MonitoredBackend {
         MonitoredBackend { fleet, target_index: place, conversation, probe }
     }
 
-    /// Begins to watch a call with a prompt of so many tokens. `hidden` where the time to the first token says nothing of
+    /// Begins to monitor a call with a prompt of so many tokens. `hidden` where the time to the first token says nothing of
     /// the target.
     fn monitor(&self, tokens: Tokens, hidden: bool) -> CallMonitor {
-        let (fleet, probe) = (self.fleet.clone(), self.probe.clone());
-        let (tokens, in_flight) = fleet.record_dispatch(self.target_index, self.conversation, tokens);
-        let (began, lost) = (Instant::now(), fleet.lag().total());
-        let (stage, draft) = (CallStage::Waiting, OutputMeasurement::new());
+        let (tokens, in_flight) = self.fleet.record_dispatch(self.target_index, self.conversation, tokens);
         CallMonitor {
-            fleet,
+            fleet: self.fleet.clone(),
             target_index: self.target_index,
-            probe,
-            began,
-            lag_at_start: lost,
+            probe: self.probe.clone(),
+            began: Instant::now(),
+            lag_at_start: self.fleet.lag().total(),
             tokens,
             in_flight,
             hidden,
-            stage,
-            output: draft,
+            stage: CallStage::Waiting,
+            output: OutputMeasurement::new(),
         }
     }
 
@@ -72,24 +69,24 @@ impl MonitoredBackend {
 
 impl Backend for MonitoredBackend {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
-        let watch = self.monitor(self.prompt_length(&call), call.hides_thinking());
+        let monitor = self.monitor(self.prompt_length(&call), call.hides_thinking());
         async move {
             let generation = self.fleet.backend(self.target_index).generate(call).await;
             self.fleet.collect_client_counts(self.target_index);
-            watch.wrap(generation)
+            monitor.wrap(generation)
         }
         .boxed()
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         // How long vectors take depends on their texts alone.
-        let mut watch = self.monitor(Tokens::ZERO, true);
+        let mut monitor = self.monitor(Tokens::ZERO, true);
         async move {
             let embedded = self.fleet.backend(self.target_index).embed(ask).await;
             self.fleet.collect_client_counts(self.target_index);
             match &embedded {
-                Ok(_) => watch.complete(),
-                Err(failure) => watch.fail(failure),
+                Ok(_) => monitor.complete(),
+                Err(failure) => monitor.fail(failure),
             }
             embedded
         }
@@ -116,8 +113,8 @@ impl Backend for MonitoredBackend {
         self.fleet.observe(self.target_index, observation);
     }
 
-    fn record_prompt_tokens(&self, told: Tokens, most: Tokens) {
-        self.fleet.output_tracker(self.target_index).record_prompt(told, most);
+    fn record_prompt_tokens(&self, reported: Tokens, most: Tokens) {
+        self.fleet.output_tracker(self.target_index).record_prompt(reported, most);
     }
 
     fn output_stats(&self) -> OutputStats {
@@ -131,7 +128,7 @@ impl fmt::Debug for MonitoredBackend {
     }
 }
 
-/// One call under watch.
+/// One call that is monitored.
 struct CallMonitor {
     fleet: Arc<Fleet>,
     target_index: usize,
@@ -158,13 +155,13 @@ enum CallStage {
 }
 
 impl CallMonitor {
-    /// Watches what came of a call.
+    /// Monitors what comes of a call.
     fn wrap(mut self, generation: Result<Generation, Failure>) -> Result<Generation, Failure> {
         let generation = generation.inspect_err(|failure| self.fail(failure))?;
-        Ok(Box::pin(stream::unfold((generation, self), |(mut generation, mut watch)| async move {
+        Ok(Box::pin(stream::unfold((generation, self), |(mut generation, mut monitor)| async move {
             let piece = generation.next().await?;
-            watch.record(&piece);
-            Some((piece, (generation, watch)))
+            monitor.record(&piece);
+            Some((piece, (generation, monitor)))
         })))
     }
 
@@ -217,7 +214,7 @@ impl CallMonitor {
     }
 
     fn fail(&mut self, failure: &Failure) {
-        // What is wrong with a request says nothing of the target: nobody is to take it away from others.
+        // What is wrong with a request says nothing of the target, which others still need.
         let harms = failure.fault != Fault::Caller && failure.retry > Retry::Never;
         if self.stage == CallStage::Waiting && failure.fault == Fault::Timeout {
             self.fleet.record_abandoned_wait(self.target_index, self.wait());
@@ -230,8 +227,8 @@ impl CallMonitor {
 }
 
 impl Drop for CallMonitor {
-    /// Whoever lets go of a call that spoke had enough of it: the target works. One that was silent until then would have
-    /// taken so long at least; whether that is the target's fault depends on what is usual there.
+    /// A caller that drops a call which has begun its answer had enough of it: the target works. A call that was silent until
+    /// then would have taken so long at least; whether that is the target's fault depends on what is usual there.
     fn drop(&mut self) {
         match self.stage {
             CallStage::Streaming => self.succeed(),

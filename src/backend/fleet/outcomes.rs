@@ -23,19 +23,19 @@ impl Fleet {
 
     /// A call got its first token.
     pub(super) fn record_first_token(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
-        self.update(|roster, now| roster.record_first_token(place, wait, now));
+        self.update(|targets, now| targets.record_first_token(place, wait, now));
     }
 
     /// A call came to its end in vain, and was silent until then.
     pub(super) fn record_abandoned_wait(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
-        self.update(|roster, now| roster.record_abandoned_wait(place, wait, now));
+        self.update(|targets, now| targets.record_abandoned_wait(place, wait, now));
     }
 
     /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
     /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
     /// what is usual there; a shorter silence may be the caller's impatience alone.
     pub(super) fn record_silence(self: &Arc<Self>, place: usize, probe: &ProbeToken, wait: FirstTokenWait) {
-        if self.update(|roster, now| roster.record_silence(place, wait, now)) {
+        if self.update(|targets, now| targets.record_silence(place, wait, now)) {
             self.record_failure(
                 place,
                 probe,
@@ -47,7 +47,7 @@ impl Fleet {
     /// A call came to a good end.
     pub(super) fn record_success(self: &Arc<Self>, place: usize, probe: &ProbeToken) {
         let probe = probe.take();
-        self.update(|roster, now| roster.record_success(place, probe, now));
+        self.update(|targets, now| targets.record_success(place, probe, now));
     }
 
     /// A call failed through no fault of its caller.
@@ -66,18 +66,18 @@ impl Fleet {
             return self.record_success(place, probe);
         }
         let probe = probe.take();
-        if let Some(cause) = self.update(|roster, now| roster.record_failure(place, probe, fall, now)) {
+        if let Some(cause) = self.update(|targets, now| targets.record_failure(place, probe, fall, now)) {
             self.report_trip(place, cause, failure);
         }
     }
 
     /// A request leaves its places.
     pub(super) fn release(self: &Arc<Self>, place: usize, calls: u32, held: Duration, probing: bool) {
-        self.update(|roster, now| {
+        self.update(|targets, now| {
             if probing {
-                roster.abandon_probe(place, now);
+                targets.abandon_probe(place, now);
             }
-            roster.release(place, calls, held);
+            targets.release(place, calls, held);
         });
     }
 

@@ -12,7 +12,7 @@ use super::monitor::MonitoredBackend;
 use super::{Fleet, PermitRequest};
 
 /// Places on one target for all calls of a request. Dropping it gives them back.
-#[must_use = "a place that is not used is given back where it is dropped"]
+#[must_use = "a permit that is not used is given back where it is dropped"]
 pub struct Permit {
     fleet: Arc<Fleet>,
     target_index: usize,
@@ -22,7 +22,7 @@ pub struct Permit {
     acquired_at: Instant,
 }
 
-/// Whether a seat's calls are to find out if the target works again: the first end that says so counts, once.
+/// Whether a permit's calls are to find out if the target works again: the first end that says so counts, once.
 #[derive(Debug)]
 pub(super) struct ProbeToken(AtomicBool);
 
@@ -40,7 +40,7 @@ impl Permit {
         Permit { fleet, target_index: place, calls, conversation, probe, acquired_at: Instant::now() }
     }
 
-    /// What to ask, for every part of every choice: the target, under the fleet's eyes.
+    /// What to call, for every part of every choice: the target, monitored by the fleet.
     pub fn backend(&self) -> Arc<dyn Backend> {
         Arc::new(MonitoredBackend::new(
             self.fleet.clone(),
@@ -69,6 +69,6 @@ impl Drop for Permit {
 
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seat({})", self.target())
+        write!(f, "Permit({})", self.target())
     }
 }

@@ -1,8 +1,8 @@
 //! HTTP clients that models have in common.
 //!
-//! There is one for each way to an upstream and not for each model, so that models share what is open; what differs from
-//! model to model, paths and waits, is no part of it. One that nobody uses any more is gone, and whoever asks while another
-//! configuration is built gets what there is, with the certificates that were trusted when it was made.
+//! There is one for each upstream and credential, and not one for each model, so that models share what is open; what differs from
+//! model to model, paths and waits, is no part of it. One that nobody uses any more is dropped. While another
+//! configuration is built, its models get the clients that exist, with the certificates that were trusted when those were made.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
 
-use super::client::{Auth, Settings, SettingsError};
 use super::secret::Secret;
+use super::settings::{Auth, Settings, SettingsError};
 use super::stale_connections::ConnectTracker;
 use super::tls_roots::TlsRoots;
 
@@ -19,7 +19,7 @@ use super::tls_roots::TlsRoots;
 /// just as we send.
 const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(4);
 
-/// Pools that one way over TLS has at most. An upstream that speaks HTTP/2 gets one connection from a pool, and commonly
+/// The most pools that one upstream has over TLS. An upstream that speaks HTTP/2 gets one connection from a pool, and commonly
 /// takes a hundred requests at once on it: a provider's models do not share these as long as they are few.
 const POOLS_MAX: usize = 16;
 
@@ -31,7 +31,7 @@ pub struct Connections {
     pool_index: usize,
 }
 
-/// Connections that lead one way.
+/// Connections to one upstream under one credential.
 #[derive(Debug)]
 pub(super) struct ConnectionPool {
     key: ConnectionKey,
@@ -42,8 +42,8 @@ pub(super) struct ConnectionPool {
     pub(super) connect_tracker: ConnectTracker,
 }
 
-/// Where connections lead and how they are made. Another credential is another way: a connection that fails one target
-/// must not be the next one's.
+/// Where connections lead and how they are made. Another credential has connections of its own: one that fails a target
+/// must not be the next target's.
 #[derive(Debug, Clone, PartialEq)]
 struct ConnectionKey {
     origin: String,
@@ -62,7 +62,7 @@ impl Connections {
         Connections { pool_index: (self.pool_index + targets) % POOLS_MAX, ..self.clone() }
     }
 
-    /// The same, where those that are made anew go by what the system trusts now.
+    /// The same, where new clients use the certificates that the system trusts now.
     #[must_use]
     pub fn with_fresh_roots(&self) -> Connections {
         Connections { tls_roots: TlsRoots::default(), ..self.clone() }
@@ -70,25 +70,25 @@ impl Connections {
 
     /// Those that these settings ask for, made where there are none.
     pub(super) fn pool(&self, base: &Url, settings: &Settings) -> Result<Arc<ConnectionPool>, SettingsError> {
-        let way = ConnectionKey::of(base, settings);
+        let key = ConnectionKey::of(base, settings);
         // Without TLS there is no HTTP/2, and a connection is one request's.
-        let pool = if way.is_secure() { self.pool_index } else { 0 };
-        let mut lines = self.lock_pools();
-        lines.retain(|line| line.strong_count() > 0);
-        let same = || lines.iter().filter_map(Weak::upgrade).filter(|line| line.key == way);
-        if let Some(line) = same().find(|line| line.index == pool) {
-            return Ok(line);
+        let index = if key.is_secure() { self.pool_index } else { 0 };
+        let mut pools = self.lock_pools();
+        pools.retain(|pool| pool.strong_count() > 0);
+        let same = || pools.iter().filter_map(Weak::upgrade).filter(|pool| pool.key == key);
+        if let Some(pool) = same().find(|pool| pool.index == index) {
+            return Ok(pool);
         }
-        let fresh = same().next().map(|line| line.fresh.clone());
-        let line = Arc::new(ConnectionPool::new(way, pool, fresh, &self.tls_roots)?);
-        lines.push(Arc::downgrade(&line));
-        Ok(line)
+        let fresh = same().next().map(|pool| pool.fresh.clone());
+        let pool = Arc::new(ConnectionPool::new(key, index, fresh, &self.tls_roots)?);
+        pools.push(Arc::downgrade(&pool));
+        Ok(pool)
     }
 
     /// How many there are.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.lock_pools().iter().filter(|line| line.strong_count() > 0).count()
+        self.lock_pools().iter().filter(|pool| pool.strong_count() > 0).count()
     }
 
     /// Held while clients are made: only a start and a reload do that.
@@ -99,28 +99,22 @@ impl Connections {
 
 impl ConnectionPool {
     fn new(
-        way: ConnectionKey,
-        pool: usize,
+        key: ConnectionKey,
+        index: usize,
         fresh: Option<Client>,
         roots: &TlsRoots,
     ) -> Result<ConnectionPool, SettingsError> {
-        let connects = ConnectTracker::new(way.is_secure());
-        let kept = way
+        let connects = ConnectTracker::new(key.is_secure());
+        let kept = key
             .client_builder(roots)?
             .pool_idle_timeout(IDLE_CONNECTION_MAX)
             .connector_layer(connects.clone());
-        let kept = if way.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
+        let kept = if key.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
         let fresh = match fresh {
             Some(fresh) => fresh,
-            None => build_client(way.client_builder(roots)?.pool_max_idle_per_host(0))?,
+            None => build_client(key.client_builder(roots)?.pool_max_idle_per_host(0))?,
         };
-        Ok(ConnectionPool {
-            http: build_client(kept)?,
-            fresh,
-            connect_tracker: connects,
-            key: way,
-            index: pool,
-        })
+        Ok(ConnectionPool { http: build_client(kept)?, fresh, connect_tracker: connects, key, index })
     }
 }
 
@@ -148,13 +142,13 @@ impl ConnectionKey {
             .referer(false)
             .no_proxy()
             .connect_timeout(self.connect)
-            // Whoever knows the money tries again, and nobody else.
+            // Only the gateway tries again: it knows the money.
             .retry(reqwest::retry::never())
             .http2_max_header_list_size(32 << 10)
             .default_headers(self.headers()?);
         let http = match &self.proxy {
             Some(proxy) => http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?),
-            // Nobody's certificate is looked at, so none need be read.
+            // Without TLS no certificate is checked, so none need be read.
             None if !self.is_secure() => return Ok(http.tls_certs_only([])),
             None => http,
         };

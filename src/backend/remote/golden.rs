@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{EventReader, Provider, client};
+use super::{EventReader, Provider, Settings};
 use crate::backend::{
     BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
@@ -105,7 +105,7 @@ fn usage(usage: &TokenUsage) -> Value {
 
 /// Who signs what a model says that nobody said where to reach.
 pub(super) fn maker(model: &str) -> ThoughtSigner {
-    ThoughtSigner { model: model.into(), domain: client::Settings::default().origin() }
+    ThoughtSigner { model: model.into(), domain: Settings::default().origin() }
 }
 
 /// The call that a fixture describes.

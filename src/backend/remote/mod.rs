@@ -6,6 +6,7 @@ pub mod anthropic;
 mod caller_options;
 mod client;
 mod connections;
+mod event_stream;
 pub mod gemini;
 #[cfg(test)]
 mod golden;
@@ -14,9 +15,11 @@ pub mod members;
 pub mod model_lister;
 pub mod openai;
 mod passthrough;
+mod rate_limits;
 mod refusal;
 pub mod responses;
 mod secret;
+mod settings;
 mod silence_policy;
 mod sse;
 mod stale_connections;
@@ -40,6 +43,9 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
+use client::UpstreamClient;
+use event_stream::UpstreamEventStream;
+
 use super::speed::{CallTimer, SpeedEstimator};
 use super::{
     Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
@@ -50,9 +56,9 @@ use crate::chat::{EmbeddingRequest, Request, SigningDomain};
 use crate::prompt;
 use crate::units::Tokens;
 
-pub use client::{Auth, Settings, SettingsError};
 pub use connections::Connections;
 pub use secret::Secret;
+pub use settings::{Auth, Settings, SettingsError};
 pub use silence_policy::SilencePolicy;
 pub use sse::SseLimits;
 
@@ -104,7 +110,7 @@ pub struct UpstreamRequest {
 /// One model of an upstream that is asked once for each part: its API between our calls and its connections.
 #[derive(Debug)]
 pub struct RemoteBackend<P> {
-    client: client::UpstreamClient,
+    client: UpstreamClient,
     provider: P,
     speed: SpeedEstimator,
 }
@@ -117,7 +123,7 @@ impl<P: Provider> RemoteBackend<P> {
         provider: P,
     ) -> Result<RemoteBackend<P>, SettingsError> {
         Ok(RemoteBackend {
-            client: client::UpstreamClient::new(connections, settings)?,
+            client: UpstreamClient::new(connections, settings)?,
             provider,
             speed: SpeedEstimator::default(),
         })
@@ -221,7 +227,7 @@ impl EventReader for Box<dyn EventReader> {
 }
 
 struct RemoteStream<R> {
-    events: client::UpstreamEventStream,
+    events: UpstreamEventStream,
     reader: R,
     timer: CallTimer,
     pieces: VecDeque<Piece>,
@@ -230,7 +236,7 @@ struct RemoteStream<R> {
 
 /// The pieces of a stream that has begun. `first` come before whatever the upstream says.
 fn generation_stream<R: EventReader>(
-    events: client::UpstreamEventStream,
+    events: UpstreamEventStream,
     reader: R,
     lap: CallTimer,
     first: VecDeque<Piece>,

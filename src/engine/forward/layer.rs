@@ -1,6 +1,6 @@
 //! One layer: attention and the feed-forward network, each added to what came in.
 
-use super::{EngineCapacity, StepBuffers};
+use super::buffers::{EngineCapacity, StepBuffers};
 use crate::engine::error::EngineError;
 use crate::engine::gguf::Gguf;
 use crate::engine::gpu::Gpu;

@@ -3,6 +3,7 @@
 //! A row is one token of one sequence at one position. Rows of many sequences, being prefilled or
 //! decoded, run together; each reads its own sequence's cache through its slot's table.
 
+mod buffers;
 mod layer;
 
 use std::sync::Arc;
@@ -10,23 +11,13 @@ use std::sync::Arc;
 use super::error::EngineError;
 use super::gguf::Gguf;
 use super::gpu::Gpu;
-use super::ops::{BLOCK, BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
+use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, norm_weights};
+use buffers::StepBuffers;
 use layer::{Activations, Layer, LayerKernels};
 
-/// How much of everything to make room for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EngineCapacity {
-    /// Sequences at once.
-    pub(crate) slots: u32,
-    /// Rows in one step.
-    pub(crate) rows: u32,
-    /// Positions of one sequence.
-    pub(crate) context: u32,
-    /// Blocks of the cache, all sequences together.
-    pub(crate) blocks: u32,
-}
+pub(crate) use buffers::EngineCapacity;
 
 /// One token to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,50 +49,6 @@ pub(crate) struct EngineModel {
     sample: Sampler,
     state: StepBuffers,
     weight_bytes: u64,
-}
-
-/// The buffers that change from step to step, caches and activations aside.
-struct StepBuffers {
-    rows: wgpu::Buffer,
-    picks: wgpu::Buffer,
-    slots: wgpu::Buffer,
-    tables: wgpu::Buffer,
-    logits: wgpu::Buffer,
-    sampled: wgpu::Buffer,
-    sampled_readback: wgpu::Buffer,
-}
-
-impl StepBuffers {
-    fn new(gpu: &Gpu, extent: &EngineCapacity, vocab: u32) -> Result<Self, EngineError> {
-        let slots = u64::from(extent.slots);
-        let logits = slots * u64::from(vocab) * 4;
-        if logits > gpu.binding_max {
-            let message =
-                format!("{slots} sequences are too many for this device and vocabulary: lower `sequences`");
-            return Err(EngineError::Settings(message));
-        }
-        Ok(Self {
-            rows: gpu.buffer("rows", u64::from(extent.rows) * 16),
-            picks: gpu.buffer("picks", slots * 8),
-            slots: gpu.buffer("slots", slots * u64::from(SLOT_WORDS) * 4),
-            tables: gpu.buffer("tables", slots * u64::from(extent.table_len()) * 4),
-            logits: gpu.buffer("logits", logits),
-            sampled: gpu.buffer("drawn", slots * 16),
-            sampled_readback: gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("drawn back"),
-                size: slots * 16,
-                usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
-                mapped_at_creation: false,
-            }),
-        })
-    }
-}
-
-impl EngineCapacity {
-    /// The length of one slot's table of blocks.
-    pub(crate) fn table_len(&self) -> u32 {
-        self.context.div_ceil(BLOCK)
-    }
 }
 
 impl EngineModel {

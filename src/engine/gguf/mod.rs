@@ -3,6 +3,7 @@
 //! Everything a file says is checked against its length before it is believed. Nothing is copied
 //! but the metadata; the weights are read where they lie, when they are uploaded.
 
+mod error;
 mod read;
 #[doc(hidden)]
 pub mod synth;
@@ -12,37 +13,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use thiserror::Error;
+use read::TensorEntry;
 
-/// Why a model file could not be used.
-#[derive(Debug, Error)]
-pub enum GgufError {
-    /// The file could not be opened or mapped.
-    #[error("cannot open the model file {path}: check the path and its permissions")]
-    Open {
-        /// The path as it was given.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The bytes are not what the format prescribes.
-    #[error("not a usable GGUF file: {0}; download or export it again")]
-    Malformed(String),
-    /// A metadata key that the model needs is absent or of another type.
-    #[error("the model file has no usable `{0}`: export it again with current tools")]
-    MissingKey(String),
-    /// A tensor that the model needs is absent.
-    #[error("the model file has no tensor `{0}`: it is incomplete or of another architecture")]
-    MissingTensor(String),
-    /// A tensor is stored in a format that the engine does not read.
-    #[error("tensor `{name}` is stored as GGML type {kind}: quantise the file to F32, F16 or Q8_0")]
-    TensorType {
-        /// The tensor.
-        name: String,
-        /// Its type number in ggml's numbering.
-        kind: u32,
-    },
-}
+pub use error::GgufError;
+pub(crate) use read::MetadataValue;
 
 /// How the numbers of a tensor are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,26 +51,6 @@ impl TensorType {
             Self::Q8_0 => None,
         }
     }
-}
-
-/// One metadata value.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum MetadataValue {
-    Integer(i128),
-    Float(f64),
-    Bool(bool),
-    Text(String),
-    Integers(Vec<i64>),
-    Floats(Vec<f32>),
-    Texts(Vec<String>),
-}
-
-/// Where a tensor lies.
-#[derive(Debug, Clone)]
-struct TensorEntry {
-    kind: u32,
-    dimensions: Vec<usize>,
-    offset: u64,
 }
 
 /// A tensor as it lies in the file: rows of numbers, each row contiguous.

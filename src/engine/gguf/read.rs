@@ -2,7 +2,27 @@
 
 use std::collections::HashMap;
 
-use super::{GgufError, MetadataValue, TensorEntry};
+use super::error::GgufError;
+
+/// One metadata value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum MetadataValue {
+    Integer(i128),
+    Float(f64),
+    Bool(bool),
+    Text(String),
+    Integers(Vec<i64>),
+    Floats(Vec<f32>),
+    Texts(Vec<String>),
+}
+
+/// Where a tensor lies.
+#[derive(Debug, Clone)]
+pub(super) struct TensorEntry {
+    pub(super) kind: u32,
+    pub(super) dimensions: Vec<usize>,
+    pub(super) offset: u64,
+}
 
 /// What stands before the weights.
 pub(super) struct GgufHeader {

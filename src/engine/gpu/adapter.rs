@@ -1,6 +1,6 @@
 //! Which of the machine's devices to use.
 
-use super::{DeviceInfo, DeviceKind};
+use super::device_info::{DeviceInfo, DeviceKind};
 use crate::engine::error::EngineError;
 
 /// The best device whose name contains the text; a software one only if allowed.

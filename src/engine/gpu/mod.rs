@@ -1,40 +1,18 @@
 //! The device: choosing it, opening it, and learning of its faults.
 
 mod adapter;
+mod device_info;
 mod kernel;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use device_info::{DeviceInfo, DeviceKind};
 #[cfg(test)]
 pub(crate) use kernel::submit;
 pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
 
 use super::error::EngineError;
-
-/// What a device is, for logs and the status page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// Its name.
-    pub name: String,
-    /// Its driver and the driver's version.
-    pub driver: String,
-    /// What it is.
-    pub kind: DeviceKind,
-}
-
-/// What a device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeviceKind {
-    /// A GPU with memory of its own.
-    Discrete,
-    /// A GPU that shares the processor's memory.
-    Integrated,
-    /// A GPU passed through to a virtual machine, or one that does not say what it is.
-    Virtual,
-    /// A software driver.
-    Cpu,
-}
 
 /// How a device likes a sum to be shared out. It decides between kernels, and so over a result's last bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,68 +1,38 @@
-//! Answers that money alone broke off, gone on with in another call. Their reader sees no seam.
+//! Answers that money alone broke off, continued in another call. Their reader sees no seam.
 
 use crate::backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
-use crate::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason};
-use crate::chat::FinishReason;
+use crate::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use crate::units::Tokens;
 
 use super::super::continuation::ContinuationNeed;
-use super::super::usage_account::PartEnd;
+use super::super::running_part::PartEnd;
 use super::repeat_filter::RepeatFilter;
+use super::step::{ChoiceEnd, visible_answer};
 use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 
-/// An answer that ends so many tokens before its limit, or one part in so many, was ended by it: not all count alike.
-const LIMIT_TOLERANCE: (u64, u64) = (8, 8);
-
-/// What is known of the rest of an answer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ContinuationState {
-    /// The thought that stands before the answer, where one was resumed from.
-    prior_thought: Thought,
-    /// Another call is paid for.
-    granted: bool,
-    /// Why none is.
-    denied: Option<SolutionStopReason>,
-    /// Another call was made, of which nothing has come.
-    is_pending: bool,
-    /// The blank that the answer had ended with, which is not sent: whoever goes on writes it again.
-    trailing_blank: String,
-}
-
-impl ContinuationState {
-    /// The answer is asked for behind this thought.
-    pub(super) fn set_prior_thought(&mut self, thought: &Thought) {
-        self.prior_thought.clone_from(thought);
-    }
-
-    /// A call that goes on with the answer is made, and nothing has come of it.
-    pub(super) fn mark_pending(&mut self) {
-        self.is_pending = true;
-    }
-
-    /// Why there is no other call, where one was asked for.
-    pub(super) fn denied(&self) -> Option<SolutionStopReason> {
-        self.denied
-    }
-}
+/// An answer that ends so many tokens before its limit was ended by it: not all count alike.
+const LIMIT_TOLERANCE: u64 = 8;
+/// The same for one part in so many of the answer.
+const LIMIT_TOLERANCE_PART: u64 = 8;
 
 impl ChoiceStateMachine {
     /// What another call needs, where this piece is the end that money alone sets to an answer.
     pub fn continuation_need(&self, piece: &Piece) -> Option<ContinuationNeed> {
-        let (ContinuationLimit { max: most, .. }, limit) = (self.terms.continuation?, self.terms.solution);
+        let (ContinuationLimit { max, .. }, limit) = (self.terms.continuation?, self.terms.solution);
         if *piece != Piece::End(GenerationEnd::Limit) || self.terms.solution_by != LimitedBy::Money {
             return None;
         }
         let answers =
             self.state == ChoiceState::Solution && !self.tool_calls && !self.answer_so_far.trim().is_empty();
         let so_far = self.account.solution_so_far();
-        let is_used_up = so_far + Tokens(so_far.0 / LIMIT_TOLERANCE.1 + LIMIT_TOLERANCE.0) >= limit;
-        let ended = self.stop_filter.stopped_by().is_some() || !self.holds_limit();
-        if !answers || !is_used_up || ended || limit >= most {
+        let is_used_up = so_far + Tokens(so_far.0 / LIMIT_TOLERANCE_PART + LIMIT_TOLERANCE) >= limit;
+        let ended = self.stop_filter.stopped_by().is_some() || !self.enforcer.holds_limit();
+        if !answers || !is_used_up || ended || limit >= max {
             return None;
         }
         let thinking = self.spent().thinking;
         let read = self.terms.prompt + thinking + so_far.max(limit) + self.terms.overhead;
-        Some(ContinuationNeed { read, limit, max: most })
+        Some(ContinuationNeed { read, limit, max })
     }
 
     /// So many more tokens of the answer are paid for, or why none are.
@@ -70,69 +40,65 @@ impl ChoiceStateMachine {
         match granted {
             Ok(more) => {
                 self.terms.solution += more;
-                self.rest.granted = true;
+                self.continuation.grant();
                 let reached = self.terms.continuation.filter(|further| self.terms.solution >= further.max);
                 self.terms.solution_by = reached.map_or(LimitedBy::Money, |further| further.by);
             }
-            Err(ended) => self.rest.denied = Some(ended),
+            Err(reason) => self.continuation.deny(reason),
         }
     }
 
-    /// True where the call that failed was to go on with an answer, and nothing has come of it: what is there is an answer, if a
-    /// shorter one. Where no money was set aside for that call alone, only a refusal ends the answer so: any other failure may be
+    /// True where the call that failed was to continue an answer, and nothing has come of it: what is there is an answer, if a
+    /// shorter one. Where no money was reserved for that call alone, only a refusal ends the answer so: any other failure may be
     /// tried again from the beginning.
     pub fn may_keep_partial(&self, failure: &Failure) -> bool {
-        self.rest.is_pending && (self.terms.continuation.is_some() || failure.fault == Fault::Caller)
+        self.continuation.is_pending()
+            && (self.terms.continuation.is_some() || failure.fault == Fault::Caller)
     }
 
-    /// The call that was to go on failed: what is there is the answer.
+    /// The call that was to continue the answer failed: what is there is the answer.
     pub fn keep_partial(&mut self) -> ChoiceStep {
-        self.rest.is_pending = false;
+        self.continuation.set_pending(false);
         let rest = self.stop_filter.flush();
-        self.finalize(rest, PartEnd::BrokenOff, (SolutionStopReason::Upstream, FinishReason::Length))
-    }
-
-    /// True once another call is paid for.
-    pub(super) fn take_grant(&mut self) -> bool {
-        std::mem::take(&mut self.rest.granted)
+        self.finalize(rest, PartEnd::BrokenOff, ChoiceEnd::broken_off(SolutionStopReason::Upstream))
     }
 
     /// The limit broke off the answer, and another call is paid for.
     pub(super) fn resume_answer(&mut self) -> ChoiceStep {
-        let repeated = self.repeat_filter.as_mut().map(RepeatFilter::flush).unwrap_or_default();
-        let mut text = self.pass_within_limit(&repeated);
-        text += &self.release_withheld().unwrap_or_default();
+        let mut text = self.flush_repeat_filter();
+        text += &self.enforcer.release().unwrap_or_default();
         self.observe_answer(&text);
-        let shown = self.answer_shows(&text);
+        let shown = self.shown_text(&text);
         if self.stop_filter.stopped_by().is_some() {
-            return self.finalize(shown, PartEnd::Completed, (SolutionStopReason::Stop, FinishReason::Stop));
+            return self.finalize(shown, PartEnd::Completed, ChoiceEnd::STOPPED);
         }
         if !self.thought.text.is_empty() {
-            self.rest.prior_thought = Thought { closed: true, ..std::mem::take(&mut self.thought) };
+            let thought = Thought { closed: true, ..std::mem::take(&mut self.thought) };
+            self.continuation.set_prior_thought(&thought);
         }
         let solution = self.terms.solution.saturating_sub(self.account.solution_so_far()).max(Tokens(1));
         self.account.next_part(PartEnd::Completed);
-        (self.thinks, self.rest.is_pending) = (false, true);
-        self.repeat_filter = Some(RepeatFilter::of(&self.answer_so_far, self.has_stray_tags));
-        let (answer, thought) = (self.answer_so_far.trim_end().to_owned(), self.rest.prior_thought.clone());
-        self.rest.trailing_blank = self.answer_so_far[answer.len()..].to_owned();
-        let part = self.prepare_part(GenerationPart::Solution { thought, answer, solution });
-        ChoiceStep::GoOn(super::visible_answer(shown), part)
+        self.thinks = false;
+        let answer = self.continuation.split_trailing_blank(&self.answer_so_far);
+        let part = self.continuing_part(self.continuation.prior_thought(), answer, solution);
+        ChoiceStep::GoOn(visible_answer(shown), part)
     }
 
-    /// The text without the blank that its reader has already.
-    pub(super) fn strip_repeated_blank<'t>(&mut self, text: &'t str) -> &'t str {
-        self.rest.is_pending &= text.is_empty();
-        let mut text = text;
-        while let (Some(had), Some(next)) = (self.rest.trailing_blank.chars().next(), text.chars().next()) {
-            if had != next {
-                self.rest.trailing_blank.clear();
-                break;
-            }
-            self.rest.trailing_blank.remove(0);
-            text = &text[next.len_utf8()..];
+    /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
+    pub(super) fn continue_answer(&mut self, ending: GenerationEnd) -> ChoiceStep {
+        let solution = self.terms.solution.saturating_sub(self.account.solution_so_far());
+        if solution == Tokens::ZERO || self.enforcer.withholds() {
+            return self.conclude(ending);
         }
-        text
+        let thought = self.close_thought(ThinkingStopReason::Closed, PartEnd::Completed);
+        ChoiceStep::Call(self.continuing_part(thought, self.answer_so_far.clone(), solution))
+    }
+
+    /// The part that continues this answer behind this thought.
+    fn continuing_part(&mut self, thought: Thought, answer: String, solution: Tokens) -> GenerationPart {
+        self.continuation.set_pending(true);
+        self.repeat_filter = Some(RepeatFilter::of(&self.answer_so_far, self.has_stray_tags));
+        self.prepare_part(GenerationPart::Solution { thought, answer, solution })
     }
 }
 
@@ -141,7 +107,7 @@ mod tests {
     use super::super::tests::{LIMIT, STOP_WORD, answer, terms, thought, usage};
     use super::*;
     use crate::catalog::EnforcementClass;
-    use crate::chat::ChoiceEvent;
+    use crate::chat::{ChoiceEvent, FinishReason};
 
     /// A choice of 8 tokens for want of money, and of 20 otherwise.
     fn short(class: EnforcementClass, thinking: u64) -> ChoiceStateMachine {

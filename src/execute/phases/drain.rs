@@ -1,36 +1,39 @@
 //! What follows a stop text where only the upstream's last word says what a hidden thought took.
 //!
-//! Upstreams that hide their thoughts and take no stop texts go on writing. Breaking them off would leave the thought
-//! untold, and all that it could have been would be booked. So the rest is let come, within the limit that was set aside,
-//! and only counted.
+//! Upstreams that hide their thoughts and take no stop texts go on writing. A call that is broken off never reports its
+//! thought, and all that it could have been would be booked. So the rest is read, within the limit that was reserved, and
+//! only counted.
 
 use crate::backend::Piece;
 use crate::catalog::SolutionStopReason;
 use crate::chat::FinishReason;
+use crate::units::Tokens;
 
-use super::super::usage_account::PartEnd;
+use super::super::running_part::PartEnd;
+use super::step::{ChoiceEnd, visible_answer};
 use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 
 impl ChoiceStateMachine {
-    /// The caller's stop text came: the answer is over, though the upstream may have to be heard out.
+    /// The caller's stop text came: the answer is over, though the rest of the call may have to be read.
     pub(super) fn on_stop_text(&mut self, shown: String) -> ChoiceStep {
         if !self.account.is_hidden_uncounted() {
-            return self.finalize(shown, PartEnd::BrokenOff, (SolutionStopReason::Stop, FinishReason::Stop));
+            return self.finalize(shown, PartEnd::BrokenOff, ChoiceEnd::STOPPED);
         }
         self.state = ChoiceState::Draining;
-        ChoiceStep::Drain(super::visible_answer(shown))
+        ChoiceStep::Drain(visible_answer(shown))
     }
 
     /// Counts a piece that nobody is to see. True once there is nothing more to wait for: the upstream has ended, or has
     /// written more than it was allowed.
     pub fn drain(&mut self, piece: Piece) -> bool {
         match piece {
-            Piece::Answer { text, tokens } => self.account.add_dropped(&text, tokens),
-            Piece::ToolCall(delta) => self.account.add_dropped(&delta.arguments, Default::default()),
+            Piece::Answer { text, tokens } | Piece::Thought { text, tokens, .. } => {
+                self.account.add_dropped(&text, tokens);
+            }
+            Piece::ToolCall(delta) => self.account.add_dropped(&delta.arguments, Tokens::ZERO),
             Piece::Usage(usage) => self.account.set_usage(usage),
-            Piece::Thought { text, tokens, .. } => self.account.add_dropped(&text, tokens),
             Piece::End(_) => {
-                self.conclude_drain(PartEnd::Completed);
+                self.finalize(String::new(), PartEnd::Completed, ChoiceEnd::STOPPED);
                 return true;
             }
             Piece::Tag { .. }
@@ -44,15 +47,21 @@ impl ChoiceStateMachine {
         self.account.is_beyond_limit()
     }
 
-    /// The end of a choice that was drained, whether or not the upstream was heard out.
+    /// The end of a choice that was drained, whether or not the upstream came to its end.
     pub fn finish_drain(&mut self) -> FinishReason {
         if self.state == ChoiceState::Draining {
-            self.conclude_drain(PartEnd::BrokenOff);
+            self.finalize(String::new(), PartEnd::BrokenOff, ChoiceEnd::STOPPED);
         }
         FinishReason::Stop
     }
 
-    fn conclude_drain(&mut self, close: PartEnd) {
-        self.finalize(String::new(), close, (SolutionStopReason::Stop, FinishReason::Stop));
+    /// What is reserved is used up, and there is no more: what was shown is the answer. A piece that came all the same is
+    /// billed, and not shown.
+    pub fn exhaust(&mut self, piece: Option<&Piece>, reason: SolutionStopReason) -> ChoiceStep {
+        if let Some(piece) = piece {
+            self.drain(piece.clone());
+        }
+        let rest = self.stop_filter.flush();
+        self.finalize(rest, PartEnd::BrokenOff, ChoiceEnd::broken_off(reason))
     }
 }

@@ -1,21 +1,17 @@
 //! Holds a call to its limit where its upstream does not.
 //!
 //! The reader gets no more than the limit allows, by the least that was surely written. What goes beyond is withheld until the
-//! upstream's last word says that it was within, and past a tolerance the call is hung up on.
+//! upstream's last usage says that it was within. Past a tolerance the phase machine hangs up on the call.
 
 use crate::backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
-use crate::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};
-use crate::chat::FinishReason;
 use crate::units::Tokens;
 
 use super::super::overrun_guard::{OverrunGuard, TokenLowerBound, with_tolerance};
-use super::super::usage_account::PartEnd;
-use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 
-/// What the running call may write, and what of it passes.
+/// What the running call may write, what of it passes, and what it showed of its target.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LimitEnforcer {
-    pub(super) guard: OverrunGuard,
+    guard: OverrunGuard,
     /// What the target is known for.
     pub(super) behavior: TargetBehavior,
     /// The most that its answer may take; thought and answer together, where `is_total`.
@@ -32,8 +28,49 @@ pub(super) struct LimitEnforcer {
 }
 
 impl LimitEnforcer {
+    /// This part is called for, and may write so much altogether. What the last one showed is still to be reported.
+    pub(super) fn begin_part(&mut self, part: &GenerationPart, limit: Tokens) {
+        let (answer_max, is_total) = match part {
+            GenerationPart::Whole { solution, .. }
+            | GenerationPart::Thought { solution, .. }
+            | GenerationPart::Solution { solution, .. } => (*solution, false),
+            GenerationPart::Total { tokens, .. } => (*tokens, true),
+        };
+        *self = LimitEnforcer {
+            guard: OverrunGuard::new(limit, self.behavior.has_token_per_piece),
+            behavior: self.behavior,
+            answer_max,
+            is_total,
+            observations: self.take_observations(),
+            ..LimitEnforcer::default()
+        };
+    }
+
     pub(super) fn observe(&mut self, observation: BehaviorObservation) {
         self.observations.push(observation);
+    }
+
+    pub(super) fn take_observations(&mut self) -> Vec<BehaviorObservation> {
+        std::mem::take(&mut self.observations)
+    }
+
+    /// The call is over, or about to be hung up on. True where it broke a limit that it was told.
+    pub(super) fn observe_overrun(&mut self, tells_limit: bool) -> bool {
+        let breaks_limit = self.is_beyond && tells_limit;
+        if breaks_limit {
+            let (written, limit) = (self.guard.written(), self.guard.limit());
+            self.observe(BehaviorObservation::Overran { written, limit });
+        }
+        breaks_limit
+    }
+
+    /// The call came to its end: whether it held its limit, or how it counts.
+    pub(super) fn observe_end(&mut self, tells_limit: bool) {
+        if !self.observe_overrun(tells_limit)
+            && let (pieces, Some(tokens)) = self.guard.pieces()
+        {
+            self.observe(BehaviorObservation::Counted { pieces, tokens });
+        }
     }
 
     /// The answer may take so much more.
@@ -41,192 +78,79 @@ impl LimitEnforcer {
         self.answer_max += rest;
     }
 
-    /// True where some of the answer has not passed.
-    pub(super) fn withholds(&self) -> bool {
-        !self.withheld.is_empty()
-    }
-}
-
-impl ChoiceStateMachine {
-    /// Told what is known of the target that is asked.
-    pub fn set_behavior(&mut self, conduct: TargetBehavior) {
-        self.enforcer.behavior = conduct;
+    /// The least that the call has thought of what shows.
+    pub(super) fn thinking_tokens(&self) -> Tokens {
+        self.guard.thinking_tokens()
     }
 
-    /// What its calls have shown of the target since this was last asked.
-    pub fn take_observations(&mut self) -> Vec<BehaviorObservation> {
-        std::mem::take(&mut self.enforcer.observations)
-    }
-
-    /// The word for the least effort, where a call that asks for no thought has no other way to say so.
-    pub fn effort_least(&self) -> Option<&str> {
-        self.terms.effort_least.as_deref().filter(|_| self.terms.class == EnforcementClass::Effort)
-    }
-
-    /// The part is called for next.
-    pub(super) fn prepare_part(&mut self, part: GenerationPart) -> GenerationPart {
-        let LimitEnforcer { behavior: conduct, .. } = self.enforcer;
-        let (beside, room, is_total) = match &part {
-            GenerationPart::Whole { solution, .. } | GenerationPart::Thought { solution, .. } => {
-                (self.terms.overhead, *solution, false)
-            }
-            GenerationPart::Solution { solution, .. } => (Tokens::ZERO, *solution, false),
-            GenerationPart::Total { tokens, .. } => (Tokens::ZERO, *tokens, true),
-        };
-        let limit = part.tokens_max() + beside;
-        let observations = std::mem::take(&mut self.enforcer.observations);
-        self.enforcer = LimitEnforcer {
-            guard: OverrunGuard::new(limit, conduct.has_token_per_piece),
-            behavior: conduct,
-            answer_max: room,
-            is_total,
-            observations,
-            ..LimitEnforcer::default()
-        };
-        self.account.set_limit(with_tolerance(limit));
-        part
-    }
-
-    /// True where the call is to be hung up on. What only a count says is first heard out: the end may be next to come.
+    /// True where the call is to be hung up on. What only a count says is believed at the next piece: that may be the end.
     pub(super) fn is_overrun_by(&mut self, piece: &Piece) -> bool {
-        let hold = &mut self.enforcer;
-        let was_beyond = std::mem::replace(&mut hold.is_beyond, false);
-        hold.guard.record(piece);
-        hold.is_beyond = hold.guard.is_exceeded();
+        let was_beyond = self.is_beyond;
+        self.guard.record(piece);
+        self.is_beyond = self.guard.is_exceeded();
         match piece {
             Piece::End(_) => false,
-            Piece::Usage(_) => was_beyond && hold.is_beyond,
-            _ => hold.is_beyond,
+            Piece::Usage(_) => was_beyond && self.is_beyond,
+            _ => self.is_beyond,
         }
-    }
-
-    /// How much of the answer may pass.
-    fn passable_max(&self) -> Tokens {
-        let LimitEnforcer { guard: brake, answer_max: room, is_total, .. } = &self.enforcer;
-        if *is_total { room.saturating_sub(brake.thinking_tokens()) } else { *room }
     }
 
     /// What of the answer's text passes now.
-    pub(super) fn pass_within_limit(&mut self, text: &str) -> String {
-        let most = self.passable_max();
-        let LimitEnforcer { guard: brake, behavior: conduct, passed, withheld, is_beyond, .. } =
-            &mut self.enforcer;
-        if brake.counts_each_token() && !*is_beyond {
+    pub(super) fn pass(&mut self, text: &str) -> String {
+        if self.guard.counts_each_token() && !self.is_beyond {
             // Each of its tokens was held against the limit.
             return text.to_owned();
         }
-        let too_many = conduct.has_token_per_piece && brake.answer_tokens() > most;
-        let room = if too_many || !withheld.is_empty() { 0 } else { passed.bytes_within(text, most) };
+        let most = self.passable_max();
+        let too_many = self.behavior.has_token_per_piece && self.guard.answer_tokens() > most;
+        let room = if too_many || self.withholds() { 0 } else { self.passed.bytes_within(text, most) };
         let (now, later) = text.split_at(room);
-        passed.add(now);
-        if !*is_beyond {
-            withheld.push_str(later);
+        self.passed.add(now);
+        if !self.is_beyond {
+            self.withheld.push_str(later);
         }
         now.to_owned()
     }
 
+    /// True where some of the answer has not passed.
+    pub(super) fn withholds(&self) -> bool {
+        !self.withheld.is_empty()
+    }
+
     /// What was withheld, at the end of the call: all of it where its count says that it was within its limit, else nothing.
     /// `None` where something is lost.
-    pub(super) fn release_withheld(&mut self) -> Option<String> {
-        let most = self.passable_max();
-        let withheld = std::mem::take(&mut self.enforcer.withheld);
-        if withheld.is_empty() {
-            return Some(withheld);
-        }
-        (self.enforcer.guard.reports_within(most) && !self.enforcer.is_beyond).then_some(withheld)
+    pub(super) fn release(&mut self) -> Option<String> {
+        let withheld = std::mem::take(&mut self.withheld);
+        let is_within = || self.guard.reports_within(self.passable_max()) && !self.is_beyond;
+        (withheld.is_empty() || is_within()).then_some(withheld)
+    }
+
+    /// What was withheld is never shown.
+    pub(super) fn drop_withheld(&mut self) {
+        self.withheld.clear();
     }
 
     /// True where the call has kept to its limit, so that nothing of its answer is lost at its end.
     pub(super) fn holds_limit(&self) -> bool {
-        let LimitEnforcer { guard: brake, withheld, is_beyond, .. } = &self.enforcer;
-        let is_lost = !withheld.is_empty() && !brake.reports_within(self.passable_max());
-        !is_beyond && !brake.is_exceeded() && !is_lost
+        let is_lost = self.withholds() && !self.guard.reports_within(self.passable_max());
+        !self.is_beyond && !self.guard.is_exceeded() && !is_lost
     }
 
     /// True where the answer has surely gone beyond its own limit, whatever the call may write altogether.
     pub(super) fn is_answer_beyond(&self) -> bool {
-        self.enforcer.guard.answer_tokens() > with_tolerance(self.passable_max())
-    }
-
-    /// Hangs up on a call that does not hold its limit.
-    pub(super) fn hang_up(&mut self, shown: String) -> ChoiceStep {
-        let LimitEnforcer { guard: brake, is_beyond, .. } = &self.enforcer;
-        let (written, limit) = (brake.written(), brake.limit());
-        // An upstream that was told no limit does not break one.
-        let breaks = *is_beyond && self.terms.tells_limit;
-        if breaks {
-            self.enforcer.observe(BehaviorObservation::Overran { written, limit });
-        }
-        self.enforcer.withheld.clear();
-        self.observe_switch(false);
-        if self.account.has_visible_thought() {
-            self.end_thinking(ThinkingStopReason::Cut);
-        }
-        let ended = if breaks { SolutionStopReason::Upstream } else { self.terms.solution_by.into() };
-        let shown = [shown, self.stop_filter.flush()].concat();
-        self.finalize(shown, PartEnd::BrokenOff, (ended, FinishReason::Length))
-    }
-
-    /// A call that is beyond its limit: its thought is cut where an answer can still be asked for, else it is hung up on.
-    pub(super) fn on_overrun(&mut self, piece: Piece) -> ChoiceStep {
-        let thinks = self.state == ChoiceState::Thinking && self.resume_class().is_some();
-        match piece {
-            Piece::Thought { text, tokens, .. } if thinks => {
-                self.account.add_discarded(&text, tokens);
-                ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff))
-            }
-            Piece::Answer { text, tokens } => {
-                self.begin_answer();
-                self.account.add_solution(&text, tokens);
-                let passed = self.pass_within_limit(&text);
-                self.has_answered |= !passed.is_empty();
-                let shown = self.answer_shows(&passed);
-                self.hang_up(shown)
-            }
-            Piece::Usage(usage) => {
-                self.account.set_usage(self.clamp_usage(usage));
-                self.hang_up(String::new())
-            }
-            Piece::Thought { text, tokens, .. } => {
-                self.account.add_thinking(&text, tokens);
-                self.hang_up(String::new())
-            }
-            Piece::ToolCall(delta) => {
-                self.begin_answer();
-                self.tool_calls = true;
-                // What does not pass is not kept: the call stays unfinished.
-                self.arguments.entry(delta.index).or_default();
-                self.account.add_solution(&delta.arguments, Tokens::ZERO);
-                self.hang_up(String::new())
-            }
-            _ => self.hang_up(String::new()),
-        }
+        self.guard.answer_tokens() > with_tolerance(self.passable_max())
     }
 
     /// A count, no higher than what can have been written.
     pub(super) fn clamp_usage(&self, usage: TokenUsage) -> TokenUsage {
-        let most = with_tolerance(self.enforcer.guard.limit());
+        let most = with_tolerance(self.guard.limit());
         let thinking = usage.thinking.map(|thinking| thinking.min(most));
         TokenUsage { completion: usage.completion.min(most), thinking, ..usage }
     }
 
-    /// The call came to its end: what it showed of its target.
-    pub(super) fn observe_end(&mut self) {
-        let LimitEnforcer { guard: brake, is_beyond, .. } = &self.enforcer;
-        let (written, limit) = (brake.written(), brake.limit());
-        if *is_beyond && self.terms.tells_limit {
-            self.enforcer.observe(BehaviorObservation::Overran { written, limit });
-        } else if let (pieces, Some(tokens)) = brake.pieces() {
-            self.enforcer.observe(BehaviorObservation::Counted { pieces, tokens });
-        }
-        let answered = !self.stop_filter.is_empty() || self.tool_calls;
-        self.observe_switch(answered);
-    }
-
-    /// A call that was asked not to think shows whether that can be had.
-    fn observe_switch(&mut self, answered: bool) {
-        if self.is_makeshift() {
-            self.enforcer.observe(BehaviorObservation::ThinkingSwitched(answered));
-        }
+    /// How much of the answer may pass.
+    fn passable_max(&self) -> Tokens {
+        let thought = if self.is_total { self.guard.thinking_tokens() } else { Tokens::ZERO };
+        self.answer_max.saturating_sub(thought)
     }
 }

@@ -1,50 +1,46 @@
-//! Answers that are begun again, where they were to be gone on with.
+//! Leaves out the beginning of an answer that was to be continued and is written again.
 //!
-//! An upstream that does not know how a turn is gone on with takes it for a new one, and writes the answer from its beginning.
-//! What its reader has already is left out.
+//! An upstream that cannot continue a turn takes it for a new one, and writes the answer from its beginning. Its reader has
+//! that already, so it is left out.
 //!
-//! An answer may also repeat itself: a model that is caught in a loop says the same word for a page. Where what comes goes on
-//! with such a loop at the very place where it was broken off, nothing is left out.
+//! An answer may also repeat itself: a model that is caught in a loop writes the same word for a page. Where the new text
+//! continues such a loop at the very place where it was broken off, nothing is left out.
 
-use crate::units::Tokens;
-
-use super::ChoiceStateMachine;
-
-/// So many bytes are not said twice by chance.
+/// So many bytes are not written twice by chance.
 const MATCH_MIN: usize = 16;
-/// The same where something else tells that the upstream does not go on as it should.
+/// The same where something else tells that the upstream does not continue as it should.
 const MATCH_MIN_DISTRUSTED: usize = 3;
 
-/// Leaves out what was said before, as long as the text goes on like it.
+/// Leaves out the previous text, as long as the new text repeats it.
 #[derive(Debug, Clone)]
 pub(super) struct RepeatFilter {
     previous: String,
     pending: String,
     is_decided: bool,
     is_distrusted: bool,
-    /// What was said without its blanks, of which some are left out where an answer is broken off.
+    /// The previous text without its blanks, of which some are left out where an answer is broken off.
     bare: Vec<u8>,
     /// After how many bytes of that it repeats itself, where it does.
     period: Option<usize>,
 }
 
 impl RepeatFilter {
-    /// Behind an answer that was broken off. `doubted` where its upstream mixes thoughts into its answers, which those who can
-    /// go on with a turn do not.
-    pub(super) fn of(said: &str, doubted: bool) -> RepeatFilter {
-        let said = said.trim_start().to_owned();
-        let bare: Vec<u8> = bare(&said).collect();
+    /// Behind an answer that was broken off. `is_distrusted` where its upstream mixes thoughts into its answers: those that can
+    /// continue a turn do not.
+    pub(super) fn of(previous: &str, is_distrusted: bool) -> RepeatFilter {
+        let previous = previous.trim_start().to_owned();
+        let bare: Vec<u8> = bare(&previous).collect();
         RepeatFilter {
             period: period(&bare),
             bare,
-            previous: said,
+            previous,
             pending: String::new(),
             is_decided: false,
-            is_distrusted: doubted,
+            is_distrusted,
         }
     }
 
-    /// It thinks again, so it begins again.
+    /// Its upstream thinks again, so it begins the answer again.
     pub(super) fn distrust(&mut self) {
         self.is_distrusted = true;
     }
@@ -74,21 +70,21 @@ impl RepeatFilter {
         std::mem::take(&mut self.pending)
     }
 
-    /// What was held back, now that no more comes: a beginning of what was said, which its end may be like too. So it is left out
-    /// only where something else tells that the upstream has begun again.
+    /// What is pending, now that no more comes. It is like the beginning of the previous text, but the end of an answer may be
+    /// like its beginning. So it is left out only where something else tells that the upstream has begun again.
     pub(super) fn flush(&mut self) -> String {
         let rest = if self.is_decided { String::new() } else { std::mem::take(&mut self.pending) };
         self.is_decided = true;
         if self.is_distrusted && self.is_conclusive(rest.trim_start().len()) { String::new() } else { rest }
     }
 
-    /// Whether what is held goes on with the loop that what was said is caught in.
+    /// Whether what is pending continues the loop that the previous text is caught in.
     fn continues_loop(&self) -> bool {
         self.period.is_some_and(|period| {
-            let (said, held) = (&self.bare, bare(&self.pending).collect::<Vec<u8>>());
-            (0..held.len()).all(|at| match at.checked_sub(period) {
-                Some(before) => held[before] == held[at],
-                None => said[said.len() + at - period] == held[at],
+            let (previous, pending) = (&self.bare, bare(&self.pending).collect::<Vec<u8>>());
+            (0..pending.len()).all(|at| match at.checked_sub(period) {
+                Some(before) => pending[before] == pending[at],
+                None => previous[previous.len() + at - period] == pending[at],
             })
         })
     }
@@ -115,18 +111,6 @@ fn period(text: &[u8]) -> Option<usize> {
     }
     let period = text.len() - borders.last()?;
     (period * 2 <= text.len()).then_some(period)
-}
-
-impl ChoiceStateMachine {
-    /// What of the answer was not said before, where it is gone on with.
-    pub(super) fn new_text(&mut self, text: &str) -> String {
-        let Some(repeat) = &mut self.repeat_filter else { return text.to_owned() };
-        let news = repeat.push(text);
-        if news.is_empty() {
-            self.account.add_dropped(text, Tokens::ZERO);
-        }
-        news
-    }
 }
 
 #[cfg(test)]

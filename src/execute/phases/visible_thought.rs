@@ -1,4 +1,5 @@
-//! Thoughts that show where they were taken to be hidden: what can be seen can be cut.
+//! What may be done about a thought: whether it can be cut, tried again or read again. A thought that shows where it was
+//! taken to be hidden can be cut.
 
 use crate::backend::{BehaviorObservation, Turns};
 use crate::catalog::EnforcementClass;
@@ -20,9 +21,8 @@ impl ChoiceStateMachine {
         self.is_thought_visible = true;
         self.enforcer.observe(BehaviorObservation::ShowsThoughts);
         self.account.mark_thought_visible();
-        let conduct = self.enforcer.behavior;
-        let may = self.terms.visible_max.is_some() && self.may_be_rescued();
-        if may && self.takes_turns() && !conduct.ignores_switch {
+        let can_cut = self.terms.visible_max.is_some() && self.may_be_rescued();
+        if can_cut && self.takes_turns() && !self.enforcer.behavior.ignores_switch {
             self.class = EnforcementClass::Turn;
         }
     }
@@ -33,11 +33,6 @@ impl ChoiceStateMachine {
             Turns::ByWord => self.effort_least().is_some(),
             Turns::Always => true,
         }
-    }
-
-    /// The caller's word for how hard to think, while the thought is asked for.
-    pub fn effort_word(&self) -> Option<String> {
-        self.terms.effort.clone().filter(|_| self.class != EnforcementClass::Effort && self.thinks)
     }
 
     /// How an answer is asked for after the running thought was stopped from outside, where that can be.
@@ -51,7 +46,7 @@ impl ChoiceStateMachine {
         self.terms.visible_max.filter(|_| self.is_thought_visible).unwrap_or(self.terms.thinking)
     }
 
-    /// How much of a thought that is cut may be read again. Of one that was to be hidden only a second answer was set aside.
+    /// How much of a thought that is cut may be read again. Of one that was to be hidden only a second answer was reserved.
     pub(super) fn thought_tail_max(&self) -> Tokens {
         if self.is_thought_visible {
             self.thinking_max().min(self.terms.solution.saturating_sub(TURN_OVERHEAD))
@@ -60,13 +55,20 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// The same, where there is a word by which it thinks less than before: without one another try only ends alike.
+    /// True where an empty answer may be asked for once more, and there is a word by which the target thinks less than before.
+    /// Without one another try only ends alike.
     pub(super) fn may_think_less(&self) -> bool {
         self.may_be_rescued() && self.effort_least().is_some()
     }
 
-    /// True where an empty answer may be asked for once more, which a target that cannot be kept from thinking would not help.
-    pub(super) fn may_be_rescued(&self) -> bool {
+    /// True where an empty answer may be asked for once more. That does not help where a target cannot be kept from thinking.
+    fn may_be_rescued(&self) -> bool {
         self.terms.rescue && !self.rescued && !self.enforcer.behavior.ignores_switch
+    }
+
+    /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
+    pub(super) fn is_makeshift(&self) -> bool {
+        self.terms.class == EnforcementClass::Effort
+            && (self.rescued || self.class == EnforcementClass::Turn && !self.thinks)
     }
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::{REPLY_MAX, VerifierError};
+use super::error::{REPLY_MAX, VerifierError};
 
 /// All that a program has of an environment: ours may have secrets in it.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -16,21 +16,19 @@ pub(super) async fn call(words: &[String], asked: String) -> Result<Vec<u8>, Ver
     let mut child = start(words).map_err(VerifierError::Program)?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let (Some(mut input), Some(output)) = (input, output) else { return Err(VerifierError::Ended) };
-    let tell = async move {
-        // Whoever needs not read it all may say so.
+    let write = async move {
+        // A program that does not read all of it may close its input.
         drop(input.write_all(asked.as_bytes()).await);
     };
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     let mut output = output.take(u64::try_from(REPLY_MAX).unwrap_or(u64::MAX) + 1);
-    let ((), read) = tokio::join!(tell, output.read_to_end(&mut said));
+    let ((), read) = tokio::join!(write, output.read_to_end(&mut reply));
     read.map_err(VerifierError::Program)?;
-    if said.len() > REPLY_MAX {
+    if reply.len() > REPLY_MAX {
         return Err(VerifierError::TooLong);
     }
-    match child.wait().await.map_err(VerifierError::Program)?.success() {
-        true => Ok(said),
-        false => Err(VerifierError::Ended),
-    }
+    let status = child.wait().await.map_err(VerifierError::Program)?;
+    if status.success() { Ok(reply) } else { Err(VerifierError::Ended) }
 }
 
 fn start(words: &[String]) -> io::Result<Child> {

@@ -1,9 +1,10 @@
 //! An operator's verifier: a program or an address that scores an answer.
 //!
-//! It is given `{"question": …, "answer": …}` and says `{"score": …}`, 0 to 1. Its time, what it says and how many of it run
-//! at once are bounded; whatever goes wrong is no verdict, never a bad one.
+//! It is given `{"question": …, "answer": …}` and replies `{"score": …}`, 0 to 1. Its time, the length of its reply and how
+//! many run at once are bounded. A failure gives no verdict, never a bad one. Sampling asks it about each answer.
 
 mod command;
+mod error;
 #[cfg(test)]
 mod tests;
 mod url;
@@ -16,10 +17,9 @@ use tokio::sync::Semaphore;
 use crate::catalog::{self, Checker};
 use crate::units::Chance;
 
-/// The most bytes that a verifier may say.
-const REPLY_MAX: usize = 64 << 10;
+pub use error::VerifierError;
 
-/// A verifier. Clones share its places.
+/// A verifier. Clones share its permits.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     settings: catalog::VerifierSettings,
@@ -34,38 +34,10 @@ enum VerifierTransport {
     Unavailable,
 }
 
-/// Why there is no verdict.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifierError {
-    /// It took too long.
-    #[error("the verifier did not answer in time; make it faster, or raise its timeout")]
-    Timeout,
-    /// The program could not be run or its answer not be read.
-    #[error("the verifier's program failed; run it by hand with a question on its standard input")]
-    Program(#[source] std::io::Error),
-    /// The program ended with an error.
-    #[error(
-        "the verifier's program ended with an error; run it by hand with a question on its standard input"
-    )]
-    Ended,
-    /// The address could not be asked.
-    #[error("the verifier's address could not be asked")]
-    Unreachable(#[source] reqwest::Error),
-    /// The address answered with an error.
-    #[error("the verifier's address answered {0}; it must answer 200")]
-    Status(u16),
-    /// It said too much.
-    #[error("the verifier said more than 64 KiB; it must say one JSON object")]
-    TooLong,
-    /// It said something else.
-    #[error("the verifier must say a JSON object with a score of 0 to 1")]
-    Malformed,
-}
-
 impl Verifier {
     /// A verifier that nobody was asked yet.
     pub fn new(settings: catalog::VerifierSettings) -> Verifier {
-        let asking = match &settings.by {
+        let transport = match &settings.by {
             Checker::Command(words) => VerifierTransport::Command(words.clone()),
             Checker::Url(address) => match url::client() {
                 Ok(client) => VerifierTransport::Url(client, address.clone()),
@@ -75,8 +47,8 @@ impl Verifier {
                 }
             },
         };
-        let places = Arc::new(Semaphore::new(settings.concurrency));
-        Verifier { settings, transport: asking, permits: places }
+        let permits = Arc::new(Semaphore::new(settings.concurrency));
+        Verifier { settings, transport, permits }
     }
 
     /// The score from which on an answer is good enough.
@@ -96,7 +68,7 @@ impl Verifier {
 
     async fn call(&self, asked: String) -> Result<Vec<u8>, VerifierError> {
         // Nobody closes the semaphore.
-        let _place = self.permits.acquire().await.map_err(|_| VerifierError::Timeout)?;
+        let _permit = self.permits.acquire().await.map_err(|_| VerifierError::Timeout)?;
         match &self.transport {
             VerifierTransport::Command(words) => command::call(words, asked).await,
             VerifierTransport::Url(client, address) => url::call(client, address, asked).await,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Client, redirect};
 
-use super::{REPLY_MAX, VerifierError};
+use super::error::{REPLY_MAX, VerifierError};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -26,12 +26,12 @@ pub(super) async fn call(client: &Client, address: &str, asked: String) -> Resul
     if response.status() != 200 {
         return Err(VerifierError::Status(response.status().as_u16()));
     }
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(VerifierError::Unreachable)? {
-        said.extend_from_slice(&piece);
-        if said.len() > REPLY_MAX {
+        reply.extend_from_slice(&piece);
+        if reply.len() > REPLY_MAX {
             return Err(VerifierError::TooLong);
         }
     }
-    Ok(said)
+    Ok(reply)
 }

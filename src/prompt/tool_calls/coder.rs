@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::chat::Tool;
 
-use super::WrittenCall;
+use super::json::WrittenCall;
 
 /// What ends a function.
 pub(super) const END: &str = "</function>";

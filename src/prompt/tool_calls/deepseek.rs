@@ -1,7 +1,7 @@
 //! Calls as `DeepSeek`'s models write them: each between two tokens of its own, its name parted from its arguments by a
 //! third. V3 and R1 put a kind before the name and fence the JSON; from V3.1 on there is neither.
 
-use super::{WrittenCall, json};
+use super::json::{self, WrittenCall};
 
 const BEGIN: &str = "<｜tool▁call▁begin｜>";
 const PARTED: &str = "<｜tool▁sep｜>";

@@ -1,7 +1,7 @@
 //! Calls in Harmony, the format of the gpt-oss models: a message on the channel for commentary, addressed to a function.
 //! The message ends with a token that ends the text as well, so it may not be seen.
 
-use super::{WrittenCall, json};
+use super::json::{self, WrittenCall};
 
 /// What may stand before a message that is addressed to somebody, the longest first.
 pub(super) const STARTS: &[&str] =

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::WrittenCall;
+/// A call's name, and its arguments as JSON text.
+pub(super) type WrittenCall = (String, String);
 
 /// One object.
 pub(super) fn parse_one(text: &str) -> Option<Vec<WrittenCall>> {

@@ -17,9 +17,7 @@ use crate::chat::{Tool, ToolCallDelta};
 pub use syntax::ToolCallSyntax;
 
 use coder::StringParams;
-
-/// A call's name, and its arguments as JSON text.
-type WrittenCall = (String, String);
+use json::WrittenCall;
 
 /// What a text turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::chat::Tool;
 
 use super::coder::{self, StringParams};
-use super::{WrittenCall, deepseek, harmony, json};
+use super::json::{self, WrittenCall};
+use super::{deepseek, harmony};
 
 /// How a family of models writes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +34,21 @@ impl ToolCallSyntax {
     /// The syntax that a chat template shows a model, if it is one of these.
     pub fn of_template(template: &str) -> Option<ToolCallSyntax> {
         let has = |mark: &str| template.contains(mark);
-        Some(match () {
-            () if has("<function=") && has("<parameter=") => ToolCallSyntax::Coder,
-            () if has("<｜tool▁calls▁begin｜>") => ToolCallSyntax::DeepSeek,
-            () if has("<|channel|>commentary") && has("to=functions.") => ToolCallSyntax::Harmony,
-            () if has("<tool_call>") => ToolCallSyntax::Hermes,
-            () if has("[TOOL_CALLS]") => ToolCallSyntax::Mistral,
-            () if has("<|start_header_id|>") && has("\"parameters\"") => ToolCallSyntax::Llama,
-            () => return None,
-        })
+        if has("<function=") && has("<parameter=") {
+            Some(ToolCallSyntax::Coder)
+        } else if has("<｜tool▁calls▁begin｜>") {
+            Some(ToolCallSyntax::DeepSeek)
+        } else if has("<|channel|>commentary") && has("to=functions.") {
+            Some(ToolCallSyntax::Harmony)
+        } else if has("<tool_call>") {
+            Some(ToolCallSyntax::Hermes)
+        } else if has("[TOOL_CALLS]") {
+            Some(ToolCallSyntax::Mistral)
+        } else if has("<|start_header_id|>") && has("\"parameters\"") {
+            Some(ToolCallSyntax::Llama)
+        } else {
+            None
+        }
     }
 
     /// What a call may begin with. Llama's brace is a part of the call; a tag is none. A coder's function begins one only

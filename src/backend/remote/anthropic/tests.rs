@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::backend::remote::{Connections, golden};
+use crate::backend::remote::{self, Connections, golden};
 use crate::backend::{Backend, Fault, GenerationPart};
 use crate::units::Tokens;
 
@@ -49,7 +49,7 @@ fn streams_are_read_as_the_fixtures_say() {
 #[tokio::test]
 async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
     let client =
-        client::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..client::Settings::default() };
+        remote::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..remote::Settings::default() };
     let upstream =
         AnthropicBackend::new(&Connections::default(), Settings { client, ..Settings::default() }).unwrap();
     let fixture = json!({"messages": [{"role": "user", "content": ["hi"]}]});

@@ -11,6 +11,8 @@
 
 mod events;
 mod request;
+mod server;
+mod settings;
 mod template;
 
 use std::collections::VecDeque;
@@ -21,86 +23,32 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::client::{self, UpstreamClient};
+use super::client::UpstreamClient;
+use super::event_stream::UpstreamEventStream;
 use super::openai::{self, ChatCompletions, Dialect};
 use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough, wire};
 use crate::backend::speed::SpeedEstimator;
 use crate::backend::tool_calls;
 use crate::backend::{
-    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, Retry,
-    TargetBehavior, Thought, Turns, UnsupportedFeature,
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, TargetBehavior,
+    Thought, Turns, UnsupportedFeature,
 };
 use crate::catalog::{EnforcementClass, ModelConditions};
-use crate::chat::{EmbeddingRequest, Message, Request, Role};
+use crate::chat::{EmbeddingRequest, Request};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
-use crate::prompt::tool_calls::ToolCallSyntax;
 use crate::units::Tokens;
 
-/// How a server is spoken to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// How the server is reached; the base URL has no `/v1`.
-    pub client: client::Settings,
-    /// The tag that begins a thought.
-    pub start_tag: String,
-    /// The tag that closes a thought.
-    pub end_tag: String,
-    /// What closes an unfinished thought: a sentence, if any, and the tag.
-    pub hand_off: String,
-    /// How the model writes its tool calls, where they can be read out of its text.
-    pub tool_syntax: Option<ToolCallSyntax>,
-    /// Whether the model thinks; nothing where its chat template is to tell.
-    pub thinks: Option<bool>,
-}
+use server::{LlamaCppServer, LlamaCppTagTokens};
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            client: client::Settings::default(),
-            start_tag: "<think>".to_owned(),
-            end_tag: "</think>".to_owned(),
-            hand_off: "\n</think>\n\n".to_owned(),
-            tool_syntax: None,
-            thinks: None,
-        }
-    }
-}
+pub use settings::Settings;
 
 /// The model of one llama.cpp server.
 #[derive(Debug)]
 pub struct LlamaCppBackend {
-    client: UpstreamClient,
-    settings: Settings,
+    server: LlamaCppServer,
     speed: SpeedEstimator,
-    tag_tokens: OnceCell<LlamaCppTagTokens>,
     chat: OnceCell<RemoteBackend<ChatCompletions>>,
-    props: OnceCell<Props>,
-}
-
-/// What the server says of its model; asked once.
-#[derive(Debug)]
-struct Props {
-    /// Whether its chat template knows of thoughts.
-    thinks: bool,
-    context: Option<Tokens>,
-}
-
-/// What the server's tokenizer says about our texts; asked once.
-#[derive(Debug)]
-struct LlamaCppTagTokens {
-    hand_off: Tokens,
-    /// The tag that begins a thought, where it is one token.
-    start: Option<u32>,
-    /// The tag that closes a thought, where it is one token.
-    end: Option<u32>,
-}
-
-impl LlamaCppTagTokens {
-    /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
-    fn banned(&self) -> Vec<u32> {
-        self.start.into_iter().chain(self.end).collect()
-    }
 }
 
 impl LlamaCppBackend {
@@ -108,15 +56,12 @@ impl LlamaCppBackend {
     pub fn new(connections: &Connections, settings: Settings) -> Result<LlamaCppBackend, SettingsError> {
         // The server closes a connection after a stream, and after its hundredth request, without having said so:
         // what is sent there in that moment gets no answer.
-        let client = client::Settings { keep_alive: false, ..settings.client.clone() };
+        let client = super::Settings { keep_alive: false, ..settings.client.clone() };
         let client = UpstreamClient::new(connections, client)?;
         Ok(LlamaCppBackend {
-            client,
-            settings,
+            server: LlamaCppServer::new(client, settings),
             speed: SpeedEstimator::default(),
-            tag_tokens: OnceCell::new(),
             chat: OnceCell::new(),
-            props: OnceCell::new(),
         })
     }
 
@@ -124,13 +69,13 @@ impl LlamaCppBackend {
         if let Some(text) = call.request.raw_prompt() {
             return self.continue_text(&call, &text).await;
         }
-        if !self.thinks().await? {
+        if !self.server.thinks().await? {
             return self.chat().await?.start(call.unthought()).await;
         }
         if call.class != EnforcementClass::Continue {
             return self.chat().await?.start(call).await;
         }
-        tool_calls::check(&call.request, self.settings.tool_syntax)?;
+        tool_calls::check(&call.request, self.server.settings.tool_syntax)?;
         match &call.part {
             GenerationPart::Thought { thinking, .. } => self.generate_thought(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
@@ -146,12 +91,11 @@ impl LlamaCppBackend {
     /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
     async fn chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
         let learn = || async {
-            let closing = self.tag_tokens().await?.hand_off;
-            let opening = self.opening_tokens().await?;
-            let Settings { start_tag, end_tag, hand_off, .. } = self.settings.clone();
-            let dialect = Dialect::llamacpp();
+            let closing = self.server.tag_tokens().await?.hand_off;
+            let opening = self.server.opening_tokens().await?;
+            let Settings { start_tag, end_tag, hand_off, .. } = self.server.settings.clone();
             let settings = openai::Settings {
-                dialect,
+                dialect: Dialect::llamacpp(),
                 start_tag,
                 end_tag,
                 hand_off,
@@ -159,60 +103,22 @@ impl LlamaCppBackend {
                 closing_tokens: closing,
                 ..openai::Settings::default()
             };
-            let (client, pace) = (self.client.clone(), self.speed.clone());
+            let (client, pace) = (self.server.client.clone(), self.speed.clone());
             Ok(RemoteBackend { client, provider: ChatCompletions::new(settings), speed: pace })
         };
         self.chat.get_or_try_init(learn).await
     }
 
-    /// Whether there is a thought to be held: by what is configured, else by the chat template, in which a model that thinks
-    /// has words for it. A server that does not show its template is taken to have one that does.
-    async fn thinks(&self) -> Result<bool, Failure> {
-        if let Some(thinks) = self.settings.thinks {
-            return Ok(thinks);
-        }
-        let learn = || async {
-            match self.client.get("props").await {
-                Ok(props) => {
-                    let thinks = template::knows_thinking(&props, &self.settings);
-                    Ok(Props { thinks, context: template::context(&props) })
-                }
-                // It may be loading still.
-                Err(failure) if failure.retry == Retry::Again => Err(failure.unsent()),
-                Err(_) => Ok(Props { thinks: true, context: None }),
-            }
-        };
-        Ok(self.props.get_or_try_init(learn).await?.thinks)
-    }
-
-    /// How many tokens the template puts behind the tag that begins a thought.
-    async fn opening_tokens(&self) -> Result<Tokens, Failure> {
-        if !self.thinks().await? {
-            return Ok(Tokens::ZERO);
-        }
-        let request = Request::new("", vec![Message::text(Role::User, "?")]);
-        let prompt = self.render(&request, true).await?;
-        if !request::opens_thought(&self.settings, &prompt) {
-            return Ok(Tokens::ZERO);
-        }
-        let behind = &prompt[prompt.trim_end().len()..];
-        Ok(if behind.is_empty() { Tokens::ZERO } else { count(&self.tokenize(behind).await?) })
-    }
-
     async fn generate_thought(&self, call: &BackendCall, thinking: Tokens) -> Result<Generation, Failure> {
         let lap = self.speed.start();
-        let vocabulary = self.tag_tokens().await?;
-        let prompt = request::with_open_thought(&self.settings, self.render(&call.request, true).await?);
-        let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
-        passthrough::add_members_after_template(&mut body, call, self.client.members());
-        let events = self
-            .client
-            .stream("completion", &body, SilencePolicy::Streams)
-            .await?
-            .with_token_limit(call.part.tokens_max());
+        let vocabulary = self.server.tag_tokens().await?;
+        let prompt =
+            request::with_open_thought(&self.server.settings, self.server.render(&call.request, true).await?);
+        let body = request::thought_body(&self.server.settings, call, &prompt, thinking);
+        let events = self.complete(call, body).await?;
         let reader = events::LlamaCppReader::thought(vocabulary.end);
         let pieces = generation_stream(events, reader, lap, VecDeque::new());
-        let client = self.client.clone();
+        let client = self.server.client.clone();
         Ok(Box::pin(pieces.then(move |piece| restore_missing_text(client.clone(), piece))))
     }
 
@@ -223,22 +129,17 @@ impl LlamaCppBackend {
         solution: Tokens,
     ) -> Result<Generation, Failure> {
         let lap = self.speed.start();
-        let vocabulary = self.tag_tokens().await?;
-        let (prompt, hand_off) = self.resumed_prompt(&call.request, thought).await?;
-        let mut body = request::solution_body(call, prompt, solution, &vocabulary.banned());
-        passthrough::add_members_after_template(&mut body, call, self.client.members());
-        let events = self
-            .client
-            .stream("completion", &body, SilencePolicy::Streams)
-            .await?
-            .with_token_limit(call.part.tokens_max());
+        let vocabulary = self.server.tag_tokens().await?;
+        let (prompt, hand_off) = self.server.resumed_prompt(&call.request, thought).await?;
+        let body = request::solution_body(call, prompt, solution, &vocabulary.banned());
+        let events = self.complete(call, body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::LlamaCppReader::solution(self.splitter(vocabulary));
         let pieces = generation_stream(events, reader, lap, first.into_iter().collect());
-        Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
+        Ok(tool_calls::extract_calls(pieces, &call.request, self.server.settings.tool_syntax))
     }
 
-    /// How a text goes on, without template or tags.
+    /// Continues a text, without template or tags.
     async fn continue_text(&self, call: &BackendCall, text: &str) -> Result<Generation, Failure> {
         let lap = self.speed.start();
         let solution = match &call.part {
@@ -250,79 +151,25 @@ impl LlamaCppBackend {
                 ));
             }
         };
-        let mut body = request::solution_body(call, json!(text), solution, &[]);
-        passthrough::add_members_after_template(&mut body, call, self.client.members());
-        let events = self
-            .client
-            .stream("completion", &body, SilencePolicy::Streams)
-            .await?
-            .with_token_limit(call.part.tokens_max());
+        let body = request::solution_body(call, json!(text), solution, &[]);
+        let events = self.complete(call, body).await?;
         Ok(generation_stream(events, events::LlamaCppReader::solution(None), lap, VecDeque::new()))
     }
 
-    /// What stands before the answer, and whether our hand-off is a part of it.
-    async fn resumed_prompt(&self, request: &Request, thought: &Thought) -> Result<(Value, bool), Failure> {
-        let thinks = self.render(request, true).await?;
-        if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
-            // No thought at all: a template that can close it by itself does so in the form that was trained.
-            let closed = self.render(request, false).await?;
-            if closed != thinks && !request::opens_thought(&self.settings, &closed) {
-                return Ok((json!(closed), false));
-            }
-        }
-        let prompt = request::with_open_thought(&self.settings, thinks);
-        let hand_off = request::needs_hand_off(&self.settings, thought);
-        Ok((request::resumed_prompt(&self.settings, &prompt, thought), hand_off))
+    /// Calls the completion endpoint, with what the caller passes through.
+    async fn complete(&self, call: &BackendCall, mut body: Value) -> Result<UpstreamEventStream, Failure> {
+        let client = &self.server.client;
+        passthrough::add_members_after_template(&mut body, call, client.members());
+        let events = client.stream("completion", &body, SilencePolicy::Streams).await?;
+        Ok(events.with_token_limit(call.part.tokens_max()))
     }
 
     /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
     fn splitter(&self, vocabulary: &LlamaCppTagTokens) -> Option<Splitter> {
-        let Settings { start_tag, end_tag, .. } = &self.settings;
+        let Settings { start_tag, end_tag, .. } = &self.server.settings;
         let banned = vocabulary.start.is_some() && vocabulary.end.is_some();
         (!banned).then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()))
     }
-
-    async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
-        let answer =
-            self.ask("apply-template", &request::template_body(&self.settings, request, thinking)).await?;
-        let prompt = answer.get("prompt").and_then(Value::as_str).map(str::to_owned);
-        prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
-    }
-
-    async fn tag_tokens(&self) -> Result<&LlamaCppTagTokens, Failure> {
-        let learn = || async {
-            let hand_off = self.tokenize(&self.settings.hand_off).await?;
-            let start = single(&self.tokenize(&self.settings.start_tag).await?);
-            let end = single(&self.tokenize(&self.settings.end_tag).await?);
-            Ok(LlamaCppTagTokens { hand_off: count(&hand_off), start, end })
-        };
-        self.tag_tokens.get_or_try_init(learn).await
-    }
-
-    /// A question that costs nothing: its failures never reached a model.
-    async fn ask(&self, path: &str, body: &Value) -> Result<Value, Failure> {
-        self.client.json(path, body).await.map_err(Failure::unsent)
-    }
-
-    /// The prompt's tokens, with those that the server puts before it.
-    async fn count_prompt_tokens(&self, request: &Request) -> Result<Tokens, Failure> {
-        let prompt = match request.raw_prompt() {
-            Some(text) => text,
-            None => self.render(request, true).await?,
-        };
-        let body = json!({"content": prompt, "parse_special": true, "add_special": true});
-        Ok(count(&ids(&self.ask("tokenize", &body).await?)?))
-    }
-
-    async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
-        let answer = self.ask("tokenize", &json!({"content": text, "parse_special": true})).await?;
-        ids(&answer)
-    }
-}
-
-fn ids(answer: &Value) -> Result<Vec<u32>, Failure> {
-    let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
 }
 
 /// A thought that is cut right after what looks like the beginning of the tag lacks it: the server told the
@@ -342,17 +189,6 @@ async fn restore_missing_text(
     }
 }
 
-fn count(ids: &[u32]) -> Tokens {
-    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
-}
-
-fn single(ids: &[u32]) -> Option<u32> {
-    match ids {
-        [id] => Some(*id),
-        _ => None,
-    }
-}
-
 impl Backend for LlamaCppBackend {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         self.start(call).boxed()
@@ -361,7 +197,7 @@ impl Backend for LlamaCppBackend {
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move {
             let body = wire::embedding(&ask, None);
-            let answer = self.client.json("v1/embeddings", &body).await;
+            let answer = self.server.client.json("v1/embeddings", &body).await;
             super::parse_embeddings(answer?, ask.inputs.len())
         }
         .boxed()
@@ -372,7 +208,7 @@ impl Backend for LlamaCppBackend {
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
-        async move { self.count_prompt_tokens(&request).await.ok() }.boxed()
+        async move { self.server.count_prompt_tokens(&request).await.ok() }.boxed()
     }
 
     fn conditions(&self) -> ModelConditions {
@@ -380,24 +216,23 @@ impl Backend for LlamaCppBackend {
     }
 
     fn behavior(&self) -> TargetBehavior {
-        let told = self.settings.thinks.or(self.props.get().map(|props| props.thinks));
         TargetBehavior {
             turns: Turns::Always,
-            never_thinks: told == Some(false),
+            never_thinks: self.server.never_thinks(),
             ..TargetBehavior::default()
         }
     }
 
     fn context(&self) -> Option<Tokens> {
-        self.props.get()?.context
+        self.server.context()
     }
 
     fn take_resent(&self) -> u64 {
-        self.client.take_resent()
+        self.server.client.take_resent()
     }
 
     fn take_exhausted_rate_limits(&self) -> u64 {
-        self.client.take_exhausted_rate_limits()
+        self.server.client.take_exhausted_rate_limits()
     }
 }
 

@@ -3,6 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::backend::{Failure, Fault, GenerationEnd};
+use crate::units::Tokens;
+
 /// One event of a stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct OpenAiChunk {
@@ -95,4 +98,20 @@ pub(super) struct OpenAiFunctionDelta {
     pub(super) name: Option<String>,
     /// Text; some send the object itself.
     pub(super) arguments: Value,
+}
+
+/// Why a stream ended, by the word of its last chunk.
+pub(super) fn finish_reason(word: &str) -> Result<GenerationEnd, Failure> {
+    match word {
+        "length" | "max_tokens" => Ok(GenerationEnd::Limit),
+        "tool_calls" | "function_call" => Ok(GenerationEnd::ToolCalls),
+        "content_filter" => Ok(GenerationEnd::Filtered),
+        "error" => Err(Failure::new(Fault::Backend, "the upstream gave up")),
+        _ => Ok(stop()),
+    }
+}
+
+/// The end of the text. These upstreams do not say whether the end-of-text token is counted.
+pub(super) fn stop() -> GenerationEnd {
+    GenerationEnd::Stop { tokens: Tokens::ZERO }
 }

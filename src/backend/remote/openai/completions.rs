@@ -1,11 +1,11 @@
-//! How a text goes on: OpenAI's older completions, which most servers still have.
+//! Text completions: OpenAI's older endpoint, which most servers still have.
 
 use std::collections::VecDeque;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::events;
+use super::chunk::{finish_reason, stop};
 use super::usage::{StreamProgress, UsageReader};
 use crate::backend::remote::refusal;
 use crate::backend::remote::wire::decimal;
@@ -65,7 +65,7 @@ struct OpenAiCompletionChoice {
 impl crate::backend::remote::EventReader for OpenAiCompletionReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         if data == b"[DONE]" {
-            pieces.push_back(Piece::End(self.ending.unwrap_or_else(events::stop)));
+            pieces.push_back(Piece::End(self.ending.unwrap_or_else(stop)));
             return Ok(());
         }
         if data.is_empty() {
@@ -81,7 +81,7 @@ impl crate::backend::remote::EventReader for OpenAiCompletionReader {
                 pieces.push_back(Piece::Answer { text: choice.text, tokens: Tokens::ZERO });
             }
             if let Some(word) = choice.finish_reason {
-                self.ending = Some(events::finish_reason(&word)?);
+                self.ending = Some(finish_reason(&word)?);
             }
         }
         pieces.extend(

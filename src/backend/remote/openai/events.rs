@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice};
+use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
@@ -272,21 +272,6 @@ fn distribute_tokens(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
 /// True for what ends the waiting for an answer's text: a thought, a call, or a tag that was split off.
 fn is_no_answer(piece: &Piece) -> bool {
     matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_) | Piece::Tag { tokens: Tokens::ZERO, .. })
-}
-
-pub(super) fn finish_reason(word: &str) -> Result<GenerationEnd, Failure> {
-    match word {
-        "length" | "max_tokens" => Ok(GenerationEnd::Limit),
-        "tool_calls" | "function_call" => Ok(GenerationEnd::ToolCalls),
-        "content_filter" => Ok(GenerationEnd::Filtered),
-        "error" => Err(Failure::new(Fault::Backend, "the upstream gave up")),
-        _ => Ok(stop()),
-    }
-}
-
-/// Whether the end-of-text token is counted, these upstreams do not say.
-pub(super) fn stop() -> GenerationEnd {
-    GenerationEnd::Stop { tokens: Tokens::ZERO }
 }
 
 fn span_piece(span: TaggedSpan) -> Piece {

@@ -13,88 +13,21 @@ mod events;
 mod implicit_thought;
 mod known_dialects;
 mod request;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod usage;
 
-use std::sync::Arc;
-
-use super::client;
 use super::{Connections, EventReader, Provider, RemoteBackend, SettingsError, UpstreamRequest, wire};
 use crate::backend::{BackendCall, Failure, Turns};
-use crate::chat::{CompletionKind, EmbeddingRequest, ThoughtSigner};
-use crate::prompt::tool_calls::ToolCallSyntax;
-use crate::units::Tokens;
+use crate::chat::{CompletionKind, EmbeddingRequest};
 use implicit_thought::ImplicitThought;
 
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
     ThoughtReplay, UsageMember,
 };
-
-/// What asks for the answer in a new turn, behind the thought that was cut. `{thought}` stands for it.
-pub const NEW_TURN_PROMPT: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\
-                        Give the final answer now, from this reasoning and without any more of it.";
-
-/// How one model is spoken to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// How the upstream is reached.
-    pub client: client::Settings,
-    /// The name that callers use; what was signed under it is given back.
-    pub name: Arc<str>,
-    /// What the upstream calls the model.
-    pub model: String,
-    /// How the upstream is spoken to.
-    pub dialect: Dialect,
-    /// The tag that begins a thought inside the content.
-    pub start_tag: String,
-    /// The tag that closes a thought inside the content.
-    pub end_tag: String,
-    /// True where the chat template opens the thought, so that the content shows only its end.
-    pub starts_in_thinking: bool,
-    /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
-    /// the upstream writes it itself.
-    pub hand_off: String,
-    /// How the model writes its tool calls, where they can be read out of its raw text.
-    pub tool_syntax: Option<ToolCallSyntax>,
-    /// What asks for the answer in a new turn, with `{thought}` in it.
-    pub new_turn_prompt: String,
-    /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
-    /// are added to a budget that it holds.
-    pub opening_tokens: Tokens,
-    /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
-    pub closing_tokens: Tokens,
-    /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
-    pub thinks: Option<bool>,
-}
-
-impl Settings {
-    /// Who signs what it says.
-    fn maker(&self) -> ThoughtSigner {
-        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            client: client::Settings::default(),
-            name: "".into(),
-            model: String::new(),
-            dialect: Dialect::default(),
-            start_tag: "<think>".to_owned(),
-            end_tag: "</think>".to_owned(),
-            starts_in_thinking: false,
-            hand_off: "\n</think>\n\n".to_owned(),
-            tool_syntax: None,
-            new_turn_prompt: NEW_TURN_PROMPT.to_owned(),
-            opening_tokens: Tokens::ZERO,
-            closing_tokens: Tokens::ZERO,
-            thinks: None,
-        }
-    }
-}
+pub use settings::{NEW_TURN_PROMPT, Settings};
 
 /// Chat completions of one model.
 #[derive(Debug)]

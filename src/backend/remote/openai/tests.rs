@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::backend::remote::{Connections, golden};
+use crate::backend::remote::{self, Connections, golden};
 use crate::backend::{Backend, Fault, GenerationPart};
+use crate::units::Tokens;
 
 /// The upstreams with fixtures of their own, and how they are spoken to.
 fn dialects() -> [(&'static str, Dialect); 10] {
@@ -85,9 +86,9 @@ fn streams_are_read_as_the_fixtures_say() {
 #[tokio::test]
 async fn a_part_that_it_cannot_make_is_refused_before_anything_is_sent() {
     let settings = Settings {
-        client: client::Settings {
+        client: remote::Settings {
             base_url: "http://127.0.0.1:9/v1".to_owned(),
-            ..client::Settings::default()
+            ..remote::Settings::default()
         },
         ..Settings::default()
     };

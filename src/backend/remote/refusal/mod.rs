@@ -1,10 +1,9 @@
 //! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
 //!
 //! An upstream's own words may quote the prompt, so they go to the caller whose fault it is. Of what is about the operator's
-//! side (the address, the model's name, the key, the upstream itself) the log has them too: see [`Said::reason`].
+//! side (the address, the model's name, the key, the upstream itself) the log has them too: see [`UpstreamError::log_reason`].
 
 mod classify;
-mod rate_limits;
 mod upstream_error;
 
 use std::error::Error;
@@ -14,12 +13,12 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
+use super::rate_limits;
+use super::secret::Secret;
 use crate::backend::{Failure, Fault};
 use crate::units::Timestamp;
 
 use upstream_error::UpstreamError;
-
-pub(super) use rate_limits::is_rate_limit_exhausted;
 
 /// So many characters of a secret's beginning show something of it.
 const SECRET_PREFIX_MIN: usize = 4;
@@ -89,14 +88,15 @@ pub(super) fn require_uncompressed(headers: &HeaderMap) -> Result<(), Failure> {
         .get_all(CONTENT_ENCODING)
         .iter()
         .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    match packed {
-        true => Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for")),
-        false => Ok(()),
+    if packed {
+        return Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for"));
     }
+    Ok(())
 }
 
 /// The failure without the secret, should an upstream have repeated it.
-pub(super) fn without_secret(failure: Failure, secret: &str) -> Failure {
+pub(super) fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
+    let secret = secret.map(Secret::expose).unwrap_or_default();
     if secret.is_empty() {
         return failure;
     }
@@ -162,7 +162,7 @@ mod tests {
             Failure::new(Fault::Caller, "no").with_upstream_message(words).with_reason(Some(words.into()))
         };
         let check = |words: &str, expected: &str| {
-            let failure = without_secret(told(words), "geheim-123");
+            let failure = without_secret(told(words), Some(&Secret::new("geheim-123")));
             assert_eq!(
                 (failure.upstream_message.as_deref(), failure.reason.as_deref()),
                 (Some(expected), Some(expected))

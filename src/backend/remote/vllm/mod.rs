@@ -329,12 +329,12 @@ impl Backend for VllmBackend {
 mod tests {
     use super::*;
     use crate::backend::remote::openai::Dialect;
-    use crate::backend::remote::{client, golden};
+    use crate::backend::remote::{self, golden};
     use crate::catalog::{MemberRules, UnknownMembers};
 
     fn settings() -> Settings {
         let members = MemberRules { unknown: UnknownMembers::Pass, ..MemberRules::default() };
-        let client = client::Settings { members, ..client::Settings::default() };
+        let client = remote::Settings { members, ..remote::Settings::default() };
         Settings {
             client,
             model: "upstream-model".to_owned(),

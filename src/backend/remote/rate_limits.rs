@@ -1,4 +1,4 @@
-//! How long an upstream wants to be left alone.
+//! What an upstream's headers say of its rate limits: how long it wants to be left alone, and whether anything is left.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp, most: Duration) -
     Some(wait.min(most))
 }
 
-/// What is left of a rate limit, as OpenAI, Anthropic and those who follow them say it with every answer.
+/// What is left of a rate limit, as OpenAI, Anthropic and those that follow them say it with every answer.
 const REMAINING: [&str; 7] = [
     "x-ratelimit-remaining-requests",
     "x-ratelimit-remaining-tokens",
@@ -35,7 +35,7 @@ const REMAINING: [&str; 7] = [
 ];
 
 /// True where nothing is left of a rate limit: the next request is likely to be refused.
-pub(in crate::backend::remote) fn is_rate_limit_exhausted(headers: &HeaderMap) -> bool {
+pub(super) fn is_rate_limit_exhausted(headers: &HeaderMap) -> bool {
     let left = |name: &&str| headers.get(*name)?.to_str().ok()?.trim().parse::<f64>().ok();
     REMAINING.iter().filter_map(left).any(|left| left <= 0.0)
 }

@@ -1,8 +1,7 @@
 //! Upstreams that do not hold their limits, or say other than what they wrote.
 
-use super::tests::{HAND_OFF, LIMIT, PlayedChoice, STOP_WORD, answer, play, terms, thought, usage};
 use super::*;
-use crate::backend::{BehaviorObservation, GenerationEnd, TargetBehavior, Turns};
+use crate::backend::Turns;
 use crate::catalog::SolutionStopReason;
 use crate::prompt::tags::{Splitter, TaggedSpan};
 
@@ -263,5 +262,5 @@ fn an_answer_is_lacking_only_where_a_limit_or_its_thought_took_it() {
 }
 
 fn play_known(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
-    tests::play_met(terms, conduct, script)
+    play_met(terms, conduct, script)
 }

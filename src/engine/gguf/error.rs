@@ -1,0 +1,33 @@
+//! Why a model file could not be used.
+
+use thiserror::Error;
+
+/// Why a model file could not be used.
+#[derive(Debug, Error)]
+pub enum GgufError {
+    /// The file could not be opened or mapped.
+    #[error("cannot open the model file {path}: check the path and its permissions")]
+    Open {
+        /// The path as it was given.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format prescribes.
+    #[error("not a usable GGUF file: {0}; download or export it again")]
+    Malformed(String),
+    /// A metadata key that the model needs is absent or of another type.
+    #[error("the model file has no usable `{0}`: export it again with current tools")]
+    MissingKey(String),
+    /// A tensor that the model needs is absent.
+    #[error("the model file has no tensor `{0}`: it is incomplete or of another architecture")]
+    MissingTensor(String),
+    /// A tensor is stored in a format that the engine does not read.
+    #[error("tensor `{name}` is stored as GGML type {kind}: quantise the file to F32, F16 or Q8_0")]
+    TensorType {
+        /// The tensor.
+        name: String,
+        /// Its type number in ggml's numbering.
+        kind: u32,
+    },
+}

@@ -1,0 +1,49 @@
+//! What goes between the engine's handles and its thread: jobs in, events out, and a status that both read.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+
+use tokio::sync::mpsc;
+
+use super::error::EngineError;
+use super::ops::SamplingParams;
+use super::phases::{GeneratedToken, GenerationSummary, PhaseMachine};
+
+/// What reaches the thread.
+pub(crate) enum WorkerMessage {
+    Job(Box<AcceptedJob>),
+    /// Nothing new: the thread looks whether a reader left.
+    Wake,
+}
+
+/// A job that was accepted.
+pub(crate) struct AcceptedJob {
+    pub(crate) prompt: Vec<u32>,
+    pub(crate) sampling: SamplingParams,
+    pub(crate) machine: PhaseMachine,
+    /// Positions that it may come to occupy.
+    pub(crate) needed: usize,
+    pub(crate) out: mpsc::Sender<GenerationEvent>,
+}
+
+/// What a generation sends.
+#[derive(Debug, Clone)]
+pub enum GenerationEvent {
+    /// One more token.
+    Token(GeneratedToken),
+    /// It ended as it should. Nothing follows.
+    Done(GenerationSummary),
+    /// It had to be ended. Nothing follows.
+    Failed(EngineError),
+}
+
+/// What the worker reports to its handles.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerStatus {
+    pub(crate) running: AtomicUsize,
+    /// Jobs accepted and not yet ended.
+    pub(crate) accepted: AtomicUsize,
+    pub(crate) blocks_free: AtomicUsize,
+    pub(crate) prefilled: AtomicU64,
+    pub(crate) decoded: AtomicU64,
+    pub(crate) stopping: AtomicBool,
+}

@@ -1,0 +1,25 @@
+//! How counts become the numbers that the linear models take.
+
+/// ln(1 + count).
+pub(super) fn log(count: usize) -> f64 {
+    as_number(count).ln_1p()
+}
+
+/// How large a part of the whole is; of nothing, the part itself.
+pub(super) fn share(part: usize, of: usize) -> f64 {
+    as_number(part) / as_number(of.max(1))
+}
+
+/// A count as it is.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a count of bytes in memory, of which far fewer than 2^53 are looked at"
+)]
+pub(super) fn as_number(count: usize) -> f64 {
+    count as f64
+}
+
+/// 1 where it holds.
+pub(super) fn flag(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}

@@ -1,0 +1,54 @@
+//! One choice to be made: what the driver is given, what it sends, and how it may fail. Leaf types, used by the driver and
+//! by its callers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::backend::{Backend, Failure};
+use crate::chat::{ChoiceEvent, Request};
+
+/// One choice to be made.
+#[derive(Debug)]
+pub struct ChoiceJob {
+    /// Who makes it.
+    pub backend: Arc<dyn Backend>,
+    /// What is asked.
+    pub request: Arc<Request>,
+    /// Which choice it is.
+    pub index: u32,
+    /// Fixes the draw.
+    pub seed: u64,
+    /// When the whole answer must be there.
+    pub deadline: Instant,
+    /// How long before that the thought is cut, so that hand-off and solution still fit; nothing where the
+    /// caller stated no deadline.
+    pub cut_before: Option<Duration>,
+}
+
+/// Why a choice came to no end of its own.
+#[derive(Debug)]
+pub enum ChoiceError {
+    /// The backend failed.
+    Failed(Failure),
+    /// The caller is gone.
+    Disconnected,
+}
+
+/// An event of one choice.
+pub type IndexedEvent = (u32, ChoiceEvent);
+
+impl ChoiceJob {
+    /// The same, with another draw.
+    pub(super) fn with_seed(&self, seed: u64) -> ChoiceJob {
+        ChoiceJob {
+            backend: Arc::clone(&self.backend),
+            request: Arc::clone(&self.request),
+            index: self.index,
+            seed,
+            deadline: self.deadline,
+            cut_before: self.cut_before,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A call that breaks its limit: its thought is cut where an answer can still be asked for, else it is hung up on.
+
+use crate::backend::{BehaviorObservation, Piece};
+use crate::catalog::{SolutionStopReason, ThinkingStopReason};
+use crate::units::Tokens;
+
+use super::super::running_part::PartEnd;
+use super::step::ChoiceEnd;
+use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
+
+impl ChoiceStateMachine {
+    /// Hangs up on a call that does not hold its limit.
+    pub(super) fn hang_up(&mut self, shown: String) -> ChoiceStep {
+        // An upstream that was told no limit does not break one.
+        let breaks_limit = self.enforcer.observe_overrun(self.terms.tells_limit);
+        self.enforcer.drop_withheld();
+        self.observe_switch(false);
+        if self.account.has_visible_thought() {
+            self.end_thinking(ThinkingStopReason::Cut);
+        }
+        let reason = if breaks_limit { SolutionStopReason::Upstream } else { self.terms.solution_by.into() };
+        let shown = [shown, self.stop_filter.flush()].concat();
+        self.finalize(shown, PartEnd::BrokenOff, ChoiceEnd::broken_off(reason))
+    }
+
+    /// This piece shows that the call is beyond its limit.
+    pub(super) fn on_overrun(&mut self, piece: Piece) -> ChoiceStep {
+        let thinks = self.state == ChoiceState::Thinking && self.resume_class().is_some();
+        match piece {
+            Piece::Thought { text, tokens, .. } if thinks => {
+                self.account.add_discarded(&text, tokens);
+                ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff))
+            }
+            Piece::Answer { text, tokens } => {
+                self.begin_answer();
+                self.account.add_solution(&text, tokens);
+                let passed = self.enforcer.pass(&text);
+                self.has_answered |= !passed.is_empty();
+                let shown = self.shown_text(&passed);
+                self.hang_up(shown)
+            }
+            Piece::Usage(usage) => {
+                self.account.set_usage(self.enforcer.clamp_usage(usage));
+                self.hang_up(String::new())
+            }
+            Piece::Thought { text, tokens, .. } => {
+                self.account.add_thinking(&text, tokens);
+                self.hang_up(String::new())
+            }
+            Piece::ToolCall(delta) => {
+                self.begin_answer();
+                self.tool_calls = true;
+                // What does not pass is not kept: the call stays unfinished.
+                self.arguments.entry(delta.index).or_default();
+                self.account.add_solution(&delta.arguments, Tokens::ZERO);
+                self.hang_up(String::new())
+            }
+            _ => self.hang_up(String::new()),
+        }
+    }
+
+    /// The call came to its end: what it showed of its target.
+    pub(super) fn observe_end(&mut self) {
+        self.enforcer.observe_end(self.terms.tells_limit);
+        self.observe_switch(self.has_begun_answer());
+    }
+
+    /// A call that was asked not to think shows whether that can be had.
+    fn observe_switch(&mut self, answered: bool) {
+        if self.is_makeshift() {
+            self.enforcer.observe(BehaviorObservation::ThinkingSwitched(answered));
+        }
+    }
+}

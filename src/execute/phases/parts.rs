@@ -1,0 +1,125 @@
+//! The parts that a choice is made of, each a call: the first, the answer behind a thought, a second try.
+
+use crate::backend::{GenerationPart, Thought};
+use crate::catalog::{EnforcementClass, ThinkingStopReason};
+use crate::units::Tokens;
+
+use super::super::overrun_guard::with_tolerance;
+use super::super::running_part::PartEnd;
+use super::super::thought_tail::thought_tail;
+use super::{ChoiceState, ChoiceStateMachine, ChoiceTerms};
+
+impl ChoiceStateMachine {
+    /// The first part to call for.
+    pub fn begin(&mut self) -> GenerationPart {
+        let ChoiceTerms { thinking, solution, .. } = self.terms;
+        let whole = thinking + solution + self.terms.overhead;
+        self.account.begin(self.hidden_max(whole));
+        let thinks = thinking > Tokens::ZERO || self.class == EnforcementClass::Effort;
+        self.state = if thinks { ChoiceState::Thinking } else { ChoiceState::Solution };
+        self.thinks = thinks;
+        let part = match self.class {
+            EnforcementClass::Inline | EnforcementClass::Native => {
+                GenerationPart::Whole { thinking, solution }
+            }
+            EnforcementClass::Continue | EnforcementClass::Turn if thinks => {
+                GenerationPart::Thought { thinking, solution }
+            }
+            EnforcementClass::Continue | EnforcementClass::Turn => {
+                GenerationPart::after_thought(Thought::default(), solution)
+            }
+            EnforcementClass::Effort => {
+                GenerationPart::Total { effort: self.terms.effort.clone(), tokens: whole }
+            }
+        };
+        self.prepare_part(part)
+    }
+
+    /// Time is up for thinking: closes the thought here, where the class can resume from it.
+    pub fn cut(&mut self) -> Option<GenerationPart> {
+        let resumes = self.resume_class().is_some() && self.state == ChoiceState::Thinking;
+        resumes.then(|| self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff))
+    }
+
+    /// Ends the part that thinks and asks for the answer from where it stands.
+    pub(super) fn resume(&mut self, ended: ThinkingStopReason, part_end: PartEnd) -> GenerationPart {
+        let thought = self.close_thought(ended, part_end);
+        self.prepare_part(GenerationPart::after_thought(thought, self.terms.solution))
+    }
+
+    /// Ends the part that thinks; the thought is what the next part is to read of it.
+    pub(super) fn close_thought(&mut self, ended: ThinkingStopReason, part_end: PartEnd) -> Thought {
+        self.end_thinking(ended);
+        let mut thought = std::mem::take(&mut self.thought);
+        self.shorten_thought(&mut thought);
+        self.account.next_part(part_end);
+        self.state = ChoiceState::Solution;
+        self.class = self.resume_class().unwrap_or(self.class);
+        self.thinks = false;
+        thought.closed = self.account.spent.thinking_ended == ThinkingStopReason::Closed;
+        if self.terms.continuation.is_some() {
+            self.continuation.set_prior_thought(&thought);
+        }
+        thought
+    }
+
+    /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
+    /// part of the answer.
+    pub(super) fn rescue(&mut self) -> GenerationPart {
+        let tokens = self.terms.solution + self.terms.overhead;
+        self.account.restart(Some(tokens));
+        self.account.spent.thinking_ended = ThinkingStopReason::None;
+        self.state = ChoiceState::Thinking;
+        self.rescued = true;
+        self.is_thought_visible = false;
+        self.thought = Thought::default();
+        self.prepare_part(GenerationPart::Total { effort: self.terms.effort_least.clone(), tokens })
+    }
+
+    /// The part is called for next, and its limit is enforced from now on.
+    pub(super) fn prepare_part(&mut self, part: GenerationPart) -> GenerationPart {
+        let overhead = match part {
+            GenerationPart::Whole { .. } | GenerationPart::Thought { .. } => self.terms.overhead,
+            GenerationPart::Solution { .. } | GenerationPart::Total { .. } => Tokens::ZERO,
+        };
+        let limit = part.tokens_max() + overhead;
+        self.enforcer.begin_part(&part, limit);
+        self.account.set_limit(with_tolerance(limit));
+        part
+    }
+
+    /// All that the first call may write unseen, where its thought may be hidden. The upstream bills it also where the caller
+    /// hangs up meanwhile.
+    fn hidden_max(&self, whole: Tokens) -> Option<Tokens> {
+        let ChoiceTerms { class, thinking, rescue, .. } = self.terms;
+        match class {
+            EnforcementClass::Effort => (rescue && !self.enforcer.behavior.shows_thoughts).then_some(whole),
+            EnforcementClass::Native => {
+                let beyond = EnforcementClass::native_max(thinking).saturating_sub(thinking);
+                (thinking > Tokens::ZERO).then_some(whole + beyond)
+            }
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Turn => None,
+        }
+    }
+
+    /// Leaves of a thought that is to be read again as much as was reserved for reading it. In the class `continue` the
+    /// upstream's own limit has held it already.
+    fn shorten_thought(&self, thought: &mut Thought) {
+        let room = match self.class {
+            EnforcementClass::Turn => self.thought_tail_max(),
+            EnforcementClass::Native => EnforcementClass::native_max(self.terms.thinking),
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Effort => return,
+        };
+        if self.terms.has_free_input {
+            return;
+        }
+        let quoted = thought_tail(
+            &thought.text,
+            room + self.account.prompt_spare(),
+            self.account.thinking_upper_bound(),
+        );
+        if quoted.len() < thought.text.len() {
+            *thought = Thought { text: quoted.to_owned(), ..Thought::default() };
+        }
+    }
+}

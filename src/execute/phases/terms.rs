@@ -1,0 +1,47 @@
+//! The terms of one choice: what it may take and how that is enforced. The gateway states them.
+
+use crate::catalog::{ContinuationLimit, EnforcementClass, LimitedBy};
+use crate::chat::{CacheTtl, CompletionKind};
+use crate::units::Tokens;
+
+/// What one choice may take and how it is held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChoiceTerms {
+    /// How the budgets are held.
+    pub class: EnforcementClass,
+    /// How an answer is asked for after a thought that was stopped from outside, where that can be.
+    pub resume: Option<EnforcementClass>,
+    /// The thinking budget t.
+    pub thinking: Tokens,
+    /// The most that the answer may take.
+    pub solution: Tokens,
+    /// True where the answer may take besides what its thought leaves: both stand under one limit.
+    pub answer_takes_rest: bool,
+    /// Who says so.
+    pub solution_by: LimitedBy,
+    /// Whether an upstream that needs no limit is told one.
+    pub tells_limit: bool,
+    /// What is set aside for tags, hand-off and end of text.
+    pub overhead: Tokens,
+    /// The effort word to send, for the class `effort`.
+    pub effort: Option<String>,
+    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing where nobody stated a limit. For
+    /// the class `effort`.
+    pub visible_max: Option<Tokens>,
+    /// How far the answer may go in further calls, where money alone limits the first one.
+    pub continuation: Option<ContinuationLimit>,
+    /// True where an answer that came out empty may be tried again.
+    pub rescue: bool,
+    /// The word for the least effort, for that second try.
+    pub effort_least: Option<String>,
+    /// An upper bound of the prompt's tokens, until the backend says how many they are.
+    pub prompt: Tokens,
+    /// True where reading costs nothing, so that a thought may be read again whatever its length.
+    pub has_free_input: bool,
+    /// The longest that its caller wants any of the prompt kept in the provider's cache.
+    pub cache_ttl: CacheTtl,
+    /// Texts that end the answer.
+    pub stop: Vec<String>,
+    /// What is wanted: a text that goes on keeps the blank that it goes on with.
+    pub kind: CompletionKind,
+}

@@ -1,0 +1,178 @@
+//! A choice under way: the phase machine, and what the driver keeps beside it.
+//!
+//! The caller owns it and lends it to the driver. So what the choice took is known at every moment, also when the future
+//! that runs the choice is dropped.
+
+use tokio::time::Instant;
+
+use crate::backend::{Backend, OutputStats};
+use crate::catalog::ChoiceUsage;
+use crate::chat::ChoiceEvent;
+use crate::units::{Count, Tokens};
+
+use super::continuation::ContinuationSender;
+use super::meter::{Meter, MeterSchedule};
+use super::phases::{ChoiceStateMachine, ChoiceTerms};
+use super::reserved_output::{ReservedOutput, ReservedOutputShare};
+use super::tool_call_filter::ToolCallFilter;
+use super::transcript::AnswerTranscript;
+
+/// A choice under way: its phases, and when it first showed something. It outlives the future that runs it.
+#[derive(Debug, Clone)]
+pub struct ChoiceProgress {
+    /// Where it stands and what it took.
+    pub phases: ChoiceStateMachine,
+    /// When its first token came, of thought or answer.
+    pub first: Option<Instant>,
+    /// When the first token of its answer came.
+    pub first_answer: Option<Instant>,
+    /// What it has taken so far, for those who watch.
+    pub meter: Meter,
+    /// What it has shown, where that is to be recorded.
+    pub transcript: AnswerTranscript,
+    /// What of its tool calls passes, where it is a step of an agent's run.
+    pub tool_filter: Option<ToolCallFilter>,
+    /// Its share of the reserved output, where not all that it may write is reserved at first.
+    pub(super) reserved: Option<ReservedOutputShare>,
+    /// Where it asks for the money of another call, where money alone ends its answer.
+    pub(super) continuations: Option<ContinuationSender>,
+    /// When its running part was called for, and how its target writes.
+    part_began: Option<(Instant, OutputStats)>,
+    /// The tool calls of which something was shown, by their indices.
+    shown_calls: Vec<u32>,
+    pub(super) meter_schedule: MeterSchedule,
+}
+
+impl ChoiceProgress {
+    /// A choice that has not begun.
+    pub fn new(terms: ChoiceTerms) -> ChoiceProgress {
+        ChoiceProgress::of(ChoiceStateMachine::new(terms))
+    }
+
+    fn of(phases: ChoiceStateMachine) -> ChoiceProgress {
+        ChoiceProgress {
+            phases,
+            first: None,
+            first_answer: None,
+            meter: Meter::default(),
+            transcript: AnswerTranscript::default(),
+            tool_filter: None,
+            reserved: None,
+            continuations: None,
+            part_began: None,
+            shown_calls: Vec::new(),
+            meter_schedule: MeterSchedule::first(),
+        }
+    }
+
+    /// The same, with a transcript of at most so many bytes.
+    #[must_use]
+    pub fn with_transcript(self, bytes_max: usize) -> ChoiceProgress {
+        ChoiceProgress { transcript: AnswerTranscript::with_bytes_max(bytes_max), ..self }
+    }
+
+    /// The same, of whose tool calls only some may pass.
+    #[must_use]
+    pub fn with_tool_filter(self, filter: ToolCallFilter) -> ChoiceProgress {
+        ChoiceProgress { tool_filter: Some(filter), ..self }
+    }
+
+    /// The same, whose answer may continue in another call, where that is paid for.
+    #[must_use]
+    pub fn with_continuations(self, sender: &ContinuationSender) -> ChoiceProgress {
+        ChoiceProgress { continuations: Some(sender.clone()), ..self }
+    }
+
+    /// The same, whose answer may only be as long as is reserved. `exempt` is what is reserved besides the answer.
+    #[must_use]
+    pub fn with_reserved_output(self, pool: &ReservedOutput, exempt: Tokens) -> ChoiceProgress {
+        ChoiceProgress { reserved: Some(ReservedOutputShare::of(pool, exempt)), ..self }
+    }
+
+    /// A second try at a choice of which its reader has no answer, on terms of its own. Of its tool calls none passes.
+    #[must_use]
+    pub fn retry(&self, terms: ChoiceTerms) -> ChoiceProgress {
+        ChoiceProgress {
+            first: self.first,
+            transcript: self.transcript.clone(),
+            tool_filter: self.tool_filter.as_ref().map(ToolCallFilter::for_retry),
+            ..ChoiceProgress::of(ChoiceStateMachine::retry(terms))
+        }
+    }
+
+    /// As if all of it had been shown at this moment.
+    #[must_use]
+    pub fn shown_at(self, now: Instant) -> ChoiceProgress {
+        ChoiceProgress { first: Some(now), first_answer: Some(now), ..self }
+    }
+
+    /// What the choice has taken so far, the running part included; ask at any moment. Of what is hidden, that is no more than
+    /// can have been written in the time that passed.
+    pub fn spent(&self) -> ChoiceUsage {
+        self.phases.spent_within(self.unseen_max())
+    }
+
+    /// Its meter shows all of it from now on.
+    pub fn update_meter(&self) {
+        self.meter.update(self.spent());
+    }
+
+    /// How many tools its reader has seen called.
+    pub fn shown_call_count(&self) -> Count {
+        let shown = if self.first.is_some() { self.shown_calls.len() } else { 0 };
+        Count(u64::try_from(shown).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn update_meter_if_due(&mut self) {
+        if self.meter_schedule.is_due() {
+            self.update_meter();
+        }
+    }
+
+    /// Tells the target's fleet what its calls have shown, and takes over what the fleet knows by now.
+    pub(super) fn report_observations(&mut self, backend: &dyn Backend) {
+        let observations = self.phases.take_observations();
+        if !observations.is_empty() {
+            observations.into_iter().for_each(|observation| backend.observe(observation));
+            self.phases.set_behavior(backend.behavior());
+        }
+    }
+
+    pub(super) fn record_event(&mut self, event: &ChoiceEvent) {
+        self.transcript.record(event);
+        if let ChoiceEvent::ToolCall(delta) = event
+            && !self.shown_calls.contains(&delta.index)
+        {
+            self.shown_calls.push(delta.index);
+        }
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        if !matches!(event, ChoiceEvent::Thought(_)) {
+            self.first_answer.get_or_insert(now);
+        }
+    }
+
+    /// A part is called for.
+    pub(super) fn begin_part(&mut self, output_stats: OutputStats) {
+        self.part_began = Some((Instant::now(), output_stats));
+        self.phases.set_output_stats(output_stats);
+    }
+
+    /// The running part is broken off: no more is booked of what it hid than it can have written.
+    pub(super) fn break_off_part(&mut self) {
+        if let Some(most) = self.unseen_max() {
+            self.phases.set_unseen_max(most);
+        }
+    }
+
+    /// True where so many tokens beyond what is written are reserved.
+    pub(super) fn reserve_output(&mut self, more: Tokens) -> bool {
+        let ChoiceProgress { reserved, phases, .. } = self;
+        reserved.as_mut().is_none_or(|share| share.use_up_to(phases.written() + more))
+    }
+
+    /// What its running part can have written unseen.
+    fn unseen_max(&self) -> Option<Tokens> {
+        self.part_began.map(|(began, output_stats)| output_stats.max_tokens_in(began.elapsed()))
+    }
+}

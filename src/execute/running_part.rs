@@ -1,0 +1,289 @@
+//! What one call has written so far, and what it is billed for: by the upstream's count where there is one, else by what
+//! was seen. The usage account keeps one while a call runs, and books it at its end.
+
+use crate::backend::{OutputStats, TokenUsage, weighted_characters};
+use crate::catalog::BilledCall;
+use crate::chat::CacheTtl;
+use crate::units::Tokens;
+
+/// Characters per token where a target's finished answers did not tell it yet: what English text takes.
+const CHARACTERS_PER_TOKEN: f64 = 3.5;
+/// The same, where a thought must be stopped in time: it is rather stopped early.
+const CHARACTERS_PER_TOKEN_LEAST: f64 = 3.0;
+/// The same, where a thought is only stopped once it has surely gone too far.
+const CHARACTERS_PER_TOKEN_MOST: f64 = 5.0;
+
+/// What one call has shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunningPart {
+    /// True for a part whose prompt was sent before.
+    pub(super) is_repeat: bool,
+    /// Everything it may write, where its thought is hidden.
+    pub(super) hidden: Option<Tokens>,
+    /// No more than that can have been written, whatever the upstream reports or sends in one piece.
+    pub(super) most: Option<Tokens>,
+    pub(super) thinking: Tokens,
+    pub(super) solution: Tokens,
+    /// Tags, hand-off, end of text.
+    pub(super) overhead: Tokens,
+    /// The part of the overhead that was read as part of the prompt, not written.
+    pub(super) injected: Tokens,
+    usage: Option<TokenUsage>,
+    discarded: Tokens,
+    thought_characters: u64,
+    /// Bytes of thought that came after the last usage.
+    thought_bytes_since_usage: u64,
+    answer_characters: u64,
+    /// Of what came after the caller's stop text.
+    dropped_characters: u64,
+}
+
+/// What a part wrote.
+pub(super) struct PartUsage {
+    pub(super) thinking: Tokens,
+    pub(super) solution: Tokens,
+    /// What came after the caller's stop text.
+    pub(super) dropped: Tokens,
+    /// True where some of that is no count.
+    pub(super) estimated: bool,
+}
+
+/// To which side an unsure count errs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountBias {
+    /// Rather too many tokens.
+    High,
+    /// Rather too few.
+    Low,
+}
+
+/// How a part came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartEnd {
+    /// The backend ended it.
+    Completed,
+    /// We did, or the connection broke: more may have been written than was seen.
+    BrokenOff,
+}
+
+impl RunningPart {
+    /// The first part of a choice. `hidden` is everything it may write, where its thought is hidden.
+    pub(super) fn first(hidden: Option<Tokens>) -> RunningPart {
+        RunningPart { hidden, ..RunningPart::default() }
+    }
+
+    /// One that sends the prompt again.
+    pub(super) fn repeat(hidden: Option<Tokens>) -> RunningPart {
+        RunningPart { is_repeat: true, ..RunningPart::first(hidden) }
+    }
+
+    pub(super) fn add_thinking(&mut self, text: &str, tokens: Tokens) {
+        self.thinking += tokens;
+        self.thought_characters += weighted_characters(text);
+        self.thought_bytes_since_usage += u64::try_from(text.len()).unwrap_or(u64::MAX);
+    }
+
+    pub(super) fn add_solution(&mut self, text: &str, tokens: Tokens) {
+        self.solution += tokens;
+        self.answer_characters += weighted_characters(text);
+    }
+
+    /// What was shown as the thought was the answer.
+    pub(super) fn unthink(&mut self) {
+        self.solution += std::mem::take(&mut self.thinking);
+        self.answer_characters += std::mem::take(&mut self.thought_characters);
+        self.thought_bytes_since_usage = 0;
+    }
+
+    /// So many tokens were written and are not delivered. Returns how many of them can have been.
+    pub(super) fn add_discarded(&mut self, tokens: Tokens) -> Tokens {
+        let tokens = self.most.map_or(tokens, |most| tokens.min(most));
+        self.discarded += tokens;
+        tokens
+    }
+
+    /// Written after the caller's stop text, and not counted.
+    pub(super) fn add_dropped(&mut self, text: &str) {
+        self.dropped_characters += weighted_characters(text);
+    }
+
+    pub(super) fn set_usage(&mut self, usage: TokenUsage) {
+        self.usage = Some(usage);
+        if usage.completion > Tokens::ZERO {
+            self.thought_bytes_since_usage = 0;
+        }
+    }
+
+    /// True where it has shown a thought.
+    pub(super) fn has_visible_thought(&self) -> bool {
+        self.thought_characters > 0 || self.thinking > Tokens::ZERO
+    }
+
+    /// True where it may think unseen and nothing has told of that yet.
+    pub(super) fn is_hidden_uncounted(&self) -> bool {
+        let counted = self.thinking + self.solution > Tokens::ZERO;
+        self.hidden.is_some() && !counted && self.thought_characters == 0 && self.reported_usage().is_none()
+    }
+
+    /// True where it has surely written more than it was allowed.
+    pub(super) fn is_beyond_limit(&self) -> bool {
+        let written = self.answer_characters + self.dropped_characters;
+        self.hidden.is_some_and(|limit| tokens_in(written, CHARACTERS_PER_TOKEN_MOST) > limit)
+    }
+
+    /// Its thinking tokens with one more piece, by the best count there is. That is each token, else what the upstream reports
+    /// in between, else the characters.
+    pub(super) fn thinking_with(&self, text: &str, tokens: Tokens, bias: CountBias) -> Tokens {
+        if self.thinking + tokens > Tokens::ZERO {
+            return self.thinking + tokens;
+        }
+        self.reported_thinking().unwrap_or_else(|| {
+            let per_token = match bias {
+                CountBias::High => CHARACTERS_PER_TOKEN_LEAST,
+                CountBias::Low => CHARACTERS_PER_TOKEN_MOST,
+            };
+            tokens_in(self.thought_characters + weighted_characters(text), per_token)
+        })
+    }
+
+    /// The most tokens that its thought can have: as they were counted, else what the upstream reported last and a token for
+    /// each byte since.
+    pub(super) fn thinking_upper_bound(&self) -> Tokens {
+        if self.thinking > Tokens::ZERO {
+            return self.thinking;
+        }
+        self.reported_thinking().unwrap_or_default() + Tokens(self.thought_bytes_since_usage)
+    }
+
+    /// What it has written until now. Where an upstream counts as it goes, its count may lag behind what was seen.
+    pub(super) fn written(&self, stats: &OutputStats) -> Tokens {
+        let counted = self.thinking + self.solution;
+        let seen = self.thought_characters + self.answer_characters + self.dropped_characters;
+        let shown =
+            if counted > Tokens::ZERO { counted } else { tokens_in(seen, characters_per_token(stats)) };
+        let all = shown + self.overhead.saturating_sub(self.injected) + self.discarded;
+        all.max(self.usage.map_or(Tokens::ZERO, |usage| usage.completion))
+    }
+
+    /// What the upstream reported of its prompt.
+    pub(super) fn prompt_reported(&self) -> Option<Tokens> {
+        self.usage.map(|usage| usage.prompt).filter(|prompt| *prompt > Tokens::ZERO)
+    }
+
+    /// The most that its prompt had, where the upstream reported it: some leave out of their count what they had cached, and
+    /// nobody can tell which do.
+    pub(super) fn prompt_upper_bound(&self) -> Option<Tokens> {
+        let usage = self.usage.filter(|usage| usage.prompt > Tokens::ZERO)?;
+        Some(usage.prompt + usage.cache_read + usage.cache_write)
+    }
+
+    /// Its thinking and solution tokens: its own count where its tokens were seen, else the upstream's total, shared by the
+    /// characters that were seen, else those characters alone. A hidden thought that was broken off is taken for as long as it
+    /// could be, `unseen_max` at most: the upstream bills it, though we hung up.
+    pub(super) fn usage(
+        &self,
+        part_end: PartEnd,
+        stats: &OutputStats,
+        unseen_max: Option<Tokens>,
+    ) -> PartUsage {
+        if self.thinking + self.solution > Tokens::ZERO {
+            return PartUsage::counted(self.thinking, self.solution).within(self.most);
+        }
+        // More may be on its way than was seen. Where no finished answer told how many characters a token has, the most tokens
+        // that English text has are booked.
+        let per_token = match (part_end, stats.characters_per_token) {
+            (PartEnd::BrokenOff, None) => CHARACTERS_PER_TOKEN_LEAST,
+            _ => characters_per_token(stats),
+        };
+        let seen = PartUsage {
+            thinking: tokens_in(self.thought_characters, per_token),
+            solution: tokens_in(self.answer_characters, per_token),
+            dropped: tokens_in(self.dropped_characters, per_token),
+            estimated: true,
+        };
+        let usage = match (self.reported_usage(), self.hidden) {
+            (Some(usage), _) => self.share_reported(usage, &seen),
+            (None, Some(limit)) if part_end == PartEnd::BrokenOff && self.thought_characters == 0 => {
+                let limit = unseen_max.map_or(limit, |most| most.min(limit));
+                PartUsage { thinking: limit.saturating_sub(seen.solution + seen.dropped), ..seen }
+            }
+            (None, _) => seen,
+        };
+        usage.within(self.most)
+    }
+
+    /// The call as it is billed: by the upstream's count, and never for less than was seen. Where the upstream does not report
+    /// what was cached for an hour, all of it is taken to be cached for as long as was wanted.
+    pub(super) fn billed(&self, input: Tokens, usage: &PartUsage, cache_ttl: CacheTtl) -> BilledCall {
+        let written = usage.thinking + usage.solution + usage.dropped;
+        let seen = written + self.overhead.saturating_sub(self.injected) + self.discarded;
+        let TokenUsage { cache_read, cache_write, cache_hour, completion, .. } =
+            self.usage.unwrap_or_default();
+        let hour = if cache_ttl == CacheTtl::Hour { cache_write } else { Tokens::ZERO };
+        let cache_hour = cache_hour.unwrap_or(hour).min(cache_write);
+        let output = seen.max(completion);
+        let output = self.most.map_or(output, |most| output.min(most.max(self.hidden.unwrap_or_default())));
+        BilledCall { input, cache_read, cache_write, cache_hour, output }
+    }
+
+    /// The upstream's count, where it reports what was written: at first it may know only the prompt.
+    fn reported_usage(&self) -> Option<TokenUsage> {
+        self.usage.filter(|usage| usage.completion > Tokens::ZERO)
+    }
+
+    /// What a usage in the middle says of the thought: all of it, while no answer has come.
+    fn reported_thinking(&self) -> Option<Tokens> {
+        let usage = self.usage?;
+        let thinks = self.answer_characters == 0 && usage.completion > Tokens::ZERO;
+        usage.thinking.or_else(|| thinks.then_some(usage.completion))
+    }
+
+    /// The upstream's total, shared by what was seen where it does not split it itself.
+    fn share_reported(&self, usage: TokenUsage, seen: &PartUsage) -> PartUsage {
+        let thinking = usage
+            .thinking
+            .unwrap_or_else(|| share(usage.completion, seen.thinking, seen.solution + seen.dropped));
+        let counted = usage.completion.saturating_sub(self.overhead.saturating_sub(self.injected));
+        let answered = counted.saturating_sub(thinking);
+        let dropped = share(answered, seen.dropped, seen.solution);
+        PartUsage {
+            thinking: thinking.min(counted),
+            solution: answered.saturating_sub(dropped),
+            dropped,
+            estimated: usage.thinking.is_none() && seen.thinking > Tokens::ZERO,
+        }
+    }
+}
+
+impl PartUsage {
+    fn counted(thinking: Tokens, solution: Tokens) -> PartUsage {
+        PartUsage { thinking, solution, dropped: Tokens::ZERO, estimated: false }
+    }
+
+    /// No more than that altogether.
+    fn within(self, most: Option<Tokens>) -> PartUsage {
+        let Some(most) = most else { return self };
+        let thinking = self.thinking.min(most);
+        let solution = self.solution.min(most.saturating_sub(thinking));
+        let dropped = self.dropped.min(most.saturating_sub(thinking + solution));
+        PartUsage { thinking, solution, dropped, ..self }
+    }
+}
+
+/// How many tokens a text has that nobody counted.
+pub(super) fn estimate_tokens(text: &str, stats: &OutputStats) -> Tokens {
+    tokens_in(weighted_characters(text), characters_per_token(stats))
+}
+
+/// What falls to `one` of so many tokens that it shares with `other`.
+fn share(tokens: Tokens, one: Tokens, other: Tokens) -> Tokens {
+    Tokens::round(tokens.as_f64() * one.as_f64() / (one + other).as_f64().max(1.0))
+}
+
+fn characters_per_token(stats: &OutputStats) -> f64 {
+    stats.characters_per_token.unwrap_or(CHARACTERS_PER_TOKEN)
+}
+
+fn tokens_in(characters: u64, per_token: f64) -> Tokens {
+    Tokens::round((Tokens(characters).as_f64() / per_token).ceil())
+}
