@@ -6,8 +6,7 @@ use crate::catalog::Catalog;
 use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{Section, ValueError};
 use crate::units::nearest;
 
 const WINDOWS: [(&str, Window); 6] = [

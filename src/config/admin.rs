@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use crate::http::AdminSettings;
 use crate::tenant::SecretToken;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::secret;
+use super::reader::{Section, ValueError, secret};
 
 /// A shorter token could be guessed.
 const TOKEN_MIN: usize = 16;

@@ -9,9 +9,7 @@ use crate::catalog::TurnRule;
 use crate::chat::short_tool_name;
 use crate::units::{Chance, Count, Money};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::FromValue;
+use super::reader::{FromValue, Section, ValueError};
 
 /// The longest that a run without news is kept.
 const EXPIRES_MAX: Duration = Duration::from_secs(90 * 24 * 3600);

@@ -2,8 +2,7 @@
 
 use reqwest::Url;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{Section, ValueError};
 
 /// `[alerts]`: the webhook, if any. Its address may be a secret of its own, so it may be kept in the environment.
 pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {

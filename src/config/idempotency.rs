@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::idempotency::Settings;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::ByteSize;
+use super::reader::{ByteSize, Section, ValueError};
 
 /// The longest that an answer may be kept.
 const KEEP_MAX: Duration = Duration::from_secs(30 * 24 * 3600);

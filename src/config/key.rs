@@ -12,9 +12,7 @@ use crate::tenant::{KeyAccess, KeyHash, Tenant, hash_key};
 use crate::units::{Priority, Timestamp};
 
 use super::account::DeclaredAccounts;
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::FromValue;
+use super::reader::{FromValue, Section, ValueError};
 use crate::units::nearest;
 
 const PRIORITIES: [(&str, Priority); 2] =

@@ -8,10 +8,8 @@ use crate::history::DecisionLogSettings;
 use crate::learn;
 use crate::storage;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{ByteSize, Section, ValueError};
 use super::storage::data_folder;
-use super::value::ByteSize;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// How long a story may be kept.

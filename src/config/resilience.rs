@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{Section, ValueError};
 
 /// The shortest and the longest time that stands here.
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(24 * 3600);

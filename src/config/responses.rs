@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::agent::stored::Settings;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::ByteSize;
+use super::reader::{ByteSize, Section, ValueError};
 
 /// How long a response may be kept at least and at most.
 const KEEP: std::ops::RangeInclusive<Duration> =

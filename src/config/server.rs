@@ -6,10 +6,8 @@ use crate::http::Origins;
 use crate::units::Chance;
 use crate::{gateway, http, plan};
 
-use super::diagnostic::ValueError;
 use super::efforts;
-use super::reader::Section;
-use super::value::{ByteSize, address};
+use super::reader::{ByteSize, Section, ValueError, address};
 
 /// The log, on standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +28,6 @@ pub enum LogFormat {
     /// For machines: one JSON object a line.
     Json,
 }
-
-/// The shortest and the longest time that any deadline may be.
-const DEADLINES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
 
 /// `[server]` and `[thinking]`.
 pub(super) fn http(root: &Section<'_>) -> http::Settings {
@@ -139,13 +134,8 @@ pub(super) fn log(root: &Section<'_>) -> LoggingSettings {
     }
 }
 
-/// A deadline, `usual` unless said otherwise.
-pub(super) fn time(section: &Section<'_>, key: &'static str, usual: Duration) -> Duration {
-    section.within(key, DEADLINES.0..=DEADLINES.1).unwrap_or(usual)
-}
-
 fn seconds(section: &Section<'_>, key: &'static str, usual: u64) -> Duration {
-    time(section, key, Duration::from_secs(usual))
+    section.time(key, Duration::from_secs(usual))
 }
 
 fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {

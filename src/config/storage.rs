@@ -6,10 +6,7 @@ use std::time::Duration;
 use crate::ledger;
 use crate::storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::secret;
-use super::server::time;
+use super::reader::{Section, ValueError, secret};
 
 /// Long enough for a server that is slow, short enough for those who wait for what a dead replica held.
 const LEASE: Duration = Duration::from_secs(10);
@@ -21,8 +18,8 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let usual_pace = ledger::Settings::default();
     let pace = ledger::Settings {
         pending_max: ledger.within("pending_max", 1..=1_000_000).unwrap_or(usual_pace.pending_max),
-        dispatch_max: time(&ledger, "dispatch_max", usual_pace.dispatch_max),
-        stall_max: time(&ledger, "stall_max", usual_pace.stall_max),
+        dispatch_max: ledger.time("dispatch_max", usual_pace.dispatch_max),
+        stall_max: ledger.time("stall_max", usual_pace.stall_max),
         ..usual_pace
     };
     let words = [("full", Synchronous::Full), ("normal", Synchronous::Normal)];
