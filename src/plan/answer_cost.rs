@@ -2,9 +2,9 @@
 
 use crate::units::Money;
 
-use super::PlanRequest;
 use super::budgets::worst_case;
-use super::candidate_pool::{EligibleModel, eligible_models};
+use super::eligible_model::{EligibleModel, eligible_models};
+use super::request::PlanRequest;
 
 /// What an answer costs at most by the cheapest model, with the shortest thought that it can have: as long as answers hardly ever
 /// are where that is at most `fair`, else as much as that, and at least a usual one. Nothing where no model can serve.

@@ -7,9 +7,10 @@ use crate::catalog::{EnforcementClass, LimitedBy, Model};
 use crate::chat::MemberNames;
 use crate::units::{Chance, Tokens};
 
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::terms::ModelTerms;
-use super::{PlanRefusal, PlanRequest};
 
 /// Beside a planned thought an answer keeps one part in so many of what there is, where its length is not known.
 const ANSWER_PART: u64 = 4;

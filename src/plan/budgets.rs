@@ -5,10 +5,11 @@ use crate::chat::{MemberNames, ReasoningEffort};
 use crate::units::{Effort, Tokens};
 
 use super::bounds::{ThinkingCeiling, TokenBounds};
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::spend_caps::SpendCaps;
 use super::terms::ModelTerms;
-use super::{PlanRefusal, PlanRequest};
 
 /// No more budgets than this are priced on one model before the best is refined.
 const GRID_MAX: usize = 12;

@@ -6,9 +6,10 @@
 
 use crate::units::SeededRng;
 
-use super::PlanRequest;
-use super::candidate_pool::{CandidatePool, PricedCandidate};
+use super::candidate_pool::CandidatePool;
+use super::eligible_model::PricedCandidate;
 use super::frontier::PlanObjective;
+use super::request::PlanRequest;
 
 /// How many draws tell the chances.
 const DRAWS: u32 = 64;

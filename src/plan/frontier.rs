@@ -1,7 +1,8 @@
 //! Which candidate to take: preference sets what success is worth against what it costs.
 
-use super::PlanRequest;
-use super::candidate_pool::{self, PricedCandidate};
+use super::candidate_pool::worth;
+use super::eligible_model::PricedCandidate;
+use super::request::PlanRequest;
 
 /// What is aimed at.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub(super) struct FrontierScratch {
 impl PlanObjective {
     pub(super) fn of(ask: &PlanRequest) -> PlanObjective {
         let p = ask.budget.preference.unwrap_or_default().get();
-        let worth = if p >= 1.0 { f64::INFINITY } else { candidate_pool::worth(ask) * p / (1.0 - p) };
+        let worth = if p >= 1.0 { f64::INFINITY } else { worth(ask) * p / (1.0 - p) };
         PlanObjective { worth, floor: ask.budget.preference.map(|_| ask.route.success_floor.get()) }
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::catalog::{Contender, EnforcementClass, Offer};
 use crate::units::{Money, Tokens};
 
-use super::PlanRequest;
-use super::candidate_pool::{self, CandidatePool, EligibleModel, PricedCandidate};
-use super::explain::BudgetReason;
+use super::candidate_pool::{CandidatePool, worth};
+use super::eligible_model::{EligibleModel, PricedCandidate};
 use super::explore::BanditArm;
+use super::reason::BudgetReason;
+use super::request::PlanRequest;
 
 /// A candidate as an offer.
 pub(super) fn offer(
@@ -45,7 +46,7 @@ pub(super) fn offer(
         worst: second.as_ref().map_or(alone, |second| alone + second.worst),
         escalate: second.map(Arc::new),
         seconds: candidate.seconds,
-        value: candidate.value(candidate_pool::worth(ask)),
+        value: candidate.value(worth(ask)),
     }
 }
 
@@ -63,7 +64,7 @@ pub(super) fn contender(
         success: best.success(),
         cost: Money::from_dollars_up(best.dollars),
         seconds: best.seconds,
-        value: best.value(candidate_pool::worth(ask)),
+        value: best.value(worth(ask)),
         propensity: *propensity,
     }
 }

@@ -7,7 +7,10 @@ use crate::catalog::{Contender, Offer};
 use super::candidate_pool::CandidatePool;
 use super::frontier::PlanObjective;
 use super::offer::{contender, offer};
-use super::{PlanRefusal, PlanRequest, explain, explore, keep_nearest, select};
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
+use super::selection::{keep_nearest, select};
+use super::{explain, explore};
 
 /// Every offer for a request.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,9 +6,10 @@
 
 use crate::units::Tokens;
 
-use super::PlanRequest;
-use super::candidate_pool::{self, CandidatePool, PricedCandidate};
+use super::candidate_pool::{CandidatePool, is_odd_vote};
+use super::eligible_model::PricedCandidate;
 use super::frontier::{FrontierChoice, FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
+use super::request::PlanRequest;
 
 /// How often it is looked closer.
 const ROUNDS: usize = 2;
@@ -82,6 +83,6 @@ fn reprice(
         return Some(one);
     }
     let odds = ask.route.vote.as_ref()?.odds().iter().find(|odds| odds.samples == like.samples)?;
-    debug_assert!(candidate_pool::is_odd_vote(odds), "votes are odd");
+    debug_assert!(is_odd_vote(odds), "votes are odd");
     serving.price_vote(ask, &one, odds)
 }

@@ -4,9 +4,9 @@ use crate::catalog::{RemainingQuota, WorstCase};
 use crate::chat::MemberNames;
 use crate::units::{Amount, Limit, Money, Tokens};
 
-use super::PlanRefusal;
-use super::PlanRequest;
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::terms::ModelTerms;
 
 /// One limit on a worst case.

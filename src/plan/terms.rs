@@ -8,7 +8,8 @@ use crate::catalog::{
 use crate::chat::CacheTtl;
 use crate::units::{Money, Price, Tokens};
 
-use super::{PlanRefusal, PlanRequest, RejectedBy};
+use super::refusal::{PlanRefusal, RejectedBy};
+use super::request::PlanRequest;
 
 /// What a model without a price costs, where no money is limited.
 static FREE: Tariff = Tariff::FREE;
