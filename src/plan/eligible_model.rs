@@ -31,7 +31,7 @@ pub(super) struct PricedCandidate {
     pub answer: AnswerLimit,
     /// How many answers at most.
     pub samples: u32,
-    /// Which candidate a cascade goes on with.
+    /// The candidate that a cascade escalates to.
     pub escalation: Option<usize>,
     pub success: f64,
     pub dollars: f64,
@@ -41,19 +41,19 @@ pub(super) struct PricedCandidate {
 }
 
 impl<'a> EligibleModel<'a> {
-    fn of(ask: &PlanRequest<'a>, model: &'a Model) -> Result<EligibleModel<'a>, PlanRefusal> {
-        let terms = ModelTerms::of(ask, model)?;
-        let bounds = TokenBounds::of(ask, &terms)?;
-        let purse = SpendCaps::all(ask, &model.name);
-        let budgets = ThinkingBudgets::of(ask, &terms, &bounds, &purse)?;
-        Ok(EligibleModel { terms, bounds, budgets, caps: purse })
+    fn of(request: &PlanRequest<'a>, model: &'a Model) -> Result<EligibleModel<'a>, PlanRefusal> {
+        let terms = ModelTerms::of(request, model)?;
+        let bounds = TokenBounds::of(request, &terms)?;
+        let caps = SpendCaps::all(request, &model.name);
+        let budgets = ThinkingBudgets::of(request, &terms, &bounds, &caps)?;
+        Ok(EligibleModel { terms, bounds, budgets, caps })
     }
 
     /// One answer under a thinking budget, where that can be reserved.
     pub(super) fn price_single(
         &self,
-        ask: &PlanRequest,
-        serving: usize,
+        request: &PlanRequest,
+        model_index: usize,
         thinking: Tokens,
     ) -> Option<PricedCandidate> {
         let answer = AnswerLimit::of(&self.terms, &self.bounds, &self.caps, thinking);
@@ -61,18 +61,17 @@ impl<'a> EligibleModel<'a> {
             return None;
         }
         let Expectation { success, dollars, seconds } = self.terms.expectation(thinking, answer.most);
-        let burden = weighted_cost(ask, dollars, seconds);
-        let (samples, second) = (1, None);
+        let weighted_cost = weighted_cost(request, dollars, seconds);
         Some(PricedCandidate {
-            model_index: serving,
+            model_index,
             thinking,
             answer,
-            samples,
-            escalation: second,
+            samples: 1,
+            escalation: None,
             success,
             dollars,
             seconds,
-            weighted_cost: burden,
+            weighted_cost,
         })
     }
 
@@ -88,27 +87,20 @@ impl<'a> EligibleModel<'a> {
     /// A vote among answers like one, where that can be reserved and is there in time.
     pub(super) fn price_vote(
         &self,
-        ask: &PlanRequest,
+        request: &PlanRequest,
         one: &PricedCandidate,
         odds: &VoteOdds,
     ) -> Option<PricedCandidate> {
         let samples = odds.samples;
         let VoteForecast { right, asked, .. } = odds.forecast(one.success());
         let slowest = one.seconds * f64::from(samples - samples / 2);
-        if !self.fits_caps(one.thinking, one.answer.opening, samples) || !meets_deadline(ask, slowest) {
+        if !self.fits_caps(one.thinking, one.answer.opening, samples) || !meets_deadline(request, slowest) {
             return None;
         }
         // A majority's worth of answers is made side by side, the others one after another.
         let (dollars, seconds) = (one.dollars * asked, one.seconds * (asked - f64::from(samples / 2)));
-        let burden = weighted_cost(ask, dollars, seconds);
-        Some(PricedCandidate {
-            samples,
-            success: rounded(right),
-            dollars,
-            seconds,
-            weighted_cost: burden,
-            ..*one
-        })
+        let weighted_cost = weighted_cost(request, dollars, seconds);
+        Some(PricedCandidate { samples, success: rounded(right), dollars, seconds, weighted_cost, ..*one })
     }
 
     fn fits_caps(&self, thinking: Tokens, opening: Tokens, samples: u32) -> bool {
@@ -128,38 +120,39 @@ impl PricedCandidate {
 }
 
 /// λ·cost + ν·time, in dollars.
-pub(super) fn weighted_cost(ask: &PlanRequest, dollars: f64, seconds: f64) -> f64 {
-    ask.market.shadow_price.max(0.0) * dollars + ask.route.cost_per_second.as_dollars() * seconds
+pub(super) fn weighted_cost(request: &PlanRequest, dollars: f64, seconds: f64) -> f64 {
+    request.market.shadow_price.max(0.0) * dollars + request.route.cost_per_second.as_dollars() * seconds
 }
 
-pub(super) fn meets_deadline(ask: &PlanRequest, seconds: f64) -> bool {
-    bounds::deadline(ask).is_none_or(|left| seconds <= left.as_secs_f64())
+pub(super) fn meets_deadline(request: &PlanRequest, seconds: f64) -> bool {
+    bounds::deadline(request).is_none_or(|left| seconds <= left.as_secs_f64())
 }
 
-/// The models that can serve; `refused` is told of each that cannot, and why.
+/// The models that can serve; calls `refused` with each that cannot, and why.
 pub(super) fn eligible_models<'a>(
-    ask: &PlanRequest<'a>,
+    request: &PlanRequest<'a>,
     mut refused: impl FnMut(&Model, PlanRefusal),
 ) -> Vec<EligibleModel<'a>> {
-    let mut servings = Vec::with_capacity(ask.models.len());
-    for model in ask.models {
-        match EligibleModel::of(ask, model) {
-            Ok(serving) => servings.push(serving),
+    let mut models = Vec::with_capacity(request.models.len());
+    for model in request.models {
+        match EligibleModel::of(request, model) {
+            Ok(eligible) => models.push(eligible),
             Err(refusal) => refused(model, refusal),
         }
     }
-    if servings.iter().any(|serving: &EligibleModel| serving.bounds.fits) {
-        servings.retain(|serving| serving.bounds.fits);
+    if models.iter().any(|eligible: &EligibleModel| eligible.bounds.fits) {
+        models.retain(|eligible| eligible.bounds.fits);
     }
-    keep_sticky_model(ask, &mut servings);
-    servings
+    keep_sticky_model(request, &mut models);
+    models
 }
 
 /// An episode that nothing went wrong with leaves its model for no dearer one.
-fn keep_sticky_model(ask: &PlanRequest, servings: &mut Vec<EligibleModel>) {
-    let Some(sticky) = ask.sticky.filter(|sticky| !sticky.has_problems) else { return };
-    let own = servings.iter().find(|serving| *serving.terms.model.name == *sticky.model);
+fn keep_sticky_model(request: &PlanRequest, models: &mut Vec<EligibleModel>) {
+    let Some(sticky) = request.sticky.filter(|sticky| !sticky.has_problems) else { return };
+    let own = models.iter().find(|eligible| *eligible.terms.model.name == *sticky.model);
     let Some(most) = own.map(|own| own.terms.list_dollars()) else { return };
-    servings
-        .retain(|serving| *serving.terms.model.name == *sticky.model || serving.terms.list_dollars() <= most);
+    models.retain(|eligible| {
+        *eligible.terms.model.name == *sticky.model || eligible.terms.list_dollars() <= most
+    });
 }

@@ -10,24 +10,26 @@ use super::request::PlanRequest;
 
 /// One line on the chosen offer and the next best.
 pub(super) fn explain(
-    ask: &PlanRequest,
-    best: (&Offer, BudgetReasons<'_>),
-    found: SelectedBy,
+    request: &PlanRequest,
+    best: &Offer,
+    reasons: BudgetReasons<'_>,
+    selected_by: SelectedBy,
     next: Option<&Offer>,
 ) -> String {
-    let (best, BudgetReasons { thinking: reason, answer }) = best;
+    let BudgetReasons { thinking: reason, answer } = reasons;
     let mut why = String::with_capacity(160);
     // Writing to a text does not fail.
-    let _ = write!(why, "{}, difficulty {:.2}: ", ask.demand.class.as_str(), ask.demand.difficulty.get());
-    let _ = budget(&mut why, ask.demand, best);
+    let _ =
+        write!(why, "{}, difficulty {:.2}: ", request.demand.class.as_str(), request.demand.difficulty.get());
+    let _ = budget(&mut why, request.demand, best);
     let _ = write!(why, " ({}), {reason}", best.success);
-    let _ = price_unknown(&mut why, ask, best);
-    let _ = price_of_money(&mut why, ask, reason);
+    let _ = price_unknown(&mut why, request, best);
+    let _ = price_of_money(&mut why, request, reason);
     if let Some(answer) = answer {
         let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
     }
     let _ = samples(&mut why, best);
-    let _ = circumstances(&mut why, ask, best, found);
+    let _ = circumstances(&mut why, request, best, selected_by);
     if let Some(next) = next {
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
     }
@@ -43,8 +45,8 @@ fn budget(why: &mut String, demand: &Demand, offer: &Offer) -> fmt::Result {
 }
 
 /// At what the model is weighed, where nobody wrote its price.
-fn price_unknown(why: &mut String, ask: &PlanRequest, offer: &Offer) -> fmt::Result {
-    let unpriced = ask.models.iter().find(|model| model.name == offer.model && model.tariff.is_none());
+fn price_unknown(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result {
+    let unpriced = request.models.iter().find(|model| model.name == offer.model && model.tariff.is_none());
     match unpriced.map(|model| model.reference) {
         None => Ok(()),
         Some(None) => write!(why, ", price unknown"),
@@ -60,8 +62,8 @@ fn price_unknown(why: &mut String, ask: &PlanRequest, offer: &Offer) -> fmt::Res
 const FACE: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 
 /// What money counts for, where value decided.
-fn price_of_money(why: &mut String, ask: &PlanRequest, reason: BudgetReason<'_>) -> fmt::Result {
-    let price = ask.market.shadow_price;
+fn price_of_money(why: &mut String, request: &PlanRequest, reason: BudgetReason<'_>) -> fmt::Result {
+    let price = request.market.shadow_price;
     if reason != BudgetReason::Value || FACE.contains(&price) {
         return Ok(());
     }
@@ -80,11 +82,16 @@ fn samples(why: &mut String, offer: &Offer) -> fmt::Result {
     }
 }
 
-fn circumstances(why: &mut String, ask: &PlanRequest, offer: &Offer, found: SelectedBy) -> fmt::Result {
-    if found == SelectedBy::Drawn {
+fn circumstances(
+    why: &mut String,
+    request: &PlanRequest,
+    offer: &Offer,
+    selected_by: SelectedBy,
+) -> fmt::Result {
+    if selected_by == SelectedBy::Drawn {
         why.push_str(", drawn to learn which model is best");
     }
-    match ask.sticky {
+    match request.sticky {
         Some(sticky) if *sticky.model == *offer.model && sticky.cached > Tokens::ZERO => {
             write!(why, ", stays where {} tokens of the prompt are cached", sticky.cached)
         }

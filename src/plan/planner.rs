@@ -16,14 +16,16 @@ pub const POLICY: &str = "value-1";
 ///
 /// # Errors
 /// When no model can serve it within its budgets; of several models' refusals, the one that came nearest.
-pub fn plan(ask: &PlanRequest) -> Result<Plan, PlanRefusal> {
+pub fn plan(request: &PlanRequest) -> Result<Plan, PlanRefusal> {
     let mut nearest = None;
-    let board = CandidatePool::of(ask, |_, refusal| keep_nearest(&mut nearest, refusal));
-    let taken = select(ask, &board).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
-    let mut offers = taken.ranked.iter().map(|(candidate, reason)| offer(ask, &board, candidate, *reason));
+    let pool = CandidatePool::of(request, |_, refusal| keep_nearest(&mut nearest, refusal));
+    let selection = select(request, &pool).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
+    let mut offers =
+        selection.ranked.iter().map(|ranked| offer(request, &pool, &ranked.candidate, ranked.reason));
     let best = offers.next().ok_or(PlanRefusal::Unhealthy)?;
     let fallbacks: Vec<_> = offers.collect();
-    let why = explain(ask, (&best, board.reasons(&taken.ranked[0])), taken.selected_by, fallbacks.first());
-    let contenders = taken.arms.iter().map(|stand| contender(ask, &board, stand)).collect();
-    Ok(Plan { best, fallbacks, propensity: taken.propensity, contenders, why })
+    let reasons = pool.reasons(&selection.ranked[0].candidate, selection.ranked[0].reason);
+    let why = explain(request, &best, reasons, selection.selected_by, fallbacks.first());
+    let contenders = selection.arms.iter().map(|arm| contender(request, &pool, arm)).collect();
+    Ok(Plan { best, fallbacks, propensity: selection.propensity, contenders, why })
 }

@@ -12,13 +12,20 @@ use super::request::PlanRequest;
 /// How many models are kept as fallbacks.
 pub const FALLBACKS_MAX: usize = 3;
 
-/// What was taken of a board.
+/// What was taken of the candidates.
 pub(super) struct PlanSelection<'a> {
     /// The best candidate, then the best of each model not named before.
-    pub ranked: Vec<(PricedCandidate, BudgetReason<'a>)>,
+    pub ranked: Vec<RankedCandidate<'a>>,
     pub arms: Vec<BanditArm>,
     pub selected_by: SelectedBy,
     pub propensity: f64,
+}
+
+/// A candidate that was taken, and what limits its thinking.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankedCandidate<'a> {
+    pub candidate: PricedCandidate,
+    pub reason: BudgetReason<'a>,
 }
 
 /// Keeps the refusal that came nearest to an offer; of equals the first.
@@ -29,62 +36,64 @@ pub(super) fn keep_nearest(nearest: &mut Option<PlanRefusal>, refusal: PlanRefus
 }
 
 /// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
-pub(super) fn select<'a>(ask: &PlanRequest, board: &CandidatePool<'a>) -> Option<PlanSelection<'a>> {
-    let aim = PlanObjective::of(ask);
+pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Option<PlanSelection<'a>> {
+    let objective = PlanObjective::of(request);
     let mut scratch = FrontierScratch::default();
-    let mut stands = explore::arms(board, &aim);
-    let ArmDraw { uncapped, drawn } = explore::draw_arm(ask, board, &mut stands, &aim);
-    let (best, cell) = match drawn {
-        Some(drawn) => (stands.get(drawn)?.best, SuccessRange::WHOLE),
-        None => best_by_value(board, &stands, &aim, &mut scratch)?,
+    let mut arms = explore::arms(pool, &objective);
+    let ArmDraw { uncapped, drawn } = explore::draw_arm(request, pool, &mut arms, &objective);
+    let (best, range) = match drawn {
+        Some(drawn) => (arms.get(drawn)?.best, SuccessRange::WHOLE),
+        None => best_by_value(pool, &arms, &objective, &mut scratch)?,
     };
     let first = best.model_index;
     let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
     ranked.push(best);
-    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next_best(&stands, &ranked, &aim)) {
+    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next_best(&arms, &ranked, &objective)) {
         ranked.push(next);
     }
-    ranked[0] = refine::refine(ask, board, (best, cell), &aim, &mut scratch);
-    let mut ranked: Vec<(PricedCandidate, BudgetReason)> =
-        ranked.into_iter().map(|best| (best, board.reason(&best))).collect();
-    if let Some(longest) = uncapped.then(|| board.longest(ask, first)).flatten() {
-        ranked[0] = (longest, BudgetReason::Uncapped);
+    ranked[0] = refine::refine(request, pool, best, range, &objective, &mut scratch);
+    let mut ranked: Vec<RankedCandidate> = ranked
+        .into_iter()
+        .map(|candidate| RankedCandidate { candidate, reason: pool.reason(&candidate) })
+        .collect();
+    if let Some(candidate) = uncapped.then(|| pool.longest(request, first)).flatten() {
+        ranked[0] = RankedCandidate { candidate, reason: BudgetReason::Uncapped };
     }
-    let stand = stands.iter_mut().find(|stand| stand.best.model_index == first)?;
-    stand.best = ranked[0].0;
-    if drawn.is_none() {
-        stand.propensity = 1.0;
+    let arm = arms.iter_mut().find(|arm| arm.best.model_index == first)?;
+    arm.best = ranked[0].candidate;
+    let selected_by = if drawn.is_some() { SelectedBy::Drawn } else { SelectedBy::Valued };
+    if selected_by == SelectedBy::Valued {
+        arm.propensity = 1.0;
     }
-    let (propensity, found) =
-        (stand.propensity, if drawn.is_some() { SelectedBy::Drawn } else { SelectedBy::Valued });
-    Some(PlanSelection { ranked, arms: stands, selected_by: found, propensity })
+    let propensity = arm.propensity;
+    Some(PlanSelection { ranked, arms, selected_by, propensity })
 }
 
 /// The best of all, by worth.
 fn best_by_value(
-    board: &CandidatePool,
-    stands: &[BanditArm],
-    aim: &PlanObjective,
+    pool: &CandidatePool,
+    arms: &[BanditArm],
+    objective: &PlanObjective,
     scratch: &mut FrontierScratch,
 ) -> Option<(PricedCandidate, SuccessRange)> {
-    if aim.floor.is_none() {
-        let best = aim.best(stands.iter().map(|stand| (stand.best.success, stand.best.weighted_cost)))?;
-        return Some((stands[best].best, SuccessRange::WHOLE));
+    if objective.floor.is_none() {
+        let best = objective.best(arms.iter().map(|arm| (arm.best.success, arm.best.weighted_cost)))?;
+        return Some((arms[best].best, SuccessRange::WHOLE));
     }
-    let mut order: Vec<usize> = (0..board.candidates.len()).collect();
-    sort_by_cost(&board.candidates, &mut order);
-    let choice = scratch.choose(&board.candidates, &order, aim, SuccessRange::WHOLE)?;
-    Some((board.candidates[choice.at], choice.range))
+    let mut order: Vec<usize> = (0..pool.candidates.len()).collect();
+    sort_by_cost(&pool.candidates, &mut order);
+    let choice = scratch.choose(&pool.candidates, &order, objective, SuccessRange::WHOLE)?;
+    Some((pool.candidates[choice.at], choice.range))
 }
 
 /// The best of the models that are not ranked yet.
 fn next_best(
-    stands: &[BanditArm],
+    arms: &[BanditArm],
     ranked: &[PricedCandidate],
-    aim: &PlanObjective,
+    objective: &PlanObjective,
 ) -> Option<PricedCandidate> {
-    let is_left = |stand: &&BanditArm| ranked.iter().all(|one| one.model_index != stand.best.model_index);
+    let is_left = |arm: &&BanditArm| ranked.iter().all(|one| one.model_index != arm.best.model_index);
     let best =
-        aim.best(stands.iter().filter(is_left).map(|stand| (stand.best.success, stand.best.weighted_cost)))?;
-    stands.iter().filter(is_left).nth(best).map(|stand| stand.best)
+        objective.best(arms.iter().filter(is_left).map(|arm| (arm.best.success, arm.best.weighted_cost)))?;
+    arms.iter().filter(is_left).nth(best).map(|arm| arm.best)
 }
