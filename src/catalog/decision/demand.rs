@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, Tokens};
 
-use super::{LogNormal, TruncatedMoments};
+use super::length::{LogNormal, TruncatedMoments};
 
 /// What kind of work a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{EnforcementClass, LimitedBy};
+use super::usage::LimitedBy;
+use crate::catalog::models::EnforcementClass;
 
 /// The most that an offer can take, for all choices together: what is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct Offer {
     pub opening: Tokens,
     /// How far it may go in further calls, each of them set aside before it is sent; nothing where it is not gone on with.
     pub continuation: Option<ContinuationLimit>,
-    /// Whether the upstream is told a limit, where it needs none: only where somebody stated one.
+    /// Whether a limit is sent to an upstream that needs none: only where somebody stated one.
     pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.
     pub overhead: Tokens,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Money, RequestId, Timestamp, Tokens};
 
-use super::{ChoiceUsage, EnforcementClass, SolutionStopReason, ThinkingStopReason};
+use super::usage::{ChoiceUsage, SolutionStopReason, ThinkingStopReason};
+use crate::catalog::models::EnforcementClass;
 
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, EpisodeId, Money, Preference, RequestId, Timestamp, Tokens};
 
-use super::{Contender, ModelDemand, Offer, Plan, TaskClass};
+use super::demand::{ModelDemand, TaskClass};
+use super::offer::{Contender, Offer, Plan};
 
 /// What was decided about one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +47,7 @@ pub struct Decision {
     pub episode: Option<EpisodeId>,
 }
 
-/// What success, time and money counted for: with them the value of any outcome can be told afterwards.
+/// What success, time and money counted for: with them the value of any outcome can be computed afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stakes {
     /// What a right answer was worth, in dollars.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Money, Tokens};
 
-use super::{BilledCall, Tariff};
+use crate::catalog::models::{BilledCall, Tariff};
 
 /// How a thought ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ pub struct ChoiceUsage {
 }
 
 impl ChoiceUsage {
-    /// What the caller is told as `completion_tokens`.
+    /// What is reported to the caller as `completion_tokens`.
     pub fn completion(&self) -> Tokens {
         self.thinking + self.overhead + self.solution
     }

@@ -1,14 +1,12 @@
 //! A model as the operator declared it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::units::{Chance, Money, Tokens};
+use crate::units::Tokens;
 
-use super::{
-    Capability, DifficultyProbe, EnforcementClass, MemberAction, MemberRules, Needs, RolloutMode, Service,
-    Tariff, TrafficSplit, TurnRule, VerifierSettings, Vote,
-};
+use super::capability::{Capability, EnforcementClass, Needs, Service};
+use super::members::{MemberAction, MemberRules};
+use super::tariff::Tariff;
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,93 +101,15 @@ pub struct Model {
     pub resumes_tools: bool,
     /// How an answer that its limit broke off is gone on with.
     pub goes_on: GoesOn,
-    /// True where whoever serves it stops, and stops billing, when we are gone.
+    /// True where its server stops, and stops billing, when we hang up.
     pub stops_billing: bool,
-}
-
-/// An operator's own name for a choice among models.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Route {
-    /// The name that callers use in place of a model's.
-    pub name: Arc<str>,
-    /// The models it may choose; all where empty.
-    pub models: Vec<Arc<str>>,
-    /// The success that the cheapest offer must reach at preference 0.
-    pub success_floor: Chance,
-    /// What a right answer is worth.
-    pub worth: Money,
-    /// What a second of waiting costs.
-    pub cost_per_second: Money,
-    /// Whether what it decides holds.
-    pub enforce: RolloutMode,
-    /// The parts of its traffic that go by other routes' rules.
-    pub traffic_splits: Vec<TrafficSplit>,
-    /// The share of right answers that pacing steers for, where the operator set that rather than a worth.
-    pub success_target: Option<Chance>,
-    /// The share of requests that are spread evenly over its models, so that what looks worse goes on being tried; the
-    /// others follow draws from what is believed about each. 0 explores nothing.
-    pub explore: Chance,
-    /// The share of requests whose thinking is held only by what the caller and the allowance allow, so that the
-    /// lengths that are learned from do not sink with our own cuts.
-    pub uncapped: Chance,
-    /// Several answers to one choice, where they can be compared.
-    pub vote: Option<Vote>,
-    /// Whether a dearer model may be asked where a cheaper one's answers do not agree; only beside `vote`.
-    pub cascade: bool,
-    /// Whether votes and cascades may be made for a caller who streams, whose stream then starts with the answer chosen.
-    pub buffers_streams: bool,
-    /// Who checks the answers of a vote or a cascade, in place of counting them.
-    pub verifier: Option<VerifierSettings>,
-    /// The model that is asked to choose among the answers of a vote.
-    pub judge: Option<Arc<str>>,
-    /// The model whose drafts are bought where the text does not tell how hard a question is.
-    pub probe: Option<DifficultyProbe>,
-    /// Whether agents are told what is left of their budgets, where the gateway tells them at all.
-    pub tracker: bool,
-    /// How many turns a run of an agent may take.
-    pub turns: TurnRule,
-}
-
-/// All models and routes.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Catalog {
-    /// By name.
-    pub models: BTreeMap<Arc<str>, Arc<Model>>,
-    /// By name; `auto` is always among them.
-    pub routes: BTreeMap<Arc<str>, Route>,
-}
-
-impl Route {
-    /// A route to every model; a right answer is worth 5 cents, and waiting for it costs 1.80 dollars an hour.
-    pub fn with_defaults(name: &str) -> Route {
-        Route {
-            name: name.into(),
-            models: Vec::new(),
-            success_floor: Chance::new(0.8),
-            worth: Money(50_000_000),
-            cost_per_second: Money(500_000),
-            enforce: RolloutMode::On,
-            traffic_splits: Vec::new(),
-            success_target: None,
-            explore: Chance::new(0.0),
-            uncapped: Chance::new(0.0),
-            vote: None,
-            cascade: false,
-            buffers_streams: false,
-            verifier: None,
-            judge: None,
-            probe: None,
-            tracker: true,
-            turns: TurnRule::Free,
-        }
-    }
 }
 
 impl Model {
     /// The context of a model of which none is known: more than any has, so that it limits nothing.
     pub const CONTEXT_UNKNOWN: Tokens = Tokens(10_000_001);
-    /// The most that a call to a model of unknown context is told that must be told some limit, though nobody states one: most
-    /// models take as much, and more is refused by many.
+    /// The limit that is sent in a call to a model of unknown context where its API requires one and nobody states any: most
+    /// models take as much, and many refuse more.
     pub const TOLD_MAX: Tokens = Tokens(32_000);
 
     /// False where its context is not known, so that nothing is to be held against it.
@@ -269,22 +189,5 @@ impl Model {
         let takes = needs.members.iter().all(|name| !is_raw || self.members.allows_resume(name));
         let tells = !is_raw || !needs.capabilities.contains(&Capability::Logprobs);
         (!calls || reads_calls) && takes && tells
-    }
-}
-
-impl Catalog {
-    /// The route of that name; a model's own name is a route to it alone.
-    pub fn route(&self, name: &str) -> Option<Route> {
-        if let Some(route) = self.routes.get(name) {
-            return Some(route.clone());
-        }
-        let model = self.models.get(name)?;
-        let auto = self.routes.get("auto")?;
-        Some(Route { name: model.name.clone(), models: vec![model.name.clone()], ..auto.clone() })
-    }
-
-    /// The models that a route may choose, in the order of their names.
-    pub fn candidates<'a>(&'a self, route: &'a Route) -> impl Iterator<Item = &'a Arc<Model>> {
-        self.models.values().filter(|model| route.models.is_empty() || route.models.contains(&model.name))
     }
 }

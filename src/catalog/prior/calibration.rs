@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Chance;
 
-use super::{Prior, TaskClass};
+use super::weights::Prior;
+use crate::catalog::decision::TaskClass;
 
 /// One surface feature of a request's last user message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

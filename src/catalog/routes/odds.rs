@@ -7,7 +7,15 @@
 
 use crate::units::Chance;
 
-use super::VoteAssumptions;
+/// What is assumed of several answers to one question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VoteAssumptions {
+    /// Over how many different answers wrong ones spread, as if evenly: the fewer, the more often they agree.
+    pub distinct_wrong: u32,
+    /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
+    /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
+    pub correlation: Chance,
+}
 
 /// Between so many steps of a chance they are read off.
 const STEPS: usize = 64;

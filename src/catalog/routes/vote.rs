@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::units::Chance;
 
-use super::odds::VoteOdds;
+use super::odds::{VoteAssumptions, VoteOdds};
 
-/// How two answers are told to be the same.
+/// When two answers are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerComparison {
     /// The last number in it.
@@ -17,16 +17,6 @@ pub enum AnswerComparison {
     Exact,
     /// The value at a JSON pointer (RFC 6901) into it.
     Json(Arc<str>),
-}
-
-/// What is assumed of several answers to one question.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VoteAssumptions {
-    /// Over how many different answers wrong ones spread, as if evenly: the fewer, the more often they agree.
-    pub distinct_wrong: u32,
-    /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
-    /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
-    pub correlation: Chance,
 }
 
 /// How a vote is held.
