@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::catalog::EFFORT_WORDS;
 use crate::units::Effort;
 
-use super::reader::{Section, ValueError};
+use super::reader::Section;
 
 /// What the words of `reasoning_effort` mean where nothing else is said.
 const EFFORTS: [(&str, f64); 7] = [
@@ -30,8 +30,7 @@ pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
         match Effort::try_from(share) {
             Ok(effort) => drop(table.insert(word.clone(), effort)),
             Err(error) => {
-                section
-                    .reject(word, ValueError::new(error.to_string(), "1 is what the model usually thinks"));
+                section.reject(word, error.to_string(), "1 is what the model usually thinks");
             }
         }
     }
@@ -40,10 +39,7 @@ pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
         if more < less {
             let at = if stated.iter().any(|(word, _)| word == pair[1]) { pair[1] } else { pair[0] };
             let what = format!("\"{}\" would be less than \"{}\"", pair[1], pair[0]);
-            section.reject(
-                at,
-                ValueError::new(what, "more effort never means a shorter thought: keep them in order"),
-            );
+            section.reject(at, what, "more effort never means a shorter thought: keep them in order");
         }
     }
     table

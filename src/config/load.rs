@@ -130,7 +130,7 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     let (first_key, keys_required) = key::keys(root);
     let mut accounts = account::DeclaredAccounts::read(root, &catalog);
     let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
-    // A key that stands there and is faulty is told of as that.
+    // A faulty key has a mistake of its own, and still counts as one.
     key::check_open(root, http.listen, keys_required || root.has_items("key") || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);

@@ -50,7 +50,7 @@ pub(in crate::config) fn backends(
         let Some((backend, models)) = read_backend(&section, known) else { continue };
         if backends.iter().any(|other| other.name == backend.name) {
             let what = format!("a second backend \"{}\"", backend.name);
-            section.reject("name", ValueError::new(what, "give each a name of its own"));
+            section.reject("name", what, "give each a name of its own");
         }
         backends.push(backend);
         declared.extend(models);
@@ -61,7 +61,7 @@ pub(in crate::config) fn backends(
         declared.insert(0, model);
     } else if !root.has("backend") {
         let remedy = "add a [[backend]], or take embedded = false out of [engine]";
-        root.reject("engine", ValueError::new("no model to serve", remedy));
+        root.reject("engine", "no model to serve", remedy);
     }
     let models = models_by_name(root.document(), &declared);
     warn_models(root.document(), &declared);

@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 use super::kind::BackendKind;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// What no API begins with.
 const ENDPOINTS: [&str; 7] =
@@ -16,7 +16,7 @@ pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -
     if let Some(endpoint) = ENDPOINTS.iter().find(|endpoint| bare.ends_with(*endpoint)) {
         let base = bare.trim_end_matches(endpoint);
         let remedy = format!("write where its API begins: \"{base}\"");
-        section.reject("base_url", ValueError::new(format!("ends with the endpoint {endpoint}"), remedy));
+        section.reject("base_url", format!("ends with the endpoint {endpoint}"), remedy);
     }
     with_version(kind, bare)
 }
@@ -56,7 +56,7 @@ pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
         }
         Some(Ok(_)) => return,
     };
-    section.reject(key, ValueError::new(what, remedy));
+    section.reject(key, what, remedy);
 }
 
 #[cfg(test)]

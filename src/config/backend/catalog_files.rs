@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::catalog::{Prices, Tariff};
 use crate::units::{Money, Price};
 
-use crate::config::reader::{ConfigErrors, Document, Section, ValueError};
+use crate::config::reader::{ConfigErrors, Document, Section};
 use crate::config::storage::data_folder;
 
 /// What ships with the binary.
@@ -56,7 +56,7 @@ fn own_price(catalog: &Section<'_>) -> Tariff {
 impl CatalogFile {
     fn read(section: &Section<'_>, key: &str, path: &Path) -> Option<CatalogFile> {
         let text = section.document().files.read(path).map_err(|error| {
-            section.reject(key, ValueError::new(format!("cannot be read: {error}"), "name a readable file"));
+            section.reject(key, format!("cannot be read: {error}"), "name a readable file");
         });
         text.ok().map(|text| CatalogFile { source: path.display().to_string(), text })
     }

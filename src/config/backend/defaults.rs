@@ -11,7 +11,7 @@ use super::base_url::{base_url, check_url};
 use super::deployment::Deployment;
 use super::host::host_of;
 use super::kind::BackendKind;
-use crate::config::reader::{SecretsPolicy, Section, ValueError, secret};
+use crate::config::reader::{SecretsPolicy, Section, secret};
 
 /// What all models of a backend have in common.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ pub(super) fn read(section: &Section<'_>, kind: BackendKind) -> BackendDefaults 
     let mut base = BackendDefaults::new(kind);
     if kind == BackendKind::Local {
         if !section.has("file") {
-            section.reject("file", ValueError::new("missing", "name the model's GGUF file"));
+            section.reject("file", "missing", "name the model's GGUF file");
         }
         let file = section.path("file");
         check_gguf(section, file.as_deref());
@@ -78,7 +78,7 @@ pub(super) fn read(section: &Section<'_>, kind: BackendKind) -> BackendDefaults 
     base
 }
 
-/// A server could not start without the file. Whoever does not serve does not need it.
+/// A server could not start without the file. Verbs that do not serve do not need it.
 fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
     let Some(file) = file.filter(|_| section.document().secrets == SecretsPolicy::Required) else { return };
     let mut head = Vec::new();
@@ -89,10 +89,7 @@ fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
         Ok(_) if head != GGUF => format!("{} is no GGUF file: it does not begin with GGUF", file.display()),
         Ok(_) => return,
     };
-    section.reject(
-        "file",
-        ValueError::new(what, "name the model's GGUF file, by a path that starts from this file's folder"),
-    );
+    section.reject("file", what, "name the model's GGUF file, by a path that starts from this file's folder");
 }
 
 fn client(section: &Section<'_>, kind: BackendKind) -> remote::Settings {

@@ -10,7 +10,7 @@ use crate::backend::remote;
 use super::base_url::{base_url, check_url};
 use super::host::is_host;
 use super::kind::BackendKind;
-use crate::config::reader::{Section, ValueError, secret};
+use crate::config::reader::{Section, secret};
 
 /// A place where the models of a backend are served.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,14 +50,14 @@ pub(super) fn deployments(
     }
     if backend.has("metrics_url") {
         let remedy = "write it into each [[backend.deployment]]";
-        backend.reject("metrics_url", ValueError::new("whose is it?", remedy));
+        backend.reject("metrics_url", "whose is it?", remedy);
     }
     let mut deployments: Vec<Deployment> = Vec::new();
     for (number, section) in sections.iter().enumerate() {
         let name = section.get::<String>("name").unwrap_or_else(|| (number + 1).to_string());
         if deployments.iter().any(|other| *other.name == *name) {
             let what = format!("a second deployment \"{name}\"");
-            section.reject("name", ValueError::new(what, "give each a name of its own"));
+            section.reject("name", what, "give each a name of its own");
         }
         section.allow(&["upstream", "upstreams"]);
         let (client, metrics_url) = (deployment_client(section, kind, client), metrics_url(section));
@@ -79,10 +79,7 @@ pub(super) fn warn_keyless(backend: &Section<'_>, kind: BackendKind, deployments
         let is_there = at.is_some_and(|url| is_host(url.host_str(), host));
         if is_there && !says_one(section) {
             let remedy = "export the key, and name its variable: api_key_env = \"…\"";
-            section.warn(
-                "api_key_env",
-                ValueError::new(format!("no key, and {host} answers nobody without one"), remedy),
-            );
+            section.warn("api_key_env", format!("no key, and {host} answers nobody without one"), remedy);
         }
     }
 }
@@ -98,7 +95,7 @@ fn default_signal(kind: BackendKind, client: &remote::Settings) -> OverloadSigna
 fn deployment_client(section: &Section<'_>, kind: BackendKind, usual: &remote::Settings) -> remote::Settings {
     if !section.has("base_url") && usual.base_url.is_empty() {
         let remedy = "write where its API begins, here or in the backend";
-        section.reject("base_url", ValueError::new("missing", remedy));
+        section.reject("base_url", "missing", remedy);
     }
     let mut client = usual.clone();
     if let Some(stated) = section.get::<String>("base_url") {

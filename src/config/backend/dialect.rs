@@ -9,7 +9,7 @@ use crate::catalog::{EnforcementClass, GoesOn, Model};
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 const EFFORTS: [(&str, EffortMember); 3] = [
     ("reasoning_effort", EffortMember::ReasoningEffort),
@@ -66,10 +66,7 @@ pub(super) fn apply(section: &Section<'_>, settings: &mut Settings) {
     section.set("starts_in_thinking", &mut settings.starts_in_thinking);
     section.set("turn", &mut settings.new_turn_prompt);
     if !settings.new_turn_prompt.contains("{thought}") {
-        section.reject(
-            "turn",
-            ValueError::new("does not quote the thought", "write \"{thought}\" where it is to stand"),
-        );
+        section.reject("turn", "does not quote the thought", "write \"{thought}\" where it is to stand");
     }
     let dialect = &mut settings.dialect;
     section.set("limit_has_thought", &mut dialect.limit_includes_thought);
@@ -137,7 +134,7 @@ pub(super) fn adjust_classes(
     }
     if let Some(section) = section.filter(|section| section.has("classes")) {
         let what = "\"turn\" asks for the answer with thinking off, and the model thinks always";
-        section.reject("classes", ValueError::new(what, "take \"turn\" out, or thinks_always"));
+        section.reject("classes", what, "take \"turn\" out, or thinks_always");
     }
     model.classes.retain(|class| *class != EnforcementClass::Turn);
     if model.classes.is_empty() {
@@ -173,6 +170,6 @@ pub(super) fn check(section: &Section<'_>, model: &mut Model, possible: &[Enforc
             EnforcementClass::Turn => "say what turns thinking off, like switch_as = \"enable_thinking\"",
             EnforcementClass::Effort | EnforcementClass::Inline => "take it out",
         };
-        section.reject("classes", ValueError::new(what, remedy));
+        section.reject("classes", what, remedy);
     }
 }

@@ -3,7 +3,7 @@
 use crate::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
 use crate::units::Tokens;
 
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// The scale of one model.
 pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
@@ -17,7 +17,8 @@ pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
     if !levels.is_sorted_by(|lower, higher| lower.usual < higher.usual) {
         section.reject(
             "efforts",
-            ValueError::new("not in order", "write the lowest first, each with more tokens than the last"),
+            "not in order",
+            "write the lowest first, each with more tokens than the last",
         );
     }
     let known = levels.iter().filter_map(|level| Some((effort_rank(&level.word)?, &level.word)));
@@ -25,7 +26,7 @@ pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
     if let Some(pair) = known.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
         let what = format!("\"{}\" stands after \"{}\"", pair[1].1, pair[0].1);
         let remedy = format!("keep to their order: {}", EFFORT_WORDS.join(", "));
-        section.reject("efforts", ValueError::new(what, remedy));
+        section.reject("efforts", what, remedy);
     }
     levels
 }

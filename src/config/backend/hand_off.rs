@@ -4,7 +4,7 @@ use crate::backend::remote::openai;
 use crate::catalog::{EnforcementClass, HandOff, Model};
 use crate::units::Tokens;
 
-use crate::config::reader::{AnyText, Section, ValueError};
+use crate::config::reader::{AnyText, Section};
 
 /// The hand-off where none is configured: the sentence that Qwen's makers recommend.
 pub(super) const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on \
@@ -27,7 +27,7 @@ pub(super) fn take_hand_off(section: &Section<'_>, model: &mut Model, text: &str
     let says_nothing = text.is_empty() && !model.classes.contains(&EnforcementClass::Inline);
     if !text.contains(end_tag) && !says_nothing {
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
-        section.reject("hand_off", ValueError::new("does not close the thought", remedy));
+        section.reject("hand_off", "does not close the thought", remedy);
     }
     if section.has("hand_off") {
         let class = model.classes.first().copied().unwrap_or(EnforcementClass::Effort);

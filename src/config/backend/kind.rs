@@ -120,7 +120,7 @@ impl BackendKind {
         }
     }
 
-    /// True for whoever serves for oneself: the kinds that are one's own, and what speaks OpenAI's API at a host that no
+    /// True for one's own servers: the kinds that are one's own, and what speaks OpenAI's API at a host that no
     /// provider is known to have.
     pub(super) fn is_self_hosted(self, host: Option<&str>) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl BackendKind {
         }
     }
 
-    /// Whether one name stands there for one tokenizer and one template, whoever answers. Who passes requests on may ask another
+    /// Whether one name means one tokenizer and one template there. An aggregator may ask another server
     /// each time, and what speaks a provider's API elsewhere may be such a one; a llama.cpp server says no name at all.
     pub(super) fn reads_alike_at(self, host: Option<&str>) -> bool {
         match self {
@@ -163,7 +163,7 @@ impl BackendKind {
         }
     }
 
-    /// Whether it is a server of open models of one's own at that host, as far as that can be told. Such a one is taken to have
+    /// Whether it is a server of open models of one's own at that host, as far as that is known. Such a server is taken to have
     /// what such servers have, until it refuses.
     pub(super) fn is_self_hosted_server(self, host: Option<&str>) -> bool {
         !matches!(self, BackendKind::Local | BackendKind::Responses) && self.is_self_hosted(host)

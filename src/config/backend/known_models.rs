@@ -13,7 +13,7 @@ use super::defaults::BackendDefaults;
 use super::host::is_host;
 use super::kind::{BackendKind, KINDS, SELF_HOSTED_CAPABILITIES};
 use super::{dialect, model_keys, provider, tariff};
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// Entries about models, in the order in which they count.
 pub(in crate::config) struct KnownModels<'d> {
@@ -77,14 +77,14 @@ impl<'d> KnownModels<'d> {
         model
     }
 
-    /// What a model is weighed at where nobody writes a price: what the catalogue knows under its name, whoever serves it
+    /// What a model is weighed at where nobody writes a price: what the catalogue knows under its name, at any host
     /// there; else what one's own models are taken to cost.
     fn reference_price(&self, base: &BackendDefaults, names: &[String]) -> Option<Tariff> {
         let listed = names.iter().find_map(|name| self.listed_price(base, name));
         listed.or_else(|| base.is_self_hosted().then_some(self.own_price))
     }
 
-    /// How able a model of one of these names is, whoever serves it.
+    /// How able a model of one of these names is, at any host.
     fn ability(&self, names: &[String]) -> Option<Chance> {
         let of = |name: &String| {
             let named = self.entries.iter().rev().filter(|entry| entry.matches_name(name));
@@ -131,7 +131,7 @@ impl<'d> CatalogEntry<'d> {
     /// Applies the entry once, so that what is wrong with it is found though no model be about it.
     fn check(&self) {
         if self.section.has("name") {
-            self.section.reject("name", ValueError::new("not for an entry", "write match = [\"…\"]"));
+            self.section.reject("name", "not for an entry", "write match = [\"…\"]");
         }
         let kinds = if self.kinds.is_empty() { &[BackendKind::OpenAi][..] } else { &self.kinds };
         for kind in kinds {
@@ -154,7 +154,7 @@ impl<'d> CatalogEntry<'d> {
     }
 }
 
-/// What a model may be known by: whoever passes requests on writes `maker/name`, and may write points for hyphens.
+/// What a model may be known by: aggregators write `maker/name`, and may write points for hyphens.
 fn name_variants(upstream: &str) -> Vec<String> {
     let short = upstream.rsplit('/').next().unwrap_or(upstream);
     vec![upstream.to_owned(), short.to_owned(), short.replace('.', "-")]

@@ -6,7 +6,7 @@ use super::defaults::BackendDefaults;
 use super::kind::BackendKind;
 use super::known_models::KnownModels;
 use super::{coherence, dialect, model_keys, non_thinking, provider};
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// The keys that models of only some kinds have.
 const KIND_SPECIFIC_KEYS: [&str; 8] = [
@@ -38,7 +38,7 @@ pub(super) fn read_models(
     models.extend(backend.sections("model").iter().filter_map(|section| read_model(section, base, known)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
-        backend.reject("models", ValueError::new("no models", remedy));
+        backend.reject("models", "no models", remedy);
     }
     models
 }

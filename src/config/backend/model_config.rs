@@ -1,4 +1,4 @@
-//! What a running gateway is told of its backends and of each of their models.
+//! The settings of backends and of each of their models, as a running gateway takes them.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing where that
-    /// cannot be told.
+    /// is not known.
     pub fn tokenizer_key(&self, deployment: &Deployment) -> Option<Arc<str>> {
         let (word, kind) = KINDS.iter().find(|(word, _)| Some(*word) == self.kind)?;
         let url = Url::parse(&deployment.client.base_url).ok()?;

@@ -9,7 +9,7 @@ use super::hand_off::{END_TAG, HAND_OFF, overhead_bound, read_hand_off, take_han
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
 use super::{dialect, effort_scale, provider, tariff};
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// The most tokens that anything here may count, which is less than what stands for an unknown context.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);
@@ -81,7 +81,7 @@ fn apply_model_keys(section: &Section<'_>, DeclaredModel { kind, model, .. }: &m
         if model.classes == [EnforcementClass::Inline] && model.capabilities.contains(&Capability::Penalties)
         {
             let what = "the local engine takes no penalties";
-            section.reject("capabilities", ValueError::new(what, "take \"penalties\" out"));
+            section.reject("capabilities", what, "take \"penalties\" out");
         }
     }
 }
@@ -145,8 +145,7 @@ fn classes(section: &Section<'_>, kind: BackendKind) -> Vec<EnforcementClass> {
         kind.possible_classes().iter().map(|class| (class.as_str(), *class)).collect();
     let mut classes = section.words("classes", &words);
     if classes.is_empty() {
-        section
-            .reject("classes", ValueError::new("none", "leave it out for all that this kind of backend has"));
+        section.reject("classes", "none", "leave it out for all that this kind of backend has");
         return kind.default_classes().to_vec();
     }
     classes.sort_unstable_by(|one, other| other.cmp(one));

@@ -64,7 +64,7 @@ impl ModelSource {
         }
     }
 
-    /// What its upstream calls the model, where it has to be told.
+    /// What its upstream calls the model, where requests must name it.
     pub(super) fn model_mut(&mut self) -> Option<&mut String> {
         match self {
             ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => Some(&mut settings.model),

@@ -1,4 +1,4 @@
-//! What is right of models and hardly meant, each told at the model's own line.
+//! Warnings about models: what is valid and hardly meant, each at the model's own line.
 
 use std::collections::BTreeMap;
 

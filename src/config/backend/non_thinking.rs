@@ -17,7 +17,7 @@ pub(super) fn adjust_hand_off(
     section: Option<&Section<'_>>,
     DeclaredModel { kind, config: served, model, is_thinking_known: is_told, .. }: &mut DeclaredModel,
 ) {
-    // One of which nothing is told may think all the same.
+    // A model of which nothing is known may think all the same.
     let thinks = model.thinking_max > Tokens::ZERO || !*is_told;
     if let ModelSource::LlamaCpp(settings) = &mut served.source {
         // What is stated holds; else the chat template tells.

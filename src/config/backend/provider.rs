@@ -1,4 +1,4 @@
-//! The keys of providers with APIs of their own: how each is told to think, and what else it is asked for.
+//! The keys of providers with APIs of their own: how each is asked to think, and what else it takes.
 
 use crate::backend::remote::{anthropic, gemini, responses};
 use crate::catalog::{EnforcementClass, HandOff, Model};
@@ -9,7 +9,7 @@ use super::defaults::BackendDefaults;
 use super::effort_scale;
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
 const OVERHEAD: Tokens = Tokens(16);
@@ -163,7 +163,7 @@ pub(super) fn responses(
     &[EnforcementClass::Effort]
 }
 
-/// The word of `thinking` that says how a model is told to think, where its kind of backend has words for that.
+/// The word of `thinking` by which a model is asked to think, where its kind of backend has such words.
 pub fn thinking_word(source: &ModelSource) -> Option<&'static str> {
     match source {
         ModelSource::Anthropic(settings) => word(&ANTHROPIC_THINKING, settings.thinking),
@@ -212,7 +212,7 @@ fn take_efforts(section: &Section<'_>, model: &mut Model) {
     }
 }
 
-/// Leaves a model the classes that go with how it is told to think: what was found out or shipped may have been said of
+/// Leaves a model the classes that fit how it is asked to think: what was probed or shipped may have been said of
 /// it when that was another. Where the operator says one that does not, that is a mistake.
 pub(super) fn adjust_classes(
     section: Option<&Section<'_>>,
@@ -224,7 +224,7 @@ pub(super) fn adjust_classes(
     let wrong = model.classes.iter().find(|class| !served.possible_classes.contains(class));
     if let Some((class, section)) = wrong.zip(section.filter(|section| section.has("classes"))) {
         let what = format!("\"{}\" does not go with how it is told to think", class.as_str());
-        section.reject("classes", ValueError::new(what, "write another, or say it by thinking = \"…\""));
+        section.reject("classes", what, "write another, or say it by thinking = \"…\"");
     }
     model.classes.retain(|class| served.possible_classes.contains(class));
     if model.classes.is_empty() {

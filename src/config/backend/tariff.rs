@@ -4,7 +4,7 @@ use crate::catalog::{Prices, Rates, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::kind::BackendKind;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// Takes the prices of a section in place of what was known; where it names the two list prices, all that was known is
 /// forgotten, so that no price of another time stays beside them.
@@ -19,10 +19,7 @@ pub(super) fn apply(section: &Section<'_>, kind: BackendKind, tariff: &mut Optio
         ["price_cache_read", "price_cache_write", "price_cache_write_hour", "price_call", "long_context"];
     let Some(tariff) = tariff else {
         if let Some(key) = extra.into_iter().find(|key| section.has(key)) {
-            section.reject(
-                key,
-                ValueError::new("beside no list prices", "write price_input and price_output too"),
-            );
+            section.reject(key, "beside no list prices", "write price_input and price_output too");
         }
         return;
     };
@@ -41,10 +38,7 @@ const TWICE: u64 = 8;
 /// What is put into the cache where nothing is said of it, which must be known before a marked prompt goes there.
 fn cache_write_price(kind: BackendKind, list: Price, fourths: u64) -> Price {
     let price = |fourths| Price { per_million_tokens: Money(fourths) };
-    match kind.takes_cache_control() {
-        true => scaled(list, price(4), price(fourths)),
-        false => list,
-    }
+    if kind.takes_cache_control() { scaled(list, price(4), price(fourths)) } else { list }
 }
 
 /// Both list prices, or none.
@@ -55,7 +49,7 @@ fn list_prices(section: &Section<'_>) -> Option<Prices> {
         (false, true) => "price_input",
         _ => return Some(Prices { input: input?, output: output? }),
     };
-    section.reject(missing, ValueError::new("missing beside the other price", "a price of \"0\" is a price"));
+    section.reject(missing, "missing beside the other price", "a price of \"0\" is a price");
     None
 }
 
@@ -76,10 +70,7 @@ fn long_context(section: &Section<'_>, kind: BackendKind, short: Rates) -> Optio
     let above = section.require::<Tokens>("above", "write from how many prompt tokens on, like 200000");
     let list = list_prices(section);
     if list.is_none() && !section.has("price_input") {
-        section.reject(
-            "price_input",
-            ValueError::new("missing", "write what a million tokens of a long prompt cost"),
-        );
+        section.reject("price_input", "missing", "write what a million tokens of a long prompt cost");
     }
     let list = list?;
     let mut rates = Rates {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::units::nearest;
+
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -35,6 +37,15 @@ impl ValueError {
     pub(in crate::config) fn new(what: impl Into<String>, remedy: impl Into<String>) -> ValueError {
         ValueError { what: what.into(), remedy: remedy.into() }
     }
+}
+
+/// The remedy for an unknown name: the nearest one that is known, or else something other.
+pub(in crate::config) fn suggest<'k>(
+    name: &str,
+    known: impl Iterator<Item = &'k str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(name, known).map_or_else(otherwise, |near| format!("did you mean \"{near}\"?"))
 }
 
 impl fmt::Display for Diagnostic {

@@ -47,7 +47,7 @@ pub(in crate::config) struct ReadContext<'d> {
 pub(in crate::config) enum SecretsPolicy {
     /// A server cannot do without them.
     Required,
-    /// Whoever only looks at what is kept does not need them.
+    /// Verbs that only read what is stored do not need them.
     Optional,
 }
 

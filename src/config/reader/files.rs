@@ -1,11 +1,11 @@
 //! The files that a configuration is read from, and whether they stand still.
 //!
-//! Whoever writes a file in its place leaves it empty first and unfinished for a while. Half a configuration may be a valid
+//! A writer that overwrites a file leaves it empty first and unfinished for a while. Half a configuration may be a valid
 //! one with fewer limits, and half a secret is a wrong one. So all that was read counts only once none of it changed for a
 //! moment, while it was read and before; one file may have changed while another was read, so all of them are looked at
 //! again. Renaming, of a file or of a link on the way to it, puts whole files in place, and costs that moment at most.
 //!
-//! A writer that pauses for longer cannot be told from one that is done.
+//! A writer that pauses for longer looks like one that is done.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::units::Timestamp;
 
-/// Whoever has not written for so long is done.
+/// A file that did not change for so long is complete.
 const STABLE_FOR: Duration = Duration::from_secs(1);
 
 /// Looks at a file are so far apart at least, since not every file system tells times well.
@@ -130,7 +130,7 @@ impl ConfigFileStamp {
     }
 }
 
-/// The wall clock, as files' times are told by.
+/// The wall clock, by which files' times are given.
 fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(Timestamp::now().0).unwrap_or_default())
 }

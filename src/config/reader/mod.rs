@@ -14,7 +14,7 @@ mod value;
 
 pub use diagnostic::{ConfigErrors, Diagnostic};
 
-pub(super) use diagnostic::ValueError;
+pub(super) use diagnostic::{ValueError, suggest};
 pub(super) use document::{Document, ReadContext, SecretsPolicy};
 pub(super) use files::ConfigFiles;
 pub(super) use section::Section;

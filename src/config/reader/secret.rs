@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::backend::remote::Secret;
 use crate::storage::DatabaseUrl;
 
-use super::diagnostic::ValueError;
 use super::document::SecretsPolicy;
 use super::section::Section;
 
@@ -18,7 +17,7 @@ pub(in crate::config) struct SecretKeys {
     pub(in crate::config) variable: &'static str,
     /// The key that names a file.
     pub(in crate::config) file: &'static str,
-    /// Whether whoever only looks at what is kept can do without it.
+    /// Whether verbs that only read what is stored can do without it.
     pub(in crate::config) is_for_servers: bool,
 }
 
@@ -36,7 +35,7 @@ pub(in crate::config) fn database_url(section: &Section<'_>) -> Option<DatabaseU
     if url.check().is_err() {
         let key = if section.has(places.file) { places.file } else { places.variable };
         let remedy = "put postgres://user:password@host/database there";
-        section.reject(key, ValueError::new("what it names is no address of a PostgreSQL database", remedy));
+        section.reject(key, "what it names is no address of a PostgreSQL database", remedy);
     }
     Some(url)
 }
@@ -48,14 +47,14 @@ pub(in crate::config) fn read(section: &Section<'_>, places: &SecretKeys) -> Opt
             "put it into an environment variable or a file and name that: {} or {}",
             places.variable, places.file
         );
-        section.reject(places.text, ValueError::new("a secret in the configuration", remedy));
+        section.reject(places.text, "a secret in the configuration", remedy);
     }
     let variable = section.get::<String>(places.variable);
     let file = section.path(places.file);
     match (variable, file) {
         (Some(_), Some(_)) => {
             let remedy = format!("name one of {} and {}", places.variable, places.file);
-            section.reject(places.file, ValueError::new("a second place for the secret", remedy));
+            section.reject(places.file, "a second place for the secret", remedy);
             None
         }
         (Some(variable), None) => from_environment(section, places, &variable),
@@ -72,7 +71,7 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
     let value = (section.document().env)(variable).filter(|value| !value.trim().is_empty());
     if value.is_none() && is_required(section, places) {
         let what = format!("{variable} is not set");
-        section.reject(places.variable, ValueError::new(what, "export it before starting"));
+        section.reject(places.variable, what, "export it before starting");
     }
     value.map(|value| value.trim().to_owned())
 }
@@ -80,7 +79,7 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
 fn from_file(section: &Section<'_>, places: &SecretKeys, file: &Path) -> Option<String> {
     let wrong = |what: String| {
         if is_required(section, places) {
-            section.reject(places.file, ValueError::new(what, "put the secret alone into that file"));
+            section.reject(places.file, what, "put the secret alone into that file");
         }
     };
     match section.document().files.read(file) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::diagnostic::{Diagnostic, ValueError};
+use super::diagnostic::{ValueError, suggest};
 use super::document::Document;
 use super::value::{Bounded, FromValue};
 use crate::units::nearest;
@@ -46,7 +46,7 @@ impl<'d> Section<'d> {
             .extend(self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref()));
     }
 
-    /// Takes these keys for known, whoever reads them.
+    /// Takes these keys for known, even where nothing here reads them.
     pub(in crate::config) fn allow(&self, keys: &[&'static str]) {
         for key in keys {
             self.entry(key);
@@ -66,7 +66,7 @@ impl<'d> Section<'d> {
     /// The key's value, where there is a good one.
     pub(in crate::config) fn get<T: FromValue>(&self, key: &'static str) -> Option<T> {
         let value = self.entry(key)?;
-        T::from_value(value.get_ref()).map_err(|wrong| self.reject(key, wrong)).ok()
+        T::from_value(value.get_ref()).map_err(|wrong| self.reject_value(key, wrong)).ok()
     }
 
     /// The key's value, or what holds without it.
@@ -92,10 +92,7 @@ impl<'d> Section<'d> {
             return Some(value);
         }
         let what = format!("{} is out of range", value.shown());
-        self.reject(
-            key,
-            ValueError::new(what, format!("write {} to {}", range.start().shown(), range.end().shown())),
-        );
+        self.reject(key, what, format!("write {} to {}", range.start().shown(), range.end().shown()));
         None
     }
 
@@ -107,7 +104,7 @@ impl<'d> Section<'d> {
     /// A value that must be there, with the remedy where it is not.
     pub(in crate::config) fn require<T: FromValue>(&self, key: &'static str, remedy: &str) -> Option<T> {
         if !self.has(key) {
-            self.reject(key, ValueError::new("missing", remedy));
+            self.reject(key, "missing", remedy);
         }
         self.get(key)
     }
@@ -118,14 +115,14 @@ impl<'d> Section<'d> {
             // TOML has words of its own for on and off, and people write them.
             DeValue::Boolean(written) => {
                 let what = format!("{written} is not one of its words");
-                self.reject(key, ValueError::new(what, format!("write {}", word_list(words))));
+                self.reject(key, what, format!("write {}", word_list(words)));
                 return None;
             }
             _ => self.get::<String>(key)?,
         };
         let meant = words.iter().find(|(known, _)| *known == word);
         if meant.is_none() {
-            self.reject(key, unknown_word(&word, words));
+            self.reject_value(key, unknown_word(&word, words));
         }
         meant.map(|(_, value)| value.clone())
     }
@@ -140,10 +137,10 @@ impl<'d> Section<'d> {
         for word in self.get_or(key, Vec::<String>::new()) {
             match words.iter().find(|(known, _)| *known == word) {
                 Some((_, value)) if values.contains(value) => {
-                    self.reject(key, ValueError::new(format!("\"{word}\" stands twice"), "write it once"));
+                    self.reject(key, format!("\"{word}\" stands twice"), "write it once");
                 }
                 Some((_, value)) => values.push(*value),
-                None => self.reject(key, unknown_word(&word, words)),
+                None => self.reject_value(key, unknown_word(&word, words)),
             }
         }
         values
@@ -159,7 +156,7 @@ impl<'d> Section<'d> {
         let table = self.entry(key).and_then(|value| match value.get_ref() {
             DeValue::Table(table) => Some((table, value.span())),
             _ => {
-                self.reject(key, ValueError::new("not a section", format!("write [{}]", self.full_key(key))));
+                self.reject(key, "not a section", format!("write [{}]", self.full_key(key)));
                 None
             }
         });
@@ -173,17 +170,14 @@ impl<'d> Section<'d> {
             Some(DeValue::Array(items)) => items,
             Some(_) => {
                 let remedy = format!("write [[{}]], in double brackets", self.full_key(key));
-                self.reject(key, ValueError::new("not a list of sections", remedy));
+                self.reject(key, "not a list of sections", remedy);
                 return Vec::new();
             }
         };
         let tables = items.iter().filter_map(|item| match item.get_ref() {
             DeValue::Table(table) => Some(self.child(key, Some((table, item.span())))),
             _ => {
-                self.reject(
-                    key,
-                    ValueError::new("not a list of sections", "write each item in braces, { … }"),
-                );
+                self.reject(key, "not a list of sections", "write each item in braces, { … }");
                 None
             }
         });
@@ -196,7 +190,7 @@ impl<'d> Section<'d> {
         let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
             let DeValue::Table(table) = value.get_ref() else {
                 let remedy = format!("write [{}]", self.full_key(key.get_ref()));
-                self.reject(key.get_ref(), ValueError::new("not a section", remedy));
+                self.reject(key.get_ref(), "not a section", remedy);
                 return None;
             };
             Some((key.get_ref().to_string(), self.child(key.get_ref(), Some((table, value.span())))))
@@ -229,20 +223,23 @@ impl<'d> Section<'d> {
     }
 
     /// Notes what is wrong with a key's value, or with its absence.
-    pub(in crate::config) fn reject(&self, key: &str, wrong: ValueError) {
+    pub(in crate::config) fn reject(&self, key: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.reject_value(key, ValueError::new(what, remedy));
+    }
+
+    /// The same, where a value itself says what is wrong.
+    pub(in crate::config) fn reject_value(&self, key: &str, wrong: ValueError) {
         self.document.reject(self.line_of(key), self.full_key(key), wrong);
     }
 
     /// Notes what is wrong with the section as a whole.
-    pub(in crate::config) fn reject_section(&self, wrong: ValueError) {
-        self.document.reject(self.line, self.path.clone(), wrong);
+    pub(in crate::config) fn reject_section(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.document.reject(self.line, self.path.clone(), ValueError::new(what, remedy));
     }
 
-    /// Notes what is hardly meant with a key's value, or with its absence.
-    pub(in crate::config) fn warn(&self, key: &str, wrong: ValueError) {
-        let ValueError { what, remedy } = wrong;
-        let doubt = Diagnostic { line: self.line_of(key), key: self.full_key(key), what, remedy };
-        self.document.warnings.borrow_mut().push(doubt);
+    /// Notes what is valid and hardly meant with a key's value, or with its absence.
+    pub(in crate::config) fn warn(&self, key: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.document.warn(self.line_of(key), &self.full_key(key), ValueError::new(what, remedy));
     }
 
     /// Whether a list of sections has any, right or wrong.
@@ -284,17 +281,15 @@ impl Drop for Section<'_> {
                 Some(known) => format!("did you mean {known}?"),
                 None => format!("take it out; known here: {}", asked.join(", ")),
             };
-            self.reject(key, ValueError::new("unknown key", remedy));
+            self.reject(key, "unknown key", remedy);
         }
     }
 }
 
 fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> ValueError {
     let what = format!("\"{word}\" is unknown");
-    match nearest(word, words.iter().map(|(known, _)| *known)) {
-        Some(known) => ValueError::new(what, format!("did you mean \"{known}\"?")),
-        None => ValueError::new(what, format!("write {}", word_list(words))),
-    }
+    let known = words.iter().map(|(known, _)| *known);
+    ValueError::new(what, suggest(word, known, || format!("write {}", word_list(words))))
 }
 
 /// Words as they may be written.

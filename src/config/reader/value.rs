@@ -223,9 +223,12 @@ fn integer<N: TryFrom<i128> + fmt::Debug>(value: &DeValue<'_>) -> Result<N, Valu
     let number =
         value.as_integer().ok_or_else(|| wrong_kind(value, "a whole number", "write it like 1000"))?;
     let fits = parsed(number).and_then(|number| N::try_from(number).ok());
-    fits.ok_or_else(|| match number.as_str().starts_with('-') {
-        true => ValueError::new("a negative number", "write 0 or more"),
-        false => ValueError::new("too large a number", "write a smaller one"),
+    fits.ok_or_else(|| {
+        if number.as_str().starts_with('-') {
+            ValueError::new("a negative number", "write 0 or more")
+        } else {
+            ValueError::new("too large a number", "write a smaller one")
+        }
     })
 }
 

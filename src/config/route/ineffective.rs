@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::catalog::{Checker, Route, Service};
 
 use crate::config::backend::ModelMap;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// Keys that do something only beside a vote.
 const VOTE_KEYS: [&str; 4] = ["cascade", "verifier", "judge", "holds_streams"];
@@ -22,7 +22,7 @@ pub(super) fn warn_ineffective(section: &Section<'_>, route: &Route, models: &Mo
     {
         let remedy =
             "name a program that this user may run; until then every verdict fails and the vote decides";
-        section.warn("verifier", ValueError::new(why, remedy));
+        section.warn("verifier", why, remedy);
     }
 }
 
@@ -34,7 +34,7 @@ fn warn_without_vote(section: &Section<'_>, route: &Route) {
     };
     for key in VOTE_KEYS.into_iter().filter(|key| route.vote.is_none() && says(key)) {
         let remedy = "write vote = { compare = \"number\" } or the like, or take it out";
-        section.warn(key, ValueError::new("of no effect on a route without a vote", remedy));
+        section.warn(key, "of no effect on a route without a vote", remedy);
     }
 }
 
@@ -46,11 +46,10 @@ fn warn_too_few_models(section: &Section<'_>, route: &Route, models: &ModelMap) 
     let answering = own.filter(|model| model.services.contains(&Service::Chat)).count();
     if answering == 0 {
         let remedy = "add a model that serves \"chat\", or take the vote out";
-        section
-            .warn("vote", ValueError::new("none of the route's models gives answers to vote among", remedy));
+        section.warn("vote", "none of the route's models gives answers to vote among", remedy);
     } else if answering == 1 && route.cascade {
         let remedy = "add a stronger model to the route, or take the cascade out";
-        section.warn("cascade", ValueError::new("there is one model only, and no other to go on to", remedy));
+        section.warn("cascade", "there is one model only, and no other to go on to", remedy);
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::units::nearest;
-
 use crate::config::backend::ModelMap;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::{Section, ValueError, suggest};
 
 /// A model by the name that stands at a key; an unknown one is a mistake there.
 pub(super) fn known_model(
@@ -16,16 +14,14 @@ pub(super) fn known_model(
 ) -> Option<Arc<str>> {
     let known = models.get_key_value(name).map(|(known, _)| known.clone());
     if known.is_none() {
-        section.reject(key, unknown_model(name, models));
+        section.reject_value(key, unknown_model(name, models));
     }
     known
 }
 
 /// What to say of a name that no model has.
 pub(super) fn unknown_model(name: &str, models: &ModelMap) -> ValueError {
-    let remedy = match nearest(name, models.keys().map(AsRef::as_ref)) {
-        Some(known) => format!("did you mean \"{known}\"?"),
-        None => "declare it under a [[backend]] first".to_owned(),
-    };
+    let models = models.keys().map(AsRef::as_ref);
+    let remedy = suggest(name, models, || "declare it under a [[backend]] first".to_owned());
     ValueError::new(format!("no model \"{name}\""), remedy)
 }

@@ -12,7 +12,7 @@ use crate::units::{Chance, Tokens};
 
 use super::known_model::known_model;
 use crate::config::backend::ModelMap;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// The most checks at once.
 const CHECKS_MAX: usize = 256;
@@ -52,7 +52,7 @@ fn compare(section: &Section<'_>) -> AnswerComparison {
         (_, Some(pointer)) if pointer.starts_with('/') => AnswerComparison::Json(pointer.into()),
         _ => {
             let remedy = "write \"number\", \"choice\", \"exact\", \"json\" or \"json:/member\"";
-            section.reject("compare", ValueError::new(format!("\"{word}\" is unknown"), remedy));
+            section.reject("compare", format!("\"{word}\" is unknown"), remedy);
             AnswerComparison::Number
         }
     }
@@ -69,12 +69,12 @@ pub(super) fn verifier(route: &Section<'_>) -> Option<VerifierSettings> {
         (Some(words), None) if !words.is_empty() => Some(Checker::Command(words)),
         (None, Some(url)) => address(&section, &url).map(Checker::Url),
         (Some(_), Some(_)) => {
-            section.reject("url", ValueError::new("a second verifier", "write command or url"));
+            section.reject("url", "a second verifier", "write command or url");
             None
         }
         _ => {
             let remedy = "write command = [\"/path/to/program\", \"argument\"] or url = \"http://…\"";
-            section.reject("command", ValueError::new("missing", remedy));
+            section.reject("command", "missing", remedy);
             None
         }
     };
@@ -89,10 +89,7 @@ pub(super) fn verifier(route: &Section<'_>) -> Option<VerifierSettings> {
 fn address(section: &Section<'_>, url: &str) -> Option<String> {
     let good = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if !good {
-        section.reject(
-            "url",
-            ValueError::new("not an address", "write it like \"http://127.0.0.1:9000/score\""),
-        );
+        section.reject("url", "not an address", "write it like \"http://127.0.0.1:9000/score\"");
     }
     good.then(|| url.to_owned())
 }

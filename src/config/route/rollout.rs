@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::catalog::{RolloutMode, Route, TrafficSplit};
 use crate::units::Chance;
 
-use crate::config::reader::{Section, ValueError};
-use crate::units::nearest;
+use crate::config::reader::{Section, ValueError, suggest};
 
 /// As they are written.
 const ENFORCE: [(&str, RolloutMode); 3] =
@@ -26,22 +25,18 @@ pub(super) fn shares(route: &Section<'_>) -> Vec<TrafficSplit> {
         let Some(name) = section.require::<String>("route", remedy) else { continue };
         let Some(share) = section.within("share", 0.0..=1.0) else {
             if !section.has("share") {
-                section
-                    .reject("share", ValueError::new("missing", "write a share of the traffic, like 0.05"));
+                section.reject("share", "missing", "write a share of the traffic, like 0.05");
             }
             continue;
         };
         if shares.iter().any(|share| *share.route == *name) {
-            section.reject(
-                "route",
-                ValueError::new(format!("\"{name}\" stands twice"), "write one share for both"),
-            );
+            section.reject("route", format!("\"{name}\" stands twice"), "write one share for both");
             continue;
         }
         shares.push(TrafficSplit { route: name.into(), fraction: Chance::new(share) });
     }
     if shares.iter().map(|share| share.fraction.get()).sum::<f64>() > 1.0 + 1e-9 {
-        route.reject("shares", ValueError::new("more than the whole", "let the shares sum up to 1 at most"));
+        route.reject("shares", "more than the whole", "let the shares sum up to 1 at most");
     }
     shares
 }
@@ -53,7 +48,7 @@ pub(super) fn check(sections: &[Section<'_>], routes: &BTreeMap<Arc<str>, Route>
         let Some(route) = routes.get(name.as_str()) else { continue };
         for share in &route.traffic_splits {
             if let Some(wrong) = share_error(route, share, routes) {
-                section.reject("shares", wrong);
+                section.reject_value("shares", wrong);
             }
         }
     }
@@ -67,10 +62,8 @@ fn share_error(
     let name = &share.route;
     match routes.get(name) {
         None => {
-            let remedy = match nearest(name, routes.keys().map(AsRef::as_ref)) {
-                Some(known) => format!("did you mean \"{known}\"?"),
-                None => "declare it as a [[route]]".to_owned(),
-            };
+            let routes = routes.keys().map(AsRef::as_ref);
+            let remedy = suggest(name, routes, || "declare it as a [[route]]".to_owned());
             Some(ValueError::new(format!("no route \"{name}\""), remedy))
         }
         Some(_) if *name == route.name => {

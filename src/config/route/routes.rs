@@ -9,7 +9,7 @@ use crate::units::Chance;
 use super::known_model::unknown_model;
 use super::{ineffective, opinion, rollout};
 use crate::config::backend::ModelMap;
-use crate::config::reader::{Section, ValueError};
+use crate::config::reader::Section;
 
 /// All routes; `auto` is always among them.
 pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeMap<Arc<str>, Route> {
@@ -22,18 +22,12 @@ pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeM
             continue;
         };
         if models.contains_key(name.as_str()) {
-            section.reject(
-                "name",
-                ValueError::new(format!("\"{name}\" is a model"), "give the route a name of its own"),
-            );
+            section.reject("name", format!("\"{name}\" is a model"), "give the route a name of its own");
         }
         let route = route(section, &name, models);
         ineffective::warn_ineffective(section, &route, models);
         if routes.insert(route.name.clone(), route).is_some() {
-            section.reject(
-                "name",
-                ValueError::new(format!("a second route \"{name}\""), "give it another name"),
-            );
+            section.reject("name", format!("a second route \"{name}\""), "give it another name");
         }
     }
     routes.entry("auto".into()).or_insert_with(|| Route::with_defaults("auto"));
@@ -70,11 +64,10 @@ fn route_models(section: &Section<'_>, models: &ModelMap) -> Vec<Arc<str>> {
     for name in section.get_or("models", Vec::<String>::new()) {
         match models.get_key_value(name.as_str()) {
             Some((known, _)) if chosen.contains(known) => {
-                section
-                    .reject("models", ValueError::new(format!("\"{name}\" stands twice"), "write it once"));
+                section.reject("models", format!("\"{name}\" stands twice"), "write it once");
             }
             Some((known, _)) => chosen.push(known.clone()),
-            None => section.reject("models", unknown_model(&name, models)),
+            None => section.reject_value("models", unknown_model(&name, models)),
         }
     }
     chosen
