@@ -1,43 +1,31 @@
 //! What is known about models, and the plain data that one step of a request hands to the next.
 //!
-//! Only data with invariants; what is done with it stands above.
+//! Only data with invariants; what is done with it stands above. `models` and `routes` are what the operator declared, and
+//! `lookup` finds them by name. `decision` is what is weighed, chosen and observed for one request; it names `models`.
+//! `prior` is what was learned before a gateway runs; it names `decision`.
 
-mod allowance;
-mod calibration;
-mod capability;
 mod decision;
-mod demand;
-mod length;
-mod market;
-mod members;
-mod model;
-mod odds;
-mod offer;
-mod opinion;
-mod outcome;
+mod lookup;
+mod models;
 mod prior;
-mod rollout;
-mod tariff;
-mod turns;
-mod usage;
-mod vote;
+mod routes;
 
-pub use allowance::{Allowance, RemainingQuota, TightestLimits};
-pub use calibration::{Calibration, Feature, Features, ModelCalibration, TrainingDomain};
-pub use capability::{Capability, EnforcementClass, Needs, Service};
-pub use decision::{Candidate, Decision, Stakes};
-pub use demand::{Demand, MeasuredLengths, ModelDemand, TaskClass};
-pub use length::{LogNormal, TruncatedMoments};
-pub use market::{Market, ModelConditions};
-pub use members::{MemberAction, MemberRules, UnknownMembers};
-pub use model::{Catalog, EFFORT_WORDS, EffortLevel, GoesOn, HandOff, Model, Route, Specialty, effort_rank};
-pub use odds::{VoteForecast, VoteOdds};
-pub use offer::{Contender, ContinuationLimit, Offer, Plan, WorstCase};
-pub use opinion::{Checker, DifficultyProbe, VerifierSettings};
-pub use outcome::{ChoiceOutcome, DecisionOutcome, Verdict, VerdictSource};
-pub use prior::{AbilityCurve, Blend, Gram, Loadings, Prior, SURFACE_FEATURES, TRAITS};
-pub use rollout::{RolloutMode, TrafficSplit};
-pub use tariff::{BilledCall, Prices, Rates, Tariff};
-pub use turns::TurnRule;
-pub use usage::{ChoiceUsage, LimitedBy, SolutionStopReason, ThinkingStopReason};
-pub use vote::{AnswerComparison, Vote, VoteAssumptions, VotePolicy};
+pub use decision::{
+    Allowance, Candidate, ChoiceOutcome, ChoiceUsage, Contender, ContinuationLimit, Decision,
+    DecisionOutcome, Demand, LimitedBy, LogNormal, Market, MeasuredLengths, ModelConditions, ModelDemand,
+    Offer, Plan, RemainingQuota, SolutionStopReason, Stakes, TaskClass, ThinkingStopReason, TightestLimits,
+    TruncatedMoments, Verdict, VerdictSource, WorstCase,
+};
+pub use lookup::Catalog;
+pub use models::{
+    BilledCall, Capability, EFFORT_WORDS, EffortLevel, EnforcementClass, GoesOn, HandOff, MemberAction,
+    MemberRules, Model, Needs, Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
+};
+pub use prior::{
+    AbilityCurve, Blend, Calibration, Feature, Features, Gram, Loadings, ModelCalibration, Prior,
+    SURFACE_FEATURES, TRAITS, TrainingDomain,
+};
+pub use routes::{
+    AnswerComparison, Checker, DifficultyProbe, RolloutMode, Route, TrafficSplit, TurnRule, VerifierSettings,
+    Vote, VoteAssumptions, VoteForecast, VoteOdds, VotePolicy,
+};

@@ -15,8 +15,8 @@ pub struct ReasoningEffort {
     pub word: Option<String>,
 }
 
-/// What the members are called that speak of budgets, in the API that a request came in by: what is told of a decision, and
-/// what to change, is told in these words. Of several members that say one thing it is the one that holds.
+/// What the members are called that speak of budgets, in the API that a request came in by: reasons for a decision, and
+/// what to change, use these words. Of several members that say one thing it is the one that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberNames {
     /// A number of thinking tokens.

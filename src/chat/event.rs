@@ -48,7 +48,7 @@ pub fn is_complete_json(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
-/// What happens to one choice, in order. An answer's end is reported after it is settled, by the flight.
+/// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChoiceEvent {
     /// More of the thought.
@@ -57,7 +57,7 @@ pub enum ChoiceEvent {
     Signed(SignedThought),
     /// More of the answer.
     Answer(String),
-    /// The chances of the tokens that the answer goes on with, as OpenAI tells them; before their text.
+    /// The chances of the answer's next tokens, in OpenAI's form; before their text.
     Logprobs(Vec<Value>),
     /// More of a tool call.
     ToolCall(ToolCallDelta),

@@ -67,7 +67,7 @@ pub struct Request {
     pub extra: Map<String, Value>,
     /// Members that nobody here knows: for the models whose backends take them.
     pub unknown_members: Map<String, Value>,
-    /// How many other likely tokens are told beside each token of the answer, where the chances of tokens are wanted.
+    /// How many other likely tokens are reported beside each token of the answer, where the chances of tokens are wanted.
     pub logprobs: Option<u32>,
 }
 

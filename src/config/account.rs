@@ -6,9 +6,7 @@ use crate::catalog::Catalog;
 use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use crate::units::nearest;
+use super::reader::{Section, suggest};
 
 const WINDOWS: [(&str, Window); 6] = [
     ("minute", Window::Minute),
@@ -65,7 +63,7 @@ impl<'c> DeclaredAccounts<'c> {
     fn add(&mut self, section: &Section<'_>, terms: AccountTerms) {
         if !self.names.insert(terms.account.clone()) {
             let what = format!("\"{}\" stands here twice", terms.account);
-            section.reject("name", ValueError::new(what, "give each account and each key a path of its own"));
+            section.reject("name", what, "give each account and each key a path of its own");
         }
         self.terms.push(terms);
     }
@@ -79,7 +77,7 @@ fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
     let parsed = path.parse::<AccountId>();
     if let Err(error) = &parsed {
         let remedy = "write it like \"alice\", or \"acme/research\" for a tree";
-        section.reject(key, ValueError::new(error.to_string(), remedy));
+        section.reject(key, error.to_string(), remedy);
     }
     parsed.ok()
 }
@@ -88,12 +86,11 @@ fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
 fn terms(section: &Section<'_>, catalog: &Catalog) -> AccountTerms {
     let zone = section.get::<String>("time_zone").map(|name| name.parse::<Zone>());
     if let Some(Err(error)) = &zone {
-        section
-            .reject("time_zone", ValueError::new(error.to_string(), "days and months begin by its calendar"));
+        section.reject("time_zone", error.to_string(), "days and months begin by its calendar");
     }
     let warn_at = section.get::<u64>("warn_at").map(Percent::try_from);
     if let Some(Err(error)) = &warn_at {
-        section.reject("warn_at", ValueError::new(error.to_string(), "80 without it"));
+        section.reject("warn_at", error.to_string(), "80 without it");
     }
     AccountTerms {
         account: AccountId::new(""),
@@ -112,7 +109,7 @@ fn limits(section: &Section<'_>, catalog: &Catalog) -> Vec<TenantLimit> {
         };
         if limits.iter().any(same) {
             let what = format!("a second limit of {} per {}", limit.max.unit().as_str(), limit.window);
-            one.reject_section(ValueError::new(what, "keep one of them"));
+            one.reject_section(what, "keep one of them");
         }
         limits.push(limit);
     }
@@ -133,23 +130,20 @@ fn limit(one: &Section<'_>, catalog: &Catalog) -> Option<TenantLimit> {
     if named != 1 {
         let remedy = "write one of money = \"20\", thinking = 100000, requests = 60, tool_calls = 500 or \
                       concurrency = 8 into each";
-        one.reject_section(ValueError::new("not one limit", remedy));
+        one.reject_section("not one limit", remedy);
     }
     let max = amounts.into_iter().flatten().next();
     if max == Some(Amount::Concurrency(Count(0))) {
         let remedy = "write at least 1, or take the limit out; `requests = 0` lets nothing through";
-        one.reject("concurrency", ValueError::new("0 would refuse every request", remedy));
+        one.reject("concurrency", "0 would refuse every request", remedy);
     }
     match (one.has("per"), one.has(Unit::Concurrency.as_str())) {
         (true, true) => {
             let remedy = "leave it out: requests at once are not counted over time";
-            one.reject("per", ValueError::new("without meaning for concurrency", remedy));
+            one.reject("per", "without meaning for concurrency", remedy);
         }
         (false, false) => {
-            one.reject(
-                "per",
-                ValueError::new("missing", "write \"day\", \"month\", \"total\" or another window"),
-            );
+            one.reject("per", "missing", "write \"day\", \"month\", \"total\" or another window");
         }
         (false, true) => return max.map(|max| TenantLimit::new(Window::Total, max).with_selector(scope)),
         (true, false) => {}
@@ -167,7 +161,7 @@ fn scope(one: &Section<'_>, catalog: &Catalog) -> LimitSelector {
     let each = one.word("each", &[("user", LimitSelector::EachUser)]);
     if [model.is_some(), tag.is_some(), each.is_some()].into_iter().filter(|named| *named).count() > 1 {
         let remedy = "write a limit for each: one on the model, one on the tag, one on each user";
-        one.reject_section(ValueError::new("a limit on more than one of model, tag and each", remedy));
+        one.reject_section("a limit on more than one of model, tag and each", remedy);
     }
     model.or(tag).or(each).unwrap_or_default()
 }
@@ -178,12 +172,10 @@ fn check_model(one: &Section<'_>, name: &str, catalog: &Catalog) {
         return;
     }
     let all: Vec<&str> = catalog.models.keys().map(AsRef::as_ref).collect();
-    let remedy = match nearest(name, all.iter().copied()) {
-        _ if catalog.routes.contains_key(name) => {
-            "it is a route: limit the models that it leads to".to_owned()
-        }
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("these are there: {}", all.join(", ")),
+    let remedy = if catalog.routes.contains_key(name) {
+        "it is a route: limit the models that it leads to".to_owned()
+    } else {
+        suggest(name, all.iter().copied(), || format!("these are there: {}", all.join(", ")))
     };
-    one.reject("model", ValueError::new(format!("there is no model \"{name}\""), remedy));
+    one.reject("model", format!("there is no model \"{name}\""), remedy);
 }

@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use crate::http::AdminSettings;
 use crate::tenant::SecretToken;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::secret;
+use super::reader::{Section, secret};
 
 /// A shorter token could be guessed.
 const TOKEN_MIN: usize = 16;
@@ -25,11 +23,11 @@ pub(super) fn admin(root: &Section<'_>, others: &[SocketAddr]) -> Option<AdminSe
     let hosts = admin.get_or("hosts", Vec::<String>::new());
     if others.contains(&listen) && listen.port() != 0 {
         let remedy = "give it a port of its own: who reaches the API need not reach this";
-        admin.reject("listen", ValueError::new("the address of another listener", remedy));
+        admin.reject("listen", "the address of another listener", remedy);
     }
     if !listen.ip().is_loopback() && hosts.is_empty() {
         let remedy = "write the names by which it is called, like hosts = [\"stint.internal\"], or listen on 127.0.0.1";
-        admin.reject("hosts", ValueError::new("missing for an address that others reach", remedy));
+        admin.reject("hosts", "missing for an address that others reach", remedy);
     }
     Some(AdminSettings { listen, token: token(&admin)?, hosts })
 }
@@ -40,13 +38,13 @@ fn token(admin: &Section<'_>) -> Option<SecretToken> {
     if !named {
         let remedy = "name an environment variable or a file that has it (token_env or token_file); \
                       `stint keys new` makes a good one";
-        admin.reject("token_env", ValueError::new("no token", remedy));
+        admin.reject("token_env", "no token", remedy);
     }
     let short = |token: &String| token.len() < TOKEN_MIN;
     if token.as_ref().is_some_and(short) {
         let key = if admin.has("token_file") { "token_file" } else { "token_env" };
         let what = format!("a token of fewer than {TOKEN_MIN} characters");
-        admin.reject(key, ValueError::new(what, "`stint keys new` makes one that nobody guesses"));
+        admin.reject(key, what, "`stint keys new` makes one that nobody guesses");
     }
     token.map(SecretToken::new)
 }

@@ -9,9 +9,7 @@ use crate::catalog::TurnRule;
 use crate::chat::short_tool_name;
 use crate::units::{Chance, Count, Money};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::FromValue;
+use super::reader::{FromValue, Section, ValueError};
 
 /// The longest that a run without news is kept.
 const EXPIRES_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -28,7 +26,7 @@ pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
     let wait = section.within("wait_max", Duration::ZERO..=Duration::from_secs(600));
     if wait.is_some_and(|wait| wait > time_max) {
         let remedy = "write at most time_max of [gateway], or raise that";
-        section.reject("wait_max", ValueError::new("longer than a request may run", remedy));
+        section.reject("wait_max", "longer than a request may run", remedy);
     }
     let messages = section.within("messages_max", 100..=200_000_usize);
     Settings {
@@ -52,10 +50,7 @@ fn budget_levels(section: &Section<'_>) -> BudgetThresholds {
         low: share("low", usual.low),
     };
     if !(regimes.high > regimes.medium && regimes.medium > regimes.low) {
-        section.reject_section(ValueError::new(
-            "shares out of order",
-            "write high above medium, and medium above low",
-        ));
+        section.reject_section("shares out of order", "write high above medium, and medium above low");
     }
     regimes
 }
@@ -68,7 +63,7 @@ fn words(section: &Section<'_>) -> TrackerMessages {
             let what = format!("{{{name}}} is told to the model as it stands");
             let remedy =
                 "take it out: lines are told as they are, and what is used and left stands above them";
-            section.warn(key, ValueError::new(what, remedy));
+            section.warn(key, what, remedy);
         }
         line
     };
@@ -108,7 +103,7 @@ fn tools(section: &Section<'_>) -> Tools {
 }
 
 fn check_name(name: &str, tool: &Section<'_>) {
-    let wrong = |what: &str, remedy: &str| tool.reject_section(ValueError::new(what, remedy));
+    let wrong = |what: &str, remedy: &str| tool.reject_section(what, remedy);
     if name == "*" {
         wrong("all tools have no price together", "write the name of one tool; callers limit all with \"*\"");
     } else if name.is_empty()
@@ -121,7 +116,7 @@ fn check_name(name: &str, tool: &Section<'_>) {
     }
 }
 
-/// A line that the model is told; an empty one is left out.
+/// A line that is put into the model's context; an empty one is left out.
 struct PromptLine(String);
 
 impl FromValue for PromptLine {

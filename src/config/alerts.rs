@@ -2,7 +2,6 @@
 
 use reqwest::Url;
 
-use super::diagnostic::ValueError;
 use super::reader::Section;
 
 /// `[alerts]`: the webhook, if any. Its address may be a secret of its own, so it may be kept in the environment.
@@ -13,22 +12,19 @@ pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {
         let value = (alerts.document().env)(&variable).filter(|value| !value.trim().is_empty());
         if value.is_none() {
             let what = format!("{variable} is not set");
-            alerts.reject("webhook_env", ValueError::new(what, "export it before starting"));
+            alerts.reject("webhook_env", what, "export it before starting");
         }
         value.map(|text| ("webhook_env", text))
     });
     if written.is_some() && named.is_some() {
-        alerts.reject(
-            "webhook_env",
-            ValueError::new("a second webhook", "keep one of webhook and webhook_env"),
-        );
+        alerts.reject("webhook_env", "a second webhook", "keep one of webhook and webhook_env");
     }
     let (key, text) = written.or(named)?;
     let url = text.trim().parse::<Url>().ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
         let remedy = "write it like \"https://alerts.example.com/stint\"";
-        alerts.reject(key, ValueError::new("not an address that can be posted to", remedy));
+        alerts.reject(key, "not an address that can be posted to", remedy);
     }
     url
 }

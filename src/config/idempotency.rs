@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::idempotency::Settings;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::ByteSize;
+use super::reader::{ByteSize, Section};
 
 /// The longest that an answer may be kept.
 const KEEP_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -28,7 +26,7 @@ pub(super) fn idempotency(root: &Section<'_>, time_max: Duration, running_max: u
     };
     if !settings.keep.is_zero() && settings.keep < time_max {
         let remedy = "write at least time_max of [gateway], or \"0s\" to switch idempotency off";
-        section.reject("keep", ValueError::new("shorter than a request may run", remedy));
+        section.reject("keep", "shorter than a request may run", remedy);
     }
     settings
 }

@@ -12,10 +12,7 @@ use crate::tenant::{KeyAccess, KeyHash, Tenant, hash_key};
 use crate::units::{Priority, Timestamp};
 
 use super::account::DeclaredAccounts;
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::FromValue;
-use crate::units::nearest;
+use super::reader::{FromValue, Section, ValueError, suggest};
 
 const PRIORITIES: [(&str, Priority); 2] =
     [("interactive", Priority::Interactive), ("batch", Priority::Batch)];
@@ -33,19 +30,16 @@ pub(super) fn tenants(
         let Some(tenant) = tenant(&section, accounts, catalog) else { continue };
         if first_key.is_some() && tenant.account.as_str() == Tenant::FIRST {
             let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
-            section.reject("name", ValueError::new(what, "give this one another name"));
+            section.reject("name", what, "give this one another name");
         }
         if !names.insert(tenant.account.clone()) {
             let what = format!("a second key \"{}\"", tenant.account);
-            section.reject("name", ValueError::new(what, "give each a name of its own: it is its account"));
+            section.reject("name", what, "give each a name of its own: it is its account");
         }
         for hash in [tenant.key, tenant.second].into_iter().flatten() {
             if let Some(other) = owners.insert(hash, tenant.account.clone()) {
                 let what = format!("the hash of \"{other}\" too");
-                section.reject(
-                    "hash",
-                    ValueError::new(what, "make each a key of its own, with `stint keys new`"),
-                );
+                section.reject("hash", what, "make each a key of its own, with `stint keys new`");
             }
         }
         tenants.push(tenant);
@@ -53,7 +47,7 @@ pub(super) fn tenants(
     tenants
 }
 
-/// `[keys]`: where the first start writes a key, which `STINT_FIRST_KEY` goes before, and whether nobody is served
+/// `[keys]`: where the first start writes a key, which `STINT_FIRST_KEY` overrides, and whether nobody is served
 /// without one.
 pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     let keys = root.section("keys");
@@ -74,7 +68,7 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool)
     let remedy = "add a [[key]] (`stint keys new` makes one), or let the first start make one with \
                   [keys] generate = \"first-key\", or serve only keys that `stint keys create` makes with \
                   [keys] required = true, or listen on 127.0.0.1";
-    root.reject("server", ValueError::new(what, remedy));
+    root.reject("server", what, remedy);
 }
 
 fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &Catalog) -> Option<Tenant> {
@@ -87,7 +81,7 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     let expires = section.get::<Timestamp>("expires_at");
     if expires.is_some_and(|expires| expires <= Timestamp::now()) {
         let remedy = "give it a later moment, or take the key out";
-        section.warn("expires_at", ValueError::new("past, so that the key lets nobody in", remedy));
+        section.warn("expires_at", "past, so that the key lets nobody in", remedy);
     }
     let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
@@ -138,11 +132,8 @@ fn names<'n>(
     let all: Vec<&str> = all.map(AsRef::as_ref).collect();
     for name in names.iter().filter(|name| !known(name)) {
         let what = format!("there is no \"{name}\" among the {key}");
-        let remedy = match nearest(name, all.iter().copied()) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("these are there: {}", all.join(", ")),
-        };
-        section.reject(key, ValueError::new(what, remedy));
+        let remedy = suggest(name, all.iter().copied(), || format!("these are there: {}", all.join(", ")));
+        section.reject(key, what, remedy);
     }
     names.into_iter().map(Into::into).collect()
 }

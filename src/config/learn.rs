@@ -8,10 +8,8 @@ use crate::history::DecisionLogSettings;
 use crate::learn;
 use crate::storage;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{ByteSize, Section};
 use super::storage::data_folder;
-use super::value::ByteSize;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// How long a story may be kept.
@@ -65,10 +63,7 @@ fn log(section: &Section<'_>, storage: &storage::Settings) -> Option<DecisionLog
     let is_on = section.get_or("log", true);
     let named = section.path("log_file");
     if !is_on && named.is_some() {
-        section.reject(
-            "log_file",
-            ValueError::new("a place for a log that is off", "write log = true, or take it out"),
-        );
+        section.reject("log_file", "a place for a log that is off", "write log = true, or take it out");
     }
     let size_max = section.within("log_max", LOG_MAX.0..=LOG_MAX.1).unwrap_or(LOG_MAX_USUAL).0;
     let files_max = section.within("log_files", 0..=1000).unwrap_or(LOG_FILES_USUAL);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
+use super::reader::{Section, ValueError};
 
 /// The shortest and the longest time that stands here.
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(24 * 3600);
@@ -48,11 +47,11 @@ fn hedge(section: &Section<'_>, retry: RetrySettings) -> Option<Duration> {
     if !retry.sent_too {
         let wrong =
             ValueError::new("retry_sent = false rules it out", "take one of them away: both may be billed");
-        section.reject("hedge_after", wrong);
+        section.reject_value("hedge_after", wrong);
     }
     if retry.attempts_max < 2 {
         let wrong = ValueError::new("attempts_max = 1 rules it out", "write attempts_max = 2 or more");
-        section.reject("hedge_after", wrong);
+        section.reject_value("hedge_after", wrong);
     }
     Some(after)
 }
@@ -67,7 +66,7 @@ fn breaker(section: &Section<'_>, usual: BreakerSettings) -> BreakerSettings {
         credential_rest: time(section, "credential_rest", usual.credential_rest),
     };
     if settings.rest_max < settings.rest_min {
-        section.reject("rest_max", ValueError::new("shorter than rest_min", "write the longer one here"));
+        section.reject("rest_max", "shorter than rest_min", "write the longer one here");
     }
     settings
 }
@@ -88,7 +87,7 @@ fn concurrency(section: &Section<'_>, usual: ConcurrencySettings) -> Concurrency
     };
     if !(settings.min..=settings.max).contains(&settings.start) {
         let remedy = "write concurrency_min ≤ concurrency_start ≤ concurrency_max";
-        section.reject("concurrency_start", ValueError::new("not between its bounds", remedy));
+        section.reject("concurrency_start", "not between its bounds", remedy);
     }
     settings
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::agent::stored::Settings;
 
-use super::diagnostic::ValueError;
-use super::reader::Section;
-use super::value::ByteSize;
+use super::reader::{ByteSize, Section};
 
 /// How long a response may be kept at least and at most.
 const KEEP: std::ops::RangeInclusive<Duration> =
@@ -36,7 +34,7 @@ pub(super) fn responses(root: &Section<'_>) -> Settings {
     for (key, most) in [("account_max", settings.account_max), ("history_max", settings.history_max)] {
         if most < settings.response_max {
             let remedy = "write at least response_max of [responses]";
-            section.reject(key, ValueError::new("smaller than one response may be", remedy));
+            section.reject(key, "smaller than one response may be", remedy);
         }
     }
     settings

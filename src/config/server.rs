@@ -6,10 +6,8 @@ use crate::http::Origins;
 use crate::units::Chance;
 use crate::{gateway, http, plan};
 
-use super::diagnostic::ValueError;
 use super::efforts;
-use super::reader::Section;
-use super::value::{ByteSize, address};
+use super::reader::{ByteSize, Section, ValueError, address};
 
 /// The log, on standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +28,6 @@ pub enum LogFormat {
     /// For machines: one JSON object a line.
     Json,
 }
-
-/// The shortest and the longest time that any deadline may be.
-const DEADLINES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
 
 /// `[server]` and `[thinking]`.
 pub(super) fn http(root: &Section<'_>) -> http::Settings {
@@ -60,7 +55,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
     };
     if settings.metrics_listen == Some(settings.listen) && settings.listen.port() != 0 {
         let remedy = "give it a port of its own, or leave it out to serve both on one";
-        server.reject("metrics_listen", ValueError::new("the same address as listen", remedy));
+        server.reject("metrics_listen", "the same address as listen", remedy);
     }
     settings
 }
@@ -76,12 +71,12 @@ fn cors(server: &Section<'_>) -> Option<Origins> {
     if let Some(wrong) = listed.iter().find(|origin| !(is_any || is_origin(origin))) {
         let remedy = "write each as a browser does, scheme, host and port alone, like \"https://app.example\" or \
                       \"http://localhost:3000\"; or \"*\" for every page";
-        cors.reject("origins", ValueError::new(format!("{wrong:?}, which is no origin"), remedy));
+        cors.reject("origins", format!("{wrong:?}, which is no origin"), remedy);
     }
-    match is_any {
-        true => Some(Origins::Any),
-        false => (!listed.is_empty()).then_some(Origins::Listed(listed)),
+    if is_any {
+        return Some(Origins::Any);
     }
+    (!listed.is_empty()).then_some(Origins::Listed(listed))
 }
 
 /// As a browser would write it: another form would never match.
@@ -94,7 +89,7 @@ fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
     let said = server.within("bodies_max", ByteSize(1 << 10)..=ByteSize(1 << 40)).map(|bytes| bytes.0);
     if said.is_some_and(|said| said < body_max) {
         let remedy = "give it room for one body at least; for several, some times body_max";
-        server.reject("bodies_max", ValueError::new("less than body_max", remedy));
+        server.reject("bodies_max", "less than body_max", remedy);
     }
     said.unwrap_or_else(|| body_max.max(256 << 20))
 }
@@ -122,13 +117,13 @@ fn opening_quantile(root: &Section<'_>) -> Chance {
     Chance::new(stated.unwrap_or(plan::OPENING_QUANTILE))
 }
 
-/// `[log]`; `STINT_LOG` goes before its filter.
+/// `[log]`; `STINT_LOG` overrides its filter.
 pub(super) fn log(root: &Section<'_>) -> LoggingSettings {
     let log = root.section("log");
     let from_env = log.document().env_value("STINT_LOG", |text| filter(text).map(|()| text.to_owned()));
     let from_file = log.get::<String>("filter");
     if let Some(Err(wrong)) = from_file.as_deref().map(filter) {
-        log.reject("filter", wrong);
+        log.reject_value("filter", wrong);
     }
     LoggingSettings {
         filter: from_env.or(from_file).unwrap_or_else(|| "info".to_owned()),
@@ -139,13 +134,8 @@ pub(super) fn log(root: &Section<'_>) -> LoggingSettings {
     }
 }
 
-/// A deadline, `usual` unless said otherwise.
-pub(super) fn time(section: &Section<'_>, key: &'static str, usual: Duration) -> Duration {
-    section.within(key, DEADLINES.0..=DEADLINES.1).unwrap_or(usual)
-}
-
 fn seconds(section: &Section<'_>, key: &'static str, usual: u64) -> Duration {
-    time(section, key, Duration::from_secs(usual))
+    section.time(key, Duration::from_secs(usual))
 }
 
 fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use crate::catalog::{Demand, ModelDemand, TaskClass};
 use crate::units::Chance;
 
-use super::model::{self, JudgementMark, ModelBelief};
-use super::state::{LearnedState, ModelState, StateError};
-use super::{DemandSummary, OutcomeSample, Settings};
+use super::demand_summary::DemandSummary;
+use super::model_belief::{ModelBelief, prior_weight};
+use super::model_state::ModelState;
+use super::observation::{self, JudgementMark};
+use super::outcome_sample::OutcomeSample;
+use super::settings::Settings;
+use super::state::{LearnedState, StateError};
 
-/// What this replica has learned, what it has heard of others, and what follows.
+/// What this replica has learned, what others have learned, and what follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeliefStore {
     settings: Settings,
@@ -34,12 +38,12 @@ impl BeliefStore {
     /// Goes on from what this replica had learned before.
     ///
     /// # Errors
-    /// When the state cannot be taken in: see [`State::check`].
+    /// When the state cannot be taken in: see [`LearnedState::check`].
     pub fn resume(settings: Settings, own: LearnedState) -> Result<BeliefStore, StateError> {
         own.check(&settings)?;
-        let mut book = BeliefStore { own, ..BeliefStore::new(settings) };
-        book.update_all_beliefs();
-        Ok(book)
+        let mut store = BeliefStore { own, ..BeliefStore::new(settings) };
+        store.update_all_beliefs();
+        Ok(store)
     }
 
     /// Turns the prior's predictions into what is believed now, and sets each model's `spread`. A model without
@@ -57,33 +61,32 @@ impl BeliefStore {
     }
 
     /// Takes in one outcome.
-    pub fn observe(&mut self, lesson: &OutcomeSample) {
-        self.learn(lesson);
+    pub fn observe(&mut self, sample: &OutcomeSample) {
+        self.learn(sample);
     }
 
-    fn learn(&mut self, lesson: &OutcomeSample) -> Option<JudgementMark> {
-        let name = &lesson.model;
+    fn learn(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
+        let name = &sample.model;
         if !self.own.models.contains_key(name) {
-            let weight =
-                model::prior_weight(&lesson.context, lesson.class, &lesson.predicted, &self.settings);
+            let weight = prior_weight(&sample.context, sample.class, &sample.predicted, &self.settings);
             self.own.models.insert(name.clone(), ModelState::new(weight));
             self.update_belief(name);
         }
         let (state, believed) = (self.own.models.get_mut(name)?, self.beliefs.get(name)?);
-        let mark = state.observe(lesson, believed, &self.settings);
+        let mark = observation::observe(state, sample, believed, &self.settings);
         self.model_updated(name);
         mark
     }
 
     /// Takes in what is said of an answer whose own outcome was taken in before; the mark by which it can be taken back
-    /// comes back. A lesson without a word on success changes nothing.
-    pub fn judge(&mut self, lesson: &OutcomeSample) -> Option<JudgementMark> {
-        let name = &lesson.model;
+    /// comes back. A sample without a word on success changes nothing.
+    pub fn judge(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
+        let name = &sample.model;
         let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
             // Another replica had the outcome, or it was long ago.
-            return self.learn(lesson);
+            return self.learn(sample);
         };
-        let mark = state.observe_judgement(lesson, believed, &self.settings);
+        let mark = observation::observe_judgement(state, sample, believed, &self.settings);
         self.model_updated(name);
         mark
     }
@@ -91,12 +94,12 @@ impl BeliefStore {
     /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
     /// is known. False where that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
     /// was said before.
-    pub fn amend(&mut self, lesson: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
-        let name = &lesson.model;
+    pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
+        let name = &sample.model;
         let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
             return false;
         };
-        let is_amended = state.amend(lesson, before, mark, believed, &self.settings);
+        let is_amended = observation::amend(state, sample, before, mark, believed, &self.settings);
         self.model_updated(name);
         is_amended
     }
@@ -118,7 +121,7 @@ impl BeliefStore {
     /// in is left out.
     ///
     /// # Errors
-    /// The first state that was left out: see [`State::check`].
+    /// The first state that was left out: see [`LearnedState::check`].
     pub fn with_others(&mut self, others: Vec<LearnedState>) -> Result<(), StateError> {
         let (mut sound, mut checked) = (Vec::new(), Ok(()));
         for state in others {
@@ -181,7 +184,7 @@ impl BeliefStore {
 
     fn prior_spread(&self, context: &DemandSummary, class: TaskClass, model: &ModelDemand) -> f64 {
         let square: f64 = context.row(class, model, 1.0).iter().map(|x| x * x).sum();
-        let outcomes = model::prior_weight(context, class, model, &self.settings);
+        let outcomes = prior_weight(context, class, model, &self.settings);
         self.settings.spread_factor(outcomes) * (0.25 * square / outcomes).sqrt()
     }
 }

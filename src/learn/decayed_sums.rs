@@ -10,7 +10,8 @@ pub(super) struct DecayedSums {
     /// Ticks made here.
     own: f64,
     /// Ticks made elsewhere that the sums have been discounted by.
-    heard: f64,
+    #[serde(rename = "heard")]
+    remote: f64,
     /// What is summed.
     pub sums: Vec<f64>,
 }
@@ -18,7 +19,7 @@ pub(super) struct DecayedSums {
 impl DecayedSums {
     /// Nothing yet, of so many sums.
     pub(super) fn new(count: usize) -> DecayedSums {
-        DecayedSums { own: 0.0, heard: 0.0, sums: vec![0.0; count] }
+        DecayedSums { own: 0.0, remote: 0.0, sums: vec![0.0; count] }
     }
 
     /// Ticks made here; of what was gathered, those made by all that it was gathered from.
@@ -28,7 +29,7 @@ impl DecayedSums {
 
     /// All ticks that it knows of.
     pub(super) fn ticks(&self) -> f64 {
-        self.own + self.heard
+        self.own + self.remote
     }
 
     /// An outcome that counts for `weight` of a sure one has come: what was before it fades.
@@ -50,8 +51,8 @@ impl DecayedSums {
 
     /// Takes note of the ticks of all others together.
     pub(super) fn apply_remote_ticks(&mut self, elsewhere: f64, forget: f64) {
-        self.decay(forget.powf((elsewhere - self.heard).max(0.0)));
-        self.heard = elsewhere;
+        self.decay(forget.powf((elsewhere - self.remote).max(0.0)));
+        self.remote = elsewhere;
     }
 
     /// What others have made, added up and discounted to the latest tick of all, this one's included.
@@ -61,7 +62,7 @@ impl DecayedSums {
         forget: f64,
     ) -> DecayedSums {
         let elsewhere: f64 = others.clone().map(|other| other.own).sum();
-        let mut gathered = DecayedSums { own: elsewhere, heard: self.own, sums: vec![0.0; self.sums.len()] };
+        let mut gathered = DecayedSums { own: elsewhere, remote: self.own, sums: vec![0.0; self.sums.len()] };
         for other in others {
             gathered.add(other, forget);
         }
@@ -85,19 +86,19 @@ impl DecayedSums {
         whole
     }
 
-    /// Takes over what another made that is gone, as if it had been made here. Whoever has heard of both has heard of
+    /// Takes over the ticks of a replica that is gone, as if they had been made here. A replica that knows of both still knows of
     /// as many ticks as before.
     pub(super) fn take_over(&mut self, gone: &DecayedSums, forget: f64) {
         let now = self.ticks().max(gone.ticks()).max(self.own + gone.own);
         self.decay(forget.powf(now - self.ticks()));
         self.own += gone.own;
-        self.heard = now - self.own;
+        self.remote = now - self.own;
         self.add(gone, forget);
     }
 
     /// True where it has the same shape and holds only numbers.
     pub(super) fn is_sound(&self, count: usize) -> bool {
-        let numbers = self.own.is_finite() && self.heard.is_finite();
+        let numbers = self.own.is_finite() && self.remote.is_finite();
         numbers && self.sums.len() == count && self.sums.iter().all(|sum| sum.is_finite())
     }
 

@@ -8,6 +8,9 @@ use crate::catalog::{Demand, ModelDemand, TaskClass};
 pub(super) const FEATURE_COUNT: usize = 8 + CLASSES;
 /// How many kinds of work there are.
 pub(super) const CLASSES: usize = 6;
+/// How many outcomes the prior of a length counts for, and again how many the other classes count for in each. A class's mean
+/// features take as many of the others, since they belong to its mean length.
+pub(super) const CLASS_PRIOR: f64 = 20.0;
 
 /// The predicted successes of all models summed up, and how much there is to read. Scaled so that a usual request
 /// has values about as far from zero as one.

@@ -9,8 +9,8 @@
 use crate::catalog::{LogNormal, MeasuredLengths, ModelDemand, ThinkingStopReason};
 use crate::units::Tokens;
 
-use super::OutcomeSample;
-use super::demand_summary::{CLASSES, FeatureRow, class_index};
+use super::demand_summary::{CLASS_PRIOR as PRIOR, CLASSES, FeatureRow, class_index};
+use super::outcome_sample::OutcomeSample;
 use super::slopes::{self, LengthSlopes};
 
 /// Sums for each class: for the thought how many, Σu and Σu²; for the answer how many and Σ ratio.
@@ -19,8 +19,6 @@ const SUMS_EACH: usize = 5;
 const SUMS_CLASSES: usize = SUMS_EACH * CLASSES;
 /// All sums: those for classes, then those of the slopes.
 pub(super) const SUMS: usize = SUMS_CLASSES + slopes::SUMS;
-/// How many outcomes the prior counts for, and again how many the other classes count for in each.
-pub(super) const PRIOR: f64 = 20.0;
 /// A longer answer than this many times what was predicted counts as such a one.
 const RATIO_MAX: f64 = 20.0;
 /// What a request makes of its answer's length, at least and at most, as a share of its class's mean.
@@ -88,36 +86,36 @@ impl ClassLength {
     }
 }
 
-/// Adds a lesson's lengths to the sums; `believed` is its demand with all corrections so far.
-pub(super) fn add(sums: &mut [f64], lesson: &OutcomeSample, believed: &ModelDemand) {
-    let at = class_index(lesson.class) * SUMS_EACH;
+/// Adds a sample's lengths to the sums; `believed` is its demand with all corrections so far.
+pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &ModelDemand) {
+    let at = class_index(sample.class) * SUMS_EACH;
     let Some([thoughts, first, second, answers, ratios]) = sums.get_mut(at..at + SUMS_EACH) else { return };
-    if let Some((mean, variance)) = observed_log_length(lesson, &believed.thinking) {
-        let LogNormal { mu, sigma } = lesson.predicted.thinking;
+    if let Some((mean, variance)) = observed_log_length(sample, &believed.thinking) {
+        let LogNormal { mu, sigma } = sample.predicted.thinking;
         let sigma = sigma.max(1e-3);
         let u = ((mean - mu) / sigma).clamp(-12.0, 12.0);
         *thoughts += 1.0;
         *first += u;
         *second += u * u + variance / sigma.powi(2);
     }
-    if lesson.solution > Tokens::ZERO {
-        let usual = lesson.predicted.solution.as_f64().max(1.0);
-        let least = match lesson.solution_ended {
+    if sample.solution > Tokens::ZERO {
+        let usual = sample.predicted.solution.as_f64().max(1.0);
+        let least = match sample.solution_ended {
             ended if ended.is_cut() => believed.solution.as_f64(),
             _ => 0.0,
         };
-        let ratio = (lesson.solution.as_f64().max(least) / usual).min(RATIO_MAX);
+        let ratio = (sample.solution.as_f64().max(least) / usual).min(RATIO_MAX);
         *answers += 1.0;
         *ratios += ratio;
-        let row = lesson.context.row(lesson.class, &lesson.predicted, 1.0);
-        slopes::add(&mut sums[SUMS_CLASSES..], class_index(lesson.class), &row, ratio);
+        let row = sample.context.row(sample.class, &sample.predicted, 1.0);
+        slopes::add(&mut sums[SUMS_CLASSES..], class_index(sample.class), &row, ratio);
     }
 }
 
 /// The mean and variance of ln L that an outcome says: none where there was no thought.
-fn observed_log_length(lesson: &OutcomeSample, believed: &LogNormal) -> Option<(f64, f64)> {
-    let length = lesson.thinking.as_f64();
-    match lesson.ended {
+fn observed_log_length(sample: &OutcomeSample, believed: &LogNormal) -> Option<(f64, f64)> {
+    let length = sample.thinking.as_f64();
+    match sample.ended {
         ThinkingStopReason::None => None,
         _ if length <= 0.0 => None,
         ThinkingStopReason::Closed | ThinkingStopReason::Stopped => Some((length.ln(), 0.0)),

@@ -1,8 +1,8 @@
 //! What outcomes teach: corrections of the prior's predictions, and the price of money that holds a budget's pace.
 //!
-//! Pure. [`Book::observe`] takes in one outcome, [`Book::adjust`] turns a prior demand into what is believed now,
-//! with the spread of that belief; a draw from it belongs to `plan`. What was learned is plain data ([`State`]) that
-//! survives restarts and adds up over replicas. [`Pace`] holds an account to its budget, and [`Aim`] a route to a
+//! Pure. [`BeliefStore::observe`] takes in one outcome, [`BeliefStore::adjust`] turns a prior demand into what is believed now,
+//! with the spread of that belief; a draw from it belongs to `plan`. What was learned is plain data ([`LearnedState`]) that
+//! survives restarts and adds up over replicas. [`BudgetPacer`] holds an account to its budget, and [`SuccessPacer`] a route to a
 //! stated success. Neither reads a clock: the time is an argument.
 //!
 //! Settings, by the names that they should have in the configuration's `[learn]`: `forget`, `prior_weight`, `spread`,
@@ -16,7 +16,9 @@ mod decayed_sums;
 mod demand_summary;
 mod lengths;
 mod matrix;
-mod model;
+mod model_belief;
+mod model_state;
+mod observation;
 mod outcome_sample;
 pub mod replay;
 mod settings;
@@ -29,8 +31,9 @@ mod tests;
 pub use belief_store::BeliefStore;
 pub use budget_pacer::{BudgetPacer, PaceSettings, RemainingBudget};
 pub use demand_summary::DemandSummary;
-pub use model::JudgementMark;
+pub use model_state::ModelState;
+pub use observation::JudgementMark;
 pub use outcome_sample::OutcomeSample;
 pub use settings::Settings;
-pub use state::{LearnedState, ModelState, StateError};
+pub use state::{LearnedState, StateError};
 pub use success_pacer::SuccessPacer;

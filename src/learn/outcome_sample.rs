@@ -32,6 +32,6 @@ pub struct OutcomeSample {
     pub success: Option<Chance>,
     /// What the judgement counts, as a share of a sure one: above zero.
     pub weight: f64,
-    /// What it counts in the alarm that the model has changed; less where whoever judges has said much already.
+    /// What it counts in the alarm that the model has changed; less where the same source has judged much already.
     pub alarm: f64,
 }

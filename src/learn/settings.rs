@@ -1,6 +1,6 @@
 //! How fast is learned, and how fast forgotten.
 
-/// How fast the book learns and forgets.
+/// How fast the store learns and forgets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// What an older outcome of a model counts when a newer one of the same model has come, below 1: 0.999 halves it

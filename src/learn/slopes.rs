@@ -4,7 +4,7 @@
 //! shared by all answers of a class taken out of both: the mean stays the class's own, the slopes are those within
 //! classes, added up over them. Money is linear in the length, so it is the length that is predicted and not its logarithm.
 
-use super::demand_summary::{CLASSES, FeatureRow};
+use super::demand_summary::{CLASS_PRIOR, CLASSES, FeatureRow};
 use super::matrix::{self, SquareMatrix};
 
 /// How many features a length may depend on.
@@ -19,9 +19,6 @@ const SUMS_EACH: usize = 2 + COUNT;
 pub(super) const SUMS: usize = TRIANGLE + COUNT + SUMS_EACH * CLASSES;
 /// How many answers it takes until a slope is half believed, with features as far from their mean as one.
 const PRIOR: f64 = 20.0;
-/// How many answers the other classes count for in each class's mean features: as many as in its mean length, which is where
-/// they are the features of.
-const PRIOR_MEANS: f64 = super::lengths::PRIOR;
 
 /// What a feature is worth.
 type SlopeFeatures = [f64; COUNT];
@@ -68,7 +65,7 @@ impl LengthSlopes {
                 let own = sums[i] / count.max(f64::MIN_POSITIVE);
                 products[i] -= own * ratios;
                 (0..COUNT).for_each(|j| scatter[i][j] -= own * sums[j]);
-                mean[i] = (sums[i] + PRIOR_MEANS * all[i]) / (count + PRIOR_MEANS);
+                mean[i] = (sums[i] + CLASS_PRIOR * all[i]) / (count + CLASS_PRIOR);
             }
         }
         (0..COUNT).for_each(|i| scatter[i][i] += PRIOR);

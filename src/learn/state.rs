@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::decayed_sums::DecayedSums;
-use super::{Settings, belief, demand_summary, lengths, model};
+use super::demand_summary;
+use super::model_state::ModelState;
+use super::settings::Settings;
 
 /// The meaning of the numbers in a state; raised whenever it changes.
 const VERSION: u32 = 3;
@@ -19,22 +20,6 @@ pub struct LearnedState {
     forget: f64,
     /// By model.
     pub(super) models: BTreeMap<Arc<str>, ModelState>,
-}
-
-/// What was learned about one model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModelState {
-    /// How many outcomes the prior counts for.
-    pub(super) prior_weight: f64,
-    /// Sums of judged outcomes: those of the belief about success, then those of the bends.
-    pub(super) judged: DecayedSums,
-    /// Sums of all outcomes: lengths.
-    pub(super) seen: DecayedSums,
-    /// How far judgements have fallen short of what was believed, and how far they have passed it.
-    pub(super) alarm: [f64; 2],
-    /// The number of the last alarm that is heeded in this, wherever it was raised: one more than what was known there.
-    #[serde(default)]
-    pub(super) alarms: u32,
 }
 
 /// Why a state cannot be taken in.
@@ -115,7 +100,7 @@ impl LearnedState {
     /// Reads what was written down as JSON, where it can be taken in under these settings.
     ///
     /// # Errors
-    /// When it cannot be read, or not be taken in: see [`State::check`].
+    /// When it cannot be read, or not be taken in: see [`LearnedState::check`].
     pub fn read(text: &str, settings: &Settings) -> Result<LearnedState, StateError> {
         let unreadable = |error: serde_json::Error| StateError::Unreadable(error.to_string());
         // Another version may have written all the rest in another form.
@@ -135,46 +120,12 @@ impl LearnedState {
         let damaged = self.models.iter().find(|(_, model)| !model.is_sound());
         damaged.map_or(Ok(()), |(name, _)| Err(StateError::Damaged(name.clone())))
     }
-}
 
-impl LearnedState {
-    /// Takes over what a replica has learned that is gone. Both must be sound: see [`State::check`].
+    /// Takes over what a replica has learned that is gone. Both must be sound: see [`LearnedState::check`].
     pub fn take_over(&mut self, gone: &LearnedState, settings: &Settings) {
         for (name, gone) in &gone.models {
             let own = self.models.entry(name.clone()).or_insert_with(|| ModelState::new(gone.prior_weight));
-            own.prior_weight = own.prior_weight.min(gone.prior_weight);
-            let mut gone = gone.clone();
-            gone.apply_alarm(own.alarms, settings);
-            own.apply_alarm(gone.alarms, settings);
-            own.judged.take_over(&gone.judged, settings.forget());
-            own.seen.take_over(&gone.seen, settings.forget());
+            own.take_over(gone, settings);
         }
-    }
-}
-
-impl ModelState {
-    /// Nothing learned yet.
-    pub(super) fn new(prior_weight: f64) -> ModelState {
-        ModelState {
-            prior_weight,
-            judged: DecayedSums::new(belief::SUMS + model::BEND_SUMS),
-            seen: DecayedSums::new(lengths::SUMS),
-            alarm: [0.0; 2],
-            alarms: 0,
-        }
-    }
-
-    /// Lets what is known here fade by what the others saw meanwhile.
-    pub(super) fn apply_remote_ticks(&mut self, judged: &DecayedSums, seen: &DecayedSums, forget: f64) {
-        self.judged.apply_remote_ticks(judged.own_ticks(), forget);
-        self.seen.apply_remote_ticks(seen.own_ticks(), forget);
-    }
-
-    fn is_sound(&self) -> bool {
-        self.prior_weight.is_finite()
-            && self.prior_weight > 0.0
-            && self.judged.is_sound(belief::SUMS + model::BEND_SUMS)
-            && self.seen.is_sound(lengths::SUMS)
-            && self.alarm.iter().all(|sum| sum.is_finite())
     }
 }

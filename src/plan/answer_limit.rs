@@ -24,7 +24,7 @@ pub(super) struct AnswerLimit {
     pub opening: Tokens,
     /// How far it may go in further calls, where money alone limits the first one.
     pub continuation: Option<ContinuationLimit>,
-    /// Whether an upstream is told of the limit that needs none.
+    /// Whether the limit is sent even to an upstream that needs none.
     pub tells_limit: bool,
 }
 
@@ -32,24 +32,24 @@ impl AnswerLimit {
     /// The answer beside a thinking budget of `t`.
     ///
     /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written. Elsewhere whatever the
-    /// upstream may write must be set aside beforehand, so that the upstream is told a limit: the larger of what the answer
+    /// upstream may write must be set aside beforehand, so the upstream is sent a limit: the larger of what the answer
     /// hardly exceeds and a part of what is left. Who can go on with an answer may get more in another call.
-    pub(super) fn of(terms: &ModelTerms, bounds: &TokenBounds, purse: &SpendCaps, t: Tokens) -> AnswerLimit {
+    pub(super) fn of(terms: &ModelTerms, bounds: &TokenBounds, caps: &SpendCaps, t: Tokens) -> AnswerLimit {
         let room = bounds.headroom(terms, t);
-        if !purse.limits_answers(terms) {
+        if !caps.limits_answers(terms) {
             return AnswerLimit { opening: room.most, ..AnswerLimit::unlimited(room) };
         }
-        let pays = |purse: &SpendCaps, s: Tokens| purse.fits(terms.worst_case(t, s));
+        let pays = |caps: &SpendCaps, s: Tokens| caps.fits(terms.worst_case(t, s));
         if terms.model.stops_billing {
             let most = room.most.min(bounds.likely_max);
-            let opening = largest_fitting(bounds.least.min(most), most, |s| pays(purse, s));
+            let opening = largest_fitting(bounds.least.min(most), most, |s| pays(caps, s));
             return AnswerLimit { opening, ..AnswerLimit::unlimited(room) };
         }
-        let (part, ample) = (purse.part(MONEY_PART), bounds.likely_max.min(room.sure));
+        let (part, ample) = (caps.part(MONEY_PART), bounds.likely_max.min(room.sure));
         // What money allows may be more than an upstream takes of which nobody knows how much it writes.
         let sure = if room.is_unknown { room.sure.min(Model::TOLD_MAX.max(ample)) } else { room.sure };
         let most = if pays(&part, ample) { largest_fitting(ample, sure, |s| pays(&part, s)) } else { ample };
-        let most = largest_fitting(bounds.least.min(most), most, |s| pays(purse, s));
+        let most = largest_fitting(bounds.least.min(most), most, |s| pays(caps, s));
         let is_short = most < room.sure;
         let by = if is_short { LimitedBy::Money } else { room.by };
         let further =

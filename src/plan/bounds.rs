@@ -7,9 +7,10 @@ use crate::catalog::{EnforcementClass, LimitedBy, Model};
 use crate::chat::MemberNames;
 use crate::units::{Chance, Tokens};
 
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::terms::ModelTerms;
-use super::{PlanRefusal, PlanRequest};
 
 /// Beside a planned thought an answer keeps one part in so many of what there is, where its length is not known.
 const ANSWER_PART: u64 = 4;
@@ -32,7 +33,7 @@ pub(super) struct AnswerHeadroom {
     pub by: LimitedBy,
     /// The most that certainly fits into the context with it: less, where of the prompt only its bytes are known.
     pub sure: Tokens,
-    /// Whether an upstream is told of it that needs no limit.
+    /// Whether it is sent even to an upstream that needs no limit.
     pub tells_limit: bool,
     /// Whether nobody knows how far that is, so that it limits nothing.
     pub is_unknown: bool,
@@ -57,15 +58,15 @@ pub(super) struct TokenBounds<'a> {
 
 impl<'a> TokenBounds<'a> {
     /// The bounds of a model for a request, or why not even an answer alone is possible.
-    pub(super) fn of(ask: &PlanRequest, terms: &ModelTerms) -> Result<TokenBounds<'a>, PlanRefusal> {
-        let (budget, overhead) = (ask.budget, terms.overhead(Tokens::ZERO));
+    pub(super) fn of(request: &PlanRequest, terms: &ModelTerms) -> Result<TokenBounds<'a>, PlanRefusal> {
+        let (budget, overhead) = (request.budget, terms.overhead(Tokens::ZERO));
         let (members, closing) = (&budget.members, terms.overhead(Tokens(1)).saturating_sub(overhead));
         check_context(terms, members)?;
         check_total(budget.total, terms.written_overhead(Tokens::ZERO), members)?;
-        let wanted = wanted_answer(ask, terms)?;
+        let wanted = wanted_answer(request, terms)?;
         let usual = wanted.min(terms.demand.solution_usual());
-        let ample = likely_max(ask, terms, wanted);
-        let least = if budget.solution.is_some() { ample } else { usual };
+        let likely_max = likely_max(request, terms, wanted);
+        let least = if budget.solution.is_some() { likely_max } else { usual };
         let in_context = terms.model.context.saturating_sub(terms.likely_context_use(Tokens(1)));
         let fits = terms.model.context > terms.likely_context_use(Tokens::ZERO) + usual;
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written_overhead(Tokens(1)));
@@ -83,7 +84,7 @@ impl<'a> TokenBounds<'a> {
         thinking.lower(beside(in_context, kept), BudgetReason::Context);
         thinking.lower(beside(in_output, kept), BudgetReason::Output);
         thinking.lower(beside(in_total, kept_of_total), BudgetReason::Total(members.total));
-        if let Some(left) = deadline(ask) {
+        if let Some(left) = deadline(request) {
             let shortest = terms.seconds_at_most(Tokens::ZERO, terms.demand.solution.min(wanted));
             let seconds = left.as_secs_f64();
             if shortest > seconds {
@@ -97,7 +98,7 @@ impl<'a> TokenBounds<'a> {
             );
         }
         let (total, solution) = (budget.total, budget.solution);
-        Ok(TokenBounds { thinking, least, likely_max: ample, fits, wanted, total, solution })
+        Ok(TokenBounds { thinking, least, likely_max, fits, wanted, total, solution })
     }
 
     /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
@@ -132,11 +133,11 @@ impl<'a> TokenBounds<'a> {
 }
 
 /// How long an answer may be by what caller and operator said of it alone.
-fn wanted_answer(ask: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRefusal> {
-    let limits = [ask.budget.solution, terms.model.solution_max];
+fn wanted_answer(request: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRefusal> {
+    let limits = [request.budget.solution, terms.model.solution_max];
     let wanted = limits.into_iter().flatten().min().unwrap_or(Tokens::MAX);
     if wanted == Tokens::ZERO {
-        let member = ask.budget.members.solution;
+        let member = request.budget.members.solution;
         return Err(PlanRefusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
     }
     Ok(wanted)
@@ -144,18 +145,19 @@ fn wanted_answer(ask: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRe
 
 /// What is to be set aside for an answer at first. One that its caller limits is reserved as far as that, where no more can be
 /// set aside while it is written.
-fn likely_max(ask: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Tokens {
-    if ask.budget.solution.is_some() && !terms.model.stops_billing {
+fn likely_max(request: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Tokens {
+    if request.budget.solution.is_some() && !terms.model.stops_billing {
         return wanted;
     }
-    wanted.min(terms.demand.solution_within(ask.opening_quantile))
+    wanted.min(terms.demand.solution_within(request.opening_quantile))
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.
 fn planned_answer(terms: &ModelTerms, all: Tokens) -> Tokens {
-    let kept = match terms.demand.measured.solution {
-        true => terms.demand.solution_within(Chance::new(ANSWER_QUANTILE)),
-        false => Tokens(all.0 / ANSWER_PART),
+    let kept = if terms.demand.measured.solution {
+        terms.demand.solution_within(Chance::new(ANSWER_QUANTILE))
+    } else {
+        Tokens(all.0 / ANSWER_PART)
     };
     kept.max(Tokens(1))
 }
@@ -199,8 +201,8 @@ fn check_total(total: Option<Tokens>, overhead: Tokens, members: &MemberNames) -
 }
 
 /// The nearer of the request's deadline and the allowance's.
-pub(super) fn deadline(ask: &PlanRequest) -> Option<Duration> {
-    [ask.budget.deadline, ask.allowance.deadline].into_iter().flatten().min()
+pub(super) fn deadline(request: &PlanRequest) -> Option<Duration> {
+    [request.budget.deadline, request.allowance.deadline].into_iter().flatten().min()
 }
 
 /// Whole tokens in a quotient of seconds, a millionth short of one included, since the seconds are rounded;

@@ -5,10 +5,11 @@ use crate::chat::{MemberNames, ReasoningEffort};
 use crate::units::{Effort, Tokens};
 
 use super::bounds::{ThinkingCeiling, TokenBounds};
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::spend_caps::SpendCaps;
 use super::terms::ModelTerms;
-use super::{PlanRefusal, PlanRequest};
 
 /// No more budgets than this are priced on one model before the best is refined.
 const GRID_MAX: usize = 12;
@@ -29,32 +30,32 @@ impl<'a> ThinkingBudgets<'a> {
     /// the caller's own caps is lowered to what does. What does not fit the allowance is lowered too,
     /// except beside a stated thinking budget: that is refused.
     pub(super) fn of(
-        ask: &PlanRequest<'a>,
+        request: &PlanRequest<'a>,
         terms: &ModelTerms,
         bounds: &TokenBounds<'a>,
         whole: &SpendCaps<'a>,
     ) -> Result<ThinkingBudgets<'a>, PlanRefusal> {
-        let (mut ceiling, members) = (bounds.thinking, &ask.budget.members);
-        if let Some(depth) = &ask.budget.reasoning_effort {
+        let (mut ceiling, members) = (bounds.thinking, &request.budget.members);
+        if let Some(depth) = &request.budget.reasoning_effort {
             ceiling.apply_effort(depth, members, terms);
         }
-        if let Some(stated) = ask.budget.thinking {
+        if let Some(stated) = request.budget.thinking {
             // Nobody states it of a text: it is said for all of them.
-            let is_text = ask.needs.service == Service::Completions;
+            let is_text = request.needs.service == Service::Completions;
             ceiling.lower_or_keep(
                 stated,
                 if is_text { BudgetReason::Text } else { BudgetReason::Stated(members.thinking) },
             );
         }
-        ceiling.note_no_effect(ask, terms);
-        let planned = ask.budget.thinking.is_none();
-        lower_to_caps(&mut ceiling, (&SpendCaps::stated(ask), planned), terms, bounds)?;
-        if ask.budget.thinking.is_some() {
-            whole.check(worst_case(terms, bounds, (ceiling.most, bounds.least)))?;
+        ceiling.note_no_effect(request, terms);
+        let planned = request.budget.thinking.is_none();
+        lower_to_caps(&mut ceiling, &SpendCaps::stated(request), planned, terms, bounds)?;
+        if request.budget.thinking.is_some() {
+            whole.check(worst_case(terms, bounds, ceiling.most, bounds.least))?;
         }
-        lower_to_caps(&mut ceiling, (whole, planned), terms, bounds)?;
+        lower_to_caps(&mut ceiling, whole, planned, terms, bounds)?;
         ceiling.apply_provider_minimum(terms, members)?;
-        let fixed = ask.budget.thinking.is_some() || ask.budget.reasoning_effort.is_some();
+        let fixed = request.budget.thinking.is_some() || request.budget.reasoning_effort.is_some();
         let mut budgets = ThinkingBudgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
         if !fixed {
             budgets.add_grid(terms);
@@ -151,11 +152,11 @@ impl<'a> ThinkingCeiling<'a> {
         }
     }
 
-    /// Who asks a model for thought that is not known to think is told that this does nothing.
-    fn note_no_effect(&mut self, ask: &PlanRequest, terms: &ModelTerms) {
-        let members = &ask.budget.members;
-        let stated = ask.budget.thinking.map(|_| members.thinking);
-        let stated = stated.or(ask.budget.reasoning_effort.as_ref().map(|_| members.reasoning_effort));
+    /// Notes that a stated thought has no effect on a model that is not known to think.
+    fn note_no_effect(&mut self, request: &PlanRequest, terms: &ModelTerms) {
+        let members = &request.budget.members;
+        let stated = request.budget.thinking.map(|_| members.thinking);
+        let stated = stated.or(request.budget.reasoning_effort.as_ref().map(|_| members.reasoning_effort));
         let is_idle = self.by == BudgetReason::Provider && terms.model.thinking_max == Tokens::ZERO;
         if let Some(member) = stated.filter(|_| is_idle) {
             self.by = BudgetReason::NoThinking(member);
@@ -170,39 +171,40 @@ impl<'a> ThinkingCeiling<'a> {
     }
 }
 
-/// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone. Beside a planned thought the
+/// Lowers a ceiling to what the caps leave; refuses where it does not even hold an answer alone. Beside a planned thought the
 /// answer keeps what it hardly exceeds, though of the money no more than half.
 fn lower_to_caps<'a>(
     ceiling: &mut ThinkingCeiling<'a>,
-    (purse, planned): (&SpendCaps<'a>, bool),
+    caps: &SpendCaps<'a>,
+    planned: bool,
     terms: &ModelTerms,
     bounds: &TokenBounds,
 ) -> Result<(), PlanRefusal> {
     let first = terms.thinking_min().min(ceiling.most);
     let mut kept = bounds.least;
-    if purse.is_unlimited() {
+    if caps.is_unlimited() {
         return Ok(());
     }
-    if planned && !purse.fits(worst_case(terms, bounds, (ceiling.most, bounds.likely_max))) {
-        let half = purse.part(2);
+    if planned && !caps.fits(worst_case(terms, bounds, ceiling.most, bounds.likely_max)) {
+        let half = caps.part(2);
         kept = largest_fitting(bounds.least, bounds.likely_max, |s| {
-            half.fits(worst_case(terms, bounds, (first, s)))
+            half.fits(worst_case(terms, bounds, first, s))
         });
     }
-    if purse.fits(worst_case(terms, bounds, (ceiling.most, kept))) {
+    if caps.fits(worst_case(terms, bounds, ceiling.most, kept)) {
         return Ok(());
     }
-    purse.check(worst_case(terms, bounds, (first, bounds.least)))?;
-    let most = largest_fitting(first, ceiling.most, |t| purse.fits(worst_case(terms, bounds, (t, kept))));
+    caps.check(worst_case(terms, bounds, first, bounds.least))?;
+    let most = largest_fitting(first, ceiling.most, |t| caps.fits(worst_case(terms, bounds, t, kept)));
     // Of several caps the tightest is named: the one that the next token does not fit under.
-    if let Some(by) = purse.reason(worst_case(terms, bounds, (most + Tokens(1), kept))) {
+    if let Some(by) = caps.reason(worst_case(terms, bounds, most + Tokens(1), kept)) {
         *ceiling = ThinkingCeiling { most, by };
     }
     Ok(())
 }
 
 /// The worst case of a thinking budget with an answer of `s`, as far as there is room for it.
-pub(super) fn worst_case(terms: &ModelTerms, bounds: &TokenBounds, (t, s): (Tokens, Tokens)) -> WorstCase {
+pub(super) fn worst_case(terms: &ModelTerms, bounds: &TokenBounds, t: Tokens, s: Tokens) -> WorstCase {
     terms.worst_case(t, s.min(bounds.headroom(terms, t).most))
 }
 

@@ -6,9 +6,10 @@
 
 use crate::units::SeededRng;
 
-use super::PlanRequest;
-use super::candidate_pool::{CandidatePool, PricedCandidate};
+use super::candidate_pool::CandidatePool;
+use super::eligible_model::PricedCandidate;
 use super::frontier::PlanObjective;
+use super::request::PlanRequest;
 
 /// How many draws tell the chances.
 const DRAWS: u32 = 64;
@@ -24,86 +25,86 @@ pub(super) struct BanditArm {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArmDraw {
     pub uncapped: bool,
-    /// Which of the stands, where one is drawn.
+    /// Which of the arms, where one is drawn.
     pub drawn: Option<usize>,
 }
 
 /// Each model's best candidate, in the order of the models, none drawn yet.
-pub(super) fn arms(board: &CandidatePool, aim: &PlanObjective) -> Vec<BanditArm> {
-    let mut stands: Vec<BanditArm> = Vec::with_capacity(board.models.len());
-    let mut places = vec![usize::MAX; board.models.len()];
-    for candidate in &board.candidates {
+pub(super) fn arms(pool: &CandidatePool, objective: &PlanObjective) -> Vec<BanditArm> {
+    let mut arms: Vec<BanditArm> = Vec::with_capacity(pool.models.len());
+    let mut places = vec![usize::MAX; pool.models.len()];
+    for candidate in &pool.candidates {
         let place = &mut places[candidate.model_index];
-        match stands.get_mut(*place) {
+        match arms.get_mut(*place) {
             None => {
-                *place = stands.len();
-                stands.push(BanditArm { best: *candidate, propensity: 0.0 });
+                *place = arms.len();
+                arms.push(BanditArm { best: *candidate, propensity: 0.0 });
             }
-            Some(stand) => {
-                let pair = [&stand.best, candidate].map(|one| (one.success, one.weighted_cost));
-                if aim.best(pair.into_iter()) == Some(1) {
-                    stand.best = *candidate;
+            Some(arm) => {
+                let pair = [&arm.best, candidate].map(|one| (one.success, one.weighted_cost));
+                if objective.best(pair.into_iter()) == Some(1) {
+                    arm.best = *candidate;
                 }
             }
         }
     }
-    stands
+    arms
 }
 
 /// What is drawn for a request, if its route explores: whether it is one of those whose thoughts are left uncapped, and
 /// the model.
 pub(super) fn draw_arm(
-    ask: &PlanRequest,
-    board: &CandidatePool,
-    stands: &mut [BanditArm],
-    aim: &PlanObjective,
+    request: &PlanRequest,
+    pool: &CandidatePool,
+    arms: &mut [BanditArm],
+    objective: &PlanObjective,
 ) -> ArmDraw {
-    let Some(explore) = ask.explore else { return ArmDraw { uncapped: false, drawn: None } };
-    let (mut dice, floor) = (SeededRng::new(explore.seed), explore.floor.get());
-    let uncapped = dice.next_f64() < ask.route.uncapped.get();
-    let is_drawn = floor > 0.0 && stands.len() > 1;
-    ArmDraw { uncapped, drawn: is_drawn.then(|| sample_arm(board, stands, aim, floor, &mut dice)) }
+    let Some(explore) = request.explore else { return ArmDraw { uncapped: false, drawn: None } };
+    let (mut rng, floor) = (SeededRng::new(explore.seed), explore.floor.get());
+    let uncapped = rng.next_f64() < request.route.uncapped.get();
+    let is_drawn = floor > 0.0 && arms.len() > 1;
+    ArmDraw { uncapped, drawn: is_drawn.then(|| sample_arm(pool, arms, objective, floor, &mut rng)) }
 }
 
 /// Finds the chance of each and draws one.
 fn sample_arm(
-    board: &CandidatePool,
-    stands: &mut [BanditArm],
-    aim: &PlanObjective,
+    pool: &CandidatePool,
+    arms: &mut [BanditArm],
+    objective: &PlanObjective,
     floor: f64,
-    dice: &mut SeededRng,
+    rng: &mut SeededRng,
 ) -> usize {
     let each = f64::from(DRAWS).recip() * (1.0 - floor);
-    let even = floor / f64::from(u32::try_from(stands.len().max(1)).unwrap_or(u32::MAX));
-    stands.iter_mut().for_each(|stand| stand.propensity = even);
+    let even = floor / f64::from(u32::try_from(arms.len().max(1)).unwrap_or(u32::MAX));
+    arms.iter_mut().for_each(|arm| arm.propensity = even);
     for _ in 0..DRAWS {
-        let drawn = stands.iter().map(|BanditArm { best, .. }| {
-            let spread = board.models[best.model_index].terms.demand.spread;
-            let off = if spread > 0.0 { spread * normal(dice) } else { 0.0 };
+        let drawn = arms.iter().map(|BanditArm { best, .. }| {
+            let spread = pool.models[best.model_index].terms.demand.spread;
+            let off = if spread > 0.0 { spread * normal(rng) } else { 0.0 };
             ((best.success + off).clamp(0.0, 1.0), best.weighted_cost)
         });
-        if let Some(won) = aim.best(drawn).and_then(|won| stands.get_mut(won)) {
+        if let Some(won) = objective.best(drawn).and_then(|won| arms.get_mut(won)) {
             won.propensity += each;
         }
     }
-    let mut left = dice.next_f64();
-    let taken = stands.iter().position(|stand| {
-        left -= stand.propensity;
+    let mut left = rng.next_f64();
+    let taken = arms.iter().position(|arm| {
+        left -= arm.propensity;
         left < 0.0
     });
     // Rounding may leave a crumb of the whole; it goes to the likeliest.
-    taken.unwrap_or_else(|| likeliest(stands))
+    taken.unwrap_or_else(|| likeliest(arms))
 }
 
-fn likeliest(stands: &[BanditArm]) -> usize {
-    let chances = stands.iter().enumerate();
+fn likeliest(arms: &[BanditArm]) -> usize {
+    let chances = arms.iter().enumerate();
     chances.max_by(|a, b| a.1.propensity.total_cmp(&b.1.propensity)).map_or(0, |(at, _)| at)
 }
 
 /// A number that is as good as normal for beliefs that are rough themselves: how many of 56 fair bits are set (de Moivre),
 /// and eight more for a share of a step.
-fn normal(dice: &mut SeededRng) -> f64 {
-    let bits = dice.next_u64();
+fn normal(rng: &mut SeededRng) -> f64 {
+    let bits = rng.next_u64();
     let ones = f64::from((bits >> 8).count_ones()) - 28.0;
     (ones + f64::from((bits & 0xff) as u8) / 256.0 - 0.5) / 14.0_f64.sqrt()
 }

@@ -1,7 +1,8 @@
 //! Which candidate to take: preference sets what success is worth against what it costs.
 
-use super::PlanRequest;
-use super::candidate_pool::{self, PricedCandidate};
+use super::candidate_pool::worth;
+use super::eligible_model::PricedCandidate;
+use super::request::PlanRequest;
 
 /// What is aimed at.
 #[derive(Debug, Clone, Copy)]
@@ -34,18 +35,18 @@ pub(super) struct FrontierScratch {
 }
 
 impl PlanObjective {
-    pub(super) fn of(ask: &PlanRequest) -> PlanObjective {
-        let p = ask.budget.preference.unwrap_or_default().get();
-        let worth = if p >= 1.0 { f64::INFINITY } else { candidate_pool::worth(ask) * p / (1.0 - p) };
-        PlanObjective { worth, floor: ask.budget.preference.map(|_| ask.route.success_floor.get()) }
+    pub(super) fn of(request: &PlanRequest) -> PlanObjective {
+        let p = request.budget.preference.unwrap_or_default().get();
+        let worth = if p >= 1.0 { f64::INFINITY } else { worth(request) * p / (1.0 - p) };
+        PlanObjective { worth, floor: request.budget.preference.map(|_| request.route.success_floor.get()) }
     }
 
-    /// The best of some chances of success, each with its burden.
+    /// The best of some chances of success, each with its weighted cost.
     pub(super) fn best(&self, all: impl Iterator<Item = (f64, f64)>) -> Option<usize> {
-        let rank = |(success, burden): (f64, f64)| match self.floor {
+        let rank = |(success, weighted_cost): (f64, f64)| match self.floor {
             Some(floor) if success < floor => (false, success),
             _ if self.worth.is_infinite() => (true, success),
-            _ => (true, self.worth * success - burden),
+            _ => (true, self.worth * success - weighted_cost),
         };
         let mut best: Option<(usize, (bool, f64))> = None;
         for (at, one) in all.map(rank).enumerate() {
@@ -71,13 +72,13 @@ impl SuccessRange {
 }
 
 impl FrontierScratch {
-    /// The best of some candidates, which stand in `order` (see [`sorted`]).
+    /// The best of some candidates, in the order `order` (see [`sort_by_cost`]).
     ///
-    /// With p the preference, a candidate is worth `w(p)·success − burden`, where w(p) = worth·p/(1 − p): nothing at
+    /// With p the preference, a candidate is worth `w(p)·success − weighted cost`, where w(p) = worth·p/(1 − p): nothing at
     /// 0, the route's worth at ½, and beyond all bounds at 1. Where none is stated, that alone decides. Where one is,
     /// the maximum is found by walking:
     ///
-    /// 1. The *front*: by rising burden, only what succeeds strictly more often than all before it.
+    /// 1. The *front*: by rising weighted cost, only what succeeds strictly more often than all before it.
     /// 2. The *start*: the first on the front that reaches the route's floor, or its last. It is the choice at 0,
     ///    and what lies before it is left out, so that no preference yields less.
     /// 3. The *path*: the lower convex hull of the front from the start on. Each step along it buys success at a
@@ -93,24 +94,24 @@ impl FrontierScratch {
         &mut self,
         all: &[PricedCandidate],
         order: &[usize],
-        aim: &PlanObjective,
-        cell: SuccessRange,
+        objective: &PlanObjective,
+        range: SuccessRange,
     ) -> Option<FrontierChoice> {
-        let Some(floor) = aim.floor else {
-            let best = aim.best(order.iter().map(|&at| (all[at].success, all[at].weighted_cost)))?;
-            return Some(FrontierChoice { at: order[best], range: cell });
+        let Some(floor) = objective.floor else {
+            let best = objective.best(order.iter().map(|&at| (all[at].success, all[at].weighted_cost)))?;
+            return Some(FrontierChoice { at: order[best], range });
         };
         self.build_hull(all, order, floor);
         let path = &self.path;
         let slopes = path.windows(2).map(|pair| slope(&all[pair[0]], &all[pair[1]]));
-        let steps = slopes.take_while(|slope| aim.worth > 0.0 && *slope <= aim.worth).count();
+        let steps = slopes.take_while(|slope| objective.worth > 0.0 && *slope <= objective.worth).count();
         let at = *path.get(steps)?;
         let middle = |other: Option<&usize>, none| {
             other.map_or(none, |&other| f64::midpoint(all[other].success, all[at].success))
         };
         let low = middle(steps.checked_sub(1).and_then(|before| path.get(before)), f64::NEG_INFINITY);
         let high = middle(path.get(steps + 1), f64::INFINITY);
-        Some(FrontierChoice { at, range: SuccessRange { low, high }.intersect(cell) })
+        Some(FrontierChoice { at, range: SuccessRange { low, high }.intersect(range) })
     }
 
     /// Leaves the path from the start to the best.
@@ -124,7 +125,7 @@ impl FrontierScratch {
         }
         let reaches = path.iter().position(|&at| all[at].success >= floor);
         path.drain(..reaches.unwrap_or(path.len().saturating_sub(1)));
-        // The lower convex hull (Andrew's monotone chain), within the same room: what is kept stands in front.
+        // The lower convex hull (Andrew's monotone chain), within the same room: what is kept moves to the front.
         let mut kept = 0;
         for next in 0..path.len() {
             while kept > 1
@@ -140,11 +141,11 @@ impl FrontierScratch {
     }
 }
 
-/// By rising burden; of equals what succeeds most, then what stands first: the earlier model and the smaller budget.
+/// By rising weighted cost; of equals what succeeds most, then what comes first: the earlier model and the smaller budget.
 pub(super) fn sort_by_cost(all: &[PricedCandidate], order: &mut [usize]) {
     order.sort_unstable_by(|&a, &b| {
-        let by_burden = all[a].weighted_cost.total_cmp(&all[b].weighted_cost);
-        by_burden.then_with(|| all[b].success.total_cmp(&all[a].success)).then(a.cmp(&b))
+        let by_cost = all[a].weighted_cost.total_cmp(&all[b].weighted_cost);
+        by_cost.then_with(|| all[b].success.total_cmp(&all[a].success)).then(a.cmp(&b))
     });
 }
 

@@ -5,23 +5,24 @@ use std::sync::Arc;
 use crate::catalog::{Contender, EnforcementClass, Offer};
 use crate::units::{Money, Tokens};
 
-use super::PlanRequest;
-use super::candidate_pool::{self, CandidatePool, EligibleModel, PricedCandidate};
-use super::explain::BudgetReason;
+use super::candidate_pool::{CandidatePool, worth};
+use super::eligible_model::{EligibleModel, PricedCandidate};
 use super::explore::BanditArm;
+use super::reason::BudgetReason;
+use super::request::PlanRequest;
 
 /// A candidate as an offer.
 pub(super) fn offer(
-    ask: &PlanRequest,
-    board: &CandidatePool,
+    request: &PlanRequest,
+    pool: &CandidatePool,
     candidate: &PricedCandidate,
     reason: BudgetReason,
 ) -> Offer {
-    let serving = &board.models[candidate.model_index];
-    let terms = &serving.terms;
+    let eligible = &pool.models[candidate.model_index];
+    let terms = &eligible.terms;
     let second = candidate.escalation.map(|at| {
-        let second = &board.candidates[at];
-        offer(ask, board, second, board.reason(second))
+        let second = &pool.candidates[at];
+        offer(request, pool, second, pool.reason(second))
     });
     let answer = &candidate.answer;
     let alone = terms.worst_case(candidate.thinking, answer.opening) * candidate.samples;
@@ -32,38 +33,38 @@ pub(super) fn offer(
         thinking: candidate.thinking,
         solution: answer.most,
         solution_by: answer.by,
-        answer_takes_rest: serving.bounds.shares_limit(candidate.thinking + answer.most),
+        answer_takes_rest: eligible.bounds.shares_limit(candidate.thinking + answer.most),
         opening: answer.opening,
         continuation: answer.continuation,
         tells_limit: answer.tells_limit,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),
-        effort: effort(ask, serving, candidate.thinking, reason),
+        effort: effort(request, eligible, candidate.thinking, reason),
         samples: candidate.samples,
         success: candidate.success(),
         cost: Money::from_dollars_up(candidate.dollars),
         worst: second.as_ref().map_or(alone, |second| alone + second.worst),
         escalate: second.map(Arc::new),
         seconds: candidate.seconds,
-        value: candidate.value(candidate_pool::worth(ask)),
+        value: candidate.value(worth(request)),
     }
 }
 
 /// A model's best candidate for the decision log.
 pub(super) fn contender(
-    ask: &PlanRequest,
-    board: &CandidatePool,
+    request: &PlanRequest,
+    pool: &CandidatePool,
     BanditArm { best, propensity }: &BanditArm,
 ) -> Contender {
     Contender {
-        model: board.models[best.model_index].terms.model.name.clone(),
+        model: pool.models[best.model_index].terms.model.name.clone(),
         thinking: best.thinking,
         samples: best.samples,
         escalates: best.escalation.is_some(),
         success: best.success(),
         cost: Money::from_dollars_up(best.dollars),
         seconds: best.seconds,
-        value: best.value(candidate_pool::worth(ask)),
+        value: best.value(worth(request)),
         propensity: *propensity,
     }
 }
@@ -71,15 +72,15 @@ pub(super) fn contender(
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
 /// where it has the word and nothing lowered it, else the highest whose usual thought fits the budget, or the lowest.
 fn effort(
-    ask: &PlanRequest,
-    serving: &EligibleModel,
+    request: &PlanRequest,
+    eligible: &EligibleModel,
     thinking: Tokens,
     reason: BudgetReason,
 ) -> Option<String> {
-    let model = serving.terms.model;
-    let stated = ask.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
-    if serving.terms.class != EnforcementClass::Effort {
-        let leaves_it_open = ask.budget.thinking.is_none() && !serving.terms.has_known_thinking();
+    let model = eligible.terms.model;
+    let stated = request.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
+    if eligible.terms.class != EnforcementClass::Effort {
+        let leaves_it_open = request.budget.thinking.is_none() && !eligible.terms.has_known_thinking();
         return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
     }
     // As long as it likes is as its provider has it where nothing is said.

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use crate::catalog::{Contender, Offer};
 
 use super::candidate_pool::CandidatePool;
+use super::explain::explain;
+use super::explore;
 use super::frontier::PlanObjective;
 use super::offer::{contender, offer};
-use super::{PlanRefusal, PlanRequest, explain, explore, keep_nearest, select};
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
+use super::selection::{keep_nearest, select};
 
 /// Every offer for a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,31 +32,37 @@ pub struct Quote {
 ///
 /// # Errors
 /// As [`plan`](super::plan).
-pub fn quote(ask: &PlanRequest) -> Result<Quote, PlanRefusal> {
-    let (explore, ask) = (ask.explore, &PlanRequest { explore: None, ..*ask });
+pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
+    let (explore, request) = (request.explore, &PlanRequest { explore: None, ..*request });
     let (mut nearest, mut refused) = (None, Vec::new());
-    let board = CandidatePool::of(ask, |model, refusal| {
+    let pool = CandidatePool::of(request, |model, refusal| {
         refused.push((model.name.clone(), refusal.clone()));
         keep_nearest(&mut nearest, refusal);
     });
-    let mut taken = select(ask, &board).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
-    let priced = board.candidates.iter();
+    let mut selection = select(request, &pool).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
+    let priced = pool.candidates.iter();
     let mut offers: Vec<Offer> =
-        priced.map(|candidate| offer(ask, &board, candidate, board.reason(candidate))).collect();
-    let first = &taken.ranked[0];
-    let best_offer = offer(ask, &board, &first.0, first.1);
-    let next = taken.ranked.get(1).map(|(next, reason)| offer(ask, &board, next, *reason));
-    let why = explain::explain(ask, (&best_offer, board.reasons(first)), taken.selected_by, next.as_ref());
+        priced.map(|candidate| offer(request, &pool, candidate, pool.reason(candidate))).collect();
+    let first = selection.ranked[0];
+    let best_offer = offer(request, &pool, &first.candidate, first.reason);
+    let next = selection.ranked.get(1).map(|next| offer(request, &pool, &next.candidate, next.reason));
+    let reasons = pool.reasons(&first.candidate, first.reason);
+    let why = explain(request, &best_offer, reasons, selection.selected_by, next.as_ref());
     let chosen = insert_offer(&mut offers, best_offer);
     if explore.is_some_and(|explore| explore.floor.get() > 0.0) {
         // The chances that a request would have, though none is drawn here.
-        explore::draw_arm(&PlanRequest { explore, ..*ask }, &board, &mut taken.arms, &PlanObjective::of(ask));
+        explore::draw_arm(
+            &PlanRequest { explore, ..*request },
+            &pool,
+            &mut selection.arms,
+            &PlanObjective::of(request),
+        );
     }
-    let contenders = taken.arms.iter().map(|stand| contender(ask, &board, stand)).collect();
+    let contenders = selection.arms.iter().map(|arm| contender(request, &pool, arm)).collect();
     Ok(Quote { offers, chosen, contenders, refused, why })
 }
 
-/// Where an offer stands; a refined one is put before the next larger budget of its kind.
+/// The index of an offer; a refined one is inserted before the next larger budget of its kind.
 fn insert_offer(offers: &mut Vec<Offer>, best: Offer) -> usize {
     if let Some(at) = offers.iter().position(|offer| *offer == best) {
         return at;

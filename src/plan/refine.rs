@@ -6,9 +6,10 @@
 
 use crate::units::Tokens;
 
-use super::PlanRequest;
-use super::candidate_pool::{self, CandidatePool, PricedCandidate};
+use super::candidate_pool::{CandidatePool, is_odd_vote};
+use super::eligible_model::PricedCandidate;
 use super::frontier::{FrontierChoice, FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
+use super::request::PlanRequest;
 
 /// How often it is looked closer.
 const ROUNDS: usize = 2;
@@ -17,27 +18,28 @@ const POINTS: u32 = 6;
 
 /// The best of a candidate and others like it with a little more or less thinking.
 pub(super) fn refine(
-    ask: &PlanRequest,
-    board: &CandidatePool,
-    (from, cell): (PricedCandidate, SuccessRange),
-    aim: &PlanObjective,
+    request: &PlanRequest,
+    pool: &CandidatePool,
+    from: PricedCandidate,
+    within: SuccessRange,
+    objective: &PlanObjective,
     scratch: &mut FrontierScratch,
 ) -> PricedCandidate {
-    let serving = &board.models[from.model_index];
-    if serving.budgets.fixed || from.escalation.is_some() {
+    let eligible = &pool.models[from.model_index];
+    if eligible.budgets.fixed || from.escalation.is_some() {
         return from;
     }
-    let (mut best, mut cell) = (from, cell);
-    let (mut low, mut high) = serving.budgets.neighbors(from.thinking);
+    let (mut best, mut range) = (from, within);
+    let (mut low, mut high) = eligible.budgets.neighbors(from.thinking);
     for _ in 0..ROUNDS {
         let mut near = [best; 1 + POINTS as usize];
         let mut count = 1;
         let points = between(low, high);
         let points = || points.into_iter().filter(|t| low < *t && *t < high);
-        for t in points().filter(|t| serving.terms.allows(*t)) {
+        for t in points().filter(|t| eligible.terms.allows(*t)) {
             let is_new = near[..count].iter().all(|other| other.thinking != t);
-            let priced = is_new.then(|| reprice(ask, board, &from, t)).flatten();
-            if let Some(candidate) = priced.filter(|candidate| cell.contains(candidate.success)) {
+            let priced = is_new.then(|| reprice(request, pool, &from, t)).flatten();
+            if let Some(candidate) = priced.filter(|candidate| range.contains(candidate.success)) {
                 near[count] = candidate;
                 count += 1;
             }
@@ -46,9 +48,9 @@ pub(super) fn refine(
         let mut order: [usize; 1 + POINTS as usize] = std::array::from_fn(|at| at);
         let order = &mut order[..count];
         sort_by_cost(near, order);
-        let Some(choice) = scratch.choose(near, order, aim, cell) else { break };
+        let Some(choice) = scratch.choose(near, order, objective, range) else { break };
         let FrontierChoice { at, range: narrower } = choice;
-        (best, cell) = (near[at], narrower);
+        (best, range) = (near[at], narrower);
         let nearest = |below: bool, end: Tokens| {
             let others = points().filter(|t| if below { *t < best.thinking } else { *t > best.thinking });
             if below { others.max().unwrap_or(end) } else { others.min().unwrap_or(end) }
@@ -71,17 +73,17 @@ fn between(low: Tokens, high: Tokens) -> [Tokens; POINTS as usize] {
 
 /// The same with another thinking budget.
 fn reprice(
-    ask: &PlanRequest,
-    board: &CandidatePool,
+    request: &PlanRequest,
+    pool: &CandidatePool,
     like: &PricedCandidate,
     t: Tokens,
 ) -> Option<PricedCandidate> {
-    let serving = &board.models[like.model_index];
-    let one = serving.price_single(ask, like.model_index, t)?;
+    let eligible = &pool.models[like.model_index];
+    let one = eligible.price_single(request, like.model_index, t)?;
     if like.samples == 1 {
         return Some(one);
     }
-    let odds = ask.route.vote.as_ref()?.odds().iter().find(|odds| odds.samples == like.samples)?;
-    debug_assert!(candidate_pool::is_odd_vote(odds), "votes are odd");
-    serving.price_vote(ask, &one, odds)
+    let odds = request.route.vote.as_ref()?.odds().iter().find(|odds| odds.samples == like.samples)?;
+    debug_assert!(is_odd_vote(odds), "votes are odd");
+    eligible.price_vote(request, &one, odds)
 }

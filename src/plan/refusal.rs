@@ -275,7 +275,7 @@ impl PlanRefusal {
         }
     }
 
-    /// How near it came to an offer: of several models' refusals the nearest is told, and of those the one
+    /// How near it came to an offer: of several models' refusals the nearest is reported, and of those the one
     /// that lacked least.
     pub(super) fn nearness(&self) -> (u8, u128) {
         let less = |amount: u64| u128::from(u64::MAX - amount);

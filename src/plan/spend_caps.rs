@@ -4,9 +4,9 @@ use crate::catalog::{RemainingQuota, WorstCase};
 use crate::chat::MemberNames;
 use crate::units::{Amount, Limit, Money, Tokens};
 
-use super::PlanRefusal;
-use super::PlanRequest;
-use super::explain::BudgetReason;
+use super::reason::BudgetReason;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
 use super::terms::ModelTerms;
 
 /// One limit on a worst case.
@@ -29,15 +29,19 @@ pub(super) struct SpendCaps<'a> {
 
 impl<'a> SpendCaps<'a> {
     /// The caller's `cost_usd`, which lowers even a stated thinking budget.
-    pub(super) fn stated(ask: &PlanRequest<'a>) -> SpendCaps<'a> {
-        let MemberNames { total, cost, .. } = ask.budget.members;
-        SpendCaps { caps: [ask.budget.cost.map(SpendCap::Cost), None, None, None, None], member: total, cost }
+    pub(super) fn stated(request: &PlanRequest<'a>) -> SpendCaps<'a> {
+        let MemberNames { total, cost, .. } = request.budget.members;
+        SpendCaps {
+            caps: [request.budget.cost.map(SpendCap::Cost), None, None, None, None],
+            member: total,
+            cost,
+        }
     }
 
     /// That, and what is left under limits, which refuse a stated thinking budget rather than lower it.
-    pub(super) fn all(ask: &PlanRequest<'a>, model: &str) -> SpendCaps<'a> {
-        let (all, own) = (&ask.allowance.overall, ask.allowance.models.get(model));
-        let SpendCaps { caps: [stated, ..], member, cost } = SpendCaps::stated(ask);
+    pub(super) fn all(request: &PlanRequest<'a>, model: &str) -> SpendCaps<'a> {
+        let (all, own) = (&request.allowance.overall, request.allowance.models.get(model));
+        let SpendCaps { caps: [stated, ..], member, cost } = SpendCaps::stated(request);
         SpendCaps {
             caps: [
                 stated,

@@ -8,7 +8,8 @@ use crate::catalog::{
 use crate::chat::CacheTtl;
 use crate::units::{Money, Price, Tokens};
 
-use super::{PlanRefusal, PlanRequest, RejectedBy};
+use super::refusal::{PlanRefusal, RejectedBy};
+use super::request::PlanRequest;
 
 /// What a model without a price costs, where no money is limited.
 static FREE: Tariff = Tariff::FREE;
@@ -78,42 +79,42 @@ struct CutCost {
 
 impl<'a> ModelTerms<'a> {
     /// A model's terms, if it can be asked at all: capable, available, and priced where money is limited.
-    pub(super) fn of(ask: &PlanRequest<'a>, model: &'a Model) -> Result<ModelTerms<'a>, PlanRefusal> {
-        if !model.services.contains(&ask.needs.service) {
-            return Err(PlanRefusal::NotCapable { what: ask.needs.service.as_str() });
+    pub(super) fn of(request: &PlanRequest<'a>, model: &'a Model) -> Result<ModelTerms<'a>, PlanRefusal> {
+        if !model.services.contains(&request.needs.service) {
+            return Err(PlanRefusal::NotCapable { what: request.needs.service.as_str() });
         }
-        if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.has_capability(**need)) {
+        if let Some(lacking) = request.needs.capabilities.iter().find(|need| !model.has_capability(**need)) {
             return Err(PlanRefusal::NotCapable { what: lacking.as_str() });
         }
-        check_members(ask, model)?;
-        let class = model.class(ask.needs).ok_or(PlanRefusal::NotCapable { what: HELD_TOOLS })?;
-        let limited = ask.allowance.limits_money(&model.name) || ask.budget.cost.is_some();
+        check_members(request, model)?;
+        let class = model.class(request.needs).ok_or(PlanRefusal::NotCapable { what: HELD_TOOLS })?;
+        let limited = request.allowance.limits_money(&model.name) || request.budget.cost.is_some();
         if limited && model.tariff.is_none() {
             return Err(PlanRefusal::Unpriced { model: model.name.clone() });
         }
-        let conditions = ask.market.conditions(&model.name);
-        let demand = ask.demand.models.get(&model.name).ok_or(PlanRefusal::Unhealthy)?;
+        let conditions = request.market.conditions(&model.name);
+        let demand = request.demand.models.get(&model.name).ok_or(PlanRefusal::Unhealthy)?;
         if !conditions.healthy {
             return Err(PlanRefusal::Unhealthy);
         }
         let tariff = model.tariff.as_ref().unwrap_or(&FREE);
-        let Some(weighed) = model.planning_tariff().or((ask.models.len() == 1).then_some(&FREE)) else {
+        let Some(weighed) = model.planning_tariff().or((request.models.len() == 1).then_some(&FREE)) else {
             return Err(PlanRefusal::PriceUnknown { model: model.name.clone() });
         };
         let list = weighed.list(demand.prompt);
-        let sticky = ask.sticky.filter(|sticky| *sticky.model == *model.name);
+        let sticky = request.sticky.filter(|sticky| *sticky.model == *model.name);
         Ok(ModelTerms {
             model,
             demand,
             conditions,
             class,
-            resume: model.resume_class(class, ask.needs),
+            resume: model.resume_class(class, request.needs),
             tariff,
-            choices: ask.choices.max(1),
-            raw: ask.needs.service == Service::Completions,
-            goes_on: goes_on(ask, model),
-            cache_ttl: ask.needs.cache_ttl,
-            has_deadline: ask.budget.deadline.is_some(),
+            choices: request.choices.max(1),
+            raw: request.needs.service == Service::Completions,
+            goes_on: goes_on(request, model),
+            cache_ttl: request.needs.cache_ttl,
+            has_deadline: request.budget.deadline.is_some(),
             cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
             dollars: DollarPrices {
                 call: weighed.call.as_dollars(),
@@ -141,7 +142,7 @@ impl<'a> ModelTerms<'a> {
     }
 
     /// How an answer is asked for after a thought of at most `t` that was stopped, where that can be. Nothing is set aside for
-    /// stopping one that was not to be: whoever thinks all the same is held by its limit, and offered otherwise from then on.
+    /// stopping a thought that was not asked for: a model that thinks all the same is held by its limit, and offered otherwise from then on.
     pub(super) fn resume(&self, t: Tokens) -> Option<EnforcementClass> {
         self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
     }
@@ -186,7 +187,7 @@ impl<'a> ModelTerms<'a> {
         !free(&self.tariff.rates) || self.tariff.long.as_ref().is_some_and(|(_, rates)| !free(rates))
     }
 
-    /// What stands beside a thinking budget of `t` and the answer: tags, hand-off, end of text. Nothing is put in where a
+    /// What is written beside a thinking budget of `t` and the answer: tags, hand-off, end of text. Nothing is put in where a
     /// thought is hidden: the upstream counts all that it writes as thought or answer.
     pub(super) fn overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
@@ -340,14 +341,14 @@ impl<'a> ModelTerms<'a> {
     }
 }
 
-/// An object of a certain form cannot be trusted to be gone on with: whoever holds its form may begin a new one.
-fn goes_on(ask: &PlanRequest, model: &Model) -> GoesOn {
-    let is_plain = ask.needs.service == Service::Chat && !ask.needs.shapes_answer;
+/// An answer of a certain form cannot be continued: a server that enforces the form may begin a new object.
+fn goes_on(request: &PlanRequest, model: &Model) -> GoesOn {
+    let is_plain = request.needs.service == Service::Chat && !request.needs.shapes_answer;
     if is_plain { model.goes_on } else { GoesOn::Never }
 }
 
 /// Refuses a model whose backend does not take a member of the request that nobody here knows.
-fn check_members(ask: &PlanRequest, model: &Model) -> Result<(), PlanRefusal> {
+fn check_members(request: &PlanRequest, model: &Model) -> Result<(), PlanRefusal> {
     let refused = |member: &Arc<str>, by| PlanRefusal::MemberRejected {
         member: member.clone(),
         by,
@@ -356,11 +357,11 @@ fn check_members(ask: &PlanRequest, model: &Model) -> Result<(), PlanRefusal> {
     };
     let is_local = model.classes == [EnforcementClass::Inline];
     let by = if is_local { RejectedBy::Engine } else { RejectedBy::Backend };
-    if let Some(member) = model.first_refused_member(ask.needs) {
+    if let Some(member) = model.first_refused_member(request.needs) {
         return Err(refused(member, by));
     }
     model
-        .first_unresumable_member(ask.needs)
+        .first_unresumable_member(request.needs)
         .map_or(Ok(()), |member| Err(refused(member, RejectedBy::Endpoint)))
 }
 

@@ -10,7 +10,7 @@ use super::virtual_time::VirtualTime;
 pub(super) enum SimulationEvent {
     /// The world changes, by the event of that number.
     ScenarioEvent(usize),
-    /// A flight's attempt ends; its place among the flights.
+    /// An attempt ends; its index among those in flight.
     AttemptEnd(usize),
     /// Somebody says whether an answer was right; its place among the answers that are waited for.
     Feedback(usize),

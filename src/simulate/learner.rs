@@ -23,7 +23,7 @@ impl SimulatedLearner {
         }
     }
 
-    /// Turns what was told into what is believed.
+    /// Turns predictions into what is believed.
     pub(super) fn adjust(&self, demand: &mut Demand) {
         self.book.adjust(demand);
     }

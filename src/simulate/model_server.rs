@@ -38,7 +38,7 @@ pub(super) struct ModelServer {
     closed_until: VirtualTime,
 }
 
-/// What became of a flight that came to a host.
+/// What became of an attempt that came to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotResult {
     /// It is served at once.
@@ -84,7 +84,7 @@ impl ModelServer {
         }
     }
 
-    /// Seconds until a new flight would be served.
+    /// Seconds until a new attempt would be served.
     #[expect(clippy::cast_precision_loss, reason = "a queue is short")]
     fn queue_delay(&self) -> f64 {
         if self.busy < self.spec.slots {
@@ -106,7 +106,7 @@ impl ModelServer {
         self.spec.prefill_ms * self.slowdown / 1e3
     }
 
-    /// Gives a flight a place, or a place in the queue.
+    /// Gives an attempt a place, or a place in the queue.
     pub(super) fn acquire(&mut self, flight: usize, now: VirtualTime) -> SlotResult {
         if self.is_down {
             self.failures += 1;
@@ -123,7 +123,7 @@ impl ModelServer {
         SlotResult::Queued
     }
 
-    /// Frees the place of a flight that took so many seconds; says who is next.
+    /// Frees the place of an attempt that took so many seconds; returns who is next.
     pub(super) fn release(&mut self, took: f64) -> Option<usize> {
         self.failures = 0;
         self.mean_service += SERVICE_WEIGHT * (took - self.mean_service);
@@ -134,7 +134,7 @@ impl ModelServer {
         next
     }
 
-    /// Lets an event begin, or end. Whoever waits when an outage begins is sent away.
+    /// Lets an event begin, or end. Attempts that wait when an outage begins are sent away.
     pub(super) fn apply_event(&mut self, turn: &ScenarioEvent, begins: bool) -> Vec<usize> {
         let sign = if begins { 1.0 } else { -1.0 };
         self.ability_gain += sign * turn.ability;

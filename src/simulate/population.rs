@@ -1,4 +1,4 @@
-//! Who asks what, what is true about it, and what the gateway is told: all of it from the seed and a number, or from a record.
+//! Who asks what, what is true about it, and what the gateway sees: all of it from the seed and a number, or from a record.
 //!
 //! Nothing here depends on what any policy did, so that policies can be compared on the same requests with the same luck.
 
@@ -139,7 +139,7 @@ impl Population {
         ModelDemand { prompt: request.prompt, ..truth }
     }
 
-    /// What the gateway is told of it: the truth of the beginning, blurred. Of what changed since, nothing.
+    /// What the gateway sees of it: the truth of the beginning, blurred, without what changed since.
     pub(super) fn predicted(&self, request: &SimulatedRequest, model: usize) -> ModelDemand {
         if let Some((_, told, _)) = self.recorded_model(request, model) {
             return ModelDemand { prompt: told.prompt.max(request.prompt), ..told.clone() };

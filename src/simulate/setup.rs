@@ -86,7 +86,7 @@ impl SimulationSetup {
         Ok(setting)
     }
 
-    /// Lets an event begin, or end: its number, twice. Whoever is sent away comes back.
+    /// Lets an event begin, or end: its number, twice. Attempts that are sent away come back.
     pub(super) fn apply_event(&self, hosts: &mut [ModelServer], number: usize) -> Vec<usize> {
         let turn = &self.scenario.events[number / 2];
         let host = hosts.iter_mut().find(|host| host.model.name == turn.model);

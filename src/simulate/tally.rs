@@ -17,7 +17,7 @@ pub(super) struct TimeSlice {
     pub served: u64,
     /// The sum of what answers were worth, less what they cost in money and time.
     pub value: f64,
-    /// The sum of the seconds that flights waited for a place.
+    /// The sum of the seconds that attempts waited for a place.
     pub waited: f64,
     pub by_model: Vec<u64>,
     /// What every tenant spent, by when it was settled.

@@ -151,7 +151,7 @@ impl UpstreamProber {
             upstream: served.upstream.clone(),
             kind: served.kind.unwrap_or_default().to_owned(),
             host: served.host.clone(),
-            thinking: served.source.thinking(),
+            thinking: config::thinking_word(&served.source),
             classes,
             thinks_always: without.or(judge::thinks_always(&measured)),
             efforts: scale.into_levels(),

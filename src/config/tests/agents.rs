@@ -1,5 +1,6 @@
 //! What an operator says about agents.
 
+use crate::units::Money;
 use std::time::Duration;
 
 use super::*;

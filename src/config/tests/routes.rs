@@ -3,6 +3,8 @@
 use super::*;
 use crate::catalog::{AnswerComparison, Checker, Route};
 use crate::units::Chance;
+use crate::units::Tokens;
+use std::time::Duration;
 
 fn route(keys: &str) -> Route {
     let settings = load_text(&format!("[[route]]\nname = \"r\"\n{keys}\n")).unwrap();

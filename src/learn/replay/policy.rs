@@ -48,9 +48,12 @@ fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
     let allowed = |candidate: &Candidate| route.models.is_empty() || route.models.contains(&candidate.model);
     let preference = decision.stakes.preference;
     let floor = preference.map_or(0.0, |_| reachable(route, candidates.iter().filter(|one| allowed(one))));
-    let worth = |candidate: &Candidate| match () {
-        () if !allowed(candidate) || candidate.success.get() < floor => f64::NEG_INFINITY,
-        () => value(route, preference, decision.stakes.shadow_price, candidate),
+    let worth = |candidate: &Candidate| {
+        if allowed(candidate) && candidate.success.get() >= floor {
+            value(route, preference, decision.stakes.shadow_price, candidate)
+        } else {
+            f64::NEG_INFINITY
+        }
     };
     let best = best_by(candidates, worth);
     let spread = route.explore.get();

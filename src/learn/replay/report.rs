@@ -98,13 +98,18 @@ pub fn evaluate(logged: &[LoggedRequest], policy: &ReplayPolicy) -> ReplayReport
 fn conclusion(untried: f64, judged: usize, value: &PolicyMeasure) -> Conclusion {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let few = (judged as f64) < EFFECTIVE_MIN;
-    match () {
-        () if untried > UNTRIED_MAX => Conclusion::NeverTried,
-        () if few => Conclusion::TooFewJudged,
-        () if value.effective < EFFECTIVE_MIN => Conclusion::TooFewAgree,
-        () if value.gain.low > GAIN_MIN => Conclusion::Better,
-        () if value.gain.high < -GAIN_MIN => Conclusion::Worse,
-        () => Conclusion::NoDifference,
+    if untried > UNTRIED_MAX {
+        Conclusion::NeverTried
+    } else if few {
+        Conclusion::TooFewJudged
+    } else if value.effective < EFFECTIVE_MIN {
+        Conclusion::TooFewAgree
+    } else if value.gain.low > GAIN_MIN {
+        Conclusion::Better
+    } else if value.gain.high < -GAIN_MIN {
+        Conclusion::Worse
+    } else {
+        Conclusion::NoDifference
     }
 }
 

@@ -9,7 +9,7 @@ const TRUTH: [f64; 2] = [0.8, 0.5];
 
 /// A story whose two candidates are believed to be as good as one another, of which the second one is chosen with a
 /// chance of `second`; of what comes of it somebody tells.
-fn told(dice: &mut SeededRng, second: f64) -> RequestRecord {
+fn recorded(dice: &mut SeededRng, second: f64) -> RequestRecord {
     let mut story = story(1_000);
     let chosen = usize::from(dice.next_f64() < second);
     let id = RequestId::new();
@@ -28,7 +28,7 @@ fn log(count: u32, second: f64, seed: u64) -> Vec<LoggedRequest> {
     let mut dice = SeededRng::new(seed);
     let mut gathered = LogCollector::default();
     for _ in 0..count {
-        let story = told(&mut dice, second);
+        let story = recorded(&mut dice, second);
         // In any order: what is said may stand before what it is said of.
         story
             .verdicts

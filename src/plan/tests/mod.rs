@@ -3,6 +3,7 @@
 mod answers;
 mod exploring;
 mod laws;
+mod prices;
 mod rules;
 mod stopping;
 mod switching;
@@ -10,11 +11,14 @@ mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, MeasuredLengths, ModelDemand,
-    Offer, Prices, Rates, RemainingQuota, Service, Tariff, TaskClass,
+    Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, Market,
+    MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota, Route, Service,
+    Tariff, TaskClass,
 };
-use crate::chat::ReasoningEffort;
-use crate::units::{Amount, Difficulty, Effort, Limit, Money, Price, Timestamp, Unit, Window};
+use crate::chat::{Budget, ReasoningEffort};
+use crate::units::{
+    Amount, Chance, Difficulty, Effort, Limit, Money, Price, Timestamp, Tokens, Unit, Window,
+};
 
 /// Everything a plan depends on, owned.
 #[derive(Debug, Clone)]

@@ -33,7 +33,7 @@ pub struct Scenario {
     /// How far the estimates are from the truth.
     #[serde(default)]
     pub estimate: EstimateNoise,
-    /// What is heard of answers.
+    /// What is learned of answers.
     #[serde(default)]
     pub feedback: Feedback,
     /// What the policies that are compared with use.
@@ -99,7 +99,7 @@ pub struct EstimateNoise {
     pub length_bias: f64,
 }
 
-/// What is heard of answers.
+/// What is learned of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Feedback {
@@ -236,7 +236,7 @@ pub struct ScenarioEvent {
     /// By what its prices are multiplied.
     #[serde(default = "one")]
     pub price: f64,
-    /// How many logits its ability gains, or loses; nobody is told.
+    /// How many logits its ability gains, or loses; the gateway does not know.
     #[serde(default)]
     pub ability: f64,
     /// By what the time for each token is multiplied.

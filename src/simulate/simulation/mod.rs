@@ -153,7 +153,7 @@ impl<'a> Simulation<'a> {
         self.enqueue(place);
     }
 
-    /// Brings a flight to the host of its offer.
+    /// Brings an attempt to the host of its offer.
     fn enqueue(&mut self, place: usize) {
         let Some(flight) = self.in_flight.get_mut(place) else { return };
         flight.enqueued_at = self.now;

@@ -1,0 +1,19 @@
+//! What one step of a request hands to the next: from the demand through the offers to the outcome.
+
+mod allowance;
+mod demand;
+mod length;
+mod market;
+mod offer;
+mod outcome;
+mod record;
+mod usage;
+
+pub use allowance::{Allowance, RemainingQuota, TightestLimits};
+pub use demand::{Demand, MeasuredLengths, ModelDemand, TaskClass};
+pub use length::{LogNormal, TruncatedMoments};
+pub use market::{Market, ModelConditions};
+pub use offer::{Contender, ContinuationLimit, Offer, Plan, WorstCase};
+pub use outcome::{ChoiceOutcome, DecisionOutcome, Verdict, VerdictSource};
+pub use record::{Candidate, Decision, Stakes};
+pub use usage::{ChoiceUsage, LimitedBy, SolutionStopReason, ThinkingStopReason};

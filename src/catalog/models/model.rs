@@ -1,0 +1,193 @@
+//! A model as the operator declared it.
+
+use std::sync::Arc;
+
+use crate::units::Tokens;
+
+use super::capability::{Capability, EnforcementClass, Needs, Service};
+use super::members::{MemberAction, MemberRules};
+use super::tariff::Tariff;
+
+/// What closes an unfinished thought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOff {
+    /// The sentence and the end-of-thinking tag, as text.
+    pub text: String,
+    /// How many tokens that is at most, the end-of-text token of the answer included: the overhead that is
+    /// reserved beside thinking and solution.
+    pub overhead: Tokens,
+    /// The same where nothing is thought and so nothing is handed over; for the class `inline`, the others close a thought
+    /// that is none as they close any.
+    pub overhead_without_thought: Tokens,
+}
+
+/// A kind of question that a model was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Specialty {
+    /// Arithmetic with whole numbers.
+    Arithmetic,
+}
+
+/// How an answer that its limit broke off is gone on with in another call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GoesOn {
+    /// Not at all.
+    #[default]
+    Never,
+    /// By its beginning behind the thought, in the class `continue`.
+    Resumed,
+    /// By its beginning, where nothing is thought.
+    Unthought,
+}
+
+/// One word of a model's effort scale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffortLevel {
+    /// What the upstream calls it (`reasoning_effort`).
+    pub word: String,
+    /// How much the model usually thinks at it.
+    pub usual: Tokens,
+}
+
+/// The words of effort that callers and most upstreams know, the least first.
+pub const EFFORT_WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Where a word stands among those; nothing for another's own word.
+pub fn effort_rank(word: &str) -> Option<usize> {
+    EFFORT_WORDS.iter().position(|known| *known == word)
+}
+
+/// A model that can be offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The name that callers use.
+    pub name: Arc<str>,
+    /// What it costs, as it is booked; a model without prices is refused for keys with a money limit.
+    pub tariff: Option<Tariff>,
+    /// What it is weighed at where nobody wrote a price. It decides, and is never booked. Where there is none either, the
+    /// model is left out wherever there is a choice.
+    pub reference: Option<Tariff>,
+    /// What alone it can answer, where it was made for one kind of question.
+    pub specialty: Option<Specialty>,
+    /// Prompt and everything generated together; [`Model::CONTEXT_UNKNOWN`] where nobody says.
+    pub context: Tokens,
+    /// How its thinking can be held, the strongest first; one at least.
+    pub classes: Vec<EnforcementClass>,
+    /// The least that a thought is given where its provider holds the budget; a smaller budget is no thought.
+    pub thinking_min: Tokens,
+    /// True where it cannot be kept from thinking.
+    pub thinks_always: bool,
+    /// The most that it can think; 0 for a model that does not think.
+    pub thinking_max: Tokens,
+    /// How long its thoughts usually are where nothing holds them: their median over everyday requests, where that is
+    /// known.
+    pub thinking_usual: Option<Tokens>,
+    /// The most that an answer may take, where the operator limits it.
+    pub solution_max: Option<Tokens>,
+    /// The most that its provider lets it write in one call, thought and answer together, where that is less than its
+    /// context.
+    pub output_max: Option<Tokens>,
+    /// What closes a cut thought; for `effort`, only its overhead counts.
+    pub hand_off: HandOff,
+    /// What it can be asked for.
+    pub services: Vec<Service>,
+    /// What it can do beyond text.
+    pub capabilities: Vec<Capability>,
+    /// The effort scale, lowest first; for the class `effort`.
+    pub efforts: Vec<EffortLevel>,
+    /// What its backend does with members that the gateway gives no meaning to.
+    pub members: MemberRules,
+    /// True where tool calls can be read out of an answer that was resumed from a closed thought.
+    pub resumes_tools: bool,
+    /// How an answer that its limit broke off is gone on with.
+    pub goes_on: GoesOn,
+    /// True where its server stops, and stops billing, when we hang up.
+    pub stops_billing: bool,
+}
+
+impl Model {
+    /// The context of a model of which none is known: more than any has, so that it limits nothing.
+    pub const CONTEXT_UNKNOWN: Tokens = Tokens(10_000_001);
+    /// The limit that is sent in a call to a model of unknown context where its API requires one and nobody states any: most
+    /// models take as much, and many refuse more.
+    pub const TOLD_MAX: Tokens = Tokens(32_000);
+
+    /// False where its context is not known, so that nothing is to be held against it.
+    pub fn knows_context(&self) -> bool {
+        self.context != Model::CONTEXT_UNKNOWN
+    }
+
+    /// True where nothing tells how much it can write in one call.
+    pub fn writes_unknown(&self) -> bool {
+        !self.knows_context() && self.output_max.is_none()
+    }
+
+    /// The prices by which it is chosen: its own, or else those that it is weighed at.
+    pub fn planning_tariff(&self) -> Option<&Tariff> {
+        self.tariff.as_ref().or(self.reference.as_ref())
+    }
+
+    /// How long its thoughts usually are where nothing holds them, where that is known. Of an effort scale it is the usual
+    /// length at "high", which callers mean by all that a model usually thinks, or at the nearest word below it.
+    pub fn thought_usual(&self) -> Option<Tokens> {
+        let high = effort_rank("high");
+        let thinking = || self.efforts.iter().filter(|level| level.usual > Tokens::ZERO);
+        let whole = thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next());
+        self.thinking_usual.or(whole.map(|level| level.usual))
+    }
+
+    /// True where the model can do it.
+    pub fn has_capability(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
+    /// The strongest way to hold the thinking of a request with such needs. `None` where there is no way.
+    pub fn class(&self, needs: &Needs) -> Option<EnforcementClass> {
+        let serving = || self.classes.iter().copied().filter(|class| self.supports_class(*class, needs));
+        // Where the beginning of an answer may come with the thought, its shape is held best by the other ways.
+        let is_clean =
+            |class: &EnforcementClass| *class != EnforcementClass::Continue || self.members.resumed.is_some();
+        let clean = if needs.shapes_answer { serving().find(is_clean) } else { None };
+        clean.or_else(|| serving().next())
+    }
+
+    /// The first of the members that its backend does not take, where there is one.
+    pub fn first_refused_member<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        needs.members.iter().find(|name| self.members.action_for(name) == MemberAction::Refuse)
+    }
+
+    /// The first of the members that no way of holding its thinking goes with, though its backend takes it.
+    pub fn first_unresumable_member<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        let resumes_only = self.classes == [EnforcementClass::Continue] && self.members.resumed.is_some();
+        needs.members.iter().find(|name| resumes_only && !self.members.allows_resume(name))
+    }
+
+    /// True where its backend is sent all of the members.
+    pub fn accepts_all_members(&self, needs: &Needs) -> bool {
+        needs.members.iter().all(|name| self.members.action_for(name) == MemberAction::Pass)
+    }
+
+    /// How an answer is asked for after a thought that was stopped from outside, where that can be.
+    pub fn resume_class(&self, class: EnforcementClass, needs: &Needs) -> Option<EnforcementClass> {
+        let resumes = |other: &EnforcementClass| other.is_resumed() && self.supports_class(*other, needs);
+        match class {
+            EnforcementClass::Inline | EnforcementClass::Continue | EnforcementClass::Turn => Some(class),
+            EnforcementClass::Native => self.classes.iter().copied().find(resumes),
+            EnforcementClass::Effort => None,
+        }
+    }
+
+    /// A thought is only resumed where the tool calls that may follow it can be read, and where the endpoint for that takes
+    /// what is wanted of the answer.
+    fn supports_class(&self, class: EnforcementClass, needs: &Needs) -> bool {
+        if class != EnforcementClass::Continue {
+            return true;
+        }
+        let calls = needs.capabilities.contains(&Capability::Tools);
+        let reads_calls = self.resumes_tools && !needs.forces_tools;
+        let is_raw = self.members.resumed.is_some();
+        let takes = needs.members.iter().all(|name| !is_raw || self.members.allows_resume(name));
+        let tells = !is_raw || !needs.capabilities.contains(&Capability::Logprobs);
+        (!calls || reads_calls) && takes && tells
+    }
+}

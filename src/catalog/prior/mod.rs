@@ -1,0 +1,7 @@
+//! What was learned before a gateway runs: from many models' answers, and from an operator's own.
+
+mod calibration;
+mod weights;
+
+pub use calibration::{Calibration, Feature, Features, ModelCalibration, TrainingDomain};
+pub use weights::{AbilityCurve, Blend, Gram, Loadings, Prior, SURFACE_FEATURES, TRAITS};

@@ -1,0 +1,15 @@
+//! What the operator says of a choice among models: its worth, its votes, its second opinions, its rollout.
+
+mod odds;
+mod opinion;
+mod rollout;
+mod route;
+mod turns;
+mod vote;
+
+pub use odds::{VoteAssumptions, VoteForecast, VoteOdds};
+pub use opinion::{Checker, DifficultyProbe, VerifierSettings};
+pub use rollout::{RolloutMode, TrafficSplit};
+pub use route::Route;
+pub use turns::TurnRule;
+pub use vote::{AnswerComparison, Vote, VotePolicy};

@@ -1,0 +1,77 @@
+//! Where an upstream's API begins: as its operator writes it, with or without the version that its kind expects.
+
+use reqwest::Url;
+
+use super::kind::BackendKind;
+use crate::config::reader::Section;
+
+/// What no API begins with.
+const ENDPOINTS: [&str; 7] =
+    ["/chat/completions", "/completions", "/responses", "/messages", "/embeddings", "/models", "/api/chat"];
+
+/// The address as the kind wants it; what is wrong with it is noted.
+pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -> String {
+    check_url(section, "base_url", Some(stated));
+    let bare = stated.trim_end_matches('/');
+    if let Some(endpoint) = ENDPOINTS.iter().find(|endpoint| bare.ends_with(*endpoint)) {
+        let base = bare.trim_end_matches(endpoint);
+        let remedy = format!("write where its API begins: \"{base}\"");
+        section.reject("base_url", format!("ends with the endpoint {endpoint}"), remedy);
+    }
+    with_version(kind, bare)
+}
+
+/// With the version where a kind that wants one is given a bare host, and without it where a kind wants none.
+fn with_version(kind: BackendKind, bare: &str) -> String {
+    let is_host_alone = Url::parse(bare).is_ok_and(|url| url.path() == "/");
+    match kind {
+        BackendKind::LlamaCpp | BackendKind::DeepSeek => bare.strip_suffix("/v1").unwrap_or(bare).to_owned(),
+        BackendKind::Gemini if is_host_alone => format!("{bare}/v1beta"),
+        BackendKind::Vllm
+        | BackendKind::Sglang
+        | BackendKind::Ollama
+        | BackendKind::Anthropic
+        | BackendKind::Mistral
+        | BackendKind::Xai
+            if is_host_alone =>
+        {
+            format!("{bare}/v1")
+        }
+        _ => bare.to_owned(),
+    }
+}
+
+/// An address that may stand in a file.
+pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
+    let remedy = "write it like \"https://api.example.com/v1\"";
+    let what = match url.map(Url::parse) {
+        None => return,
+        Some(Err(error)) => format!("not a URL: {error}"),
+        Some(Ok(url)) if !matches!(url.scheme(), "http" | "https") => "neither http nor https".to_owned(),
+        Some(Ok(url)) if !url.username().is_empty() || url.password().is_some() => {
+            "has a password in it".to_owned()
+        }
+        Some(Ok(url)) if url.query().is_some() || url.fragment().is_some() => {
+            "has more than a path".to_owned()
+        }
+        Some(Ok(_)) => return,
+    };
+    section.reject(key, what, remedy);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_added_or_left_out_as_the_kind_wants_it() {
+        let check = |kind, stated: &str, expected: &str| assert_eq!(with_version(kind, stated), expected);
+        check(BackendKind::Vllm, "http://gpu:8000", "http://gpu:8000/v1");
+        check(BackendKind::Vllm, "http://gpu:8000/v1", "http://gpu:8000/v1");
+        check(BackendKind::Vllm, "http://proxy/gpu", "http://proxy/gpu");
+        check(BackendKind::Anthropic, "https://api.anthropic.com", "https://api.anthropic.com/v1");
+        check(BackendKind::Gemini, "https://host", "https://host/v1beta");
+        check(BackendKind::LlamaCpp, "http://gpu:8080/v1", "http://gpu:8080");
+        check(BackendKind::OpenAi, "http://gpu:8000", "http://gpu:8000");
+    }
+}

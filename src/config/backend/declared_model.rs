@@ -1,0 +1,18 @@
+//! A model while its configuration is read: each stage here corrects it.
+
+use crate::catalog::Model;
+
+use super::kind::BackendKind;
+use super::model_config::ModelConfig;
+
+/// A model as its backend declares it.
+#[derive(Debug, Clone)]
+pub(super) struct DeclaredModel {
+    pub(super) kind: BackendKind,
+    pub(super) config: ModelConfig,
+    pub(super) model: Model,
+    /// Whether anything tells how it thinks: the section itself, or an entry about it.
+    pub(super) is_thinking_known: bool,
+    /// Where; none for the embedded one.
+    pub(super) line: Option<usize>,
+}

@@ -1,0 +1,109 @@
+//! What holds for a model of which only the name and its backend are known.
+
+use crate::backend::local;
+use crate::backend::remote::{llamacpp, openai};
+use crate::catalog::{EnforcementClass, GoesOn, Model};
+use crate::units::Tokens;
+
+use super::declared_model::DeclaredModel;
+use super::defaults::BackendDefaults;
+use super::hand_off::{END_TAG, HAND_OFF, START_TAG, hand_off, overhead_bound};
+use super::kind::BackendKind;
+use super::model_config::ModelConfig;
+use super::model_source::{LocalModelSettings, ModelSource};
+use super::{dialect, provider};
+
+/// What holds for a model of which only the name is known.
+pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usize>) -> DeclaredModel {
+    let classes = base.kind.default_classes();
+    let source = source(name, base);
+    let class = classes.first().copied().unwrap_or(EnforcementClass::Effort);
+    let thinks = class != EnforcementClass::Effort;
+    let model = Model {
+        name: name.into(),
+        tariff: None,
+        context: Model::CONTEXT_UNKNOWN,
+        classes: classes.to_vec(),
+        thinking_min: if base.kind == BackendKind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
+        thinks_always: false,
+        thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
+        thinking_usual: None,
+        solution_max: None,
+        output_max: None,
+        hand_off: provider::hand_off(&source).unwrap_or_else(|| {
+            hand_off(class, HAND_OFF.to_owned(), overhead_bound(classes, HAND_OFF, openai::NEW_TURN_PROMPT))
+        }),
+        services: base.kind.default_services().to_vec(),
+        capabilities: base.kind.capabilities(base.is_self_hosted_server()).to_vec(),
+        efforts: Vec::new(),
+        members: base.client.members,
+        resumes_tools: false,
+        goes_on: GoesOn::Never,
+        stops_billing: base.kind.stops_billing(),
+        reference: None,
+        specialty: None,
+    };
+    DeclaredModel {
+        kind: base.kind,
+        config: ModelConfig {
+            name: model.name.clone(),
+            kind: Some(base.kind.as_str()),
+            upstream: name.to_owned(),
+            host: base.host(),
+            possible_classes: possible_classes(base.kind),
+            source,
+            ability: None,
+            context: None,
+            deployments: base.deployments.clone(),
+            reads_alike: None,
+        },
+        model,
+        is_thinking_known: false,
+        line,
+    }
+}
+
+/// Every way in which a kind of backend can hold a thought.
+fn possible_classes(kind: BackendKind) -> Vec<EnforcementClass> {
+    match kind {
+        BackendKind::Local
+        | BackendKind::LlamaCpp
+        | BackendKind::Anthropic
+        | BackendKind::Gemini
+        | BackendKind::Responses => kind.default_classes().to_vec(),
+        _ => dialect::possible_classes(&dialect::dialect_of(kind), kind == BackendKind::Vllm),
+    }
+}
+
+fn source(name: &str, base: &BackendDefaults) -> ModelSource {
+    if let Some(source) = provider::source(base.kind, name, base) {
+        return source;
+    }
+    match base.kind {
+        BackendKind::Local => {
+            let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
+            let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
+            ModelSource::File(base.file.clone(), LocalModelSettings { start_tag, end_tag, settings })
+        }
+        BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {
+            client: base.client.clone(),
+            hand_off: HAND_OFF.to_owned(),
+            ..llamacpp::Settings::default()
+        }),
+        BackendKind::Vllm => ModelSource::Vllm(chat(name, base)),
+        _ => ModelSource::OpenAi(chat(name, base)),
+    }
+}
+
+fn chat(name: &str, base: &BackendDefaults) -> openai::Settings {
+    let mut dialect = dialect::dialect_of(base.kind);
+    dialect.limit = base.limit.unwrap_or(dialect.limit);
+    openai::Settings {
+        client: base.client.clone(),
+        name: name.into(),
+        model: name.to_owned(),
+        dialect,
+        hand_off: HAND_OFF.to_owned(),
+        ..openai::Settings::default()
+    }
+}

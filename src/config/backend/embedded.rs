@@ -1,0 +1,86 @@
+//! The model that ships with the binary: all that is known about it apart from its weights.
+
+use std::sync::Arc;
+
+use crate::backend::local;
+use crate::catalog::{
+    EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff,
+};
+use crate::units::{Money, Price, Tokens};
+
+use super::declared_model::DeclaredModel;
+use super::kind::BackendKind;
+use super::model_config::{BackendConfig, ModelConfig};
+use super::model_source::{LocalModelSettings, ModelSource};
+
+/// What closes a cut thought: three tokens.
+const HAND_OFF: &str = "\n</think>\n\n";
+
+/// Its backend and itself. It has a small price, so that everything can be seen working.
+pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
+    let name: Arc<str> = "reasoner".into();
+    let model = Model {
+        name: name.clone(),
+        tariff: Some(Tariff::plain(Prices {
+            input: dollars_per_million(100_000_000),
+            output: dollars_per_million(400_000_000),
+        })),
+        context: Tokens(512),
+        classes: vec![EnforcementClass::Inline],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
+        thinking_max: Tokens(256),
+        thinking_usual: None,
+        solution_max: Some(Tokens(64)),
+        output_max: None,
+        // The hand-off, the start tag, and the end of the text.
+        hand_off: HandOff {
+            text: HAND_OFF.to_owned(),
+            overhead: Tokens(5),
+            overhead_without_thought: Tokens(1),
+        },
+        services: vec![Service::Chat, Service::Completions],
+        capabilities: Vec::new(),
+        efforts: Vec::new(),
+        members: MemberRules::default(),
+        resumes_tools: false,
+        goes_on: GoesOn::Never,
+        stops_billing: true,
+        reference: None,
+        specialty: Some(Specialty::Arithmetic),
+    };
+    let (upstream, possible) = (name.to_string(), vec![EnforcementClass::Inline]);
+    let (source, deployments) = (ModelSource::Embedded(local_settings()), Vec::new());
+    let served = ModelConfig {
+        name,
+        kind: None,
+        upstream,
+        host: None,
+        possible_classes: possible,
+        source,
+        ability: None,
+        reads_alike: None,
+        context: None,
+        deployments,
+    };
+    let backend = BackendConfig { name: "embedded".into(), models: vec![served.clone()] };
+    let declared = DeclaredModel {
+        kind: BackendKind::Local,
+        config: served,
+        model,
+        is_thinking_known: true,
+        line: None,
+    };
+    (backend, declared)
+}
+
+fn local_settings() -> LocalModelSettings {
+    // Arithmetic has one right answer: drawing among tokens only makes mistakes.
+    let settings =
+        local::Settings { hand_off: HAND_OFF.to_owned(), temperature: 0.0, ..local::Settings::default() };
+    LocalModelSettings { start_tag: "<think>".to_owned(), end_tag: "</think>".to_owned(), settings }
+}
+
+fn dollars_per_million(nanos: u64) -> Price {
+    Price { per_million_tokens: Money(nanos) }
+}

@@ -1,0 +1,203 @@
+//! What is known about models before the operator says anything: `models.toml`, and what `stint probe` has learned.
+//!
+//! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything and capitals being
+//! as small letters. Of several that fit all count, the ones with more letters over those with fewer, and what was learned
+//! over what was shipped.
+
+use crate::catalog::Tariff;
+use crate::units::Chance;
+
+use super::declared_model::DeclaredModel;
+use super::default_model::default_model;
+use super::defaults::BackendDefaults;
+use super::host::is_host;
+use super::kind::{BackendKind, KINDS, SELF_HOSTED_CAPABILITIES};
+use super::{dialect, model_keys, provider, tariff};
+use crate::config::reader::Section;
+
+/// Entries about models, in the order in which they count.
+pub(in crate::config) struct KnownModels<'d> {
+    entries: Vec<CatalogEntry<'d>>,
+    own_price: Tariff,
+}
+
+/// The keys by which an entry tells how a model thinks.
+const THINKING_KEYS: [&str; 6] =
+    ["thinking_max", "classes", "efforts", "thinking", "thinks_always", "starts_in_thinking"];
+
+struct CatalogEntry<'d> {
+    /// The kinds of backends that it is about; all where empty.
+    kinds: Vec<BackendKind>,
+    /// The hosts that it is about; all where empty. Prices belong to a host.
+    hosts: Vec<String>,
+    patterns: Vec<String>,
+    section: Section<'d>,
+}
+
+impl<'d> KnownModels<'d> {
+    /// The entries of some files, the later ones counting for more. What is wrong with an entry is noted in its file.
+    pub(in crate::config) fn from_files<'s>(
+        files: impl IntoIterator<Item = &'s Section<'d>>,
+        own_price: Tariff,
+    ) -> KnownModels<'d>
+    where
+        'd: 's,
+    {
+        let mut entries = Vec::new();
+        for file in files {
+            file.require::<String>("version", "write the date of what it says, like \"2026-11-21\"");
+            let mut own: Vec<CatalogEntry<'d>> =
+                file.sections("model").into_iter().filter_map(CatalogEntry::read).collect();
+            own.sort_by_key(CatalogEntry::specificity);
+            entries.extend(own);
+        }
+        KnownModels { entries, own_price }
+    }
+
+    /// A model with all that is known of it by its upstream's name.
+    pub(super) fn apply_known(
+        &self,
+        mut model: DeclaredModel,
+        base: &BackendDefaults,
+        upstream: &str,
+    ) -> DeclaredModel {
+        for entry in self.entries.iter().filter(|entry| entry.matches(base, upstream)) {
+            model_keys::apply(&entry.section, &mut model);
+            model.is_thinking_known |= THINKING_KEYS.iter().any(|key| entry.section.has(key));
+        }
+        add_self_hosted_capabilities(&mut model, base);
+        let names = name_variants(upstream);
+        model.model.reference = self.reference_price(base, &names);
+        model.config.ability = model.config.ability.or_else(|| self.ability(&names));
+        provider::adjust_classes(None, &mut model);
+        dialect::adjust_classes(None, &mut model);
+        dialect::goes_on(&mut model);
+        let most = model.kind.possible_services();
+        model.model.services.retain(|service| most.contains(service));
+        model
+    }
+
+    /// What a model is weighed at where nobody writes a price: what the catalogue knows under its name, at any host
+    /// there; else what one's own models are taken to cost.
+    fn reference_price(&self, base: &BackendDefaults, names: &[String]) -> Option<Tariff> {
+        let listed = names.iter().find_map(|name| self.listed_price(base, name));
+        listed.or_else(|| base.is_self_hosted().then_some(self.own_price))
+    }
+
+    /// How able a model of one of these names is, at any host.
+    fn ability(&self, names: &[String]) -> Option<Chance> {
+        let of = |name: &String| {
+            let named = self.entries.iter().rev().filter(|entry| entry.matches_name(name));
+            named.filter_map(|entry| entry.section.within("ability", 0.0..=1.0)).map(Chance::new).next()
+        };
+        names.iter().find_map(of)
+    }
+
+    /// The price of that name at any host.
+    fn listed_price(&self, base: &BackendDefaults, name: &str) -> Option<Tariff> {
+        let mut price = None;
+        let priced = |entry: &&CatalogEntry<'_>| entry.matches_name(name) && entry.section.has("price_input");
+        for entry in self.entries.iter().filter(priced) {
+            tariff::apply(&entry.section, base.kind, &mut price);
+        }
+        price
+    }
+}
+
+/// What an entry says of a model is said of its makers' API; a server of one's own has the rest besides, but for a model that
+/// is said to have nothing.
+fn add_self_hosted_capabilities(model: &mut DeclaredModel, base: &BackendDefaults) {
+    let known = &mut model.model.capabilities;
+    let usual =
+        if base.is_self_hosted_server() && !known.is_empty() { SELF_HOSTED_CAPABILITIES } else { &[] };
+    let lacking: Vec<_> = usual.iter().copied().filter(|capability| !known.contains(capability)).collect();
+    known.extend(lacking);
+}
+
+impl<'d> CatalogEntry<'d> {
+    fn read(section: Section<'d>) -> Option<CatalogEntry<'d>> {
+        let remedy = "write the upstream's names that it is about, like [\"some-model*\"]";
+        let patterns = section.require::<Vec<String>>("match", remedy);
+        let entry = CatalogEntry {
+            kinds: section.words("kinds", &KINDS),
+            hosts: section.get_or("hosts", Vec::new()),
+            patterns: patterns.unwrap_or_default(),
+            section,
+        };
+        entry.check();
+        (!entry.patterns.is_empty()).then_some(entry)
+    }
+
+    /// Applies the entry once, so that what is wrong with it is found though no model be about it.
+    fn check(&self) {
+        if self.section.has("name") {
+            self.section.reject("name", "not for an entry", "write match = [\"…\"]");
+        }
+        let kinds = if self.kinds.is_empty() { &[BackendKind::OpenAi][..] } else { &self.kinds };
+        for kind in kinds {
+            model_keys::apply(&self.section, &mut default_model("", &BackendDefaults::new(*kind), None));
+        }
+    }
+
+    fn specificity(&self) -> usize {
+        self.patterns.iter().map(|pattern| pattern.replace('*', "").len()).min().unwrap_or(0)
+    }
+
+    fn matches(&self, base: &BackendDefaults, upstream: &str) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&base.kind))
+            && (self.hosts.is_empty() || self.hosts.iter().any(|host| is_host(base.host().as_deref(), host)))
+            && self.matches_name(upstream)
+    }
+
+    fn matches_name(&self, name: &str) -> bool {
+        self.patterns.iter().any(|pattern| matches_pattern(pattern, name))
+    }
+}
+
+/// What a model may be known by: aggregators write `maker/name`, and may write points for hyphens.
+fn name_variants(upstream: &str) -> Vec<String> {
+    let short = upstream.rsplit('/').next().unwrap_or(upstream);
+    vec![upstream.to_owned(), short.to_owned(), short.replace('.', "-")]
+}
+
+/// Whether a name fits a pattern in which `*` stands for anything, whatever their capitals.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(between) = last.replace(part) {
+            match rest.find(between) {
+                Some(at) => rest = &rest[at + between.len()..],
+                None => return false,
+            }
+        }
+    }
+    last.map_or(rest.is_empty(), |end: &str| rest.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, fitting: &[&str], others: &[&str]) {
+        fitting.iter().for_each(|name| assert!(matches_pattern(pattern, name), "{pattern} {name}"));
+        others.iter().for_each(|name| assert!(!matches_pattern(pattern, name), "{pattern} {name}"));
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        check("gpt-5", &["gpt-5"], &["gpt-5-mini", "a-gpt-5"]);
+        check("gpt-5*", &["gpt-5", "gpt-5-mini"], &["gpt-4"]);
+        check("*qwen3*", &["qwen3", "a/qwen3-8b"], &["qwen2"]);
+        check(
+            "claude-*-4-5*",
+            &["claude-opus-4-5", "claude-sonnet-4-5-20250929"],
+            &["claude-4-5", "claude-opus-4"],
+        );
+        check("a*b*a", &["aba", "abba"], &["ab", "aa"]);
+        check("*qwen3*Thinking*", &["Qwen/Qwen3-4B-Thinking-2507", "qwen3-4b-thinking"], &["Qwen/Qwen3-4B"]);
+    }
+}

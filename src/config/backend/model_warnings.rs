@@ -1,0 +1,154 @@
+//! Warnings about models: what is valid and hardly meant, each at the model's own line.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::{Model, Prices, Service};
+use crate::units::{Price, Tokens};
+
+use super::declared_model::DeclaredModel;
+use super::model_source::ModelSource;
+use crate::config::reader::{Document, ValueError};
+
+/// Notes what of all models is not known, and what is assumed instead.
+pub(super) fn warn_models(document: &Document<'_>, all: &[DeclaredModel]) {
+    // Names that stand in one line have one note.
+    let mut lines: BTreeMap<Option<usize>, Vec<&DeclaredModel>> = BTreeMap::new();
+    // Of the embedded one everything is known.
+    for declared in all.iter().filter(|declared| declared.config.kind.is_some()) {
+        lines.entry(declared.line).or_default().push(declared);
+    }
+    // Where there is no choice, nobody asks which is the abler.
+    let has_choice = lines.values().flatten().filter(|declared| answers(declared)).count() > 1;
+    let doubts = if has_choice { &MODEL_WARNINGS[..] } else { &MODEL_WARNINGS[..MODEL_WARNINGS.len() - 1] };
+    for (line, models) in lines {
+        for (is_so, told) in doubts {
+            let models: Vec<&DeclaredModel> =
+                models.iter().copied().filter(|declared| is_so(declared)).collect();
+            if !models.is_empty() {
+                document.warn(line, "backend", told(&models));
+            }
+        }
+    }
+}
+
+type ModelWarning = (fn(&DeclaredModel) -> bool, fn(&[&DeclaredModel]) -> ValueError);
+
+/// The last is about choosing.
+const MODEL_WARNINGS: [ModelWarning; 6] = [
+    (is_reference_priced, reference_priced),
+    (is_unpriced, unpriced),
+    (is_boundless, boundless),
+    (is_thinking_unknown, thinking_unknown),
+    (lacks_capabilities, no_capabilities),
+    (is_ability_unknown, ability_unknown),
+];
+
+/// The remedy where nobody wrote a price.
+const PRICES: &str = "write price_input and price_output; \"0\" is a price";
+
+/// What a model without a price costs is a guess, and nothing is booked for it.
+fn is_reference_priced(declared: &DeclaredModel) -> bool {
+    declared.model.tariff.is_none() && declared.model.reference.is_some()
+}
+
+fn reference_priced(models: &[&DeclaredModel]) -> ValueError {
+    let each: Vec<String> = models.iter().map(|declared| reference_price(&declared.model)).collect();
+    let what = format!(
+        "no price is known: {}; nothing is booked for it, and keys with a limit on money are refused it",
+        each.join(", ")
+    );
+    ValueError::new(what, PRICES)
+}
+
+/// A model, and the price that it is weighed at.
+fn reference_price(model: &Model) -> String {
+    let list = model.reference.map(|reference| reference.rates.list);
+    let dollars = |price: Price| price.per_million_tokens;
+    list.map_or_else(String::new, |Prices { input, output }| {
+        let (input, output) = (dollars(input), dollars(output));
+        format!("{} is weighed at {input} and {output} dollars for a million tokens", model.name)
+    })
+}
+
+fn is_unpriced(declared: &DeclaredModel) -> bool {
+    declared.model.tariff.is_none() && declared.model.reference.is_none()
+}
+
+fn unpriced(models: &[&DeclaredModel]) -> ValueError {
+    let what = format!(
+        "no price is known of {}, not even by its name: it serves whoever names it, is left out of auto and of every \
+         other choice, and keys with a limit on money are refused it",
+        names(models)
+    );
+    ValueError::new(what, PRICES)
+}
+
+fn names(models: &[&DeclaredModel]) -> String {
+    let names: Vec<&str> = models.iter().map(|declared| &*declared.model.name).collect();
+    names.join(", ")
+}
+
+/// Nothing is held against a context that nobody knows. Of a file it is read, and these servers are asked for it.
+fn is_boundless(declared: &DeclaredModel) -> bool {
+    let is_asked_for = match &declared.config.source {
+        ModelSource::File(..) | ModelSource::Vllm(_) => true,
+        // Where it is said whether the model thinks, nothing is asked.
+        ModelSource::LlamaCpp(settings) => settings.thinks.is_none(),
+        _ => false,
+    };
+    !is_asked_for && !declared.model.knows_context()
+}
+
+fn boundless(models: &[&DeclaredModel]) -> ValueError {
+    let what = format!(
+        "the context of {} is not known: prompts of any length are passed on, and no answer is limited by it",
+        names(models)
+    );
+    ValueError::new(what, "say context, in tokens, as its server was given it")
+}
+
+/// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is
+/// not passed on.
+fn is_thinking_unknown(declared: &DeclaredModel) -> bool {
+    !declared.is_thinking_known && declared.model.thinking_max == Tokens::ZERO && answers(declared)
+}
+
+fn thinking_unknown(models: &[&DeclaredModel]) -> ValueError {
+    let names = names(models);
+    let what = format!(
+        "nothing tells whether {names} can think: taken for one that does not, so that budgets and efforts stated for its \
+         thinking have no effect"
+    );
+    ValueError::new(what, "say thinking_max (0 if it does not) or efforts, or run `stint probe`")
+}
+
+/// A model that is not known to do anything but chat refuses tools, forms and images.
+fn lacks_capabilities(declared: &DeclaredModel) -> bool {
+    declared.model.capabilities.is_empty() && answers(declared)
+}
+
+fn no_capabilities(models: &[&DeclaredModel]) -> ValueError {
+    let names = names(models);
+    let what = format!(
+        "{names} is taken to do nothing beside plain text: requests with tools, a form for the answer or images are refused"
+    );
+    ValueError::new(
+        what,
+        "say capabilities = [\"tools\", \"schema\", \"images\"], or [\"tools\"] alone, as it is",
+    )
+}
+
+/// What a model is worth is guessed by its price where nothing says how able it is.
+fn is_ability_unknown(declared: &DeclaredModel) -> bool {
+    declared.config.ability.is_none() && answers(declared)
+}
+
+fn ability_unknown(models: &[&DeclaredModel]) -> ValueError {
+    let names = names(models);
+    let what = format!("how able {names} is nothing tells: `auto` guesses it by the price");
+    ValueError::new(what, "say ability, the share of MMLU-Pro that it gets right, like 0.7")
+}
+
+fn answers(declared: &DeclaredModel) -> bool {
+    declared.model.services.iter().any(|service| *service != Service::Embeddings)
+}

@@ -1,0 +1,170 @@
+//! Reads the settings from a file, the environment and the catalogue's files.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::catalog::Catalog;
+use crate::tenant::DeclaredTenants;
+
+use super::backend::{CatalogSources, KnownModels};
+use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPolicy, Section, source};
+use super::settings::Settings;
+use super::{
+    account, admin, agents, alerts, backend, engine, idempotency, key, learn, resilience, responses, route,
+    server, storage,
+};
+
+/// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
+///
+/// `env` looks up environment variables; a running server passes [`environment`].
+pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+    load_with(file, env, SecretsPolicy::Required, &ConfigFiles::default())
+}
+
+/// How long files that are read while a server runs may go on changing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same while a server runs: any of the files may be in the middle of being written, and half of one may be valid. All
+/// are read until they stand still, for a few seconds at most; blocks for so long.
+pub fn load_again(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Settings, ConfigErrors> {
+    let began = Instant::now();
+    loop {
+        let files = ConfigFiles::default();
+        let loaded = load_with(file, env, SecretsPolicy::Required, &files);
+        match files.wait_until_stable() {
+            Ok(()) => return loaded,
+            Err(restless) if began.elapsed() >= PATIENCE => return Err(source::unstable_file(&restless)),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
+/// keys, need not be there, and what needs them is left out.
+pub fn load_offline(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Settings, ConfigErrors> {
+    load_with(file, env, SecretsPolicy::Optional, &ConfigFiles::default())
+}
+
+fn load_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: SecretsPolicy,
+    files: &ConfigFiles,
+) -> Result<Settings, ConfigErrors> {
+    let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
+    let (text, source) = source::read(named.as_deref(), files)?;
+    let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    let place = ReadContext { folder, env, secrets, files };
+    let document = Document::new(&text, place);
+    let (settings, mistaken) = match source::parse(&document) {
+        None => (None, None),
+        Some(table) => {
+            let root = Section::root(&document, &table);
+            let CatalogSources { files, learned, own_price } = backend::catalog_sources(&root);
+            let documents: Vec<Document<'_>> =
+                files.iter().map(|file| Document::new(&file.text, place)).collect();
+            let settings = {
+                let parsed = |document| Some((document, source::parse(document)?));
+                let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
+                let known: Vec<_> =
+                    trees.iter().map(|(document, table)| Section::root(document, table)).collect();
+                Settings {
+                    learned,
+                    is_written: !table.is_empty(),
+                    ..read(&root, &KnownModels::from_files(&known, own_price))
+                }
+            };
+            (Some(settings), backend::first_errors(&files, documents))
+        }
+    };
+    let mut warnings = document.warnings.take();
+    warnings.sort_by_key(|warning| warning.line.unwrap_or(usize::MAX));
+    let settings = Settings { warnings, ..without_errors(document, source, settings)? };
+    mistaken.map_or(Ok(settings), Err)
+}
+
+/// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
+/// they name must be in the catalog.
+pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<DeclaredTenants, ConfigErrors> {
+    let files = ConfigFiles::default();
+    let place = ReadContext {
+        folder: Path::new(""),
+        env: &|_| None,
+        secrets: SecretsPolicy::Required,
+        files: &files,
+    };
+    let document = Document::new(text, place);
+    let declared = source::parse(&document).map(|table| {
+        let root = Section::root(&document, &table);
+        let mut accounts = account::DeclaredAccounts::read(&root, catalog);
+        let tenants = key::tenants(&root, &mut accounts, catalog, None);
+        DeclaredTenants { tenants, terms: accounts.into_terms() }
+    });
+    without_errors(document, source.to_owned(), declared)
+}
+
+/// What was read, where nothing is wrong with it.
+fn without_errors<T>(document: Document<'_>, source: String, read: Option<T>) -> Result<T, ConfigErrors> {
+    let mut list = document.errors.into_inner();
+    list.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+    match read {
+        Some(read) if list.is_empty() => Ok(read),
+        _ => Err(ConfigErrors { source, errors: list }),
+    }
+}
+
+/// Settings as far as the document is right; what is wrong is noted in it.
+fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
+    let http = server::http(root);
+    let (engine, with_embedded, skips_unusable) = engine::engine(root);
+    let (backends, models) = backend::backends(root, known, with_embedded);
+    let (storage, ledger) = storage::storage(root);
+    let routes = route::routes(root, &models);
+    let catalog = Catalog { models, routes };
+    let (first_key, keys_required) = key::keys(root);
+    let mut accounts = account::DeclaredAccounts::read(root, &catalog);
+    let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
+    // A faulty key has a mistake of its own, and still counts as one.
+    key::check_open(root, http.listen, keys_required || root.has_items("key") || first_key.is_some());
+    let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
+    let admin = admin::admin(root, &listeners);
+    let gateway = server::gateway(root);
+    let terms = accounts.into_terms();
+    Settings {
+        http,
+        idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
+        agents: agents::agents(root, gateway.time_max),
+        gateway,
+        responses: responses::responses(root),
+        learn: learn::learn(root, &storage),
+        ledger,
+        storage,
+        engine,
+        skips_unusable,
+        catalog,
+        learned: None,
+        resilience: resilience::resilience(root),
+        backends,
+        terms,
+        webhook: alerts::webhook(root),
+        tenants,
+        keys_required,
+        admin,
+        first_key,
+        log: server::log(root),
+        is_written: false,
+        warnings: Vec::new(),
+    }
+}
+
+/// The process's environment, for [`load`].
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

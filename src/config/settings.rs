@@ -1,0 +1,66 @@
+//! All settings of a gateway.
+
+use std::path::PathBuf;
+
+use reqwest::Url;
+
+use crate::backend::fleet;
+use crate::catalog::Catalog;
+use crate::tenant::{AccountTerms, Tenant};
+use crate::{gateway, http};
+
+use super::backend::BackendConfig;
+use super::reader::Diagnostic;
+use super::server::LoggingSettings;
+
+/// Everything that the parts of a running gateway need to know, each in its own words.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The wire.
+    pub http: http::Settings,
+    /// The life of a request.
+    pub gateway: gateway::Settings,
+    /// How runs of agents are held.
+    pub agents: crate::agent::Settings,
+    /// What is remembered of requests with an idempotency key.
+    pub idempotency: crate::idempotency::Settings,
+    /// What is kept of responses that callers may come back to.
+    pub responses: crate::agent::stored::Settings,
+    /// What is learned from outcomes, and what is kept of them.
+    pub learn: gateway::LearnSettings,
+    /// How the ledger keeps up with its journal.
+    pub ledger: crate::ledger::Settings,
+    /// Where the ledger's journal is.
+    pub storage: crate::storage::Settings,
+    /// The local engine.
+    pub engine: crate::engine::Settings,
+    /// True where a local model that cannot be loaded does not keep the others from being served.
+    pub skips_unusable: bool,
+    /// Models and routes.
+    pub catalog: Catalog,
+    /// Where what was found out about models is written down, where there is a place for it.
+    pub learned: Option<PathBuf>,
+    /// What serves the models.
+    pub backends: Vec<BackendConfig>,
+    /// How the targets of a model are treated.
+    pub resilience: fleet::Settings,
+    /// What accounts may spend, those of the tenants included.
+    pub terms: Vec<AccountTerms>,
+    /// Whom to tell of limits that are nearly used up, and of overruns.
+    pub webhook: Option<Url>,
+    /// Who may call; open to everyone who reaches the address where empty, `first_key` is absent, no key was ever
+    /// stored and none is required.
+    pub tenants: Vec<Tenant>,
+    /// True where nobody is served without a key, though there be none.
+    pub keys_required: bool,
+    /// The listener of those who manage keys and accounts.
+    pub admin: Option<http::AdminSettings>,
+    /// Where the first start writes a key that it makes, and later starts find it.
+    pub first_key: Option<PathBuf>,
+    /// The log.
+    pub log: LoggingSettings,
+    /// True where there is a file, and anything in it.
+    pub is_written: bool,
+    /// What is right and hardly meant, each with its remedy.
+    pub warnings: Vec<Diagnostic>,
+}

@@ -1,0 +1,108 @@
+//! The files that ship as examples.
+
+use std::time::Duration;
+
+use super::*;
+use crate::units::{Money, Tokens};
+
+#[test]
+fn without_a_file_the_embedded_model_serves_on_loopback() {
+    let settings = load(None, &env).unwrap();
+    assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.backends.len(), 1);
+    assert!(matches!(settings.backends[0].models[0].source, ModelSource::Embedded(_)));
+    assert!(settings.catalog.models["reasoner"].tariff.is_some());
+    assert!(settings.catalog.routes.contains_key("auto"));
+    assert_eq!(kept_in(&settings), Path::new("/home/alice/.local/share/stint/ledger.db"));
+    assert!(settings.tenants.is_empty());
+}
+
+#[test]
+fn the_complete_file_as_it_stands_changes_nothing() {
+    let (complete, none) = (load_text(COMPLETE).unwrap(), load(None, &env).unwrap());
+    let complete = Settings { is_written: none.is_written, ..complete };
+    assert_eq!(format!("{complete:#?}"), format!("{none:#?}"));
+}
+
+#[test]
+fn every_example_in_the_complete_file_works() {
+    let settings = load_text(&with_examples()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
+    let all = [
+        "claude-sonnet-4-5",
+        "deepseek-chat",
+        "gemini-2.5-flash",
+        "gpt-4.1-mini",
+        "gpt-5",
+        "gpt-5-mini",
+        "qwen3-0.6b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "qwen3-8b",
+        "reasoner",
+    ];
+    assert_eq!(names, all);
+    assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
+    let limits: Vec<_> =
+        settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
+    assert_eq!(limits, [("acme", 1), ("acme/research", 1), ("acme/research/alice", 8)]);
+    let alice = &settings.tenants[0];
+    assert_eq!(alice.account.as_str(), "acme/research/alice");
+    assert_eq!((alice.access.models.len(), alice.access.routes.len()), (2, 2));
+    assert!(alice.expires.is_some());
+    assert_eq!(settings.admin.as_ref().unwrap().token.reveal(), "sk-secret-of-the-admin");
+    assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
+}
+
+#[test]
+fn every_known_key_is_in_the_complete_file() {
+    let mut unknown = String::new();
+    let sections =
+        ["server", "admin", "gateway", "idempotency", "responses", "ledger", "resilience", "alerts", "log"];
+    for section in sections.into_iter().chain(["engine", "keys"]) {
+        unknown += &format!("[{section}]\n??? = 1\n");
+    }
+    unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
+    for kind in ["openai", "llamacpp", "vllm", "local", "anthropic", "gemini", "responses"] {
+        unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
+        if kind != "local" {
+            unknown += "[[backend.deployment]]\n??? = 1\n";
+        }
+    }
+    let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
+    let known = mistakes.errors.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
+    let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
+    assert!(keys.len() > 50, "{mistakes}");
+    // Literal secrets are known only to be refused.
+    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token")) {
+        assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
+    }
+}
+
+#[test]
+fn three_lines_serve_an_upstream() {
+    assert_eq!(MINIMAL.lines().count(), 3);
+    let settings = load_text(MINIMAL).unwrap();
+    let ModelSource::OpenAi(upstream) = &settings.backends[1].models[0].source else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(upstream.model, "some-model");
+    assert_eq!(upstream.client.base_url, "http://127.0.0.1:8000/v1");
+    assert!(settings.catalog.models["some-model"].tariff.is_none());
+}
+
+#[test]
+fn what_is_said_is_what_holds() {
+    let text = "[server]\ndrain = '5s'\nbody_max = '1MiB'\n[engine]\nembedded = false\n[thinking.efforts]\nlow = 0.2\n\
+                tiny = 0.01\n[[backend]]\nkind = 'llamacpp'\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\n\
+                name = 'm'\nthinking_max = 100\nprice_input = '0.5'\nprice_output = 1\n";
+    let settings = load_text(text).unwrap();
+    assert_eq!(settings.http.drain, Duration::from_secs(5));
+    assert_eq!(settings.http.body_max, 1 << 20);
+    let effort = |word: &str| format!("{:?}", settings.http.efforts[word].get());
+    assert_eq!([effort("low"), effort("tiny"), effort("high")], ["0.2", "0.01", "1.0"]);
+    assert_eq!(settings.backends.len(), 1);
+    let model = &settings.catalog.models["m"];
+    assert_eq!(model.thinking_max, Tokens(100));
+    assert_eq!(model.tariff.unwrap().rates.list.output.per_million_tokens, Money(1_000_000_000));
+}

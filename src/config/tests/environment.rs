@@ -1,0 +1,74 @@
+//! Environment variables, secrets and paths.
+
+use super::*;
+
+#[test]
+fn a_ledger_on_a_server_is_named_by_a_variable_or_a_file_and_shows_no_password() {
+    let env = |name: &str| match name {
+        "DATABASE_URL" => Some("postgres://stint:pa55@db/stint\n".to_owned()),
+        name => env(name),
+    };
+    let settings = load_with("[ledger]\nurl_env = 'DATABASE_URL'\n", &env).unwrap();
+    assert!(matches!(settings.storage, storage::Settings::Postgres(_)));
+    assert!(!format!("{settings:?}").contains("pa55"));
+    check(
+        "[ledger]\nurl_env = 'DATABASE_URL'\n",
+        &["line 2: ledger.url_env: DATABASE_URL is not set; export it before starting"],
+    );
+    check(
+        "[ledger]\nurl = 'postgres://stint:pa55@db/stint'\n",
+        &[
+            "line 2: ledger.url: a secret in the configuration; put it into an environment variable or a file \
+         and name that: url_env or url_file",
+        ],
+    );
+    let both = load_with("[ledger]\npath = 'a.db'\nurl_env = 'DATABASE_URL'\n", &env).unwrap_err();
+    assert_eq!(
+        both.errors[0].to_string(),
+        "line 2: ledger.path: a second place for the ledger; take it out, or the url"
+    );
+}
+
+#[test]
+fn the_environment_goes_before_the_file() {
+    let env = |name: &str| match name {
+        "STINT_LISTEN" => Some("127.0.0.1:9999".to_owned()),
+        "STINT_LEDGER" => Some("/data/ledger.db".to_owned()),
+        "STINT_LOG" => Some("debug".to_owned()),
+        _ => None,
+    };
+    let settings =
+        load_with("[server]\nlisten = '127.0.0.1:1'\n[ledger]\npath = 'other.db'\n", &env).unwrap();
+    assert_eq!(settings.http.listen.port(), 9999);
+    assert_eq!(kept_in(&settings), Path::new("/data/ledger.db"));
+    assert_eq!(settings.log.filter, "debug");
+}
+
+/// Whoever only looks at what is kept needs the ledger's address, and no secret of a server's.
+#[test]
+fn who_serves_nobody_needs_no_secrets_for_it() {
+    let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
+                api_key_file = '/not/there'\nmodels = ['m']\n";
+    assert_eq!(load_text(text).map(drop).unwrap_err().errors.len(), 2);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let settings = load_offline(Some(file.path()), &env).unwrap();
+    assert!(settings.admin.is_none());
+    file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
+    assert_eq!(load_offline(Some(file.path()), &env).map(drop).unwrap_err().errors.len(), 1);
+}
+
+#[test]
+fn a_mistake_in_the_environment_is_named() {
+    let env = |name: &str| (name == "STINT_LISTEN" || name == "HOME").then(|| "/x".to_owned());
+    let mistakes = load(None, &env).map(drop).unwrap_err();
+    assert!(mistakes.to_string().contains("STINT_LISTEN: not an address to listen on"), "{mistakes}");
+}
+
+#[test]
+fn relative_paths_start_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stint.toml");
+    std::fs::write(&file, "[ledger]\npath = 'ledger.db'\n").unwrap();
+    assert_eq!(kept_in(&load(Some(&file), &env).unwrap()), folder.path().join("ledger.db"));
+}

@@ -1,0 +1,86 @@
+//! What an operator sees of the configuration.
+
+mod accounts;
+mod agents;
+mod catalogue;
+mod complete_file;
+mod environment;
+mod keys;
+mod kinds;
+mod known_models;
+mod learn;
+mod mistakes;
+mod models;
+mod prices;
+mod resilience;
+mod routes;
+mod server;
+mod unthought;
+
+use std::io::Write;
+use std::path::Path;
+
+use super::*;
+use crate::storage;
+
+const COMPLETE: &str = include_str!("../../../config/stint.toml");
+
+/// A model file that there is.
+const REASONER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+
+const MINIMAL: &str = include_str!("../../../config/minimal.toml");
+
+fn env(name: &str) -> Option<String> {
+    match name {
+        "HOME" => Some("/home/alice".to_owned()),
+        "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "GEMINI_API_KEY" => Some("sk-secret".to_owned()),
+        "STINT_ADMIN_TOKEN" => Some("sk-secret-of-the-admin".to_owned()),
+        "EMPTY" => Some("  ".to_owned()),
+        "SHORT" => Some("guess-me".to_owned()),
+        _ => None,
+    }
+}
+
+fn kept_in(settings: &Settings) -> &Path {
+    match &settings.storage {
+        storage::Settings::Sqlite(settings) => &settings.path,
+        storage::Settings::Memory => Path::new(":memory:"),
+        storage::Settings::Postgres(_) => Path::new("a server"),
+    }
+}
+
+fn load_text(text: &str) -> Result<Settings, ConfigErrors> {
+    load_with(text, &env)
+}
+
+fn load_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    load(Some(file.path()), env)
+}
+
+/// The mistakes of a text, each as the operator reads it.
+fn check(text: &str, expected: &[&str]) {
+    let mistakes = load_text(text).map(drop).unwrap_err();
+    let list: Vec<String> = mistakes.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(list, expected, "{text}");
+}
+
+/// The examples of the complete file, with their `#` taken away.
+fn with_examples() -> String {
+    let taken = COMPLETE.lines().map(|line| match line.strip_prefix('#') {
+        Some(example)
+            if example.starts_with(|first: char| first.is_ascii_lowercase() || "[] {".contains(first))
+                && !example.starts_with(" ") =>
+        {
+            example
+        }
+        Some(example) if example.starts_with("  {") => example,
+        _ => line,
+    });
+    taken.collect::<Vec<_>>().join("\n").replace("models/qwen3-0.6b-q8_0.gguf", REASONER)
+}
+
+fn hash(key: &str) -> String {
+    crate::tenant::hash_key(key).to_string()
+}

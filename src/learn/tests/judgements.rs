@@ -1,0 +1,44 @@
+//! Judgements that come late, change, or are taken back.
+
+use super::*;
+
+#[test]
+fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new_one() {
+    let unjudged = OutcomeSample { success: None, ..lesson("one", 0.0) };
+    let mut late = taught(&[unjudged]);
+    let mark = late.judge(&lesson("one", 1.0));
+    assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
+    assert!(late.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
+    let weightless = OutcomeSample { weight: 0.0, ..lesson("one", 1.0) };
+    assert!(!late.amend(&weightless, Chance::new(0.0), mark));
+    assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
+}
+
+#[test]
+fn of_a_judgement_whose_time_nobody_knows_no_more_is_taken_back_than_may_be_left() {
+    let after = vec![lesson("one", 1.0); 3000];
+    let taken_back = |mark: fn(Option<JudgementMark>) -> Option<JudgementMark>| {
+        let mut book = taught(&[lesson("one", 0.0)]);
+        let first = book.judge(&lesson("one", 0.0));
+        for lesson in &after {
+            book.observe(lesson);
+        }
+        let before = believed(&book).models["one"].done.get();
+        book.amend(&lesson("one", 1.0), Chance::new(0.0), mark(first));
+        believed(&book).models["one"].done.get() - before
+    };
+    let (known, unknown) = (taken_back(|mark| mark), taken_back(|_| None));
+    assert!(unknown > 0.0 && unknown <= known, "{unknown} of {known}");
+}
+
+#[test]
+fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
+    let mut book = taught(&vec![lesson("one", 1.0); 500]);
+    let mark = book.judge(&lesson("one", 1.0));
+    for _ in 0..60 {
+        book.observe(&lesson("one", 0.0));
+    }
+    let before = book.clone();
+    assert!(!book.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
+    assert_alike(&book, &before, 1e-12);
+}

@@ -1,0 +1,99 @@
+//! The candidate to take, by its value or by a draw, and the best of the other models to fall back on.
+
+use super::candidate_pool::CandidatePool;
+use super::eligible_model::PricedCandidate;
+use super::explore::{self, ArmDraw, BanditArm};
+use super::frontier::{FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
+use super::reason::{BudgetReason, SelectedBy};
+use super::refine;
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
+
+/// How many models are kept as fallbacks.
+pub const FALLBACKS_MAX: usize = 3;
+
+/// What was taken of the candidates.
+pub(super) struct PlanSelection<'a> {
+    /// The best candidate, then the best of each model not named before.
+    pub ranked: Vec<RankedCandidate<'a>>,
+    pub arms: Vec<BanditArm>,
+    pub selected_by: SelectedBy,
+    pub propensity: f64,
+}
+
+/// A candidate that was taken, and what limits its thinking.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankedCandidate<'a> {
+    pub candidate: PricedCandidate,
+    pub reason: BudgetReason<'a>,
+}
+
+/// Keeps the refusal that came nearest to an offer; of equals the first.
+pub(super) fn keep_nearest(nearest: &mut Option<PlanRefusal>, refusal: PlanRefusal) {
+    if nearest.as_ref().is_none_or(|known| refusal.nearness() > known.nearness()) {
+        *nearest = Some(refusal);
+    }
+}
+
+/// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
+pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Option<PlanSelection<'a>> {
+    let objective = PlanObjective::of(request);
+    let mut scratch = FrontierScratch::default();
+    let mut arms = explore::arms(pool, &objective);
+    let ArmDraw { uncapped, drawn } = explore::draw_arm(request, pool, &mut arms, &objective);
+    let (best, range) = match drawn {
+        Some(drawn) => (arms.get(drawn)?.best, SuccessRange::WHOLE),
+        None => best_by_value(pool, &arms, &objective, &mut scratch)?,
+    };
+    let first = best.model_index;
+    let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
+    ranked.push(best);
+    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next_best(&arms, &ranked, &objective)) {
+        ranked.push(next);
+    }
+    ranked[0] = refine::refine(request, pool, best, range, &objective, &mut scratch);
+    let mut ranked: Vec<RankedCandidate> = ranked
+        .into_iter()
+        .map(|candidate| RankedCandidate { candidate, reason: pool.reason(&candidate) })
+        .collect();
+    if let Some(candidate) = uncapped.then(|| pool.longest(request, first)).flatten() {
+        ranked[0] = RankedCandidate { candidate, reason: BudgetReason::Uncapped };
+    }
+    let arm = arms.iter_mut().find(|arm| arm.best.model_index == first)?;
+    arm.best = ranked[0].candidate;
+    let selected_by = if drawn.is_some() { SelectedBy::Drawn } else { SelectedBy::Valued };
+    if selected_by == SelectedBy::Valued {
+        arm.propensity = 1.0;
+    }
+    let propensity = arm.propensity;
+    Some(PlanSelection { ranked, arms, selected_by, propensity })
+}
+
+/// The best of all, by worth.
+fn best_by_value(
+    pool: &CandidatePool,
+    arms: &[BanditArm],
+    objective: &PlanObjective,
+    scratch: &mut FrontierScratch,
+) -> Option<(PricedCandidate, SuccessRange)> {
+    if objective.floor.is_none() {
+        let best = objective.best(arms.iter().map(|arm| (arm.best.success, arm.best.weighted_cost)))?;
+        return Some((arms[best].best, SuccessRange::WHOLE));
+    }
+    let mut order: Vec<usize> = (0..pool.candidates.len()).collect();
+    sort_by_cost(&pool.candidates, &mut order);
+    let choice = scratch.choose(&pool.candidates, &order, objective, SuccessRange::WHOLE)?;
+    Some((pool.candidates[choice.at], choice.range))
+}
+
+/// The best of the models that are not ranked yet.
+fn next_best(
+    arms: &[BanditArm],
+    ranked: &[PricedCandidate],
+    objective: &PlanObjective,
+) -> Option<PricedCandidate> {
+    let is_left = |arm: &&BanditArm| ranked.iter().all(|one| one.model_index != arm.best.model_index);
+    let best =
+        objective.best(arms.iter().filter(is_left).map(|arm| (arm.best.success, arm.best.weighted_cost)))?;
+    arms.iter().filter(is_left).nth(best).map(|arm| arm.best)
+}
