@@ -19,7 +19,7 @@ pub struct Settings {
     pub retry_min: Duration,
     /// How long a retry waits at most.
     pub retry_max: Duration,
-    /// How long what a run of an agent took is kept in memory when nobody asks for it; it is read again then.
+    /// How long an episode that is not used is kept in memory; later it is read from the journal again.
     pub episode_idle: Duration,
 }
 

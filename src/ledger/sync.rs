@@ -1,6 +1,6 @@
 //! The locks of the ledger: the standard library's, or those of a scheduler that tries interleavings.
 
 #[cfg(feature = "shuttle")]
-pub(super) use shuttle::sync::{Mutex, MutexGuard};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 #[cfg(not(feature = "shuttle"))]
-pub(super) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::sync::{Mutex, MutexGuard};

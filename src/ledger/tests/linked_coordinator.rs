@@ -8,11 +8,11 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{broadcast, watch};
 use tokio::time::sleep;
 
-use crate::ledger::quota_coordinator::{
+use crate::ledger::{AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError};
+use crate::ledger::{
     ChangeNotice, DecideFn, ExchangeResult, LeaseRenewal, QuotaCoordinator, QuotaWindow, ReplicaEpoch,
     ReplicaLease, WindowOpening,
 };
-use crate::ledger::{AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::vault::{Life, Vault, VaultState};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::ledger::accounts::WINDOWS;
 use crate::ledger::conformance::answers_as;
-use crate::ledger::tally::WINDOWS;
 use crate::ledger::{
     AbandonPolicy, AccountId, Amounts, ExtensionResult, Journal, JournalEntry, Ledger, LedgerState,
     MemoryJournal, ModelSpend, RequestScope, ReservationRequest, RollupSpan, Settings, SettlementDetail,

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::ledger::lease_allocation::{LeaseDecision, LeaseVerdict, LocalWindow, QuotaDemand, decide};
-use crate::ledger::quota_coordinator::{QuotaBalance, QuotaWindow};
-use crate::ledger::{AbandonPolicy, Amounts, LedgerState, QuotaNeed, ReservationRequest, ReserveError};
+use crate::ledger::accounts::LeaseReturn;
+use crate::ledger::quota::{LeaseDecision, LeaseVerdict, LocalWindow, QuotaDemand, decide};
+use crate::ledger::{
+    AbandonPolicy, Amounts, LedgerState, QuotaBalance, QuotaNeed, QuotaWindow, ReservationRequest,
+    ReserveError,
+};
 use crate::units::{Count, RequestId, Timestamp};
 
 use super::model::{LedgerModel, LedgerModelRow, about, amounts, key, terms};
@@ -190,7 +193,9 @@ impl SharedWorld {
                 }
             }
             SharedOp::HandBack { on } => {
-                for (purse, max, keeps) in self.machines[on].idle_leases(MACHINES as u64) {
+                for LeaseReturn { window: purse, max, retain: keeps } in
+                    self.machines[on].idle_leases(MACHINES as u64)
+                {
                     self.exchange(on, &[(purse, max)], Some(keeps), &[]);
                 }
             }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 
-use crate::ledger::quota_coordinator::{
+use crate::ledger::{Amounts, DispatchEntry, JournalEntry, JournalError, ResolutionEntry, ResolutionKind};
+use crate::ledger::{
     ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaBalance, QuotaWindow,
     WindowOpening,
 };
-use crate::ledger::{Amounts, DispatchEntry, JournalEntry, JournalError, ResolutionEntry, ResolutionKind};
 use crate::units::{Facet, RequestId, Timestamp, Unit};
 
 /// The bank of all replicas.

@@ -1,0 +1,59 @@
+//! Rows to test with.
+
+use crate::catalog::Prices;
+use crate::chat::ToolCounts;
+use crate::ledger::{
+    AbandonPolicy, AccountId, Amounts, DispatchEntry, RequestScope, ResolutionEntry, ResolutionKind,
+    SettlementDetail, SpendByModel,
+};
+use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+
+pub(crate) fn amounts(money: u64, thinking: u64) -> Amounts {
+    Amounts { money: Money(money), thinking: Tokens(thinking), ..Amounts::ZERO }
+}
+
+pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> DispatchEntry {
+    let price = |nanos| Price { per_million_tokens: Money(nanos) };
+    DispatchEntry {
+        id: RequestId::new(),
+        account: AccountId::new(account),
+        about: RequestScope { model: Some("reasoner".into()), ..RequestScope::default() },
+        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
+        held: Amounts { requests: Count::ONE, ..held },
+        prices: Some(Prices { input: price(150_000_000), output: price(600_000_000) }),
+        if_abandoned: AbandonPolicy::PostWhole,
+        rate: None,
+        metered: None,
+        metered_at: None,
+        admitted: Timestamp(admitted),
+        expires: Timestamp(admitted + 60_000),
+    }
+}
+
+pub(crate) fn resolved(row: &DispatchEntry, how: ResolutionKind, spent: Amounts) -> ResolutionEntry {
+    let detail = SettlementDetail {
+        prompt: Tokens(40),
+        overhead: Tokens(4),
+        solution: Tokens(9),
+        other: Tokens(1),
+        tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
+        parts: SpendByModel::default(),
+        outcome: "stop".into(),
+    };
+    let (id, account, about, admitted) = (row.id, row.account.clone(), row.about.clone(), row.admitted);
+    let requests = if how == ResolutionKind::Voided { Count::ZERO } else { Count::ONE };
+    let (at, overrun) = (Timestamp(admitted.0 + 1), spent.saturating_sub(row.held));
+    ResolutionEntry {
+        id,
+        account,
+        about,
+        admitted,
+        at,
+        how,
+        spent: Amounts { requests, ..spent },
+        overrun,
+        detail,
+    }
+}
