@@ -57,7 +57,7 @@ impl SharedState {
         let ledger = open_ledger(settings, database, &keys, watcher.clone(), ledger_work).await?;
         let directory = Arc::new(keys.with_listener(directory::ledger_announcer(ledger.clone())));
         directory::watch_changes(work, directory.clone(), database.change_listener());
-        let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+        let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_work, answers, remembered, ledger.now()).await?;
         let responses = ResponseService::open(ledger_work, database.responses(), settings.responses.clone());
         let conversations =
@@ -65,7 +65,7 @@ impl SharedState {
         sweep_expired(work, &ledger);
         seal::seal_daily(work, &ledger);
         // It ends with the ledger, after the last request has landed.
-        let stories = database.stories();
+        let stories = database.history();
         let learning = Learning::open(ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
         // Who shares a database does so for others. Keys come and go, and another declaration brings another table.
         let (is_shared, known) = (database.coordinator().is_some(), directory.clone());
