@@ -8,7 +8,7 @@ use futures_util::{FutureExt, TryFutureExt};
 use crate::agent::stored::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
 use crate::units::{AccountId, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement};
+use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, to_column};
 
 /// A response that is there already stays as it is.
 const INSERT: &str = "\
@@ -146,7 +146,7 @@ async fn make_room(
     account_max: u64,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let most = i64::try_from(account_max).unwrap_or(i64::MAX);
+    let most = to_column(account_max);
     loop {
         let find = Statement::new(ACCOUNT_BYTES).bind(&new.account);
         let bytes: i64 = connection.fetch_one(find).await?.get("bytes")?;

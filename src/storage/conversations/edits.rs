@@ -6,7 +6,7 @@
 use crate::agent::conversations::{
     ConversationAppend, ConversationLimits, ConversationWriteResult, StoredConversation, StoredItem,
 };
-use crate::storage::sql::SqlConnection;
+use crate::storage::sql::{SqlConnection, to_column};
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::items::{insert_items, read_item};
@@ -68,12 +68,12 @@ async fn create(
     limits: ConversationLimits,
     connection: &mut dyn SqlConnection,
 ) -> Result<ConversationWriteResult, sqlx::Error> {
-    let bytes = column(new.size() + items.iter().map(StoredItem::size).sum::<usize>());
-    if bytes > column(limits.conversation) {
+    let bytes = to_column(new.size() + items.iter().map(StoredItem::size).sum::<usize>());
+    if bytes > to_column(limits.conversation) {
         return Ok(ConversationWriteResult::Full);
     }
     let insert = of(INSERT, &new.account, new.id).bind(new.at).bind(&*new.metadata);
-    let insert = insert.bind(new.episode.as_ref()).bind(1 + column(items.len())).bind(bytes);
+    let insert = insert.bind(new.episode.as_ref()).bind(1 + to_column(items.len())).bind(bytes);
     if connection.execute(insert).await? > 0 {
         insert_items(&new.account, new.id, 1, items, connection).await?;
     }
@@ -88,7 +88,7 @@ async fn append(
     connection: &mut dyn SqlConnection,
 ) -> Result<ConversationWriteResult, sqlx::Error> {
     // The bytes that it may have before.
-    let room = column(limits.conversation).saturating_sub(column(new.size()));
+    let room = to_column(limits.conversation).saturating_sub(to_column(new.size()));
     let first = loop {
         if let Some(first) = take_places(new, since, room, connection).await? {
             break first;
@@ -120,7 +120,7 @@ async fn take_places(
          WHERE account = $1 AND id = $2 AND touched_at >= $3 AND bytes <= $8 AND {MAY_GROW} \
          RETURNING next_place"
     );
-    let count = column(new.items.len());
+    let count = to_column(new.items.len());
     let change = of(sql, &new.account, new.id).bind(since).bind(new.claimant).bind(new.at);
     let change = change.bind(count).bind(new.size()).bind(room).bind(new.episode.as_ref());
     let row = connection.fetch_changed(change).await?;
@@ -164,9 +164,4 @@ async fn remove(
     connection.execute(of(REMOVE, account, id).bind(found.position)).await?;
     connection.execute(of(SHRINK, account, id).bind(found.item.size()).bind(now)).await?;
     Ok(ConversationWriteResult::Done)
-}
-
-/// A number as databases have it. A greater one is as good as the greatest: nothing reaches either.
-fn column(number: impl TryInto<i64>) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The items of conversations, as rows of the table `conversation_items`.
 
 use crate::agent::conversations::{ItemPage, PositionedItem, StoredItem};
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, ToSqlValue, decode_error};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, ToSqlValue, decode_error, to_column};
 use crate::units::{AccountId, ConversationId, Timestamp};
 
 use super::records::of;
@@ -28,7 +28,7 @@ pub(super) async fn read_items(
     } else {
         ("item.place > $4 ORDER BY item.place", i64::MIN)
     };
-    let after = page.after.map_or(end, |place| i64::try_from(place).unwrap_or(i64::MAX));
+    let after = page.after.map_or(end, to_column);
     let find = of(format!("{SELECT} AND {range} LIMIT $5"), account, id).bind(since).bind(after);
     connection.fetch_all(find.bind(page.limit)).await?.iter().map(positioned_item).collect()
 }

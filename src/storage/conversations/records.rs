@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::agent::conversations::StoredConversation;
-use crate::storage::sql::{SqlConnection, SqlRow, Statement};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, to_column};
 use crate::units::{AccountId, ConversationId, Timestamp};
 
 /// What [`conversation`] reads.
@@ -75,7 +75,6 @@ pub(super) async fn make_room(
     most: u64,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
     loop {
         // Nobody changes it before this transaction ends.
         let sql = format!(
@@ -83,7 +82,7 @@ pub(super) async fn make_room(
             connection.dialect().for_update()
         );
         let bytes: i64 = connection.fetch_one(Statement::new(sql).bind(account)).await?.get("bytes")?;
-        let surplus = bytes.saturating_sub(most);
+        let surplus = bytes.saturating_sub(to_column(most));
         if surplus <= 0 || !delete_oldest(account, kept, surplus, connection).await? {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Prices, WorstCase};
 use crate::ledger::{AbandonPolicy, Amounts, DispatchEntry, RequestScope, SpendRate};
-use crate::storage::sql::SqlRow;
+use crate::storage::sql::{SqlRow, from_column};
 use crate::units::{Count, Money, Price, Timestamp};
 
 use super::tool_counts;
@@ -20,7 +20,7 @@ pub(in crate::storage) const OPEN_COLUMNS: &str = "\
 pub(in crate::storage) fn dispatch_entry(row: &SqlRow) -> Result<DispatchEntry, sqlx::Error> {
     let price = |column| -> Result<Option<Price>, sqlx::Error> {
         let per_million = row.get::<Option<i64>>(column)?;
-        Ok(per_million.map(|value| Price { per_million_tokens: Money(count(value)) }))
+        Ok(per_million.map(|value| Price { per_million_tokens: Money(from_column(value)) }))
     };
     let held = Amounts {
         money: row.money("money")?,
@@ -62,20 +62,15 @@ fn scope(row: &SqlRow) -> Result<RequestScope, sqlx::Error> {
 fn rate(row: &SqlRow) -> Result<Option<SpendRate>, sqlx::Error> {
     let Some(prompt_cost) = row.get::<Option<i64>>("rate_read")? else { return Ok(None) };
     let per_second = WorstCase { money: row.money("rate_money")?, thinking: row.tokens("rate_thinking")? };
-    Ok(Some(SpendRate { prompt_cost: Money(count(prompt_cost)), per_second }))
+    Ok(Some(SpendRate { prompt_cost: Money(from_column(prompt_cost)), per_second }))
 }
 
 fn metered(row: &SqlRow) -> Result<Option<Amounts>, sqlx::Error> {
     let Some(money) = row.get::<Option<i64>>("metered_money")? else { return Ok(None) };
     Ok(Some(Amounts {
-        money: Money(count(money)),
+        money: Money(from_column(money)),
         thinking: row.tokens("metered_thinking")?,
         requests: Count::ZERO,
         tool_calls: row.count("metered_tool_calls")?,
     }))
-}
-
-/// The tables hold nothing below zero.
-fn count(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use crate::ledger::{
     AbandonPolicy, Amounts, DispatchEntry, ExtensionEntry, MeterEntry, ModelSpend, RequestScope,
     ResolutionEntry, ResolutionKind, ResolutionRecord, SettlementDetail,
 };
-use crate::storage::sql::{FromColumn, SqlConnection, SqlRow, Statement, decode_error};
+use crate::storage::sql::{FromColumn, SqlConnection, SqlRow, Statement, decode_error, from_column};
 use crate::units::{AccountId, Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 use super::model_spend::ModelSpendRow;
@@ -140,9 +140,8 @@ impl<'r> Columns<'r> {
         self.row.get(self.next - 1)
     }
 
-    /// The tables hold nothing below zero.
     fn number(&mut self) -> Result<u64, sqlx::Error> {
-        self.take().map(|value: i64| u64::try_from(value).unwrap_or(0))
+        self.take().map(from_column)
     }
 
     fn money(&mut self) -> Result<Money, sqlx::Error> {
@@ -172,7 +171,7 @@ impl<'r> Columns<'r> {
 
     fn price(&mut self) -> Result<Option<Price>, sqlx::Error> {
         let per_million = self.take::<Option<i64>>()?;
-        let price = |value| Price { per_million_tokens: Money(u64::try_from(value).unwrap_or(0)) };
+        let price = |value| Price { per_million_tokens: Money(from_column(value)) };
         Ok(per_million.map(price))
     }
 

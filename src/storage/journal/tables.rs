@@ -3,6 +3,7 @@
 //! Each database inserts many rows in the way that is fastest there, and reads the columns from here.
 
 use crate::ledger::{DispatchEntry, ExtensionEntry, JournalEntry, MeterEntry, ResolutionEntry};
+use crate::storage::sql::to_column;
 
 use super::model_spend::{ModelSpendRow, model_spend_rows};
 use super::tool_counts;
@@ -180,7 +181,6 @@ fn owned(name: Option<&str>) -> Option<String> {
     name.map(str::to_owned)
 }
 
-/// The ledger keeps amounts far below the greatest number of a column. A price above it is beyond any model's.
 fn whole(number: u64) -> Option<i64> {
-    Some(i64::try_from(number).unwrap_or(i64::MAX))
+    Some(to_column(number))
 }

@@ -7,7 +7,7 @@ use crate::storage::journal::{
     Cell, EXTENSIONS, METERINGS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS, SortedEntries, Table,
 };
 
-use super::columns::clean;
+use super::text::clean;
 
 /// A column that is the same in all rows.
 struct ConstantColumn {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{AccountId, LeaseAdjustment, QuotaBalance, QuotaWindow, ReplicaEpoch};
+use crate::storage::sql::{from_column, to_column};
 use crate::units::{Facet, Timestamp, Unit, Window};
 
-use super::columns::{clean, count, size};
+use super::text::clean;
 
 /// A window that is locked, and its balance then.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +68,7 @@ pub(super) async fn lock_windows(
         .await?;
     let mut found = Vec::new();
     for row in rows {
-        let granted = count(row.try_get("granted")?);
+        let granted = from_column(row.try_get("granted")?);
         let balance = QuotaBalance { granted, ..QuotaBalance::default() };
         found.push((row.try_get::<i64, _>("place")?, LockedWindow { id: row.try_get("id")?, balance }));
     }
@@ -109,11 +110,11 @@ async fn read_leases(
     let ids: Vec<i64> = locked.iter().map(|one| one.id).collect();
     let rows = sqlx::query(statement).bind(epoch.0).bind(ids).fetch_all(connection).await?;
     for (row, one) in rows.iter().zip(locked) {
-        one.balance.own = count(row.try_get("slice")?);
-        one.balance.others = count(row.try_get("others")?);
+        one.balance.own = from_column(row.try_get("slice")?);
+        one.balance.others = from_column(row.try_get("others")?);
         one.balance.is_final = row.try_get("is_final")?;
         one.balance.is_recall_pending = row.try_get("is_awaited")?;
-        one.balance.replicas = count(row.try_get("replicas")?);
+        one.balance.replicas = from_column(row.try_get("replicas")?);
     }
     Ok(())
 }
@@ -150,8 +151,8 @@ pub(super) async fn adjust_leases(
     sqlx::query(statement)
         .bind(epoch.0)
         .bind(locked.iter().map(|one| one.id).collect::<Vec<i64>>())
-        .bind(orders.iter().map(|order| size(order.amount)).collect::<Vec<i64>>())
-        .bind(balances.iter().map(|balance| size(balance.granted)).collect::<Vec<i64>>())
+        .bind(orders.iter().map(|order| to_column(order.amount)).collect::<Vec<i64>>())
+        .bind(balances.iter().map(|balance| to_column(balance.granted)).collect::<Vec<i64>>())
         .bind(orders.iter().map(|order| order.is_tight).collect::<Vec<bool>>())
         .bind(orders.iter().map(|order| order.is_final).collect::<Vec<bool>>())
         .bind(orders.iter().map(|order| order.is_recalling).collect::<Vec<bool>>())
@@ -190,7 +191,7 @@ pub(super) async fn changed_windows(
         let account = AccountId::new(row.try_get::<&str, _>("account")?);
         let begins = Timestamp(row.try_get("begins")?);
         let ends = row.try_get::<Option<i64>, _>("ends")?.map(Timestamp);
-        let (granted, own) = (count(row.try_get("granted")?), count(row.try_get("slice")?));
+        let (granted, own) = (from_column(row.try_get("granted")?), from_column(row.try_get("slice")?));
         let balance = QuotaBalance { granted, own, ..QuotaBalance::default() };
         windows.push((QuotaWindow { account, facet, unit, window, begins, ends }, balance));
     }

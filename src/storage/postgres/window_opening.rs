@@ -3,9 +3,9 @@
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{ReplicaEpoch, WindowOpening};
+use crate::storage::sql::from_column;
 use crate::units::Facet;
 
-use super::columns::count;
 use super::quota_windows::WindowColumns;
 
 /// Makes windows where they are missing. What was used in them before, when there was no such limit yet, is granted from the
@@ -141,7 +141,7 @@ async fn episode_prior_usage(
         .bind(since.collect::<Vec<Option<i64>>>())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+    rows.iter().map(|row| row.try_get("used").map(from_column)).collect()
 }
 
 async fn account_prior_usage(
@@ -180,5 +180,5 @@ async fn account_prior_usage(
         .bind(since.collect::<Vec<Option<i64>>>())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+    rows.iter().map(|row| row.try_get("used").map(from_column)).collect()
 }

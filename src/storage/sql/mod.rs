@@ -17,4 +17,4 @@ pub(super) use dialect::SqlDialect;
 pub(super) use row::{FromColumn, SqlRow, column_error, decode_error};
 pub(super) use session::{BEGIN_SNAPSHOT, Session};
 pub(super) use statement::Statement;
-pub(super) use value::{SqlValue, ToSqlValue};
+pub(super) use value::{SqlValue, ToSqlValue, from_column, to_column};

@@ -9,6 +9,8 @@ use sqlx::{ColumnIndex, Decode, Postgres, Row, Sqlite, Type};
 
 use crate::units::{AccountId, Count, Money, RequestId, Timestamp, Tokens};
 
+use super::value::from_column;
+
 /// A row of either database.
 pub(in crate::storage) enum SqlRow {
     Sqlite(SqliteRow),
@@ -48,7 +50,7 @@ impl SqlRow {
 
     /// A number of a column that holds nothing below zero.
     pub(in crate::storage) fn number(&self, column: impl ColumnKey) -> Result<u64, sqlx::Error> {
-        self.get(column).map(|value: i64| u64::try_from(value).unwrap_or(0))
+        self.get(column).map(from_column)
     }
 
     pub(in crate::storage) fn count(&self, column: impl ColumnKey) -> Result<Count, sqlx::Error> {

@@ -69,6 +69,11 @@ bound_as!(Bytes:
 );
 
 /// The ledger keeps amounts far below the greatest number of a column. A greater one is as good as the greatest.
-fn to_column(number: impl TryInto<i64>) -> i64 {
+pub(in crate::storage) fn to_column(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
+}
+
+/// The columns that are read as numbers without a sign hold nothing below zero.
+pub(in crate::storage) fn from_column(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
