@@ -85,7 +85,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let metrics = Arc::new(Metrics::new()?);
     let database = Database::open(&settings.storage).await?;
     let journal = database.journal();
-    let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+    let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
     let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
     let responses = ResponseService::open(tasks, database.responses(), settings.responses.clone());
     let conversations =

@@ -58,7 +58,7 @@ impl SharedState {
         let ledger = open_ledger(settings, database, &keys, ledger_monitor.clone(), ledger_tasks).await?;
         let directory = Arc::new(keys.with_listener(directory::ledger_announcer(ledger.clone())));
         directory::watch_changes(request_tasks, directory.clone(), database.change_listener());
-        let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+        let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
         let responses = ResponseService::open(ledger_tasks, database.responses(), settings.responses.clone());
         let conversations =
@@ -66,7 +66,7 @@ impl SharedState {
         sweep_expired(request_tasks, &ledger);
         seal::seal_daily(request_tasks, &ledger);
         // It ends with the ledger, after the last request has finished.
-        let stories = database.stories();
+        let stories = database.history();
         let learning = Learning::open(ledger_tasks, stories, metrics.clone(), settings.learn.clone()).await;
         // A replica that shares its database serves accounts of others too. Keys change while the process runs, so each call
         // checks anew.

@@ -1,4 +1,4 @@
-//! Books that are only read, wherever they are; and putting a backup in their place.
+//! Reading the books of either database without a gateway, and restoring a backup of them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,7 @@ use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
 
 use super::{PostgresArchive, Settings, SqliteArchive, StorageError, VerifyReport, postgres, sqlite};
 
-/// Books that are read beside the server that writes them, or where none does. What is read is what was committed when
-/// the reading began.
+/// Books that are only read, while a gateway may write them. What is read is what was committed when the reading began.
 #[derive(Debug)]
 pub enum Archive {
     /// In a file of this machine.
@@ -22,9 +21,9 @@ pub enum Archive {
 pub struct RestoreReport {
     /// Where it is now.
     pub place: String,
-    /// Where what stood there is now.
+    /// Where the database is now that was there before.
     pub aside: Option<PathBuf>,
-    /// What the books come to.
+    /// What verifying the books came to.
     pub report: VerifyReport,
 }
 
@@ -54,7 +53,7 @@ impl Archive {
         }
     }
 
-    /// Writes all that is committed now to a new file, for its owner's eyes only; says what the books in it come to.
+    /// Writes all that is committed now to a new file, which only its owner may read. Returns what verifying it came to.
     ///
     /// # Errors
     /// When that file exists, or cannot be written; it is not left there half done.
@@ -98,7 +97,7 @@ impl Archive {
 /// a server's database must be empty.
 ///
 /// # Errors
-/// When something stands there or uses that place, or the backup is wrong. Nothing has changed then.
+/// When there is a database already, a server uses it, or the backup is wrong. Nothing has changed then.
 pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<RestoreReport, StorageError> {
     match settings {
         Settings::Memory => Err(StorageError::InMemory),

@@ -22,7 +22,7 @@ pub enum StorageError {
     Connect {
         /// Where it is, without the password.
         place: String,
-        /// What it said.
+        /// Its error.
         source: sqlx::Error,
     },
     /// A newer version of Stint wrote it.
@@ -42,7 +42,7 @@ pub enum StorageError {
     Create {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It belongs to another user, or is for reading only.
@@ -50,7 +50,7 @@ pub enum StorageError {
     NotWritable {
         /// The database.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// An older version of Stint wrote it, and it is only to be read.
@@ -63,7 +63,7 @@ pub enum StorageError {
     Open {
         /// The database.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: sqlx::Error,
     },
     /// Its tables cannot be brought up to date.
@@ -79,7 +79,7 @@ pub enum StorageError {
     Read {
         /// The database.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: sqlx::Error,
     },
     /// A copy of it cannot be written.
@@ -87,7 +87,7 @@ pub enum StorageError {
     Write {
         /// The file to write.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A copy of it broke off.
@@ -95,7 +95,7 @@ pub enum StorageError {
     Copy {
         /// The file to write.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: sqlx::Error,
     },
     /// What is to be restored is wrong in itself.
@@ -132,7 +132,7 @@ pub enum StorageError {
     NoTool {
         /// The program.
         tool: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// PostgreSQL's own programs do not know so new a server.
@@ -149,11 +149,11 @@ pub enum StorageError {
         server: i32,
     },
     /// One of PostgreSQL's own programs failed.
-    #[error("{tool} failed:\n  {said}")]
+    #[error("{tool} failed:\n  {errors}")]
     Tool {
         /// The program.
         tool: &'static str,
-        /// What it said.
-        said: String,
+        /// Its error.
+        errors: String,
     },
 }

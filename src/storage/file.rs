@@ -1,4 +1,4 @@
-//! The files of a database: made for their owner's eyes only, and for one process at a time.
+//! The files of a `SQLite` database: only their owner may read them, and one process at a time has them open.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;

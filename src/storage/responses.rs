@@ -1,223 +1,203 @@
-//! Responses that callers may come back to, in statements that both databases take.
+//! The store of responses that callers may continue from: the table `responses` of either database.
 
-/// The functions that read and write them, for one database.
-macro_rules! response_statements {
-    ($database:ty, $arguments:ty, $connection:ty, $row:ty, $unlocked:literal) => {
-        use sqlx::Row;
+use std::sync::Arc;
 
-        use crate::units::EpisodeId;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
 
-        /// A response that is there already stays as it is.
-        const KEEP: &str = "\
-            INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (account, id) DO NOTHING";
+use crate::agent::stored::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
+use crate::units::{AccountId, RequestId, Timestamp};
 
-        const TAKEN: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
+use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, to_column};
 
-        // What another deletes just now is left to it.
-        const OLDEST: &str = concat!(
-            "\
-            SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64",
-            $unlocked,
-        );
+/// A response that is there already stays as it is.
+const INSERT: &str = "\
+    INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (account, id) DO NOTHING";
 
-        const FIND: &str = "\
-            SELECT account, id, stored_at, previous, episode, input, output, told FROM responses \
-            WHERE account = $1 AND id = $2 AND stored_at >= $3";
+const ACCOUNT_BYTES: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
 
-        const CHAIN: &str = "\
-            WITH RECURSIVE chain (id, previous, depth, total) AS ( \
-                SELECT id, previous, 1, bytes FROM responses WHERE account = $1 AND id = $2 AND stored_at >= $3 \
-                UNION ALL \
-                SELECT link.id, link.previous, chain.depth + 1, chain.total + link.bytes \
-                FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.previous \
-                WHERE link.stored_at >= $3 AND chain.total <= $4) \
-            SELECT link.account, link.id, link.stored_at, link.previous, link.episode, link.input, link.output, link.told \
-            FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.id ORDER BY chain.depth";
+/// Of the table `r`.
+const COLUMNS: &str = "r.account, r.id, r.stored_at, r.previous, r.episode, r.input, r.output, r.told";
 
-        const DELETE: &str = "DELETE FROM responses WHERE account = $1 AND id = $2";
+const CHAIN: &str = "\
+    WITH RECURSIVE chain (id, previous, depth, total) AS ( \
+        SELECT id, previous, 1, bytes FROM responses WHERE account = $1 AND id = $2 AND stored_at >= $3 \
+        UNION ALL \
+        SELECT link.id, link.previous, chain.depth + 1, chain.total + link.bytes \
+        FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.previous \
+        WHERE link.stored_at >= $3 AND chain.total <= $4)";
 
-        const PURGE: &str = concat!(
-            "\
-            DELETE FROM responses WHERE (account, id) IN \
-                (SELECT account, id FROM responses WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2",
-            $unlocked,
-            ")",
-        );
+const DELETE: &str = "DELETE FROM responses WHERE account = $1 AND id = $2";
 
-        type ResponseStatement = sqlx::query::Query<'static, $database, $arguments>;
-
-        async fn run(statement: ResponseStatement, connection: &mut $connection) -> Result<u64, sqlx::Error> {
-            Ok(statement.execute(connection).await?.rows_affected())
-        }
-
-        async fn write_response(
-            response: &StoredResponse,
-            account_max: u64,
-            connection: &mut $connection,
-        ) -> Result<(), sqlx::Error> {
-            run(kept(response), connection).await?;
-            let most = i64::try_from(account_max).unwrap_or(i64::MAX);
-            loop {
-                let taken = sqlx::query(TAKEN).bind(response.account.as_str().to_owned());
-                let taken: i64 = taken.fetch_one(&mut *connection).await?.try_get("bytes")?;
-                if taken <= most || !delete_oldest(response, taken - most, connection).await? {
-                    return Ok(());
-                }
-            }
-        }
-
-        /// Deletes old responses of the account until so many bytes are free, some of them at a time; false where there
-        /// are none.
-        async fn delete_oldest(
-            new: &StoredResponse,
-            bytes: i64,
-            connection: &mut $connection,
-        ) -> Result<bool, sqlx::Error> {
-            let oldest = sqlx::query(OLDEST).bind(new.account.as_str().to_owned()).bind(new.id.as_bytes().to_vec());
-            let rows = oldest.fetch_all(&mut *connection).await?;
-            let mut free = 0;
-            for row in &rows {
-                if free >= bytes {
-                    break;
-                }
-                free += row.try_get::<i64, _>("bytes")?;
-                run(delete(&new.account, id_of(row, "id")?), connection).await?;
-            }
-            Ok(!rows.is_empty())
-        }
-
-        async fn read_response(
-            account: &AccountId,
-            id: RequestId,
-            since: Timestamp,
-            connection: &mut $connection,
-        ) -> Result<Option<StoredResponse>, sqlx::Error> {
-            let query = sqlx::query(FIND).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
-            let row = query.bind(since.0).fetch_optional(connection).await?;
-            row.as_ref().map(response).transpose()
-        }
-
-        async fn read_chain(
-            account: &AccountId,
-            id: RequestId,
-            since: Timestamp,
-            bytes_max: u64,
-            connection: &mut $connection,
-        ) -> Result<Option<ResponseChain>, sqlx::Error> {
-            let query = sqlx::query(CHAIN).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
-            let query = query.bind(since.0).bind(i64::try_from(bytes_max).unwrap_or(i64::MAX));
-            let rows = query.fetch_all(connection).await?;
-            let responses = rows.iter().map(response).collect::<Result<Vec<_>, _>>()?;
-            Ok((!responses.is_empty()).then_some(ResponseChain { responses }))
-        }
-
-        fn delete(account: &AccountId, id: RequestId) -> ResponseStatement {
-            sqlx::query(DELETE).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec())
-        }
-
-        fn purge(before: Timestamp, most: u32) -> ResponseStatement {
-            sqlx::query(PURGE).bind(before.0).bind(i64::from(most))
-        }
-
-        fn kept(response: &StoredResponse) -> ResponseStatement {
-            let StoredResponse { id, account, at, previous, episode, input, output, body } = response;
-            let query = sqlx::query(KEEP).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
-            let query = query.bind(at.0).bind(previous.map(|id| id.as_bytes().to_vec()));
-            let query = query.bind(episode.as_ref().map(|episode| episode.as_str().to_owned()));
-            let query = query.bind(input.to_string()).bind(output.to_string()).bind(body.to_string());
-            query.bind(i64::try_from(response.size()).unwrap_or(i64::MAX))
-        }
-
-        fn response(row: &$row) -> Result<StoredResponse, sqlx::Error> {
-            let text = |column| row.try_get::<String, _>(column).map(String::into_boxed_str);
-            let previous = row.try_get::<Option<Vec<u8>>, _>("previous")?;
-            let episode = row.try_get::<Option<String>, _>("episode")?;
-            Ok(StoredResponse {
-                id: id_of(row, "id")?,
-                account: AccountId::new(row.try_get::<&str, _>("account")?),
-                at: Timestamp(row.try_get("stored_at")?),
-                previous: previous.map(|_| id_of(row, "previous")).transpose()?,
-                episode: episode.map(|name| name.parse::<EpisodeId>().map_err(decode)).transpose()?,
-                input: text("input")?,
-                output: text("output")?,
-                body: text("told")?,
-            })
-        }
-
-        fn id_of(row: &$row, column: &str) -> Result<RequestId, sqlx::Error> {
-            let bytes = row.try_get::<&[u8], _>(column)?;
-            Ok(RequestId::from_bytes(bytes.try_into().map_err(decode)?))
-        }
-
-        fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
-            sqlx::Error::Decode(Box::new(error))
-        }
-    };
+/// Responses in a database.
+#[derive(Debug)]
+pub(super) struct SqlResponseStore {
+    database: Arc<dyn SqlDatabase>,
 }
 
-/// The trait for a store of one database, whose own are its connections (`reader`, `writer`) and its transactions (`commit`).
-macro_rules! response_store {
-    ($store:ty) => {
-        use futures_util::FutureExt;
-        use futures_util::future::BoxFuture;
+impl SqlResponseStore {
+    pub(super) fn new(database: Arc<dyn SqlDatabase>) -> SqlResponseStore {
+        SqlResponseStore { database }
+    }
 
-        use crate::agent::stored::{ResponseStore, ResponsesError};
+    async fn insert(&self, response: &StoredResponse, account_max: u64) -> Result<(), sqlx::Error> {
+        let mut writer = self.database.writer().await?;
+        let mut transaction = writer.begin().await?;
+        transaction.execute(insertion(response)).await?;
+        make_room(response, account_max, &mut *transaction).await?;
+        transaction.commit().await
+    }
 
-        impl $store {
-            async fn alone(&self, statement: ResponseStatement) -> Result<u64, ResponsesError> {
-                let done = async { run(statement, &mut *self.writer().await?).await };
-                done.await.map_err(|source| self.failed(source))
-            }
-        }
+    async fn read(
+        &self,
+        account: &AccountId,
+        id: RequestId,
+        since: Timestamp,
+    ) -> Result<Option<StoredResponse>, sqlx::Error> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM responses r WHERE r.account = $1 AND r.id = $2 AND r.stored_at >= $3"
+        );
+        let find = Statement::new(sql).bind(account).bind(id).bind(since);
+        let row = self.database.reader().await?.fetch_optional(find).await?;
+        row.as_ref().map(response).transpose()
+    }
 
-        impl ResponseStore for $store {
-            fn keep<'a>(
-                &'a self,
-                response: &'a StoredResponse,
-                account_max: u64,
-            ) -> BoxFuture<'a, Result<(), ResponsesError>> {
-                let kept = self.commit(response, account_max);
-                async move { kept.await.map_err(|source| self.failed(source)) }.boxed()
-            }
+    async fn read_chain(
+        &self,
+        account: &AccountId,
+        id: RequestId,
+        since: Timestamp,
+        bytes_max: u64,
+    ) -> Result<Option<ResponseChain>, sqlx::Error> {
+        let sql = format!(
+            "{CHAIN} SELECT {COLUMNS} FROM chain JOIN responses r ON r.account = $1 AND r.id = chain.id \
+             ORDER BY chain.depth"
+        );
+        let find = Statement::new(sql).bind(account).bind(id).bind(since).bind(bytes_max);
+        let rows = self.database.reader().await?.fetch_all(find).await?;
+        let responses = rows.iter().map(response).collect::<Result<Vec<_>, _>>()?;
+        Ok((!responses.is_empty()).then_some(ResponseChain { responses }))
+    }
 
-            fn find<'a>(
-                &'a self,
-                account: &'a AccountId,
-                id: RequestId,
-                since: Timestamp,
-            ) -> BoxFuture<'a, Result<Option<StoredResponse>, ResponsesError>> {
-                let found =
-                    async move { read_response(account, id, since, &mut *self.reader().await?).await };
-                found.map(|found| found.map_err(|source| self.failed(source))).boxed()
-            }
+    async fn delete_before(&self, before: Timestamp, most: u32) -> Result<u64, sqlx::Error> {
+        let mut writer = self.database.writer().await?;
+        let sql = format!(
+            "DELETE FROM responses WHERE (account, id) IN (SELECT account, id FROM responses \
+                WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2{})",
+            writer.dialect().for_update_skip_locked()
+        );
+        writer.execute(Statement::new(sql).bind(before).bind(most)).await
+    }
 
-            fn chain<'a>(
-                &'a self,
-                account: &'a AccountId,
-                id: RequestId,
-                since: Timestamp,
-                bytes_max: u64,
-            ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
-                let found = async move {
-                    read_chain(account, id, since, bytes_max, &mut *self.reader().await?).await
-                };
-                found.map(|found| found.map_err(|source| self.failed(source))).boxed()
-            }
-
-            fn delete<'a>(
-                &'a self,
-                account: &'a AccountId,
-                id: RequestId,
-            ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
-                async move { Ok(self.alone(delete(account, id)).await? > 0) }.boxed()
-            }
-
-            fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
-                self.alone(purge(before, most)).boxed()
-            }
-        }
-    };
+    fn answer<'a, T: 'a>(
+        &'a self,
+        done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, ResponsesError>> {
+        done.map_err(|source| ResponsesError::caused(self.database.failure(), source)).boxed()
+    }
 }
 
-pub(super) use {response_statements, response_store};
+impl ResponseStore for SqlResponseStore {
+    fn keep<'a>(
+        &'a self,
+        response: &'a StoredResponse,
+        account_max: u64,
+    ) -> BoxFuture<'a, Result<(), ResponsesError>> {
+        self.answer(self.insert(response, account_max))
+    }
+
+    fn find<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<StoredResponse>, ResponsesError>> {
+        self.answer(self.read(account, id, since))
+    }
+
+    fn chain<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: RequestId,
+        since: Timestamp,
+        bytes_max: u64,
+    ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
+        self.answer(self.read_chain(account, id, since, bytes_max))
+    }
+
+    fn delete<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: RequestId,
+    ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
+        let delete = Statement::new(DELETE).bind(account).bind(id);
+        self.answer(async move { Ok(self.database.writer().await?.execute(delete).await? > 0) })
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
+        self.answer(self.delete_before(before, most))
+    }
+}
+
+/// Deletes the oldest responses of the new one's account until the account keeps to its limit.
+async fn make_room(
+    new: &StoredResponse,
+    account_max: u64,
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    let most = to_column(account_max);
+    loop {
+        let find = Statement::new(ACCOUNT_BYTES).bind(&new.account);
+        let bytes: i64 = connection.fetch_one(find).await?.get("bytes")?;
+        if bytes <= most || !delete_oldest(new, bytes - most, connection).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes old responses of the account until so many bytes are free, some of them at a time; false where there are none.
+async fn delete_oldest(
+    new: &StoredResponse,
+    bytes: i64,
+    connection: &mut dyn SqlConnection,
+) -> Result<bool, sqlx::Error> {
+    // Responses that another transaction deletes at this moment are left to it.
+    let sql = format!(
+        "SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64{}",
+        connection.dialect().for_update_skip_locked()
+    );
+    let rows = connection.fetch_all(Statement::new(sql).bind(&new.account).bind(new.id)).await?;
+    let mut free = 0;
+    for row in &rows {
+        if free >= bytes {
+            break;
+        }
+        free += row.get::<i64>("bytes")?;
+        let delete = Statement::new(DELETE).bind(&new.account).bind(row.request("id")?);
+        connection.execute(delete).await?;
+    }
+    Ok(!rows.is_empty())
+}
+
+fn insertion(response: &StoredResponse) -> Statement {
+    let StoredResponse { id, account, at, previous, episode, input, output, body } = response;
+    let statement = Statement::new(INSERT).bind(account).bind(*id).bind(*at).bind(*previous);
+    let statement = statement.bind(episode.as_ref()).bind(&**input).bind(&**output).bind(&**body);
+    statement.bind(response.size())
+}
+
+fn response(row: &SqlRow) -> Result<StoredResponse, sqlx::Error> {
+    let text = |column| row.get::<String>(column).map(String::into_boxed_str);
+    let previous = row.get::<Option<&[u8]>>("previous")?;
+    Ok(StoredResponse {
+        id: row.request("id")?,
+        account: row.account("account")?,
+        at: row.time("stored_at")?,
+        previous: previous.map(|_| row.request("previous")).transpose()?,
+        episode: row.parsed_or_null("episode")?,
+        input: text("input")?,
+        output: text("output")?,
+        body: text("told")?,
+    })
+}

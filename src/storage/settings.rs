@@ -1,18 +1,16 @@
-//! Where things are kept, and how safely.
+//! Which database is used, and how.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::StorageError;
-use super::postgres::PostgresAddress;
+use super::database_url::DatabaseUrl;
 
 /// Which database keeps what must survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settings {
-    /// None: the process takes it with it when it ends.
+    /// None: everything is gone when the process ends.
     Memory,
     /// A file of this machine, for one process.
     Sqlite(SqliteSettings),
@@ -25,37 +23,8 @@ pub enum Settings {
 pub struct PostgresSettings {
     /// Where it is, and who we are there.
     pub url: DatabaseUrl,
-    /// How long a replica that is silent keeps its part of the limits.
+    /// How long a silent replica keeps its leases of the limits.
     pub lease: Duration,
-}
-
-/// The address of a database. It has a password in it, so it does not show itself.
-#[derive(Clone, PartialEq, Eq)]
-pub struct DatabaseUrl(String);
-
-impl DatabaseUrl {
-    /// An address as it is written: `postgres://user:password@host:port/database`.
-    pub fn new(url: impl Into<String>) -> DatabaseUrl {
-        DatabaseUrl(url.into())
-    }
-
-    /// Sees whether it is one.
-    ///
-    /// # Errors
-    /// When it is not; the error says how it is written.
-    pub fn check(&self) -> Result<(), StorageError> {
-        PostgresAddress::of(self).map(drop)
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for DatabaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DatabaseUrl(..)")
-    }
 }
 
 /// How a `SQLite` file is used.

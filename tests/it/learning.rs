@@ -172,7 +172,7 @@ async fn replicas_on_postgres_learn_from_one_another_and_take_feedback_on_one_an
     let url = cluster().database();
     let open = async || {
         let settings = PostgresSettings { url: DatabaseUrl::new(&url), lease: Duration::from_secs(10) };
-        let stories = Database::open(&Settings::Postgres(settings)).await.unwrap().stories();
+        let stories = Database::open(&Settings::Postgres(settings)).await.unwrap().history();
         let settings = LearnSettings { save_every: Duration::from_millis(100), ..LearnSettings::default() };
         pair(stories, settings).await
     };

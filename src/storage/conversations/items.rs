@@ -1,60 +1,88 @@
-//! What stands in conversations.
+//! The items of conversations, as rows of the table `conversation_items`.
 
-/// The functions that read it, for one database.
-macro_rules! item_statements {
-    ($connection:ty, $row:ty) => {
-        const OLDEST_FIRST: &str = "\
-            SELECT item.place, item.id, item.value FROM conversation_items item \
-            JOIN conversations one ON one.account = item.account AND one.id = item.conversation \
-            WHERE item.account = $1 AND item.conversation = $2 AND one.touched_at >= $3 AND item.place > $4 \
-            ORDER BY item.place LIMIT $5";
+use crate::agent::conversations::{ItemPage, PositionedItem, StoredItem};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, ToSqlValue, decode_error, to_column};
+use crate::units::{AccountId, ConversationId, Timestamp};
 
-        const NEWEST_FIRST: &str = "\
-            SELECT item.place, item.id, item.value FROM conversation_items item \
-            JOIN conversations one ON one.account = item.account AND one.id = item.conversation \
-            WHERE item.account = $1 AND item.conversation = $2 AND one.touched_at >= $3 AND item.place < $4 \
-            ORDER BY item.place DESC LIMIT $5";
+use super::records::of;
 
-        /// By the beginning of its id first: that much of it the index has.
-        const ITEM: &str = "\
-            SELECT item.place, item.id, item.value FROM conversation_items item \
-            JOIN conversations one ON one.account = item.account AND one.id = item.conversation \
-            WHERE item.account = $1 AND item.conversation = $2 AND one.touched_at >= $3 \
-              AND substr(item.id, 1, 64) = substr($4, 1, 64) AND item.id = $4 \
-            ORDER BY item.place LIMIT 1";
+/// How many items are inserted by one statement.
+const INSERT_MAX: usize = 1024;
 
-        async fn read_items(
-            account: &AccountId,
-            id: ConversationId,
-            page: ItemPage,
-            since: Timestamp,
-            connection: &mut $connection,
-        ) -> Result<Vec<PositionedItem>, sqlx::Error> {
-            let (statement, end) = match page.newest_first {
-                true => (NEWEST_FIRST, i64::MAX),
-                false => (OLDEST_FIRST, i64::MIN),
-            };
-            let query = of(statement, account, id).bind(since.0).bind(page.after.map_or(end, whole));
-            query.bind(i64::from(page.limit)).fetch_all(connection).await?.iter().map(placed).collect()
-        }
+/// Items of a conversation that was touched since $3.
+const SELECT: &str = "\
+    SELECT item.place, item.id, item.value FROM conversation_items item \
+    JOIN conversations one ON one.account = item.account AND one.id = item.conversation \
+    WHERE item.account = $1 AND item.conversation = $2 AND one.touched_at >= $3";
 
-        async fn read_item(
-            account: &AccountId,
-            id: ConversationId,
-            item: &str,
-            since: Timestamp,
-            connection: &mut $connection,
-        ) -> Result<Option<PositionedItem>, sqlx::Error> {
-            let query = of(ITEM, account, id).bind(since.0).bind(item.as_bytes().to_vec());
-            query.fetch_optional(connection).await?.as_ref().map(placed).transpose()
-        }
-
-        fn placed(row: &$row) -> Result<PositionedItem, sqlx::Error> {
-            let id = String::from_utf8(row.try_get("id")?).map_err(decode)?;
-            let item = StoredItem { id: id.into(), value: row.try_get::<String, _>("value")?.into() };
-            Ok(PositionedItem { position: u64::try_from(row.try_get::<i64, _>("place")?).map_err(decode)?, item })
-        }
+/// A page of a conversation's items.
+pub(super) async fn read_items(
+    account: &AccountId,
+    id: ConversationId,
+    page: ItemPage,
+    since: Timestamp,
+    connection: &mut dyn SqlConnection,
+) -> Result<Vec<PositionedItem>, sqlx::Error> {
+    let (range, end) = if page.newest_first {
+        ("item.place < $4 ORDER BY item.place DESC", i64::MAX)
+    } else {
+        ("item.place > $4 ORDER BY item.place", i64::MIN)
     };
+    let after = page.after.map_or(end, to_column);
+    let find = of(format!("{SELECT} AND {range} LIMIT $5"), account, id).bind(since).bind(after);
+    connection.fetch_all(find.bind(page.limit)).await?.iter().map(positioned_item).collect()
 }
 
-pub(in crate::storage) use item_statements;
+/// The first item of that id.
+pub(super) async fn read_item(
+    account: &AccountId,
+    id: ConversationId,
+    item: &str,
+    since: Timestamp,
+    connection: &mut dyn SqlConnection,
+) -> Result<Option<PositionedItem>, sqlx::Error> {
+    // The index has the first bytes of an id.
+    let sql = format!(
+        "{SELECT} AND substr(item.id, 1, 64) = substr($4, 1, 64) AND item.id = $4 ORDER BY item.place LIMIT 1"
+    );
+    let find = of(sql, account, id).bind(since).bind(item.as_bytes());
+    connection.fetch_optional(find).await?.as_ref().map(positioned_item).transpose()
+}
+
+/// Inserts items at the places from `first` on, with few statements: others wait for the conversation meanwhile.
+pub(super) async fn insert_items(
+    account: &AccountId,
+    id: ConversationId,
+    first: i64,
+    items: &[StoredItem],
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    let placed: Vec<(i64, &StoredItem)> = (first..).zip(items).collect();
+    for part in placed.chunks(INSERT_MAX) {
+        let row = |&(place, item): &(i64, &StoredItem)| {
+            [
+                account.to_sql(),
+                id.to_sql(),
+                place.to_sql(),
+                item.id.as_bytes().to_sql(),
+                item.value.to_string().to_sql(),
+                item.size().to_sql(),
+            ]
+        };
+        let insert = Statement::with_rows(
+            connection.dialect(),
+            "INSERT INTO conversation_items (account, conversation, place, id, value, bytes) VALUES ",
+            6,
+            part.iter().flat_map(row).collect(),
+            "",
+        );
+        connection.execute(insert).await?;
+    }
+    Ok(())
+}
+
+fn positioned_item(row: &SqlRow) -> Result<PositionedItem, sqlx::Error> {
+    let id = String::from_utf8(row.get("id")?).map_err(decode_error)?;
+    let item = StoredItem { id: id.into(), value: row.get::<String>("value")?.into() };
+    Ok(PositionedItem { position: u64::try_from(row.get::<i64>("place")?).map_err(decode_error)?, item })
+}

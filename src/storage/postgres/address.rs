@@ -1,6 +1,5 @@
 //! Where a database is, and who we are there.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
@@ -20,15 +19,12 @@ pub(in crate::storage) struct PostgresAddress {
 }
 
 impl PostgresAddress {
-    /// What a text says.
+    /// Reads an address as it is written.
     ///
     /// # Errors
     /// When it is no address of a PostgreSQL database.
     pub(in crate::storage) fn of(url: &DatabaseUrl) -> Result<PostgresAddress, StorageError> {
-        let url = url.as_str();
-        let is_ours = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
-        let options = if is_ours { PgConnectOptions::from_str(url).ok() } else { None };
-        let options = options.ok_or(StorageError::Url)?.application_name("stint");
+        let options = url.options()?;
         let database = options.get_database().unwrap_or_else(|| options.get_username());
         let place = format!("{}:{}/{database}", options.get_host(), options.get_port());
         Ok(PostgresAddress { options, place })
@@ -64,7 +60,7 @@ impl PostgresAddress {
             ("PGCONNECT_TIMEOUT", CONNECT_MAX.as_secs().to_string()),
         ];
         variables.extend(options.get_options().map(|options| ("PGOPTIONS", options.to_owned())));
-        // The rest it gives away in this form alone.
+        // The options give the rest only in this form.
         let url = options.to_url_lossy();
         let decoded = |text: &str| percent_decoded(text);
         variables.extend(url.password().map(|password| ("PGPASSWORD", decoded(password))));
@@ -75,7 +71,7 @@ impl PostgresAddress {
                 "sslkey" => "PGSSLKEY",
                 _ => continue,
             };
-            // Certificates that stand in the address itself have no place in the environment.
+            // There is no variable for certificates that are in the address itself.
             variables.extend(value.strip_prefix("file: ").map(|path| (variable, path.to_owned())));
         }
         variables
@@ -99,7 +95,7 @@ fn ssl_mode(mode: PgSslMode) -> &'static str {
     }
 }
 
-/// A text of a URL, with the bytes that stand for themselves there.
+/// A text of a URL, with its percent-encoded bytes decoded.
 fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);

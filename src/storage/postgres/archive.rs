@@ -7,14 +7,17 @@ use std::path::Path;
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
-use crate::storage::books::{VerifyReport, each, verify};
+use crate::storage::audit::VerifyReport;
+use crate::storage::journal::{each_record, usage};
+use crate::storage::sql::BEGIN_SNAPSHOT;
 use crate::storage::{PostgresSettings, StorageError, file};
 
 use super::address::PostgresAddress;
+use super::migrations::MIGRATIONS;
 use super::tools::PostgresTool;
-use super::{BEGIN_SNAPSHOT, MIGRATIONS, sums};
+use super::verify::verify;
 
-/// Whoever reads all of it, or pipes it to somebody slow, takes the time that this takes.
+/// Reading everything may take long, and so may a slow reader at the other end of a pipe.
 const SESSION: [(&str, &str); 4] = [
     ("statement_timeout", "0"),
     ("lock_timeout", "5s"),
@@ -22,7 +25,7 @@ const SESSION: [(&str, &str); 4] = [
     ("client_min_messages", "warning"),
 ];
 
-/// A database in PostgreSQL that is read as it was when the reading began; gateways go on.
+/// A database in PostgreSQL that is read as it was when the reading began, while gateways write it.
 #[derive(Debug)]
 pub struct PostgresArchive {
     connection: PgConnection,
@@ -97,7 +100,7 @@ impl PostgresArchive {
     /// # Errors
     /// When it cannot be read.
     pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
-        sums::usage(&mut self.connection, query).await.map_err(|source| self.read_error(source))
+        usage(query, &mut self.connection).await.map_err(|source| self.read_error(source))
     }
 
     /// Shows every resolution with all that led to it, in their order, as they were when it began.
@@ -108,12 +111,13 @@ impl PostgresArchive {
         &mut self,
         show: impl FnMut(&ResolutionRecord) -> io::Result<()>,
     ) -> Result<(), StorageError> {
-        let shown = async { each(&mut *self.connection.begin_with(BEGIN_SNAPSHOT).await?, show).await };
+        let shown =
+            async { each_record(&mut *self.connection.begin_with(BEGIN_SNAPSHOT).await?, show).await };
         shown.await.map_err(|source| self.read_error(source))
     }
 
-    /// Writes all that is committed now to a new file, for its owner's eyes only, in the form of `pg_dump`; and says what
-    /// the books in it come to.
+    /// Writes all that is committed now to a new file in the form of `pg_dump`, which only its owner may read. Returns what
+    /// verifying it came to.
     ///
     /// # Errors
     /// When that file exists or cannot be written, or `pg_dump` cannot be had; it is not left there half done.
@@ -124,7 +128,7 @@ impl PostgresArchive {
         file::create_new(to).map_err(|source| StorageError::Write { path: to.to_owned(), source })?;
         let done = self.dump(&schema, to).await;
         if done.is_err() {
-            // What went wrong with the copy is worth more than what goes wrong with its end.
+            // The error of the copy matters more than that of the removal.
             let _ = std::fs::remove_file(to);
         }
         done
@@ -135,25 +139,25 @@ impl PostgresArchive {
         let read_error = |source| StorageError::Read { path: place.clone().into(), source };
         let write_error = |source| StorageError::Write { path: to.to_owned(), source };
         let mut snapshot = self.connection.begin_with(BEGIN_SNAPSHOT).await.map_err(read_error)?;
-        // What is copied and what is verified are the same.
-        let same = sqlx::query_scalar::<_, String>("SELECT pg_export_snapshot()");
-        let same = same.fetch_one(&mut *snapshot).await.map_err(read_error)?;
+        // The copy and the verification see the same snapshot.
+        let snapshot_name = sqlx::query_scalar::<_, String>("SELECT pg_export_snapshot()");
+        let snapshot_name = snapshot_name.fetch_one(&mut *snapshot).await.map_err(read_error)?;
         let arguments = [
             "--format=custom".to_owned(),
             "--no-owner".to_owned(),
             "--no-privileges".to_owned(),
             "--lock-wait-timeout=5s".to_owned(),
-            format!("--snapshot={same}"),
+            format!("--snapshot={snapshot_name}"),
             format!("--schema={}", quoted(schema)),
         ];
         let file = OpenOptions::new().write(true).open(to).map_err(write_error)?;
         let arguments = arguments.into_iter().map(Into::into).collect();
         PostgresTool::Dump.run(&self.address, arguments, Some(file)).await?;
         file::sync(to).map_err(write_error)?;
-        // Whoever reads it to its end finds what the disk did not take.
+        // Reading it to its end finds what the disk did not take.
         let arguments = vec!["--file=/dev/null".into(), to.into()];
         PostgresTool::Restore.run(&self.address, arguments, None).await?;
-        verify(&mut *snapshot).await.map_err(read_error)
+        verify(&mut snapshot).await.map_err(read_error)
     }
 }
 

@@ -1,20 +1,21 @@
-//! What replicas let each other know, over LISTEN and NOTIFY.
+//! Notices of changes between replicas, over LISTEN and NOTIFY.
 
 use std::time::Duration;
 
 use sqlx::postgres::{PgListener, PgPool};
 
-use crate::ledger::{AccountId, ChangeNotice, ReplicaEpoch};
+use crate::ledger::{AccountId, ChangeNotice, JournalError, ReplicaEpoch};
+use crate::storage::sql::Statement;
 
-use super::Postgres;
+use super::database::Postgres;
 
-/// The channel; its messages are a word, and for a recall who asks and whose purses.
+/// The channel. Its messages are a word, and for a recall the replica that recalls and the account.
 const CHANNEL: &str = "stint";
 
 /// How long a listener that lost its connection waits before it tries again.
 const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 
-/// The changes that others let us know of, from now on.
+/// The changes that others notify us of, from now on.
 #[derive(Debug)]
 pub struct ChangeListener {
     pool: PgPool,
@@ -27,16 +28,16 @@ impl Postgres {
         ChangeListener { pool: self.pool.clone(), listener: None }
     }
 
-    /// Lets everybody know of a change who listens.
-    pub async fn notify(&self, change: &ChangeNotice) -> Result<(), crate::ledger::JournalError> {
+    /// Notifies all listeners of a change.
+    pub async fn notify(&self, change: &ChangeNotice) -> Result<(), JournalError> {
         let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(encode_notice(change));
         sent.execute(&self.pool).await.map(drop).map_err(|source| self.failed(source))
     }
 }
 
 impl ChangeListener {
-    /// The next one. May be dropped and called again; where the connection was lost, something may have been missed,
-    /// which is told once it is there again.
+    /// The next one. May be dropped and called again. Where the connection was lost, something may have been missed, and
+    /// the first change after it is an unknown one.
     pub async fn next(&mut self) -> ChangeNotice {
         loop {
             let Some(listener) = &mut self.listener else {
@@ -74,7 +75,7 @@ fn encode_notice(change: &ChangeNotice) -> String {
     }
 }
 
-/// What nobody here understands may be anything.
+/// A notice of a newer version may be of anything.
 fn decode_notice(message: &str) -> ChangeNotice {
     match message {
         "terms" => ChangeNotice::Terms,
@@ -88,14 +89,12 @@ fn decode_recall(message: &str) -> Option<ChangeNotice> {
     Some(ChangeNotice::Recall { account: AccountId::new(account), by: ReplicaEpoch(by.parse().ok()?) })
 }
 
-/// Lets everybody know with the transaction that keys or terms have changed: it is heard when that is committed.
-pub(super) async fn notify_keys(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::Error> {
-    let message = encode_notice(&ChangeNotice::Keys);
-    let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message);
-    sent.execute(connection).await.map(drop)
+/// Notifies listeners that keys or terms have changed, when the transaction is committed.
+pub(in crate::storage) fn keys_changed_notice() -> Statement {
+    Statement::new("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(encode_notice(&ChangeNotice::Keys))
 }
 
-/// Sends recalls with the transaction: they are heard when it is committed.
+/// Sends recalls when the transaction is committed.
 pub(super) async fn notify_recalls(
     connection: &mut sqlx::PgConnection,
     by: ReplicaEpoch,

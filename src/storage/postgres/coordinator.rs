@@ -1,4 +1,5 @@
-//! The bank in PostgreSQL: hands out slices, keeps leases by the database's clock.
+//! The quota coordinator in PostgreSQL: it grants leases of quota windows, and reclaims those of replicas that have expired by the
+//! database's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,26 +15,27 @@ use crate::ledger::{
 };
 use crate::units::Timestamp;
 
-use super::Postgres;
 use super::changes::notify_recalls;
+use super::clock::read_clock;
+use super::database::Postgres;
 use super::journal::{PostgresJournal, is_alive};
 use super::quota_windows::{adjust_leases, changed_windows, lock_windows};
-use super::reclaim::{lock_expired, lock_own, prune_windows, read_clock, reclaim};
+use super::reclaim::{lock_expired, lock_own, prune_windows, reclaim};
 use super::window_opening::{create_windows, prior_usage};
 
-/// Transactions are committed in another order than they look at the clock; so much earlier is looked again.
+/// Transactions are committed in another order than they read the clock in. So changes are read again from so much earlier on.
 const OVERLAP_MICROS: i64 = 10_000_000;
 
-/// Many years may have to be summed up, and who made the same purse at the same time is waited for.
+/// Many years may have to be summed up, and another replica that opens the same window is waited for.
 const LONG_TIMEOUTS: &str =
     "SELECT set_config('statement_timeout', '10min', TRUE), set_config('lock_timeout', '10min', TRUE)";
 
-/// The bank of a database.
+/// The coordinator of a database.
 #[derive(Debug, Clone)]
 pub struct PostgresCoordinator(Arc<Postgres>);
 
 impl PostgresCoordinator {
-    /// The bank of that database.
+    /// The coordinator of that database.
     pub fn new(database: Arc<Postgres>) -> PostgresCoordinator {
         PostgresCoordinator(database)
     }
@@ -82,7 +84,7 @@ impl PostgresCoordinator {
         transaction.commit().await
     }
 
-    /// Nothing, where the life is over.
+    /// Nothing, where the epoch is over.
     async fn renew_lease(&self, epoch: ReplicaEpoch) -> Result<Option<LeaseRenewal>, sqlx::Error> {
         let statement = "\
             UPDATE replicas SET expires_at = bank_clock() + $2 * interval '1 millisecond' \
@@ -99,38 +101,38 @@ impl PostgresCoordinator {
         let now = Timestamp(micros / 1000);
         let since = self.0.changes_seen_micros.load(Ordering::Relaxed).saturating_sub(OVERLAP_MICROS);
         let mut connection = self.0.pool.acquire().await?;
-        let purses = changed_windows(&mut connection, epoch, since.max(0), now).await?;
+        let balances = changed_windows(&mut connection, epoch, since.max(0), now).await?;
         self.0.changes_seen_micros.store(micros, Ordering::Relaxed);
-        Ok(Some(LeaseRenewal { now, replicas: replicas.unsigned_abs(), balances: purses }))
+        Ok(Some(LeaseRenewal { now, replicas: replicas.unsigned_abs(), balances }))
     }
 
-    /// Nothing, where the life is over.
+    /// Nothing, where the epoch is over.
     async fn adjust_leases(
         &self,
         epoch: ReplicaEpoch,
-        purses: &[QuotaWindow],
+        windows: &[QuotaWindow],
         decide: DecideFn<'_>,
     ) -> Result<Option<ExchangeResult>, sqlx::Error> {
         let mut transaction = self.begin().await?;
         if !is_alive(&mut transaction, epoch).await? {
             return Ok(None);
         }
-        let locked = match lock_windows(&mut transaction, epoch, purses).await? {
+        let locked = match lock_windows(&mut transaction, epoch, windows).await? {
             Ok(locked) => locked,
             Err(missing) => return Ok(Some(ExchangeResult::Missing(missing))),
         };
-        let stand: Vec<QuotaBalance> = locked.iter().map(|one| one.balance).collect();
-        let orders = decide(&stand);
+        let before: Vec<QuotaBalance> = locked.iter().map(|one| one.balance).collect();
+        let orders = decide(&before);
         let balances = adjust_leases(&mut transaction, epoch, &locked, &orders).await?;
-        let recalled = purses.iter().zip(&orders).filter(|(_, order)| order.is_recalling);
-        let mut accounts: Vec<&AccountId> = recalled.map(|(purse, _)| &purse.account).collect();
+        let recalled = windows.iter().zip(&orders).filter(|(_, order)| order.is_recalling);
+        let mut accounts: Vec<&AccountId> = recalled.map(|(window, _)| &window.account).collect();
         accounts.dedup();
         notify_recalls(&mut transaction, epoch, accounts.into_iter()).await?;
         transaction.commit().await?;
         Ok(Some(ExchangeResult::Balances(balances)))
     }
 
-    /// Nothing, where the life is over.
+    /// Nothing, where the epoch is over.
     async fn open_all_windows(
         &self,
         epoch: ReplicaEpoch,
@@ -138,19 +140,19 @@ impl PostgresCoordinator {
     ) -> Result<Option<Vec<u64>>, sqlx::Error> {
         let mut transaction = self.begin().await?;
         sqlx::query(LONG_TIMEOUTS).execute(&mut *transaction).await?;
-        // With no purse locked, since it waits for burials, and those wait for purses.
+        // With no window locked: it waits for replicas to be reclaimed, and that waits for windows.
         create_windows(&mut transaction, openings).await?;
         transaction.commit().await?;
         let mut transaction = self.begin().await?;
         sqlx::query(LONG_TIMEOUTS).execute(&mut *transaction).await?;
         let before = prior_usage(&mut transaction, epoch, openings).await?;
-        let goes_on = is_alive(&mut transaction, epoch).await?;
+        let is_alive = is_alive(&mut transaction, epoch).await?;
         transaction.commit().await?;
-        Ok(goes_on.then_some(before))
+        Ok(is_alive.then_some(before))
     }
 
-    fn or_lease_lost<T>(&self, told: Result<Option<T>, sqlx::Error>) -> Result<T, JournalError> {
-        told.map_err(|source| self.0.failed(source))?.ok_or_else(JournalError::lease_lost)
+    fn or_lease_lost<T>(&self, done: Result<Option<T>, sqlx::Error>) -> Result<T, JournalError> {
+        done.map_err(|source| self.0.failed(source))?.ok_or_else(JournalError::lease_lost)
     }
 }
 
@@ -173,10 +175,10 @@ impl QuotaCoordinator for PostgresCoordinator {
     fn exchange<'a>(
         &'a self,
         epoch: ReplicaEpoch,
-        purses: &'a [QuotaWindow],
+        windows: &'a [QuotaWindow],
         decide: DecideFn<'a>,
     ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>> {
-        async move { self.or_lease_lost(self.adjust_leases(epoch, purses, decide).await) }.boxed()
+        async move { self.or_lease_lost(self.adjust_leases(epoch, windows, decide).await) }.boxed()
     }
 
     fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {

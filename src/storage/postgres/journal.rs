@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
 use sqlx::PgConnection;
 
 use crate::ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
     ReplicaEpoch, Seal, UsageQuery,
 };
-use crate::storage::books::parts_of;
+use crate::storage::journal::{self, OPEN_COLUMNS};
+use crate::storage::sql::{SqlConnection, SqlDatabase, Statement};
 use crate::units::{EpisodeId, Timestamp};
 
-use super::Postgres;
-use super::rows::{
-    UNRESOLVED, UNRESOLVED_OF_ALL, dispatched, insert_dispatched, insert_extended, insert_metered,
-    insert_parts, insert_resolved,
-};
-use super::{seals, sums};
+use super::database::Postgres;
+use super::insert::insert;
+use super::seals::seal;
 
 /// The journal in a PostgreSQL database, as one replica writes it.
 #[derive(Debug)]
@@ -28,21 +26,20 @@ pub struct PostgresJournal {
 }
 
 impl PostgresJournal {
-    /// The journal of that database, for one that shares the accounts with nobody.
+    /// The journal of that database, for a process that shares the accounts with nobody.
     pub fn new(database: Arc<Postgres>) -> PostgresJournal {
         PostgresJournal { database, epoch: None }
     }
 
-    /// The same, for one life of a replica. When that is over, nothing can be appended any more.
+    /// The same, for one epoch of a replica. When that is over, nothing can be appended any more.
     pub(super) fn of(database: Arc<Postgres>, epoch: ReplicaEpoch) -> PostgresJournal {
         PostgresJournal { database, epoch: Some(epoch.0) }
     }
 
     /// The dispatched reservations of all replicas that are not resolved.
     pub(in crate::storage) async fn unresolved_of_all(&self) -> Result<Vec<DispatchEntry>, JournalError> {
-        let rows = sqlx::query(UNRESOLVED_OF_ALL).fetch_all(&self.database.pool).await;
-        let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
-        read.map_err(|source| self.database.failed(source))
+        let find = Statement::new(unresolved("TRUE"));
+        self.answer(async move { read_entries(find, &mut *self.database.reader().await?).await }).await
     }
 
     async fn insert(&self, entries: &[JournalEntry]) -> Result<(), JournalError> {
@@ -56,40 +53,55 @@ impl PostgresJournal {
         insert(&mut transaction, self.epoch, entries).await.map_err(failed)?;
         transaction.commit().await.map_err(failed)
     }
+
+    fn answer<'a, T: 'a>(
+        &'a self,
+        done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, JournalError>> {
+        done.map_err(|source| self.database.failed(source)).boxed()
+    }
 }
 
-/// Whether a life goes on; if so, nobody ends it before this transaction ends.
+/// Whether a replica's epoch is not over; if so, nobody ends it before this transaction ends.
 pub(super) async fn is_alive(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
 ) -> Result<bool, sqlx::Error> {
-    // Weak enough for renewals, which do not touch the key; a burial waits for it.
+    // Weak enough for renewals, which do not touch the key; reclaiming waits for it.
     let statement = "SELECT 1 FROM replicas WHERE epoch = $1 AND NOT is_over FOR KEY SHARE";
     let alive = sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?;
     Ok(alive.is_some())
 }
 
-/// Inserts all of these, where they are not there yet.
-pub(super) async fn insert(
-    connection: &mut PgConnection,
+/// The dispatched reservations that are not resolved, of one replica, or of those who share with nobody.
+pub(super) async fn read_unresolved(
     epoch: Option<i64>,
-    entries: &[JournalEntry],
-) -> Result<(), sqlx::Error> {
-    let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for entry in entries {
-        match entry {
-            JournalEntry::Dispatched(row) => sent.push(row),
-            JournalEntry::Extended(row) => more.push(row),
-            JournalEntry::Metered(row) => used.push(row),
-            JournalEntry::Resolved(row) => ended.push(row),
-        }
-    }
-    // What is referred to comes first.
-    insert_dispatched(connection, epoch, &sent).await?;
-    insert_extended(connection, &more).await?;
-    insert_metered(connection, &used).await?;
-    insert_parts(connection, &parts_of(&ended)).await?;
-    insert_resolved(connection, &ended).await
+    connection: &mut dyn SqlConnection,
+) -> Result<Vec<DispatchEntry>, sqlx::Error> {
+    let find = Statement::new(unresolved("r.epoch IS NOT DISTINCT FROM $1"));
+    read_entries(find.bind(epoch), connection).await
+}
+
+async fn read_entries(
+    find: Statement,
+    connection: &mut dyn SqlConnection,
+) -> Result<Vec<DispatchEntry>, sqlx::Error> {
+    connection.fetch_all(find).await?.iter().map(journal::dispatch_entry).collect()
+}
+
+fn unresolved(condition: &str) -> String {
+    format!(
+        "SELECT {OPEN_COLUMNS}, \
+                (r.money + coalesce(e.money, 0))::bigint AS money, \
+                (r.thinking + coalesce(e.thinking, 0))::bigint AS thinking, \
+                (r.tool_calls + coalesce(e.tool_calls, 0))::bigint AS tool_calls \
+         FROM reservations r \
+         LEFT JOIN LATERAL (SELECT sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls \
+                            FROM extensions WHERE reservation = r.id) e ON TRUE \
+         LEFT JOIN LATERAL (SELECT * FROM meterings WHERE reservation = r.id ORDER BY step DESC LIMIT 1) m ON TRUE \
+         WHERE {condition} AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
+         ORDER BY r.id"
+    )
 }
 
 impl Journal for PostgresJournal {
@@ -98,31 +110,18 @@ impl Journal for PostgresJournal {
     }
 
     fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
-        async move {
-            let rows = sqlx::query(UNRESOLVED).bind(self.epoch).fetch_all(&self.database.pool).await;
-            let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
-            read.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { read_unresolved(self.epoch, &mut *self.database.reader().await?).await })
     }
 
     fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = async { sums::since(&mut *self.database.pool.acquire().await?, since).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::spend_since(since, &mut *self.database.reader().await?).await })
     }
 
     fn spend_between<'a>(
         &'a self,
         moments: &'a [Timestamp],
     ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = async { sums::between(&mut *self.database.pool.acquire().await?, moments).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::spend_between(moments, self.database.reader().await?).await })
     }
 
     fn episode_usage<'a>(
@@ -130,43 +129,24 @@ impl Journal for PostgresJournal {
         account: &'a AccountId,
         episode: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
-        async move {
-            let read =
-                async { sums::episode(&mut *self.database.pool.acquire().await?, account, episode).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move {
+            journal::episode_usage(account, episode, &mut *self.database.reader().await?).await
+        })
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = async { sums::balances(&mut *self.database.pool.acquire().await?).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::balances(&mut *self.database.reader().await?).await })
     }
 
     fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
-        async move {
-            let read = async { seals::seal(&mut *self.database.pool.acquire().await?, now).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { seal(&mut *self.database.pool.acquire().await?, now).await })
     }
 
     fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
-        async move {
-            let read = async { seals::last(&mut *self.database.pool.acquire().await?).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::last_seal(&mut *self.database.reader().await?).await })
     }
 
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
-        async move {
-            let read = async { sums::usage(&mut *self.database.pool.acquire().await?, query).await };
-            read.await.map_err(|source| self.database.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::usage(query, &mut *self.database.slow_reader().await?).await })
     }
 }

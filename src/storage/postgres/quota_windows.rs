@@ -1,54 +1,54 @@
-//! Purses and slices, as rows.
+//! Quota windows and the leases of them, as rows of the tables `purses` and `slices`.
 
 use std::borrow::Cow;
 
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{AccountId, LeaseAdjustment, QuotaBalance, QuotaWindow, ReplicaEpoch};
+use crate::storage::sql::{from_column, to_column};
 use crate::units::{Facet, Timestamp, Unit, Window};
 
-use super::rows::{clean, count, size};
+use super::text::clean;
 
-/// A purse that is locked, and how it stood then.
+/// A window that is locked, and its balance then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockedWindow {
     id: i64,
     pub(super) balance: QuotaBalance,
 }
 
-/// The columns that name purses.
-pub(super) struct WindowColumns<'p>(pub(super) Vec<&'p QuotaWindow>);
+/// The columns that name windows.
+pub(super) struct WindowColumns<'w>(pub(super) Vec<&'w QuotaWindow>);
 
 impl WindowColumns<'_> {
     pub(super) fn accounts(&self) -> Vec<String> {
-        self.0.iter().map(|purse| clean(purse.account.as_str())).collect()
+        self.0.iter().map(|window| clean(window.account.as_str())).collect()
     }
     pub(super) fn facets(&self) -> Vec<&'static str> {
-        self.0.iter().map(|purse| facet_columns(&purse.facet).0).collect()
+        self.0.iter().map(|window| facet_columns(&window.facet).0).collect()
     }
     pub(super) fn names(&self) -> Vec<String> {
-        self.0.iter().map(|purse| clean(&facet_columns(&purse.facet).1)).collect()
+        self.0.iter().map(|window| clean(&facet_columns(&window.facet).1)).collect()
     }
     pub(super) fn units(&self) -> Vec<&'static str> {
-        self.0.iter().map(|purse| purse.unit.as_str()).collect()
+        self.0.iter().map(|window| window.unit.as_str()).collect()
     }
     pub(super) fn periods(&self) -> Vec<String> {
-        self.0.iter().map(|purse| purse.window.to_string()).collect()
+        self.0.iter().map(|window| window.window.to_string()).collect()
     }
     pub(super) fn begins(&self) -> Vec<i64> {
-        self.0.iter().map(|purse| purse.begins.0).collect()
+        self.0.iter().map(|window| window.begins.0).collect()
     }
     pub(super) fn ends(&self) -> Vec<Option<i64>> {
-        self.0.iter().map(|purse| purse.ends.map(|end| end.0)).collect()
+        self.0.iter().map(|window| window.ends.map(|end| end.0)).collect()
     }
 }
 
-/// Locks purses, always in the same order, so that nobody waits for each other; or says at which places some are
-/// missing.
+/// Locks windows, always in the same order, so that there is no deadlock. Where some are missing, returns their places.
 pub(super) async fn lock_windows(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
-    purses: &[QuotaWindow],
+    windows: &[QuotaWindow],
 ) -> Result<Result<Vec<LockedWindow>, Vec<usize>>, sqlx::Error> {
     let statement = "\
         SELECT p.id, p.granted, w.place FROM purses p \
@@ -56,7 +56,7 @@ pub(super) async fn lock_windows(
              WITH ORDINALITY AS w (account, facet, name, unit, period, begins, place) \
           USING (account, facet, name, unit, period, begins) \
         ORDER BY p.id FOR UPDATE OF p";
-    let names = WindowColumns(purses.iter().collect());
+    let names = WindowColumns(windows.iter().collect());
     let rows = sqlx::query(statement)
         .bind(names.accounts())
         .bind(names.facets())
@@ -68,12 +68,12 @@ pub(super) async fn lock_windows(
         .await?;
     let mut found = Vec::new();
     for row in rows {
-        let granted = count(row.try_get("granted")?);
+        let granted = from_column(row.try_get("granted")?);
         let balance = QuotaBalance { granted, ..QuotaBalance::default() };
         found.push((row.try_get::<i64, _>("place")?, LockedWindow { id: row.try_get("id")?, balance }));
     }
     found.sort_by_key(|(place, _)| *place);
-    let missing = missing(purses.len(), &found);
+    let missing = missing(windows.len(), &found);
     if !missing.is_empty() {
         return Ok(Err(missing));
     }
@@ -88,7 +88,7 @@ fn missing(size: usize, found: &[(i64, LockedWindow)]) -> Vec<usize> {
     if size == found.len() { Vec::new() } else { (0..size).filter(|at| !is_there(*at)).collect() }
 }
 
-/// A statement of its own: what it sees is what was committed when the locks were had.
+/// A statement of its own: it sees what was committed when the locks were acquired.
 async fn read_leases(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
@@ -110,16 +110,16 @@ async fn read_leases(
     let ids: Vec<i64> = locked.iter().map(|one| one.id).collect();
     let rows = sqlx::query(statement).bind(epoch.0).bind(ids).fetch_all(connection).await?;
     for (row, one) in rows.iter().zip(locked) {
-        one.balance.own = count(row.try_get("slice")?);
-        one.balance.others = count(row.try_get("others")?);
+        one.balance.own = from_column(row.try_get("slice")?);
+        one.balance.others = from_column(row.try_get("others")?);
         one.balance.is_final = row.try_get("is_final")?;
         one.balance.is_recall_pending = row.try_get("is_awaited")?;
-        one.balance.replicas = count(row.try_get("replicas")?);
+        one.balance.replicas = from_column(row.try_get("replicas")?);
     }
     Ok(())
 }
 
-/// Does as ordered; says how the purses stand then.
+/// Sets the leases to these amounts; returns the balances after that.
 pub(super) async fn adjust_leases(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
@@ -151,8 +151,8 @@ pub(super) async fn adjust_leases(
     sqlx::query(statement)
         .bind(epoch.0)
         .bind(locked.iter().map(|one| one.id).collect::<Vec<i64>>())
-        .bind(orders.iter().map(|order| size(order.amount)).collect::<Vec<i64>>())
-        .bind(balances.iter().map(|balance| size(balance.granted)).collect::<Vec<i64>>())
+        .bind(orders.iter().map(|order| to_column(order.amount)).collect::<Vec<i64>>())
+        .bind(balances.iter().map(|balance| to_column(balance.granted)).collect::<Vec<i64>>())
         .bind(orders.iter().map(|order| order.is_tight).collect::<Vec<bool>>())
         .bind(orders.iter().map(|order| order.is_final).collect::<Vec<bool>>())
         .bind(orders.iter().map(|order| order.is_recalling).collect::<Vec<bool>>())
@@ -161,7 +161,8 @@ pub(super) async fn adjust_leases(
     Ok(balances)
 }
 
-/// Those that have changed since then and count still; not those of runs, which are only looked at when they go on.
+/// Windows that have changed since then and are not over. Not those of episodes, which are only read when the episode
+/// continues.
 pub(super) async fn changed_windows(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
@@ -176,7 +177,7 @@ pub(super) async fn changed_windows(
           AND p.facet NOT IN ('episode', 'tool')";
     let rows =
         sqlx::query(statement).bind(epoch.0).bind(since_micros).bind(now.0).fetch_all(connection).await?;
-    let mut purses = Vec::new();
+    let mut windows = Vec::new();
     for row in rows {
         let Some((facet, unit, window)) = parse_columns(
             row.try_get("facet")?,
@@ -184,20 +185,20 @@ pub(super) async fn changed_windows(
             row.try_get("unit")?,
             row.try_get("period")?,
         ) else {
-            // A newer version's.
+            // A newer version wrote it.
             continue;
         };
         let account = AccountId::new(row.try_get::<&str, _>("account")?);
         let begins = Timestamp(row.try_get("begins")?);
         let ends = row.try_get::<Option<i64>, _>("ends")?.map(Timestamp);
-        let (granted, slice) = (count(row.try_get("granted")?), count(row.try_get("slice")?));
-        let balance = QuotaBalance { granted, own: slice, ..QuotaBalance::default() };
-        purses.push((QuotaWindow { account, facet, unit, window, begins, ends }, balance));
+        let (granted, own) = (from_column(row.try_get("granted")?), from_column(row.try_get("slice")?));
+        let balance = QuotaBalance { granted, own, ..QuotaBalance::default() };
+        windows.push((QuotaWindow { account, facet, unit, window, begins, ends }, balance));
     }
-    Ok(purses)
+    Ok(windows)
 }
 
-/// A tool's name follows its run's, in which there is no end of a line.
+/// A tool's name follows its episode's, which has no line break.
 fn facet_columns(facet: &Facet) -> (&'static str, Cow<'_, str>) {
     match facet {
         Facet::Whole => ("whole", "".into()),

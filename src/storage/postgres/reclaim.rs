@@ -1,14 +1,14 @@
-//! The end of a replica's life: what it left open is posted, and what it did not use goes back.
+//! Reclaiming a replica: its open reservations are posted, and what it did not use of its leases goes back.
 
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
 use crate::ledger::{JournalEntry, ReplicaEpoch};
 use crate::units::Timestamp;
 
-use super::journal::insert;
-use super::rows::{UNRESOLVED, dispatched};
+use super::insert::insert;
+use super::journal::read_unresolved;
 
-/// One whose lease has run out. Nobody else buries it meanwhile, and its own transactions have ended.
+/// A replica whose lease has expired. Nobody else reclaims it meanwhile, and its own transactions have ended.
 pub(super) async fn lock_expired(connection: &mut PgConnection) -> Result<Option<ReplicaEpoch>, sqlx::Error> {
     let statement = "\
         SELECT epoch FROM replicas WHERE NOT is_over AND expires_at < bank_clock() \
@@ -16,7 +16,7 @@ pub(super) async fn lock_expired(connection: &mut PgConnection) -> Result<Option
     Ok(sqlx::query_scalar(statement).fetch_optional(connection).await?.map(ReplicaEpoch))
 }
 
-/// One's own, where it is not over yet.
+/// The replica's own row, where its epoch is not over yet.
 pub(super) async fn lock_own(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
@@ -25,7 +25,7 @@ pub(super) async fn lock_own(
     Ok(sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?.is_some())
 }
 
-/// Ends a life, whose row is locked.
+/// Ends an epoch, whose row is locked.
 pub(super) async fn reclaim(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
@@ -33,11 +33,8 @@ pub(super) async fn reclaim(
 ) -> Result<(), sqlx::Error> {
     let over = sqlx::query("UPDATE replicas SET is_over = TRUE WHERE epoch = $1").bind(epoch.0);
     over.execute(&mut *connection).await?;
-    let rows = sqlx::query(UNRESOLVED).bind(Some(epoch.0)).fetch_all(&mut *connection).await?;
-    let mut posted = Vec::new();
-    for row in &rows {
-        posted.push(JournalEntry::posted(dispatched(row)?, now));
-    }
+    let open = read_unresolved(Some(epoch.0), connection).await?;
+    let posted: Vec<_> = open.into_iter().map(|entry| JournalEntry::posted(entry, now)).collect();
     insert(connection, Some(epoch.0), &posted).await?;
     release_leases(connection, epoch, now).await
 }
@@ -47,7 +44,7 @@ async fn release_leases(
     epoch: ReplicaEpoch,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    // Of windows that have ended nobody takes any more; there are many of them.
+    // Nobody takes from windows that have ended; there are many of them.
     let ended = "DELETE FROM slices s USING purses p WHERE p.id = s.purse AND s.epoch = $1 AND p.ends <= $2";
     sqlx::query(ended).bind(epoch.0).bind(now.0).execute(&mut *connection).await?;
     // In the order in which everybody locks them.
@@ -87,10 +84,11 @@ async fn release_leases(
     sqlx::query(give_back).bind(epoch.0).execute(connection).await.map(drop)
 }
 
-/// How many purses of runs are given back at once. Each is looked up by its run's own rows, of which there may be many.
+/// How many leases of episodes' windows are released at once. Each is looked up by its episode's own rows, of which there may be
+/// many.
 const EPISODE_PAGE: i64 = 256;
 
-/// The same of the purses of runs, so many of them.
+/// Releases so many leases of episodes' windows.
 pub(in crate::storage) const RELEASE_EPISODE_LEASES: &str = "\
     WITH page AS MATERIALIZED ( \
         SELECT s.purse, s.amount, p.account, p.unit, p.facet, split_part(p.name, E'\\n', 1) AS run, \
@@ -109,8 +107,8 @@ pub(in crate::storage) const RELEASE_EPISODE_LEASES: &str = "\
     UPDATE purses p SET granted = greatest(0, p.granted - u.amount + u.used), changed_at = bank_clock() \
     FROM used u WHERE p.id = u.purse";
 
-/// Forgets purses whose windows ended long ago; no request takes that long. And those of runs that nobody asked for so
-/// long: where one goes on, they are made anew from the rows.
+/// Deletes windows that ended long ago; no request takes that long. And those of episodes that were not asked for that
+/// long: where one continues, they are made anew from the rows.
 pub(super) async fn prune_windows(connection: &mut PgConnection, now: Timestamp) -> Result<(), sqlx::Error> {
     const IDLE: &str = "\
         DELETE FROM purses WHERE id IN ( \
@@ -121,11 +119,4 @@ pub(super) async fn prune_windows(connection: &mut PgConnection, now: Timestamp)
     const LONG_AGO: i64 = 24 * 3600 * 1000;
     let forget = sqlx::query("DELETE FROM purses WHERE ends < $1").bind(now.0.saturating_sub(LONG_AGO));
     forget.execute(connection).await.map(drop)
-}
-
-/// The database's clock.
-pub(super) async fn read_clock(connection: &mut PgConnection) -> Result<Timestamp, sqlx::Error> {
-    let statement = "SELECT floor(extract(epoch FROM bank_clock()) * 1000)::bigint AS now";
-    let row = sqlx::query(statement).fetch_one(connection).await?;
-    Ok(Timestamp(row.try_get("now")?))
 }

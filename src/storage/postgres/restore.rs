@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::storage::{PostgresSettings, StorageError, VerifyReport};
 
-use super::Postgres;
 use super::archive::PostgresArchive;
+use super::database::Postgres;
 use super::tools::PostgresTool;
 
 /// Whether there is anything in our schema.
@@ -27,7 +27,7 @@ const EMPTY: &str = "\
         END LOOP; \
     END $$";
 
-/// Puts a backup into a database that is empty, and verifies it; says where that is, and what the books come to.
+/// Puts a backup into a database that is empty, and verifies it. Returns where that is, and what verifying it came to.
 ///
 /// # Errors
 /// When the database is not empty, `pg_restore` cannot be had, or the backup is wrong. The database is empty then as before.
@@ -43,7 +43,7 @@ pub(in crate::storage) async fn restore(
     let (schema, version) = target.home().await?;
     PostgresTool::Restore.check(target.address(), version).await?;
     let arguments = vec![
-        // Which one it is, the environment says.
+        // The environment says which database it is.
         "--dbname=".into(),
         "--single-transaction".into(),
         "--exit-on-error".into(),
@@ -61,7 +61,7 @@ pub(in crate::storage) async fn restore(
     Ok((target.address().place.clone(), checked?))
 }
 
-/// With the tables of this version, and books that are right.
+/// Brings the tables to this version, and verifies that the books are right.
 async fn checked(
     backup: &Path,
     settings: &PostgresSettings,

@@ -1,18 +1,15 @@
-//! Making seals in PostgreSQL while replicas write, and reading them back.
+//! Making seals in PostgreSQL while replicas write.
 
 use std::time::Duration;
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::{Instant, sleep};
 
-use crate::ledger::SealBuilder;
-use crate::storage::books::seal_statements;
+use crate::ledger::{Seal, SealBuilder};
+use crate::storage::journal::{last_seal, newest_resolution, read_records, write_seal};
+use crate::units::Timestamp;
 
-use super::records::records;
-
-seal_statements!(sqlx::Postgres, PgConnection, sqlx::postgres::PgRow);
-
-/// Whoever seals holds this lock of the database's; the others wait for it, and find it done.
+/// The replica that seals holds this lock of the database's. The others wait for it, and find it done.
 const LOCK: i64 = i64::from_be_bytes(*b"stintsea");
 
 /// Longer than any of our transactions may take: their statements have a limit, and so has their silence.
@@ -24,54 +21,50 @@ const POLL_MAX: Duration = Duration::from_millis(100);
 /// What is committed while it is looked at is seen by the next statement, whatever the server's default is.
 const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// Those who may have been given numbers that nobody else can see yet.
-macro_rules! writers {
-    () => {
-        " FROM pg_locks \
-         WHERE locktype = 'relation' AND relation = 'resolutions'::regclass AND mode = 'RowExclusiveLock' AND granted \
-           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    };
-}
-
-const WRITERS: &str = concat!("SELECT DISTINCT virtualtransaction", writers!());
-
-const STILL_WRITING: &str = concat!("SELECT count(*)", writers!(), " AND virtualtransaction = ANY($1)");
+/// Transactions that may have been given numbers that nobody else can see yet.
+const WRITERS: &str = "\
+    FROM pg_locks \
+    WHERE locktype = 'relation' AND relation = 'resolutions'::regclass AND mode = 'RowExclusiveLock' AND granted \
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /// Seals the oldest resolutions that are not sealed yet. Nothing, where another did so while this one waited for it.
 pub(super) async fn seal(connection: &mut PgConnection, now: Timestamp) -> Result<Option<Seal>, sqlx::Error> {
-    let known = last(&mut *connection).await?;
+    let known = last_seal(connection).await?;
     let mut transaction = connection.begin_with(BEGIN_READ_COMMITTED).await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
-    let previous = last(&mut transaction).await?;
+    let previous = last_seal(&mut *transaction).await?;
     if previous != known {
         return Ok(None);
     }
-    let newest = newest(&mut transaction).await?;
+    let newest = newest_resolution(&mut *transaction).await?;
     if previous.as_ref().is_some_and(|seal| newest <= seal.through) {
         return Ok(None);
     }
     await_writers(&mut transaction).await?;
     let mut sealing = SealBuilder::after(previous.as_ref());
     while sealing.remaining() > 0 {
-        let part = records(&mut transaction, sealing.through(), newest, sealing.remaining()).await?;
+        let part = read_records(sealing.through(), newest, sealing.remaining(), &mut *transaction).await?;
         if part.is_empty() {
             break;
         }
         part.iter().for_each(|record| sealing.add(record));
     }
     let Some((seal, rollups)) = sealing.finish(now) else { return Ok(None) };
-    write(&mut transaction, &seal, rollups).await?;
+    write_seal(&seal, rollups, &mut *transaction).await?;
     transaction.commit().await?;
     Ok(Some(seal))
 }
 
 /// Waits until every transaction has ended that has written resolutions and may not be seen yet. Numbers are handed out
-/// in order: whoever was given a lower one than can be seen now holds its lock now, and until what it wrote is seen.
+/// in order: a transaction that was given a lower one than can be seen now holds its lock now, and until what it wrote is
+/// seen.
 async fn await_writers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let writers: Vec<String> = sqlx::query_scalar(WRITERS).fetch_all(&mut *connection).await?;
+    let writers = format!("SELECT DISTINCT virtualtransaction {WRITERS}");
+    let writers: Vec<String> = sqlx::query_scalar(AssertSqlSafe(writers)).fetch_all(&mut *connection).await?;
+    let still = format!("SELECT count(*) {WRITERS} AND virtualtransaction = ANY($1)");
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     while !writers.is_empty() {
-        let still = sqlx::query_scalar::<_, i64>(STILL_WRITING).bind(&writers);
+        let still = sqlx::query_scalar::<_, i64>(AssertSqlSafe(still.as_str())).bind(&writers);
         if still.fetch_one(&mut *connection).await? == 0 {
             break;
         }
@@ -85,7 +78,7 @@ async fn await_writers(connection: &mut PgConnection) -> Result<(), sqlx::Error>
 }
 
 fn writers_timeout() -> sqlx::Error {
-    let told = "a transaction that writes to the table resolutions does not end, and nothing can be sealed beside it: \
+    let message = "a transaction that writes to the table resolutions does not end, and nothing can be sealed beside it: \
                 pg_locks and pg_stat_activity show it";
-    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, told))
+    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, message))
 }

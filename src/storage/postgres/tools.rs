@@ -8,7 +8,7 @@ use crate::storage::StorageError;
 
 use super::address::PostgresAddress;
 
-/// How much of what a program complains of is told, in lines.
+/// How many lines of a program's errors are shown.
 const OUTPUT_LINES_MAX: usize = 5;
 
 /// One of them.
@@ -26,18 +26,18 @@ impl PostgresTool {
         }
     }
 
-    /// Sees whether it is there and knows a server of that version, the first of its numbers.
+    /// Checks that it is there and knows a server of that major version.
     pub(super) async fn check(self, address: &PostgresAddress, server: i32) -> Result<(), StorageError> {
         let output = self.output(address, vec!["--version".into()], None).await?;
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        match version(&told) {
+        let version_line = String::from_utf8_lossy(&output.stdout).into_owned();
+        match version(&version_line) {
             Some(version) if version >= server => Ok(()),
             Some(version) => Err(StorageError::OldTool { tool: self.name(), version, server }),
             None => Err(self.failed(&output)),
         }
     }
 
-    /// Runs it to its good end; what it prints goes into a file, if one is named.
+    /// Runs it until it succeeds; what it prints goes into a file, if one is named.
     pub(super) async fn run(
         self,
         address: &PostgresAddress,
@@ -57,7 +57,7 @@ impl PostgresTool {
         let mut command = Command::new(self.name());
         command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(into.map_or_else(Stdio::piped, Stdio::from));
-        // Nothing of the caller's own that would lead elsewhere.
+        // The operator's own settings could name another database.
         command.env_remove("PGSERVICE").env_remove("PGHOSTADDR").envs(address.variables());
         let tool = self.name();
         let ran = tokio::task::spawn_blocking(move || command.output()).await;
@@ -66,17 +66,17 @@ impl PostgresTool {
     }
 
     fn failed(self, output: &Output) -> StorageError {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let mut lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let mut lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
         lines.truncate(OUTPUT_LINES_MAX);
-        let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
-        StorageError::Tool { tool: self.name(), said }
+        let errors = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
+        StorageError::Tool { tool: self.name(), errors }
     }
 }
 
 /// The first number of `pg_dump (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
-fn version(told: &str) -> Option<i32> {
-    let number = told.split_once("(PostgreSQL) ")?.1;
+fn version(line: &str) -> Option<i32> {
+    let number = line.split_once("(PostgreSQL) ")?.1;
     number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 

@@ -1,16 +1,15 @@
-//! What is recomputed of a database in PostgreSQL.
+//! Verifying the books in a database of PostgreSQL.
 
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
-use crate::ledger::{AccountSpend, ResolutionRecord, Seal};
-use crate::storage::books::{LedgerSnapshot, RollupRow};
+use crate::storage::audit::{self, Invariant, VerifyReport};
 
-use super::records::records;
-use super::rows::count;
-use super::{seals, sums};
+const OPEN: &str = "\
+    SELECT count(*) FROM reservations v \
+    WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = v.id)";
 
-/// What must not be, and how to find it; `?` is what is told of each.
-const INVARIANTS: [(&str, &str); 11] = [
+/// What must not be, and how to find it. `?` stands for what is found.
+const INVARIANTS: [Invariant; 11] = [
     (
         "the reservation ? has a negative amount",
         "SELECT encode(id, 'hex') FROM reservations \
@@ -74,46 +73,7 @@ const INVARIANTS: [(&str, &str); 11] = [
     ),
 ];
 
-/// Within a transaction that sees one moment.
-impl LedgerSnapshot for PgConnection {
-    async fn records(
-        &mut self,
-        after: i64,
-        through: i64,
-        most: usize,
-    ) -> Result<Vec<ResolutionRecord>, sqlx::Error> {
-        records(self, after, through, most).await
-    }
-
-    async fn newest(&mut self) -> Result<i64, sqlx::Error> {
-        seals::newest(self).await
-    }
-
-    async fn seals(&mut self) -> Result<Vec<Seal>, sqlx::Error> {
-        seals::all(self).await
-    }
-
-    async fn rollups(&mut self, seal: i64) -> Result<Vec<RollupRow>, sqlx::Error> {
-        seals::rollups(self, seal).await
-    }
-
-    async fn balances(&mut self) -> Result<Vec<AccountSpend>, sqlx::Error> {
-        sums::balances(self).await
-    }
-
-    async fn open(&mut self) -> Result<u64, sqlx::Error> {
-        let sql = "SELECT count(*) FROM reservations v \
-                   WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = v.id)";
-        Ok(count(sqlx::query_scalar(sql).fetch_one(self).await?))
-    }
-
-    async fn flaws(&mut self) -> Result<Vec<String>, sqlx::Error> {
-        let mut flaws = Vec::new();
-        for (told, sql) in INVARIANTS {
-            for row in sqlx::query(sql).fetch_all(&mut *self).await? {
-                flaws.push(told.replace('?', row.try_get(0)?));
-            }
-        }
-        Ok(flaws)
-    }
+/// Recomputes everything, within a transaction whose every statement sees the same moment.
+pub(super) async fn verify(connection: &mut PgConnection) -> Result<VerifyReport, sqlx::Error> {
+    audit::verify(Vec::new(), &INVARIANTS, OPEN, connection).await
 }

@@ -1,15 +1,15 @@
-//! Purses that are new: what was used in their windows before is summed up.
+//! Opening quota windows: what was used in them before is summed up.
 
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{ReplicaEpoch, WindowOpening};
+use crate::storage::sql::from_column;
 use crate::units::Facet;
 
 use super::quota_windows::WindowColumns;
-use super::rows::count;
 
-/// Makes purses where they are missing. What was used in their windows before, when there was no such limit yet, is
-/// granted from the start: to those who live, what they used, as their slices.
+/// Makes windows where they are missing. What was used in them before, when there was no such limit yet, is granted from the
+/// start. Each live replica has what it used as its lease.
 pub(super) async fn create_windows(
     connection: &mut PgConnection,
     openings: &[WindowOpening],
@@ -32,7 +32,7 @@ pub(super) async fn create_windows(
     if created.is_empty() {
         return Ok(());
     }
-    // Nobody is buried between what is read and what is written.
+    // No replica is reclaimed between what is read and what is written.
     sqlx::query("SELECT 1 FROM replicas WHERE NOT is_over ORDER BY epoch FOR KEY SHARE")
         .fetch_all(&mut *connection)
         .await?;
@@ -42,7 +42,7 @@ pub(super) async fn create_windows(
     if openings.iter().all(is_of_episode) {
         return Ok(());
     }
-    // Once one purse of a limit exists, nothing is used of it without a purse.
+    // Once one window of a limit exists, nothing is used of the limit without a window.
     let statement = "\
         WITH used AS ( \
             SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
@@ -68,7 +68,7 @@ pub(super) async fn create_windows(
     sqlx::query(statement).bind(&created).execute(connection).await.map(drop)
 }
 
-/// What the steps of runs used of their purses. With an offset, each run's rows are looked up by themselves: without it
+/// What the steps of episodes used of their windows. With an offset, each episode's rows are looked up by themselves. Without it
 /// all requests that there ever were would be walked.
 pub(in crate::storage) const STEPS: &str = "\
     WITH used AS ( \
@@ -85,7 +85,7 @@ pub(in crate::storage) const STEPS: &str = "\
     UPDATE purses p SET granted = total.amount \
     FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
 
-/// What one life used of them and resolved before it began to count them.
+/// What one epoch of a replica used of them and resolved before it began to count them.
 pub(in crate::storage) const STEPS_BEFORE: &str = "\
     SELECT coalesce(sum(CASE w.unit \
             WHEN 'money' THEN r.money WHEN 'thinking' THEN r.thinking \
@@ -104,18 +104,18 @@ fn is_of_episode(opening: &WindowOpening) -> bool {
     matches!(opening.window.facet, Facet::Episode(_) | Facet::Tool(..))
 }
 
-/// What a life used of each purse and resolved before it began to count that part of the account. These rows do not change
-/// any more.
+/// What an epoch used of each window and resolved before it began to count that part of the account. These rows do not
+/// change any more.
 pub(super) async fn prior_usage(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
     openings: &[WindowOpening],
 ) -> Result<Vec<u64>, sqlx::Error> {
-    let (mut of_runs, mut others) = (Vec::new(), Vec::new());
+    let (mut of_episodes, mut others) = (Vec::new(), Vec::new());
     for opening in openings {
-        if is_of_episode(opening) { &mut of_runs } else { &mut others }.push(opening);
+        if is_of_episode(opening) { &mut of_episodes } else { &mut others }.push(opening);
     }
-    let steps = episode_prior_usage(connection, epoch, &of_runs).await?;
+    let steps = episode_prior_usage(connection, epoch, &of_episodes).await?;
     let (mut steps, mut others) =
         (steps.into_iter(), account_prior_usage(connection, epoch, &others).await?.into_iter());
     let used = openings.iter().map(|one| if is_of_episode(one) { steps.next() } else { others.next() });
@@ -141,7 +141,7 @@ async fn episode_prior_usage(
         .bind(since.collect::<Vec<Option<i64>>>())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+    rows.iter().map(|row| row.try_get("used").map(from_column)).collect()
 }
 
 async fn account_prior_usage(
@@ -180,5 +180,5 @@ async fn account_prior_usage(
         .bind(since.collect::<Vec<Option<i64>>>())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+    rows.iter().map(|row| row.try_get("used").map(from_column)).collect()
 }

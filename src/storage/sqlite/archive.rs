@@ -1,4 +1,4 @@
-//! A file that is only read: beside the server that writes it, or where nobody does.
+//! A file that is only read, whether a server writes it at the same time or not.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,16 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::ledger::{GroupUsage, ResolutionRecord, UsageQuery};
-use crate::storage::books::{VerifyReport, each, verify};
+use crate::storage::audit::VerifyReport;
+use crate::storage::journal::{each_record, usage};
 use crate::storage::{StorageError, file};
 
-use super::{BUSY_MAX, MIGRATIONS, sums};
+use super::database::BUSY_MAX;
+use super::migrations::MIGRATIONS;
+use super::verify::verify;
 
-/// A `SQLite` file that is read without its lock: whoever writes it goes on, and what is read is what was committed when
-/// the reading began.
+/// A `SQLite` file that is read without its lock, while a server may write it. What is read is what was committed when the
+/// reading began.
 #[derive(Debug)]
 pub struct SqliteArchive {
     connection: SqliteConnection,
@@ -36,10 +39,7 @@ impl SqliteArchive {
         if let Some(&version) = versions.iter().find(|version| !known.contains(version)) {
             return Err(StorageError::Newer { path: path.to_owned(), version });
         }
-        match versions.len() == known.len() {
-            true => Ok(archive),
-            false => Err(StorageError::Older(path.to_owned())),
-        }
+        if versions.len() == known.len() { Ok(archive) } else { Err(StorageError::Older(path.to_owned())) }
     }
 
     pub(super) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
@@ -92,7 +92,7 @@ impl SqliteArchive {
         let copied = copied.map_err(|source| StorageError::Copy { path: to.to_owned(), source });
         let safe = copied.and_then(|_| file::sync(to).map_err(write_error));
         if safe.is_err() {
-            // What went wrong with the copy is worth more than what goes wrong with its end.
+            // The error of the copy matters more than that of the removal.
             let _ = std::fs::remove_file(to);
         }
         safe
@@ -103,7 +103,7 @@ impl SqliteArchive {
     /// # Errors
     /// When the file cannot be read.
     pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
-        sums::usage(&mut self.connection, query).await.map_err(|source| self.read_error(source))
+        usage(query, &mut self.connection).await.map_err(|source| self.read_error(source))
     }
 
     /// Shows every resolution with all that led to it, in their order, as they were when it began.
@@ -114,14 +114,14 @@ impl SqliteArchive {
         &mut self,
         show: impl FnMut(&ResolutionRecord) -> io::Result<()>,
     ) -> Result<(), StorageError> {
-        let shown = async { each(&mut *self.connection.begin().await?, show).await };
+        let shown = async { each_record(&mut *self.connection.begin().await?, show).await };
         shown.await.map_err(|source| self.read_error(source))
     }
 
     /// Ends the reading.
     ///
     /// # Errors
-    /// When the database says so.
+    /// When the connection cannot be closed.
     pub async fn close(self) -> Result<(), StorageError> {
         let SqliteArchive { connection, path } = self;
         connection.close().await.map_err(|source| StorageError::Read { path, source })

@@ -1,23 +1,41 @@
 //! The ledger's journal in `SQLite`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
 
 use crate::ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
     Seal, UsageQuery,
 };
-use crate::storage::books::parts_of;
+use crate::storage::journal::{
+    self, Cell, EXTENSIONS, METERINGS, OPEN_COLUMNS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS,
+    SortedEntries, Table,
+};
+use crate::storage::sql::{SqlConnection, SqlDatabase, SqlDialect, SqlValue, Statement};
 use crate::units::{EpisodeId, Timestamp};
 
-use super::Sqlite;
-use super::rows::{
-    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_parts,
-    insert_resolved, inserts,
-};
-use super::{seals, sums};
+use super::database::Sqlite;
+use super::seals::seal;
+
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 23.
+const INSERT_MAX: usize = 1024;
+
+/// Begins with the open reservations, of which there are few.
+pub(in crate::storage) static UNRESOLVED: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {OPEN_COLUMNS}, \
+                r.money + coalesce(sum(e.money), 0) AS money, \
+                r.thinking + coalesce(sum(e.thinking), 0) AS thinking, \
+                r.tool_calls + coalesce(sum(e.tool_calls), 0) AS tool_calls \
+         FROM open_reservations o CROSS JOIN reservations r ON r.id = o.reservation \
+         LEFT JOIN extensions e ON e.reservation = r.id \
+         LEFT JOIN meterings m ON m.reservation = r.id \
+             AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
+         GROUP BY r.id ORDER BY r.id"
+    )
+});
 
 /// The journal in a `SQLite` file.
 ///
@@ -33,68 +51,49 @@ impl SqliteJournal {
         SqliteJournal { database }
     }
 
-    async fn insert(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
-        let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for entry in entries {
-            match entry {
-                JournalEntry::Dispatched(row) => sent.push(row),
-                JournalEntry::Extended(row) => more.push(row),
-                JournalEntry::Metered(row) => used.push(row),
-                JournalEntry::Resolved(row) => ended.push(row),
-            }
-        }
-        let parts = parts_of(&ended);
-        // What is referred to comes first.
-        let statements = inserts(&sent, insert_dispatched)
-            .chain(inserts(&more, insert_extended))
-            .chain(inserts(&used, insert_metered))
-            .chain(inserts(&parts, insert_parts))
-            .chain(inserts(&ended, insert_resolved));
+    async fn insert_all(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
+        let sorted = SortedEntries::of(entries);
         let mut writer = self.database.writer().await?;
-        let mut transaction = self.database.begin(&mut writer).await?;
-        for mut statement in statements {
-            // Batches differ in length, so there is little to gain from keeping their statements.
-            statement.build().persistent(false).execute(&mut *transaction).await?;
-        }
+        let mut transaction = writer.begin().await?;
+        insert(&RESERVATIONS, &sorted.dispatched, &mut *transaction).await?;
+        insert(&EXTENSIONS, &sorted.extended, &mut *transaction).await?;
+        insert(&METERINGS, &sorted.metered, &mut *transaction).await?;
+        insert(&RESOLUTION_PARTS, &sorted.parts.iter().collect::<Vec<_>>(), &mut *transaction).await?;
+        insert(&RESOLUTIONS, &sorted.resolved, &mut *transaction).await?;
         transaction.commit().await
     }
 
-    fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database {} failed", self.database.settings.path.display()), source)
+    async fn read_unresolved(&self) -> Result<Vec<DispatchEntry>, sqlx::Error> {
+        let rows = self.database.reader().await?.fetch_all(Statement::new(UNRESOLVED.as_str())).await?;
+        rows.iter().map(journal::dispatch_entry).collect()
+    }
+
+    fn answer<'a, T: 'a>(
+        &'a self,
+        done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, JournalError>> {
+        done.map_err(|source| self.database.failed(source)).boxed()
     }
 }
 
 impl Journal for SqliteJournal {
     fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
-        async move { self.insert(entries).await.map_err(|source| self.failed(source)) }.boxed()
+        self.answer(self.insert_all(entries))
     }
 
     fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
-        async move {
-            let rows = sqlx::query(UNRESOLVED).fetch_all(&mut *self.database.reader().await).await;
-            let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(self.read_unresolved())
     }
 
     fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = sums::since(&mut *self.database.reader().await, since).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::spend_since(since, &mut *self.database.reader().await?).await })
     }
 
     fn spend_between<'a>(
         &'a self,
         moments: &'a [Timestamp],
     ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = sums::between(&mut *self.database.reader().await, moments).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::spend_between(moments, self.database.reader().await?).await })
     }
 
     fn episode_usage<'a>(
@@ -102,38 +101,58 @@ impl Journal for SqliteJournal {
         account: &'a AccountId,
         episode: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
-        async move {
-            let read = sums::episode(&mut *self.database.reader().await, account, episode).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move {
+            journal::episode_usage(account, episode, &mut *self.database.reader().await?).await
+        })
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
-        async move {
-            let read = sums::balances(&mut *self.database.reader().await).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::balances(&mut *self.database.reader().await?).await })
     }
 
     fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
-        async move { seals::seal(&self.database, now).await.map_err(|source| self.failed(source)) }.boxed()
+        self.answer(seal(&self.database, now))
     }
 
     fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
-        async move {
-            let read = seals::last(&mut *self.database.reader().await).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::last_seal(&mut *self.database.reader().await?).await })
     }
 
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
-        async move {
-            let read = sums::usage(&mut *self.database.slow_reader().await, query).await;
-            read.map_err(|source| self.failed(source))
-        }
-        .boxed()
+        self.answer(async move { journal::usage(query, &mut *self.database.slow_reader().await?).await })
     }
+}
+
+/// Inserts the rows of these entries, where they are not there yet.
+async fn insert<E: Sync>(
+    table: &Table<E>,
+    entries: &[&E],
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    for part in entries.chunks(INSERT_MAX) {
+        connection.execute(insertion(table, part)).await?;
+    }
+    Ok(())
+}
+
+fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {
+    let mut values = Vec::with_capacity(entries.len() * table.columns.len());
+    for entry in entries {
+        values.extend(table.columns.iter().map(|column| match column.cell {
+            Cell::Int(value) => SqlValue::Int(value(entry)),
+            Cell::Text(value) => SqlValue::Text(value(entry)),
+            Cell::Bytes(value) => SqlValue::Bytes(Some(value(entry))),
+        }));
+    }
+    let (mut before, mut after) =
+        (format!("INSERT INTO {} ({}) ", table.name, table.column_names()), String::new());
+    if table.is_for_unresolved {
+        before.push_str("SELECT new.* FROM (");
+        after.push_str(
+            ") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1)",
+        );
+    }
+    before.push_str("VALUES ");
+    after.push_str(" ON CONFLICT DO NOTHING");
+    Statement::with_rows(SqlDialect::Sqlite, &before, table.columns.len(), values, &after)
 }

@@ -6,13 +6,14 @@ use crate::storage::file::{DatabaseLock, sync, with_ending};
 use crate::storage::{SqliteSettings, StorageError, VerifyReport};
 use crate::units::Timestamp;
 
-use super::{Sqlite, SqliteArchive};
+use super::archive::SqliteArchive;
+use super::database::Sqlite;
 
 /// Verifies a backup and puts a copy of it where the settings say. A database that is there already is moved aside if
-/// `force` says so; gives back where to, and what the books come to.
+/// `force` says so. Returns where to, and what verifying it came to.
 ///
 /// # Errors
-/// When a server uses that place, something stands there that is not to be moved, or the backup is wrong. Nothing has
+/// When a server uses that place, a database is there that is not to be moved, or the backup is wrong. Nothing has
 /// changed then.
 pub(in crate::storage) async fn restore(
     backup: &Path,
@@ -20,17 +21,17 @@ pub(in crate::storage) async fn restore(
     force: bool,
 ) -> Result<(Option<PathBuf>, VerifyReport), StorageError> {
     let path = &settings.path;
-    let stands = path.metadata().is_ok_and(|file| file.len() > 0);
+    let is_there = path.metadata().is_ok_and(|file| file.len() > 0);
     let lock = DatabaseLock::take(path)?;
-    if stands && !force {
+    if is_there && !force {
         return Err(StorageError::Exists(path.clone()));
     }
     let copy = with_ending(path, ".restoring");
     remove(&copy);
     let checked = checked(backup, &copy, settings).await;
-    let placed = checked.and_then(|report| Ok((place(&copy, path, stands)?, report)));
+    let placed = checked.and_then(|report| Ok((place(&copy, path, is_there)?, report)));
     remove(&copy);
-    if placed.is_err() && !stands {
+    if placed.is_err() && !is_there {
         // The lock made an empty one.
         let _ = std::fs::remove_file(path);
     }
@@ -61,19 +62,19 @@ async fn checked(
     }
 }
 
-/// Moves what stands there aside, log and all, and the copy into its place.
-fn place(copy: &Path, path: &Path, stands: bool) -> Result<Option<PathBuf>, StorageError> {
+/// Moves the database that is there aside with its log, and the copy into its place.
+fn place(copy: &Path, path: &Path, is_there: bool) -> Result<Option<PathBuf>, StorageError> {
     let write_error = |source| StorageError::Write { path: path.to_owned(), source };
     let aside = with_ending(path, &format!(".replaced-{}", Timestamp::now().as_seconds()));
     for ending in ["", "-wal", "-shm"] {
         let (from, to) = (with_ending(path, ending), with_ending(&aside, ending));
         // A log without its database would be taken for the new one's.
-        if from.exists() && (stands || !ending.is_empty()) {
+        if from.exists() && (is_there || !ending.is_empty()) {
             std::fs::rename(from, to).map_err(write_error)?;
         }
     }
     std::fs::rename(copy, path).and_then(|()| sync(path)).map_err(write_error)?;
-    Ok(stands.then_some(aside))
+    Ok(is_there.then_some(aside))
 }
 
 /// What is left of an attempt that was broken off, or of this one.

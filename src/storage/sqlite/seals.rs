@@ -1,26 +1,24 @@
-//! Making seals in `SQLite`, and reading them back.
+//! Making seals in `SQLite`.
 
-use crate::ledger::SealBuilder;
-use crate::storage::books::seal_statements;
+use crate::ledger::{Seal, SealBuilder};
+use crate::storage::journal::{last_seal, newest_resolution, read_records, write_seal};
+use crate::storage::sql::SqlDatabase;
+use crate::units::Timestamp;
 
-use super::Sqlite;
-use super::records::records;
+use super::database::Sqlite;
 
-seal_statements!(sqlx::Sqlite, sqlx::SqliteConnection, sqlx::sqlite::SqliteRow);
-
-/// Seals the oldest resolutions that are not sealed yet. What they come to is read and summed up beside the writer;
-/// it is held for one short transaction, in which a seal that another made meanwhile is a conflict.
+/// Seals the oldest resolutions that are not sealed yet. They are read and summed up beside the writer. The writer is held
+/// for one short transaction, in which a seal that another made meanwhile is a conflict.
 pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Seal>, sqlx::Error> {
     let (previous, newest) = {
-        let mut reader = database.slow_reader().await;
-        (last(&mut reader).await?, newest(&mut reader).await?)
+        let mut reader = database.slow_reader().await?;
+        (last_seal(&mut *reader).await?, newest_resolution(&mut *reader).await?)
     };
     let mut sealing = SealBuilder::after(previous.as_ref());
     while sealing.remaining() > 0 {
         // Others may read between the parts; what is sealed here does not change any more.
-        let part =
-            records(&mut *database.slow_reader().await, sealing.through(), newest, sealing.remaining())
-                .await?;
+        let (after, most) = (sealing.through(), sealing.remaining());
+        let part = read_records(after, newest, most, &mut *database.slow_reader().await?).await?;
         if part.is_empty() {
             break;
         }
@@ -28,8 +26,8 @@ pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Sea
     }
     let Some((seal, rollups)) = sealing.finish(now) else { return Ok(None) };
     let mut writer = database.writer().await?;
-    let mut transaction = database.begin(&mut writer).await?;
-    write(&mut transaction, &seal, rollups).await?;
+    let mut transaction = writer.begin().await?;
+    write_seal(&seal, rollups, &mut *transaction).await?;
     transaction.commit().await?;
     Ok(Some(seal))
 }

@@ -1,16 +1,14 @@
-//! What is recomputed of a file of `SQLite`.
+//! Verifying the books in a file of `SQLite`.
 
-use sqlx::{Row, SqliteConnection};
+use sqlx::SqliteConnection;
 
-use crate::ledger::{AccountSpend, ResolutionRecord, Seal};
-use crate::storage::books::{LedgerSnapshot, RollupRow};
+use crate::storage::audit::{self, Invariant, VerifyReport};
+use crate::storage::sql::{SqlConnection, Statement};
 
-use super::records::records;
-use super::rows::count;
-use super::{seals, sums};
+const OPEN: &str = "SELECT count(*) FROM open_reservations";
 
-/// What must not be, and how to find it; `?` is what is told of each.
-const INVARIANTS: [(&str, &str); 11] = [
+/// What must not be, and how to find it. `?` stands for what is found.
+const INVARIANTS: [Invariant; 11] = [
     (
         "the reservation ? has a negative amount",
         "SELECT lower(hex(id)) FROM reservations \
@@ -74,60 +72,23 @@ const INVARIANTS: [(&str, &str); 11] = [
     ),
 ];
 
-/// Within a transaction.
-impl LedgerSnapshot for SqliteConnection {
-    async fn records(
-        &mut self,
-        after: i64,
-        through: i64,
-        most: usize,
-    ) -> Result<Vec<ResolutionRecord>, sqlx::Error> {
-        records(self, after, through, most).await
-    }
-
-    async fn newest(&mut self) -> Result<i64, sqlx::Error> {
-        seals::newest(self).await
-    }
-
-    async fn seals(&mut self) -> Result<Vec<Seal>, sqlx::Error> {
-        seals::all(self).await
-    }
-
-    async fn rollups(&mut self, seal: i64) -> Result<Vec<RollupRow>, sqlx::Error> {
-        seals::rollups(self, seal).await
-    }
-
-    async fn balances(&mut self) -> Result<Vec<AccountSpend>, sqlx::Error> {
-        sums::balances(self).await
-    }
-
-    async fn open(&mut self) -> Result<u64, sqlx::Error> {
-        let sql = "SELECT count(*) FROM open_reservations";
-        Ok(count(sqlx::query_scalar(sql).fetch_one(self).await?))
-    }
-
-    async fn flaws(&mut self) -> Result<Vec<String>, sqlx::Error> {
-        let mut flaws = file(self).await?;
-        for (told, sql) in INVARIANTS {
-            for row in sqlx::query(sql).fetch_all(&mut *self).await? {
-                flaws.push(told.replace('?', row.try_get(0)?));
-            }
-        }
-        Ok(flaws)
-    }
+/// Recomputes everything, within a transaction.
+pub(super) async fn verify(connection: &mut SqliteConnection) -> Result<VerifyReport, sqlx::Error> {
+    let flaws = check_file(connection).await?;
+    audit::verify(flaws, &INVARIANTS, OPEN, connection).await
 }
 
 /// What the database itself finds.
-async fn file(connection: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
+async fn check_file(connection: &mut dyn SqlConnection) -> Result<Vec<String>, sqlx::Error> {
     let mut flaws = Vec::new();
-    for row in sqlx::query("PRAGMA integrity_check(20)").fetch_all(&mut *connection).await? {
-        match row.try_get::<&str, _>(0)? {
+    for row in connection.fetch_all(Statement::new("PRAGMA integrity_check(20)")).await? {
+        match row.get(0)? {
             "ok" => {}
             broken => flaws.push(format!("the file: {broken}")),
         }
     }
-    for row in sqlx::query("PRAGMA foreign_key_check").fetch_all(&mut *connection).await? {
-        let (table, parent): (&str, &str) = (row.try_get(0)?, row.try_get(2)?);
+    for row in connection.fetch_all(Statement::new("PRAGMA foreign_key_check")).await? {
+        let (table, parent): (&str, &str) = (row.get(0)?, row.get(2)?);
         flaws.push(format!("a row of {table} refers to a row of {parent} that is not there"));
     }
     Ok(flaws)

@@ -11,7 +11,8 @@ use crate::ledger::{
     AbandonPolicy, AccountId, Journal, JournalEntry, Ledger, QuotaCoordinator, RequestScope,
     ReservationRequest, Settings as LedgerSettings,
 };
-use crate::storage::{PostgresCoordinator, PostgresJournal, PostgresKeyStore, SqliteArchive, SqliteKeyStore};
+use crate::storage::keys::SqlKeyStore;
+use crate::storage::{PostgresCoordinator, PostgresJournal, SqliteArchive};
 use crate::tasks::Tasks;
 use crate::tenant::{AccountTerms, KeyStore, KeyStoreChange, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
@@ -107,8 +108,9 @@ async fn requests_that_are_left_at_any_moment_leave_the_books_in_sqlite_exact() 
 async fn requests_that_are_left_at_any_moment_leave_the_books_in_postgres_exact() {
     let url = cluster().database();
     let (tasks, database) = (Tasks::default(), connect(&url).await);
-    let bank: Arc<dyn QuotaCoordinator> = Arc::new(PostgresCoordinator::new(database.clone()));
-    let ledger = Ledger::share(&tasks, bank, Arc::new(()), LedgerSettings::default(), &limited()).await;
+    let coordinator: Arc<dyn QuotaCoordinator> = Arc::new(PostgresCoordinator::new(database.clone()));
+    let ledger =
+        Ledger::share(&tasks, coordinator, Arc::new(()), LedgerSettings::default(), &limited()).await;
     check(ledger.unwrap(), Arc::new(PostgresJournal::new(database))).await;
     tasks.stop();
     assert!(tasks.drain(PATIENCE).await);
@@ -155,6 +157,6 @@ async fn check_keys(store: &dyn KeyStore) {
 async fn a_change_of_keys_that_is_broken_off_is_whole_or_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    check_keys(&SqliteKeyStore::new(Arc::new(file))).await;
-    check_keys(&PostgresKeyStore::new(connect(&cluster().database()).await)).await;
+    check_keys(&SqlKeyStore::new(Arc::new(file))).await;
+    check_keys(&SqlKeyStore::new(connect(&cluster().database()).await)).await;
 }

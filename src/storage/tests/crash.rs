@@ -158,7 +158,7 @@ async fn survivors(database: &[u8], log: &[u8]) -> usize {
 }
 
 async fn synchronous(database: &Sqlite) -> i64 {
-    let row = sqlx::query("PRAGMA synchronous").fetch_one(&mut *database.writer().await.unwrap()).await;
+    let row = sqlx::query("PRAGMA synchronous").fetch_one(&mut *database.lock_writer().await.unwrap()).await;
     row.unwrap().get(0)
 }
 
@@ -193,7 +193,7 @@ async fn what_was_answered_survives_the_loss_of_power() {
     // A checkpoint syncs the log, and writes to the file what is in it: the log makes good what was torn.
     let (old, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
     sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
-        .fetch_all(&mut *database.writer().await.unwrap())
+        .fetch_all(&mut *database.lock_writer().await.unwrap())
         .await
         .unwrap();
     let (new, all) = (std::fs::read(&path).unwrap(), journal.unresolved().await.unwrap().len());

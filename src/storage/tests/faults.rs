@@ -22,7 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Lets the file grow to so many pages, as a disk with no more room would.
 async fn room(database: &Sqlite, pages: i64) {
     let sql = format!("PRAGMA max_page_count = {pages}");
-    sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&mut *database.writer().await.unwrap()).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(sql))
+        .fetch_all(&mut *database.lock_writer().await.unwrap())
+        .await
+        .unwrap();
 }
 
 /// Dispatches until the disk is full; says how often that went well.

@@ -34,8 +34,8 @@ async fn one_hot_key_on_three_replicas() {
             [AccountTerms { limits: limits.to_vec(), ..AccountTerms::unlimited(AccountId::new("key")) }];
         let tasks = Tasks::default();
         let ledgers = join_all((0..REPLICAS).map(async |_| {
-            let bank = Arc::new(PostgresCoordinator::new(connect(&url).await));
-            Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
+            let coordinator = Arc::new(PostgresCoordinator::new(connect(&url).await));
+            Ledger::share(&tasks, coordinator, Arc::new(()), Settings::default(), &terms).await.unwrap()
         }))
         .await;
         let (admitted, began, requests) = (Arc::new(AtomicU64::new(0)), Instant::now(), Tasks::default());
@@ -75,7 +75,7 @@ async fn one_hot_key_on_three_replicas() {
     }
 }
 
-/// How many requests a second a replica refuses under a limit that is spent, most of them without asking the bank.
+/// How many requests a second a replica refuses under a limit that is spent, most of them without asking the coordinator.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement"]
 async fn refusals_of_a_spent_limit() {
@@ -85,8 +85,8 @@ async fn refusals_of_a_spent_limit() {
     let terms = [AccountTerms { limits, ..AccountTerms::unlimited(AccountId::new("key")) }];
     let tasks = Tasks::default();
     let open = async || {
-        let bank = Arc::new(PostgresCoordinator::new(connect(&url).await));
-        Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
+        let coordinator = Arc::new(PostgresCoordinator::new(connect(&url).await));
+        Ledger::share(&tasks, coordinator, Arc::new(()), Settings::default(), &terms).await.unwrap()
     };
     let (other, ledger) = (open().await, open().await);
     let _all = other.obtain(claim()).await.unwrap();
@@ -119,7 +119,7 @@ fn claim() -> ReservationRequest {
     }
 }
 
-/// Of the month: what is in slices and was not used, and what is left of the limit.
+/// Of the month: what is leased and was not used, and what is left of the limit.
 async fn stranded(url: &str) -> (i64, i64) {
     let statement = "\
         SELECT (granted - (SELECT coalesce(sum(money), 0) FROM resolutions))::bigint, 10000000000 - granted \

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::super::{Sqlite, SqliteJournal, SqliteKeyStore};
+use super::super::keys::SqlKeyStore;
+use super::super::{Sqlite, SqliteJournal};
 use crate::ledger::conformance::{amounts, dispatched};
 use crate::ledger::{Journal, JournalEntry};
 use crate::tenant::conformance::{conforms, record};
@@ -21,7 +22,7 @@ use super::{patiently, settings};
 async fn the_keys_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    conforms(&SqliteKeyStore::new(Arc::new(database))).await;
+    conforms(&SqlKeyStore::new(Arc::new(database))).await;
 }
 
 /// AU-12: what a thief of the database gets is no secret, nor anything that is taken for one.
@@ -30,7 +31,7 @@ async fn the_database_holds_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
     let secret = "sk-stint-a-secret-that-is-nowhere";
-    let store = SqliteKeyStore::new(Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await));
+    let store = SqlKeyStore::new(Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await));
     store.apply(StoreVersion(0), &[KeyStoreChange::PutKey(record("acme/alice", secret))]).await.unwrap();
     assert_eq!(store.load().await.unwrap().keys.len(), 1);
     drop(store);
@@ -83,7 +84,7 @@ async fn import(
 async fn ten_thousand_keys_are_taken_over() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap());
-    let store = Arc::new(SqliteKeyStore::new(database.clone()));
+    let store = Arc::new(SqlKeyStore::new(database.clone()));
     let directory = Directory::open(store, DeclaredTenants::default(), true).await.unwrap();
     let journal = SqliteJournal::new(database);
     let wanted = many(10_000);

@@ -1,6 +1,6 @@
 //! The journal on disk.
 
-mod books;
+mod audit;
 mod cancel;
 #[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
@@ -36,11 +36,12 @@ use crate::tasks::Tasks;
 use crate::tenant::AccountTerms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
+use super::episodes::SqlEpisodeStore;
+use super::history::SqlHistoryStore;
+use super::idempotency::SqlIdempotencyStore;
+use super::responses::SqlResponseStore;
 use super::sqlite::MIGRATIONS;
-use super::{
-    Database, Settings, Sqlite, SqliteEpisodes, SqliteHistoryStore, SqliteIdempotencyStore, SqliteJournal,
-    SqliteResponses, SqliteSettings, StorageError, Synchronous,
-};
+use super::{Database, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, Synchronous};
 
 fn settings(path: &Path) -> SqliteSettings {
     SqliteSettings { path: path.to_owned(), synchronous: Synchronous::Full }
@@ -111,28 +112,28 @@ async fn the_journal_in_sqlite_conforms() {
 async fn the_records_of_idempotency_keys_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    idempotency::conformance::conforms(&SqliteIdempotencyStore::new(Arc::new(database))).await;
+    idempotency::conformance::conforms(&SqlIdempotencyStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
 async fn stories_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    history::conformance::conforms(&SqliteHistoryStore::new(Arc::new(database))).await;
+    history::conformance::conforms(&SqlHistoryStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
 async fn responses_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    agent::stored::conformance::conforms(&SqliteResponses::new(Arc::new(database))).await;
+    agent::stored::conformance::conforms(&SqlResponseStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
 async fn runs_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
-    agent::conformance::conforms(&SqliteEpisodes::new(Arc::new(database))).await;
+    agent::conformance::conforms(&SqlEpisodeStore::new(Arc::new(database))).await;
 }
 
 #[tokio::test]

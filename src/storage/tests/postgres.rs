@@ -13,11 +13,13 @@ use crate::ledger::{
 use crate::tenant::KeyStore;
 use crate::{agent, history, idempotency, tenant};
 
+use super::super::episodes::SqlEpisodeStore;
+use super::super::history::SqlHistoryStore;
+use super::super::idempotency::SqlIdempotencyStore;
+use super::super::keys::SqlKeyStore;
 use super::super::postgres::MIGRATIONS;
-use super::super::{
-    DatabaseUrl, Postgres, PostgresEpisodes, PostgresHistoryStore, PostgresIdempotencyStore, PostgresJournal,
-    PostgresKeyStore, PostgresResponses, PostgresSettings, StorageError,
-};
+use super::super::responses::SqlResponseStore;
+use super::super::{DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, StorageError};
 use super::cluster::cluster;
 
 fn settings(url: &str, lease: Duration) -> PostgresSettings {
@@ -50,51 +52,49 @@ async fn the_journal_in_postgres_conforms_whenever_it_is_sealed() {
 
 #[tokio::test]
 async fn the_keys_in_postgres_conform() {
-    tenant::conformance::conforms(&PostgresKeyStore::new(connect(&cluster().database()).await)).await;
+    tenant::conformance::conforms(&SqlKeyStore::new(connect(&cluster().database()).await)).await;
 }
 
 /// AU-13: whoever listens hears of it at once.
 #[tokio::test]
 async fn a_change_of_keys_is_told_to_all_replicas() {
     let url = cluster().database();
-    let (one, other) = (PostgresKeyStore::new(connect(&url).await), connect(&url).await);
+    let (one, other) = (SqlKeyStore::new(connect(&url).await), connect(&url).await);
     let mut changes = other.listen();
     assert_eq!(changes.next().await, ChangeNotice::Unknown, "everything before may have been missed");
     let account = tenant::AccountTerms::unlimited(AccountId::new("acme"));
     one.apply(tenant::StoreVersion(0), &[tenant::KeyStoreChange::PutTerms(account)]).await.unwrap();
     let told = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
     assert_eq!(told.unwrap(), ChangeNotice::Keys);
-    assert_eq!(PostgresKeyStore::new(other).version().await.unwrap(), tenant::StoreVersion(1));
+    assert_eq!(SqlKeyStore::new(other).version().await.unwrap(), tenant::StoreVersion(1));
 }
 
 #[tokio::test]
 async fn the_records_of_idempotency_keys_in_postgres_conform() {
-    idempotency::conformance::conforms(&PostgresIdempotencyStore::new(connect(&cluster().database()).await))
-        .await;
+    idempotency::conformance::conforms(&SqlIdempotencyStore::new(connect(&cluster().database()).await)).await;
 }
 
 #[tokio::test]
 async fn responses_in_postgres_conform() {
-    let store = PostgresResponses::new(connect(&cluster().database()).await);
+    let store = SqlResponseStore::new(connect(&cluster().database()).await);
     agent::stored::conformance::conforms(&store).await;
 }
 
 #[tokio::test]
 async fn stories_in_postgres_conform() {
-    history::conformance::conforms(&PostgresHistoryStore::new(connect(&cluster().database()).await)).await;
+    history::conformance::conforms(&SqlHistoryStore::new(connect(&cluster().database()).await)).await;
 }
 
 #[tokio::test]
 async fn runs_in_postgres_conform() {
-    agent::conformance::conforms(&PostgresEpisodes::new(connect(&cluster().database()).await)).await;
+    agent::conformance::conforms(&SqlEpisodeStore::new(connect(&cluster().database()).await)).await;
 }
 
 /// Of two that begin with the same and go on at one moment, each is its own run.
 #[tokio::test]
 async fn twins_that_are_asked_for_at_once_are_handed_out_once_each() {
     let url = cluster().database();
-    let (one, other) =
-        (PostgresEpisodes::new(connect(&url).await), PostgresEpisodes::new(connect(&url).await));
+    let (one, other) = (SqlEpisodeStore::new(connect(&url).await), SqlEpisodeStore::new(connect(&url).await));
     agent::conformance::twins_at_once(&one, &other).await;
 }
 

@@ -9,19 +9,19 @@ use super::*;
 /// Two replicas, each with connections of its own.
 struct Replicas {
     databases: [Arc<Postgres>; 2],
-    stores: [PostgresConversations; 2],
+    stores: [SqlConversationStore; 2],
 }
 
 impl Replicas {
     async fn start() -> Replicas {
         let url = cluster().database();
         let databases = [connect(&url).await, connect(&url).await];
-        let stores = databases.clone().map(PostgresConversations::new);
+        let stores = databases.clone().map(|database| SqlConversationStore::new(database));
         Replicas { databases, stores }
     }
 
     /// They take turns.
-    fn store(&self, turn: usize) -> &PostgresConversations {
+    fn store(&self, turn: usize) -> &SqlConversationStore {
         &self.stores[turn % 2]
     }
 

@@ -35,7 +35,7 @@ async fn leave_at_every_poll(store: &dyn ConversationStore) {
 async fn a_lengthening_in_sqlite_that_is_broken_off_is_whole_or_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let database = sqlite(&folder.path().join("stint.db")).await;
-    let store = SqliteConversations::new(database.clone());
+    let store = SqlConversationStore::new(database.clone());
     leave_at_every_poll(&store).await;
     check(&store, counted_in_sqlite(&database).await).await;
 }
@@ -43,7 +43,7 @@ async fn a_lengthening_in_sqlite_that_is_broken_off_is_whole_or_not_there() {
 #[tokio::test]
 async fn a_lengthening_in_postgres_that_is_broken_off_is_whole_or_not_there() {
     let database = connect(&cluster().database()).await;
-    let store = PostgresConversations::new(database.clone());
+    let store = SqlConversationStore::new(database.clone());
     leave_at_every_poll(&store).await;
     check(&store, counted_in_postgres(&database).await).await;
 }

@@ -12,7 +12,8 @@ use crate::agent::conversations::{
     ClaimResult, ConversationAppend, ConversationLimits, ConversationStore, ConversationWriteResult,
     ItemPage, StoredConversation, StoredItem,
 };
-use crate::storage::{Postgres, PostgresConversations, SqliteConversations};
+use crate::storage::Postgres;
+use crate::storage::conversations::SqlConversationStore;
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::cluster::cluster;
@@ -67,7 +68,7 @@ macro_rules! counted {
 }
 
 async fn counted_in_sqlite(database: &Sqlite) -> Counted {
-    counted!(database.writer().await.unwrap())
+    counted!(database.lock_writer().await.unwrap())
 }
 
 async fn counted_in_postgres(database: &Postgres) -> Counted {
@@ -95,7 +96,7 @@ async fn check(store: &dyn ConversationStore, counted: Counted) {
 async fn conversations_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = sqlite(&folder.path().join("stint.db")).await;
-    let store = SqliteConversations::new(database.clone());
+    let store = SqlConversationStore::new(database.clone());
     conforms(&store).await;
     check(&store, counted_in_sqlite(&database).await).await;
 }
@@ -103,7 +104,7 @@ async fn conversations_in_sqlite_conform() {
 #[tokio::test]
 async fn conversations_in_postgres_conform() {
     let database = connect(&cluster().database()).await;
-    let store = PostgresConversations::new(database.clone());
+    let store = SqlConversationStore::new(database.clone());
     conforms(&store).await;
     check(&store, counted_in_postgres(&database).await).await;
 }
@@ -113,16 +114,16 @@ async fn conversations_in_sqlite_survive_a_restart_with_their_claims() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
     let (made, by) = (conversation("a", 1), RequestId::new());
-    let store = SqliteConversations::new(sqlite(&path).await);
+    let store = SqlConversationStore::new(sqlite(&path).await);
     store.create(&made, &[item("i1")], ROOM).await.unwrap();
     store.append(&more(&made, vec![item("i2")], 2), EVER, ROOM).await.unwrap();
-    let claim = async |store: &SqliteConversations, by| {
+    let claim = async |store: &SqlConversationStore, by| {
         store.claim(&made.account, made.id, by, EVER, Timestamp(3), Timestamp(13)).await.unwrap()
     };
     assert_eq!(claim(&store, by).await, ClaimResult::Granted(made.clone()));
     drop(store);
     let database = sqlite(&path).await;
-    let store = SqliteConversations::new(database.clone());
+    let store = SqlConversationStore::new(database.clone());
     assert_eq!(claim(&store, RequestId::new()).await, ClaimResult::Busy);
     let answer = ConversationAppend { claimant: Some(by), ..more(&made, vec![item("i3")], 4) };
     assert_eq!(store.append(&answer, EVER, ROOM).await.unwrap(), ConversationWriteResult::Done);

@@ -110,7 +110,7 @@ async fn conversations_in_sqlite_do_as_those_in_memory() {
     for seed in 1..=2 {
         let folder = tempfile::tempdir().unwrap();
         let database = sqlite(&folder.path().join("stint.db")).await;
-        let store = SqliteConversations::new(database.clone());
+        let store = SqlConversationStore::new(database.clone());
         agrees(&store, seed).await;
         check(&store, counted_in_sqlite(&database).await).await;
     }
@@ -120,7 +120,7 @@ async fn conversations_in_sqlite_do_as_those_in_memory() {
 async fn conversations_in_postgres_do_as_those_in_memory() {
     for seed in 1..=2 {
         let database = connect(&cluster().database()).await;
-        let store = PostgresConversations::new(database.clone());
+        let store = SqlConversationStore::new(database.clone());
         agrees(&store, seed).await;
         check(&store, counted_in_postgres(&database).await).await;
     }

@@ -14,7 +14,7 @@ use crate::storage::tests::postgres::connect;
 use crate::tenant::TenantLimit;
 use crate::units::{Amount, Count, Money, Tokens, Window};
 
-use super::{PATIENCE, Replica, audit, books, key, money, mortals, replicas, terms, until};
+use super::{PATIENCE, Replica, audit, books, key, money, replicas, short_leased_replicas, terms, until};
 
 /// A request that ends in one of all the ways there are.
 async fn one_of_many(all: &[Replica], task: usize, spent: &AtomicU64) {
@@ -85,11 +85,11 @@ async fn however_requests_end_the_books_balance_and_nothing_stays_handed_out() {
     }
 }
 
-/// A replica that stops without a word, and wakes up when it was buried.
+/// A replica that stops without a word, and wakes up when it was reclaimed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_that_sleeps_beyond_its_lease_is_buried_and_spends_nothing_on_waking() {
+async fn a_replica_that_sleeps_beyond_its_lease_is_reclaimed_and_spends_nothing_on_waking() {
     let url = cluster().database();
-    let all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
+    let all = short_leased_replicas(&url, &key(&[money(Window::Total, 1_000)])).await;
     let (sleeper, other) = (&all[0], &all[1]);
     let settled = sleeper.dispatched(100).await;
     settled.settle(Money(70), Tokens(1), detail()).wait_durable(PATIENCE).await;
@@ -99,7 +99,7 @@ async fn a_replica_that_sleeps_beyond_its_lease_is_buried_and_spends_nothing_on_
     assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}");
     sleeper.pause(true);
     let database = connect(&url).await;
-    until("the sleeper is buried", async || books(&database).await == (270, 0)).await;
+    until("the sleeper is reclaimed", async || books(&database).await == (270, 0)).await;
     let taken = other.obtain("key", 600).await.unwrap();
     let asleep = sleeper.obtain("key", 1).await.unwrap_err();
     assert_eq!(asleep, ReserveError::NoLease, "it knows by its own clock");
@@ -119,7 +119,7 @@ async fn a_replica_that_sleeps_beyond_its_lease_is_buried_and_spends_nothing_on_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_replica_gives_everybody_back_what_it_did_not_use() {
     let url = cluster().database();
-    let mut all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
+    let mut all = short_leased_replicas(&url, &key(&[money(Window::Total, 1_000)])).await;
     let killed = all.pop().unwrap();
     let open = killed.dispatched(150).await;
     killed.dispatched(100).await.settle(Money(30), Tokens(0), detail()).wait_durable(PATIENCE).await;
@@ -132,7 +132,7 @@ async fn a_killed_replica_gives_everybody_back_what_it_did_not_use() {
     assert!(short.to_string().contains("leaves 0.00000082"), "{short}");
 }
 
-/// CR-09 for the bank: the database is away for a while.
+/// CR-09 for the coordinator: the database is away for a while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_database_nothing_is_sent_and_what_was_used_is_written_once_it_is_back() {
     let url = cluster().database();
@@ -183,7 +183,7 @@ async fn killed_connections_cost_nobody_anything_twice() {
     assert_eq!(audit(&database, 1 << 40).await, [("key money total".to_owned(), spent, 0)]);
 }
 
-/// CR-09: a replica that starts right after the database was away buries none of those who could not reach it.
+/// CR-09: a replica that starts right after the database was away reclaims none of those that could not reach it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_starts_right_after_an_outage_buries_none_of_the_living() {
     const LEASE: Duration = Duration::from_secs(3);

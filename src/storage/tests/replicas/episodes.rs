@@ -13,7 +13,7 @@ use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
 use crate::units::{Count, EpisodeId, Money, Tokens};
 
-use super::{PATIENCE, Replica, books, claim, key, mortals, replicas, until};
+use super::{PATIENCE, Replica, books, claim, key, replicas, short_leased_replicas, until};
 
 fn run() -> EpisodeId {
     "run".parse().unwrap()
@@ -118,7 +118,7 @@ async fn a_run_that_goes_from_replica_to_replica_has_one_budget() {
     assert_eq!(refusal(late.ledger.obtain(step(1, 3, 1)).await), "episode tool_calls of search leaves 0");
 }
 
-/// It has no purses then: what it took is in the rows.
+/// It has no quota windows then: what it took is in the rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_run_without_limits_it_is_known_what_it_took_elsewhere() {
     let url = cluster().database();
@@ -143,11 +143,11 @@ fn beside(nanos: u64) -> ReservationRequest {
     claim
 }
 
-/// Its purses are made anew from the rows, by those who counted before and by those who come later.
+/// Its quota windows are made anew from the rows, by replicas that counted before and by those that come later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_turn_spends_the_run_s_money_on_every_replica() {
     let url = cluster().database();
-    let mut all = mortals(&url, &key(&[])).await;
+    let mut all = short_leased_replicas(&url, &key(&[])).await;
     for turn in 0..3 {
         settle(dispatched(&all[turn % 2], step(100, 20, 0)).await, 50, 0).await;
         settle(dispatched(&all[turn % 2], beside(400)).await, 300, 0).await;
@@ -175,7 +175,7 @@ async fn what_is_no_turn_spends_the_run_s_money_on_every_replica() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_killed_replica_the_calls_of_its_open_step_are_posted() {
     let url = cluster().database();
-    let mut all = mortals(&url, &key(&[])).await;
+    let mut all = short_leased_replicas(&url, &key(&[])).await;
     let killed = all.pop().unwrap();
     settle(dispatched(&killed, step(100, 20, 5)).await, 30, 1).await;
     let open = dispatched(&killed, step(200, 20, 4)).await;
@@ -218,8 +218,8 @@ async fn what_a_run_took_is_looked_up_by_its_own_rows() {
         .replace("$3", "'{episode,episode}'")
         .replace("$4", "'{run1,run2}'")
         .replace("$5", "'{money,money}'");
-    let buried = RELEASE_EPISODE_LEASES.replace("$1", "77").replace("$2", "256");
-    for sql in [steps, before, buried] {
+    let reclaimed = RELEASE_EPISODE_LEASES.replace("$1", "77").replace("$2", "256");
+    for sql in [steps, before, reclaimed] {
         let plan = sqlx::query_scalar::<_, String>(sqlx::AssertSqlSafe(format!("EXPLAIN {sql}")));
         let plan = plan.fetch_all(database.pool()).await.unwrap();
         for table in ["resolutions", "reservations"] {
@@ -229,7 +229,7 @@ async fn what_a_run_took_is_looked_up_by_its_own_rows() {
     }
 }
 
-/// What a replica remembers of a run, and the bank, may go; the rows stay.
+/// What a replica remembers of a run, and the coordinator, may go; the rows stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_everybody_forgot_goes_on_where_it_was() {
     let url = cluster().database();
@@ -239,7 +239,7 @@ async fn a_run_that_everybody_forgot_goes_on_where_it_was() {
     let database = connect(&url).await;
     let is_told = "SELECT coalesce(bool_and(trimmed_at = 'infinity'), FALSE) FROM slices s \
                    JOIN purses p ON p.id = s.purse WHERE p.facet IN ('episode', 'tool')";
-    until("the bank was told that nothing is open", async || {
+    until("the coordinator was told that nothing is open", async || {
         sqlx::query_scalar(is_told).fetch_one(database.pool()).await.unwrap()
     })
     .await;

@@ -12,7 +12,7 @@ use crate::storage::tests::detail;
 use crate::storage::tests::postgres::connect;
 use crate::units::{Money, Tokens, Window};
 
-use super::{PATIENCE, Replica, audit, books, key, money, mortals, replicas, until};
+use super::{PATIENCE, Replica, audit, books, key, money, replicas, short_leased_replicas, until};
 
 fn more(nanos: u64) -> WorstCase {
     WorstCase { money: Money(nanos), thinking: Tokens(0) }
@@ -61,11 +61,11 @@ async fn three_replicas_settle_while_more_is_on_its_way_and_nothing_stays_set_as
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_that_is_on_its_way_when_the_lease_is_lost_is_never_used_nor_charged() {
     let url = cluster().database();
-    let all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
+    let all = short_leased_replicas(&url, &key(&[money(Window::Total, 1_000)])).await;
     let (sleeper, other) = (&all[0], &all[1]);
     let mut grows = sleeper.dispatched(200).await;
     sleeper.pause(true);
-    // Nobody hears of it: either the slice is too small, or its row waits.
+    // Nobody is asked: either the lease is too small, or its row waits.
     let in_flight = timeout(PATIENCE, grows.extend(more(300), None));
     let database = connect(&url).await;
     let reclaimed = until("the sleeping replica is reclaimed", async || books(&database).await == (200, 0));
@@ -85,7 +85,7 @@ async fn more_that_is_on_its_way_when_the_lease_is_lost_is_never_used_nor_charge
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_is_killed_while_more_is_on_its_way_is_charged_no_more_than_was_set_aside() {
     let url = cluster().database();
-    let mut all = mortals(&url, &key(&[money(Window::Total, 1_000)])).await;
+    let mut all = short_leased_replicas(&url, &key(&[money(Window::Total, 1_000)])).await;
     let killed = all.pop().unwrap();
     let mut grows = killed.dispatched(100).await;
     grows.extend(more(50), None).await.unwrap();

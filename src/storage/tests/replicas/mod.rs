@@ -33,9 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A lease that does not run out in a test, however slow the machine is.
 const LONG: Duration = Duration::from_secs(10);
 
-/// A bank that can be paused, as a process that is stopped would be: it asks nothing and hears nothing.
+/// A coordinator that can be paused, as a process that is stopped would be: it asks nothing and gets no notices.
 struct Pausable {
-    bank: PostgresCoordinator,
+    coordinator: PostgresCoordinator,
     is_paused: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl QuotaCoordinator for Pausable {
     fn register(&self) -> BoxFuture<'_, Result<ReplicaLease, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.register().await
+            self.coordinator.register().await
         }
         .boxed()
     }
@@ -59,7 +59,7 @@ impl QuotaCoordinator for Pausable {
     fn renew(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<LeaseRenewal, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.renew(epoch).await
+            self.coordinator.renew(epoch).await
         }
         .boxed()
     }
@@ -72,7 +72,7 @@ impl QuotaCoordinator for Pausable {
     ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.exchange(epoch, purses, decide).await
+            self.coordinator.exchange(epoch, purses, decide).await
         }
         .boxed()
     }
@@ -80,13 +80,13 @@ impl QuotaCoordinator for Pausable {
     fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.reclaim().await
+            self.coordinator.reclaim().await
         }
         .boxed()
     }
 
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.bank.retire(epoch)
+        self.coordinator.retire(epoch)
     }
 
     fn open_windows<'a>(
@@ -96,33 +96,35 @@ impl QuotaCoordinator for Pausable {
     ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.open_windows(epoch, openings).await
+            self.coordinator.open_windows(epoch, openings).await
         }
         .boxed()
     }
 
     fn changes(&self) -> BoxStream<'static, ChangeNotice> {
-        self.bank.changes()
+        self.coordinator.changes()
     }
 }
 
 struct Replica {
     ledger: Ledger,
-    bank: Arc<Pausable>,
+    coordinator: Arc<Pausable>,
     tasks: Tasks,
 }
 
 impl Replica {
     async fn start(url: &str, terms: &[AccountTerms], lease: Duration) -> Replica {
-        let (bank, tasks) = (PostgresCoordinator::new(connect_for(url, lease).await), Tasks::default());
-        let bank = Arc::new(Pausable { bank, is_paused: AtomicBool::new(false) });
+        let (coordinator, tasks) =
+            (PostgresCoordinator::new(connect_for(url, lease).await), Tasks::default());
+        let coordinator = Arc::new(Pausable { coordinator, is_paused: AtomicBool::new(false) });
         let observer = Arc::new(());
-        let ledger = Ledger::share(&tasks, bank.clone(), observer, Settings::default(), terms).await.unwrap();
-        Replica { ledger, bank, tasks }
+        let ledger =
+            Ledger::share(&tasks, coordinator.clone(), observer, Settings::default(), terms).await.unwrap();
+        Replica { ledger, coordinator, tasks }
     }
 
     fn pause(&self, is_paused: bool) {
-        self.bank.is_paused.store(is_paused, Ordering::SeqCst);
+        self.coordinator.is_paused.store(is_paused, Ordering::SeqCst);
     }
 
     async fn obtain(&self, account: &str, nanos: u64) -> Result<Reservation, ReserveError> {
@@ -135,9 +137,9 @@ impl Replica {
         reservation
     }
 
-    /// Buries the dead now, not some time.
+    /// Reclaims expired replicas now.
     async fn bank_buries(&self) -> usize {
-        self.bank.reclaim().await.unwrap()
+        self.coordinator.reclaim().await.unwrap()
     }
 
     /// Leaves in good order.
@@ -184,11 +186,11 @@ async fn replicas(url: &str, terms: &[AccountTerms], count: usize) -> Vec<Replic
 }
 
 /// Two whose leases run out soon.
-async fn mortals(url: &str, terms: &[AccountTerms]) -> Vec<Replica> {
+async fn short_leased_replicas(url: &str, terms: &[AccountTerms]) -> Vec<Replica> {
     join_all((0..2).map(|_| Replica::start(url, terms, Duration::from_millis(1_500)))).await
 }
 
-/// Where something is wrong with a purse; and of each its limit's window, what is granted, and what is held in slices.
+/// What is wrong with quota windows; and of each window, what is granted and what is leased.
 async fn audit(database: &Postgres, max: u64) -> Vec<(String, i64, i64)> {
     let rows = sqlx::query(
         "SELECT p.account || ' ' || p.unit || ' ' || p.period AS name, p.granted, \

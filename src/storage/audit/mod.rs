@@ -1,0 +1,7 @@
+//! Verifying the books: everything is recomputed from all entries, and compared with what is stored.
+
+mod describe;
+mod verify;
+
+pub use verify::VerifyReport;
+pub(super) use verify::{Invariant, verify};

@@ -1,0 +1,8 @@
+//! The store of keys and of the terms of accounts: the tables `keys`, `key_secrets`, `key_scopes`, `account_terms`,
+//! `account_limits` and `keys_version` of either database.
+
+mod key_rows;
+mod store;
+mod terms_rows;
+
+pub(super) use store::SqlKeyStore;

@@ -1,0 +1,20 @@
+//! A small layer over the two databases: statements, rows, connections and transactions.
+//!
+//! The stores write their statements once, against this layer. It is thin on purpose: where the databases' SQL differs, a
+//! store asks for the [`SqlDialect`] and says so itself.
+
+mod connection;
+mod database;
+mod dialect;
+mod row;
+mod session;
+mod statement;
+mod value;
+
+pub(super) use connection::SqlConnection;
+pub(super) use database::SqlDatabase;
+pub(super) use dialect::SqlDialect;
+pub(super) use row::{FromColumn, SqlRow, column_error, decode_error};
+pub(super) use session::{BEGIN_SNAPSHOT, Session};
+pub(super) use statement::Statement;
+pub(super) use value::{SqlValue, ToSqlValue, from_column, to_column};

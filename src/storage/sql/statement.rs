@@ -1,0 +1,86 @@
+//! A statement and its values.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use sqlx::database::HasStatementCache;
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, Database, Encode, Type};
+
+use super::dialect::SqlDialect;
+use super::value::{SqlValue, ToSqlValue};
+
+/// A statement for either database. Its parameters are written `$1`, `$2` and so on.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct Statement {
+    sql: Cow<'static, str>,
+    values: Vec<SqlValue>,
+    /// A connection keeps it prepared for the next time.
+    is_kept: bool,
+}
+
+impl Statement {
+    /// A statement without values yet. Its text never has anything in it that a caller of Stint chose.
+    pub(in crate::storage) fn new(sql: impl Into<Cow<'static, str>>) -> Statement {
+        Statement { sql: sql.into(), values: Vec::new(), is_kept: true }
+    }
+
+    /// The value of the next parameter.
+    pub(in crate::storage) fn bind(mut self, value: impl ToSqlValue) -> Statement {
+        self.values.push(value.to_sql());
+        self
+    }
+
+    /// A statement with a list of rows in the middle, each in parentheses and of so many values.
+    ///
+    /// `SQLite` takes 32,766 values in one statement, PostgreSQL 65,535. Batches differ in length, so there is little to gain
+    /// from keeping their statements prepared.
+    pub(in crate::storage) fn with_rows(
+        dialect: SqlDialect,
+        before: &str,
+        columns: usize,
+        values: Vec<SqlValue>,
+        after: &str,
+    ) -> Statement {
+        let mut sql = String::with_capacity(before.len() + 7 * values.len() + after.len());
+        sql.push_str(before);
+        for place in 0..values.len() {
+            let opening = match place % columns {
+                0 if place == 0 => "(",
+                0 => "), (",
+                _ => ", ",
+            };
+            sql.push_str(opening);
+            // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
+            match dialect {
+                SqlDialect::Sqlite => sql.push('?'),
+                SqlDialect::Postgres => {
+                    let _ = write!(sql, "${}", place + 1);
+                }
+            }
+        }
+        sql.push(')');
+        sql.push_str(after);
+        Statement { sql: sql.into(), values, is_kept: false }
+    }
+
+    /// The same for one of the databases.
+    pub(super) fn into_query<D>(self) -> Query<'static, D, D::Arguments>
+    where
+        D: Database + HasStatementCache,
+        for<'q> Option<i64>: Encode<'q, D> + Type<D>,
+        for<'q> Option<f64>: Encode<'q, D> + Type<D>,
+        for<'q> Option<bool>: Encode<'q, D> + Type<D>,
+        for<'q> Option<String>: Encode<'q, D> + Type<D>,
+        for<'q> Option<Vec<u8>>: Encode<'q, D> + Type<D>,
+    {
+        let query = sqlx::query(AssertSqlSafe(self.sql)).persistent(self.is_kept);
+        self.values.into_iter().fold(query, |query, value| match value {
+            SqlValue::Int(value) => query.bind(value),
+            SqlValue::Real(value) => query.bind(value),
+            SqlValue::Bool(value) => query.bind(value),
+            SqlValue::Text(value) => query.bind(value),
+            SqlValue::Bytes(value) => query.bind(value),
+        })
+    }
+}
