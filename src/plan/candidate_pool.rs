@@ -115,7 +115,7 @@ impl<'a> CandidatePool<'a> {
 
     /// Answers of one model and, where more than half of them do not agree, one of another. What the second reaches
     /// then is less than it does otherwise, since what one model is torn about is hard for others too: of different
-    /// models half of [`Scatter::alike`](crate::catalog::Scatter) is assumed, as the correlation between agreement and a
+    /// models half of [`VoteAssumptions::correlation`](crate::catalog::VoteAssumptions) is assumed, as the correlation between agreement and a
     /// right second answer.
     fn price_cascade(
         &self,

@@ -1,7 +1,7 @@
 //! What a vote of several answers comes to, given the chance of one.
 //!
 //! The assumptions: of m answers to one question the number that are right is beta-binomial, so that answers are as much
-//! alike as [`Scatter::alike`] says; wrong ones fall evenly on [`Scatter::wrong`] different answers; of answers that come
+//! alike as [`VoteAssumptions::correlation`] says; wrong ones fall evenly on [`VoteAssumptions::distinct_wrong`] different answers; of answers that come
 //! equally often any is taken. Both sums are over all ways that wrong answers can agree, so they are exact under these
 //! assumptions. They are made once for a route, at steps of a chance, and read off between them.
 

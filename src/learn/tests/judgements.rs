@@ -42,3 +42,40 @@ fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
     assert!(!book.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
     assert_alike(&book, &before, 1e-12);
 }
+
+proptest! {
+    // Each case is a few hundred outcomes.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn what_is_taken_back_after_any_time_leaves_what_is_believed_as_if_it_had_never_been(
+        after in 0usize..200,
+        heard in 0usize..50,
+        (first, second) in (0.0..=1.0, 0.0..=1.0),
+        is_cut in any::<bool>(),
+        forget in prop_oneof![Just(0.9998), 0.9..0.999],
+    ) {
+        let settings = Settings { forget, alarm: f64::INFINITY, ..Settings::default() };
+        let ended = if is_cut { ThinkingStopReason::Cut } else { ThinkingStopReason::Closed };
+        let others = || {
+            let mut other = BeliefStore::new(settings);
+            for _ in 0..heard {
+                other.observe(&lesson("one", 1.0));
+            }
+            vec![other.own_state()]
+        };
+        let told = |success: f64| {
+            let mut book = BeliefStore::new(settings);
+            book.observe(&lesson("one", 1.0));
+            let mark = book.judge(&OutcomeSample { ended, ..lesson("one", success) });
+            for at in 0..after {
+                book.observe(&lesson("one", if at % 4 == 0 { 0.0 } else { 1.0 }));
+            }
+            book.with_others(others()).unwrap();
+            (book, mark)
+        };
+        let (mut changed, mark) = told(first);
+        changed.amend(&OutcomeSample { ended, ..lesson("one", second) }, Chance::new(first), mark);
+        assert_alike(&changed, &told(second).0, 1e-6);
+    }
+}
