@@ -1,6 +1,8 @@
 //! The house keeps its shape: a module names only modules on lower rungs of the ladder in `src/lib.rs`.
 
+mod circles;
 mod paths;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -152,6 +154,7 @@ impl Ladder {
         let Some(own) = place.first().cloned() else { return Vec::new() };
         let mut faults: Vec<String> = paths(&tokens(text), &place)
             .iter()
+            .filter(|named| !named.is_relative)
             .filter_map(|named| {
                 Some(format!("{file}:{}: {own} {}", named.line, self.fault(&own, &named.path)?))
             })

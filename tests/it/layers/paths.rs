@@ -1,9 +1,25 @@
 //! Reads the paths out of Rust text, without a parser: enough for `use` trees, inline modules and paths in code.
 
-/// A path in a file, from the crate's root down, and its line.
+/// A path in a file, from the crate's root down.
 pub(super) struct Named {
     pub(super) path: Vec<String>,
     pub(super) line: usize,
+    /// The name that it gets here, by `as`.
+    pub(super) alias: Option<String>,
+    pub(super) form: Form,
+    /// True where it begins with a name: it is a path of this crate only if the file has a module of that name.
+    pub(super) is_relative: bool,
+}
+
+/// How a path is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In a `use`, for the file itself.
+    Use,
+    /// In a `pub use` (of any visibility), for others.
+    Reexport,
+    /// In code.
+    Code,
 }
 
 /// A word, a `::` or another character, and its line.
@@ -12,15 +28,17 @@ pub(super) struct Token {
     pub(super) line: usize,
 }
 
-/// Every path that starts at `crate`, `super` or `self`, resolved from the module `file`.
+/// Every path, resolved from the module `file`.
 pub(super) fn paths(tokens: &[Token], file: &[String]) -> Vec<Named> {
     let mut named = Vec::new();
     // For each open brace, whether it opened an inline module.
     let mut braces = Vec::new();
     let mut place = file.to_vec();
+    let mut form = Form::Code;
     let mut i = 0;
     while let Some(token) = tokens.get(i) {
         let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+        let starts = matches!(text(i + 1), "::" | "as") && (i == 0 || text(i - 1) != "::");
         match token.text.as_str() {
             "{" => {
                 let inline = i >= 2 && text(i - 2) == "mod";
@@ -30,10 +48,14 @@ pub(super) fn paths(tokens: &[Token], file: &[String]) -> Vec<Named> {
                 braces.push(inline);
             }
             "}" if braces.pop() == Some(true) => drop(place.pop()),
-            "crate" | "super" | "self"
-                if matches!(text(i + 1), "::" | "as") && (i == 0 || text(i - 1) != "::") =>
-            {
-                i = tree(tokens, i, &place, &mut named);
+            "use" => form = if is_public(tokens, i) { Form::Reexport } else { Form::Use },
+            ";" => form = Form::Code,
+            "crate" | "super" | "self" if starts => {
+                i = tree(tokens, i, Base { path: &place, form, is_relative: false }, &mut named);
+                continue;
+            }
+            word if starts && text(i + 1) == "::" && word.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                i = tree(tokens, i, Base { path: &place, form, is_relative: true }, &mut named);
                 continue;
             }
             _ => {}
@@ -43,16 +65,32 @@ pub(super) fn paths(tokens: &[Token], file: &[String]) -> Vec<Named> {
     named
 }
 
+/// True where the `use` at `i` is for others too.
+fn is_public(tokens: &[Token], i: usize) -> bool {
+    let before = tokens[..i].iter().rev().take(5);
+    before
+        .take_while(|token| !matches!(token.text.as_str(), ";" | "{" | "}"))
+        .any(|token| token.text == "pub")
+}
+
+/// What a tree of paths begins with.
+#[derive(Clone, Copy)]
+struct Base<'a> {
+    path: &'a [String],
+    form: Form,
+    is_relative: bool,
+}
+
 /// Reads one path or tree of paths that begins at `i`, below `base`; returns where it ends.
-fn tree(tokens: &[Token], mut i: usize, base: &[String], named: &mut Vec<Named>) -> usize {
-    let mut path = base.to_vec();
+fn tree(tokens: &[Token], mut i: usize, base: Base<'_>, named: &mut Vec<Named>) -> usize {
+    let mut path = base.path.to_vec();
     let line = tokens.get(i).map_or(0, |token| token.line);
     while let Some(token) = tokens.get(i) {
         match token.text.as_str() {
             "crate" => path.clear(),
             "super" => drop(path.pop()),
             "self" => {}
-            "{" => return group(tokens, i + 1, &path, named),
+            "{" => return group(tokens, i + 1, Base { path: &path, ..base }, named),
             // A generic argument, `::<T>`; paths in it are found on their own.
             "<" => break,
             segment => path.push(segment.to_owned()),
@@ -63,11 +101,18 @@ fn tree(tokens: &[Token], mut i: usize, base: &[String], named: &mut Vec<Named>)
         }
         i += 1;
     }
-    named.push(Named { path, line });
+    let alias = tokens.get(i).filter(|token| token.text == "as").and_then(|_| tokens.get(i + 1));
+    named.push(Named {
+        path,
+        line,
+        alias: alias.map(|token| token.text.clone()),
+        form: base.form,
+        is_relative: base.is_relative,
+    });
     i
 }
 
-fn group(tokens: &[Token], mut i: usize, base: &[String], named: &mut Vec<Named>) -> usize {
+fn group(tokens: &[Token], mut i: usize, base: Base<'_>, named: &mut Vec<Named>) -> usize {
     while let Some(token) = tokens.get(i) {
         match token.text.as_str() {
             "}" => return i + 1,
