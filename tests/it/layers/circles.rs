@@ -20,12 +20,12 @@ fn no_more_than_three_files_need_each_other() -> io::Result<()> {
     let mut house = House::default();
     for_each_file(Path::new("src"), &mut |file, text| house.add(file, text))?;
     let circles: Vec<String> =
-        house.circles().into_iter().filter(|c| c.len() > CIRCLE_MAX).map(shown).collect();
+        house.circles().into_iter().filter(|c| c.len() > CIRCLE_MAX).map(|circle| shown(&circle)).collect();
     assert!(circles.is_empty(), "\n{}", circles.join("\n"));
     Ok(())
 }
 
-fn shown(circle: Vec<Module>) -> String {
+fn shown(circle: &[Module]) -> String {
     let files: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
     format!("{} files need each other: {}", files.len(), files.join(", "))
 }
