@@ -140,24 +140,24 @@ mod tests {
         LocalWindow { used, max: MAX, retain: None, is_idle: false }
     }
 
-    fn balance(granted: u64, slice: u64) -> QuotaBalance {
-        QuotaBalance { granted, own: slice, others: granted - slice, replicas: 2, ..QuotaBalance::default() }
+    fn balance(granted: u64, lease: u64) -> QuotaBalance {
+        QuotaBalance { granted, own: lease, others: granted - lease, replicas: 2, ..QuotaBalance::default() }
     }
 
     fn want(needed: u64) -> QuotaDemand {
         QuotaDemand { needs: vec![(0, needed)], has_recalled: false, can_wait: true, is_refresh: false }
     }
 
-    /// One purse, of which so much is used: the slice that it ends with, and what becomes of the requests.
+    /// One window, of which so much is used: the lease that it ends with, and what becomes of the requests.
     fn check(
         item: LocalWindow,
         balance: QuotaBalance,
         wants: &[QuotaDemand],
-        slice: u64,
+        lease: u64,
         expected: &[LeaseVerdict],
     ) {
         let LeaseDecision { adjustments: orders, verdicts, .. } = decide(&[item], wants, &[balance]);
-        assert_eq!((orders[0].amount, verdicts.as_slice()), (slice, expected));
+        assert_eq!((orders[0].amount, verdicts.as_slice()), (lease, expected));
     }
 
     #[test]

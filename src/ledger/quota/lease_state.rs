@@ -87,15 +87,18 @@ mod tests {
     use crate::ledger::MemoryJournal;
 
     const LASTS: Duration = Duration::from_secs(10);
-    const BANK: Timestamp = Timestamp(1_795_207_000_000);
+    const COORDINATOR_TIME: Timestamp = Timestamp(1_795_207_000_000);
 
     fn begun(asked: Instant) -> LeaseState {
         let journal = Arc::new(MemoryJournal::default());
-        LeaseState::new(asked, &ReplicaLease { epoch: ReplicaEpoch(1), journal, duration: LASTS, now: BANK })
+        LeaseState::new(
+            asked,
+            &ReplicaLease { epoch: ReplicaEpoch(1), journal, duration: LASTS, now: COORDINATOR_TIME },
+        )
     }
 
     #[test]
-    fn a_lease_ends_here_before_it_ends_at_the_bank() {
+    fn a_lease_ends_here_before_it_ends_at_the_coordinator() {
         let asked = Instant::now();
         let state = begun(asked);
         assert!(state.is_held(asked + Duration::from_millis(7_999)));
@@ -103,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn it_is_renewed_from_when_the_bank_was_asked_not_from_when_it_answered() {
+    fn it_is_renewed_from_when_the_coordinator_was_asked_not_from_when_it_answered() {
         let asked = Instant::now();
         let mut state = begun(asked);
-        let (again, now) = (asked + Duration::from_secs(6), BANK + Duration::from_secs(9));
+        let (again, now) = (asked + Duration::from_secs(6), COORDINATOR_TIME + Duration::from_secs(9));
         state.renew(again, now, 3);
         assert!(state.is_held(asked + Duration::from_millis(13_999)));
         assert!(!state.is_held(asked + Duration::from_secs(14)));
@@ -117,24 +120,24 @@ mod tests {
     fn who_was_cut_off_itself_takes_nobody_for_dead_until_a_lease_has_passed() {
         let asked = Instant::now();
         let mut state = begun(asked);
-        assert!(!state.can_reap(asked), "it may have begun right after the bank was away");
+        assert!(!state.can_reap(asked), "it may have begun right after the coordinator was away");
         for seconds in [2, 4, 6, 8, 10] {
-            state.renew(asked + Duration::from_secs(seconds), BANK, 1);
+            state.renew(asked + Duration::from_secs(seconds), COORDINATOR_TIME, 1);
         }
         assert!(state.can_reap(asked + LASTS));
         let late = asked + Duration::from_secs(40);
         assert!(!state.can_reap(late), "its own lease is over");
-        state.renew(late, BANK + Duration::from_secs(40), 2);
+        state.renew(late, COORDINATOR_TIME + Duration::from_secs(40), 2);
         assert!(!state.can_reap(late + Duration::from_secs(1)));
         for seconds in [2, 4, 6, 8, 10] {
-            state.renew(late + Duration::from_secs(seconds), BANK, 2);
+            state.renew(late + Duration::from_secs(seconds), COORDINATOR_TIME, 2);
         }
         assert!(state.can_reap(late + LASTS));
     }
 
     #[test]
-    fn the_banks_time_is_carried_on_by_the_monotonic_clock() {
+    fn the_coordinators_time_is_carried_on_by_the_monotonic_clock() {
         let asked = Instant::now();
-        assert_eq!(begun(asked).now(asked + LASTS * 100), BANK + LASTS * 100);
+        assert_eq!(begun(asked).now(asked + LASTS * 100), COORDINATOR_TIME + LASTS * 100);
     }
 }

@@ -84,7 +84,7 @@ async fn an_observer_that_panics_stops_neither_writer_nor_settlement() {
     assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(55));
 }
 
-/// A dispatch whose commit fails: the caller is told, and nothing stays reserved.
+/// A dispatch whose commit fails: the caller gets the error, and nothing stays reserved.
 async fn check_dispatch(fault: JournalFault) {
     let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[fault]));
     let ledger = open(&tasks, journal.clone(), 100).await;

@@ -1,4 +1,4 @@
-//! What becomes of slices when replicas sleep, cannot reach the bank, or have clocks that jump.
+//! What becomes of quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn is_short(answer: &ReserveError) -> bool {
     matches!(answer, ReserveError::Shortfall(_))
 }
 
-/// A replica that is paused beyond its lease: on waking it spends nothing, its epoch writes nothing, and its slice has
+/// A replica that is paused beyond its lease: on waking it spends nothing, its epoch writes nothing, and its lease has
 /// come back to the others.
 fn sleeper(clock_went_on: bool) {
     let mut world = world(2, &[money(Window::Total, 1_000)]);
@@ -37,7 +37,7 @@ fn sleeper(clock_went_on: bool) {
     world.run(LASTS * 2);
     assert_eq!(books(&world.vault.state()), (200, 0), "it is buried, and what it had sent is posted");
     let taken = world.obtain(1, 800).unwrap();
-    // Before it has heard anything.
+    // Before it knows anything.
     world.machines[0].link.send_replace(CoordinatorLink::Cut);
     world.machines[0].wake(clock_went_on);
     if clock_went_on {
@@ -78,7 +78,7 @@ fn who_was_asleep_beyond_its_lease_and_does_not_know_writes_nothing() {
     sleeper(false);
 }
 
-/// CR-09: a replica that cannot reach the bank stops by its own clock before the bank ends its lease, and goes on by
+/// CR-09: a replica that cannot reach the coordinator stops by its own clock before the coordinator ends its lease, and goes on by
 /// itself when it can.
 #[test]
 fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
@@ -88,11 +88,11 @@ fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
         world.give_back(0, small);
         let before = world.vault.state().lasts;
         world.machines[0].link.send_replace(link);
-        // What its slice covers it may still promise, for a while.
+        // What its lease covers it may still promise, for a while.
         let held = world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)));
         world.machines[0].on(|_| drop(held.unwrap()));
         let buried =
-            |world: &ReplicaWorld| world.vault.state().purses.values().all(|one| one.slices.len() < 2);
+            |world: &ReplicaWorld| world.vault.state().windows.values().all(|one| one.leases.len() < 2);
         let other = world.obtain(1, 1).unwrap();
         while world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)).map(drop).is_ok()) {
             assert!(!buried(&world), "it promises what is not its own any more");
@@ -133,7 +133,7 @@ fn a_wall_clock_that_jumps_by_a_day_opens_no_window_and_ends_no_reservation() {
     }
 }
 
-/// Windows are those of the bank's clock, wherever the machines' stand.
+/// Windows are those of the coordinator's clock, wherever the machines' stand.
 #[test]
 fn a_window_begins_when_the_bank_says_so() {
     let mut world = world(2, &[money(Window::Day, 100)]);
@@ -141,8 +141,8 @@ fn a_window_begins_when_the_bank_says_so() {
     world.machines[0].on(|_| drop(open.settle(Money(100), Tokens(0), detail())));
     assert!(is_short(&world.obtain(1, 1).unwrap_err()));
     {
-        let mut bank = world.vault.state();
-        bank.now = bank.now + Duration::from_secs(24 * 3_600);
+        let mut coordinator = world.vault.state();
+        coordinator.now = coordinator.now + Duration::from_secs(24 * 3_600);
     }
     // The lease of everybody has run out meanwhile, so they begin anew, on the next day.
     world.run(LASTS);
@@ -202,7 +202,7 @@ fn a_limit_whose_past_takes_long_to_sum_up_is_waited_for_a_bounded_time() {
     world.give_back(0, rest);
 }
 
-/// While a slow sum runs, a purse of a short window is opened beside it.
+/// While a slow sum runs, a short window is opened beside it.
 #[test]
 fn nobody_waits_for_a_sum_that_is_not_theirs() {
     let mut world = world(1, &[]);
@@ -221,7 +221,7 @@ fn nobody_waits_for_a_sum_that_is_not_theirs() {
     world.give_back(0, quick);
 }
 
-/// A spent limit under load costs the bank few questions, and what is freed is to be had within a moment.
+/// A spent limit under load costs the coordinator few questions, and what is freed is to be had within a moment.
 #[test]
 fn refusals_of_a_spent_limit_ask_nobody_for_a_moment() {
     let mut world = world(2, &[money(Window::Total, 1_000)]);
@@ -258,7 +258,7 @@ fn a_recall_that_failed_is_answered_later() {
     world.give_back(1, whole);
 }
 
-/// CR-09: the bank itself is away for longer than a lease: whoever comes back first takes nobody else for dead, so what
+/// CR-09: the coordinator itself is away for longer than a lease: the first to come back takes no other replica for gone, so what
 /// was settled meanwhile is charged as it was settled.
 #[test]
 fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
@@ -280,7 +280,7 @@ fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
     world.give_back(1, rest);
 }
 
-/// CR-09: a replica that starts right after the bank was away buries none of those who live.
+/// CR-09: a replica that starts right after the coordinator was away reclaims no other.
 #[test]
 fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
     let limits = key(&[money(Window::Total, 1_000)]);
@@ -302,7 +302,7 @@ fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
     world.give_back(newcomer, rest);
 }
 
-/// The grace is for those who come back: who does not is buried by a newcomer too, a lease later.
+/// The grace is for those who come back: one that does not is reclaimed by a newcomer too, a lease later.
 #[test]
 fn who_never_comes_back_is_buried_by_a_newcomer() {
     let limits = key(&[money(Window::Total, 1_000)]);

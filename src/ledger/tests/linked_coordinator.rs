@@ -1,4 +1,4 @@
-//! The way of one replica to the bank, which a test can cut.
+//! The way of one replica to the coordinator, which a test can cut.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::vault::{Life, Vault, VaultState};
 
-/// How a replica reaches the bank.
+/// How a replica reaches the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoordinatorLink {
     Whole,
@@ -27,7 +27,7 @@ pub(super) enum CoordinatorLink {
     Cut,
 }
 
-/// The way of one replica to the bank.
+/// The way of one replica to the coordinator.
 #[derive(Clone)]
 pub(super) struct LinkedCoordinator {
     vault: Vault,
@@ -88,15 +88,15 @@ impl QuotaCoordinator for LinkedCoordinator {
     fn exchange<'a>(
         &'a self,
         epoch: ReplicaEpoch,
-        purses: &'a [QuotaWindow],
+        windows: &'a [QuotaWindow],
         decide: DecideFn<'a>,
     ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>> {
-        let told = self.vault.told.clone();
+        let notices = self.vault.notices.clone();
         let asked = self.ask(move |state| {
-            let (traded, recalled) = state.exchange(epoch.0, purses, decide)?;
-            for purse in recalled {
+            let (traded, recalled) = state.exchange(epoch.0, windows, decide)?;
+            for window in recalled {
                 // Nobody may be listening.
-                drop(told.send(ChangeNotice::Recall { account: purse.account, by: epoch }));
+                drop(notices.send(ChangeNotice::Recall { account: window.account, by: epoch }));
             }
             Ok(traded)
         });
@@ -116,10 +116,10 @@ impl QuotaCoordinator for LinkedCoordinator {
     }
 
     fn changes(&self) -> BoxStream<'static, ChangeNotice> {
-        let heard = (self.vault.told.subscribe(), self.link.clone());
-        unfold(heard, async |(mut told, mut link)| {
-            let change = heard_of(&mut told, &mut link).await?;
-            Some((change, (told, link)))
+        let heard = (self.vault.notices.subscribe(), self.link.clone());
+        unfold(heard, async |(mut notices, mut link)| {
+            let change = heard_of(&mut notices, &mut link).await?;
+            Some((change, (notices, link)))
         })
         .boxed()
     }
@@ -127,7 +127,7 @@ impl QuotaCoordinator for LinkedCoordinator {
 
 /// The next change, or that some may have been missed, once the link is whole again.
 async fn heard_of(
-    told: &mut broadcast::Receiver<ChangeNotice>,
+    notices: &mut broadcast::Receiver<ChangeNotice>,
     link: &mut watch::Receiver<CoordinatorLink>,
 ) -> Option<ChangeNotice> {
     let is_whole = *link.borrow() == CoordinatorLink::Whole;
@@ -139,15 +139,15 @@ async fn heard_of(
                     return None;
                 }
             }
-            change = told.recv() => return Some(change.unwrap_or(ChangeNotice::Unknown)),
+            change = notices.recv() => return Some(change.unwrap_or(ChangeNotice::Unknown)),
         }
     }
     link.wait_for(|link| *link == CoordinatorLink::Whole).await.ok()?;
-    *told = told.resubscribe();
+    *notices = notices.resubscribe();
     Some(ChangeNotice::Unknown)
 }
 
-/// The journal, as one life may write it.
+/// The journal, as one epoch may write it.
 struct EpochJournal {
     door: LinkedCoordinator,
     epoch: i64,

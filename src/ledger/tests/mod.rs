@@ -86,7 +86,7 @@ async fn open(tasks: &Tasks, journal: Arc<dyn Journal>, nanos: u64) -> Ledger {
     Ledger::open(tasks, journal, Arc::new(()), Settings::default(), &terms, NOW).await.unwrap()
 }
 
-/// What `key` has spent and set aside, in nano-dollars.
+/// What `key` has spent and reserved, in nano-dollars.
 fn balance(ledger: &Ledger) -> (u64, u64) {
     let totals = ledger.totals();
     let key = totals.iter().find(|totals| totals.account.as_str() == "key").unwrap();

@@ -1,4 +1,4 @@
-//! A journal that fails and waits as it is told.
+//! A journal that fails and waits on demand.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::units::{AccountId, EpisodeId, Timestamp};
 pub(super) enum JournalFault {
     /// Nothing is written.
     Before,
-    /// Everything is written, and nobody is told.
+    /// Everything is written, and the caller gets an error.
     After,
     /// The journal panics.
     Panic,

@@ -1,4 +1,4 @@
-//! Three machines that share their accounts through slices admit what one machine would, under a bank that is a plain
+//! Three machines that share their accounts through leases admit what one machine would, under a coordinator that is a plain
 //! table here: it agrees with the same plain list that a single machine agrees with.
 
 use std::collections::BTreeMap;
@@ -42,17 +42,17 @@ fn op() -> impl Strategy<Value = SharedOp> {
     ]
 }
 
-/// One purse of the bank.
+/// One window of the coordinator.
 #[derive(Debug, Clone, Default)]
 struct ModelWindow {
     max: u64,
-    slices: [u64; MACHINES],
+    leases: [u64; MACHINES],
     used_by_the_dead: u64,
 }
 
 struct SharedWorld {
     machines: Vec<LedgerState>,
-    bank: BTreeMap<QuotaWindow, ModelWindow>,
+    coordinator: BTreeMap<QuotaWindow, ModelWindow>,
     model: LedgerModel,
     /// On which machine each row of the model is.
     homes: Vec<usize>,
@@ -71,53 +71,54 @@ impl SharedWorld {
         let machines = (0..MACHINES).map(|_| machine()).collect();
         SharedWorld {
             machines,
-            bank: BTreeMap::new(),
+            coordinator: BTreeMap::new(),
             model: LedgerModel::default(),
             homes: Vec::new(),
             now: NOW,
         }
     }
 
-    fn balance(&self, purse: &QuotaWindow, on: usize) -> QuotaBalance {
-        let handed = &self.bank[purse];
-        let all: u64 = handed.slices.iter().sum();
-        let slice = handed.slices[on];
-        let (granted, others) = (all + handed.used_by_the_dead, all - slice);
-        QuotaBalance { granted, own: slice, others, replicas: MACHINES as u64, ..QuotaBalance::default() }
+    fn balance(&self, window: &QuotaWindow, on: usize) -> QuotaBalance {
+        let handed = &self.coordinator[window];
+        let all: u64 = handed.leases.iter().sum();
+        let lease = handed.leases[on];
+        let (granted, others) = (all + handed.used_by_the_dead, all - lease);
+        QuotaBalance { granted, own: lease, others, replicas: MACHINES as u64, ..QuotaBalance::default() }
     }
 
     /// One exchange of one machine.
     fn exchange(
         &mut self,
         on: usize,
-        purses: &[(QuotaWindow, u64)],
+        windows: &[(QuotaWindow, u64)],
         keeps: Option<u64>,
         want: &[QuotaDemand],
     ) -> bool {
         let machine = &mut self.machines[on];
-        let items: Vec<LocalWindow> = purses
+        let items: Vec<LocalWindow> = windows
             .iter()
-            .map(|(purse, max)| {
-                let (used, is_quiet) = machine.freeze(purse, keeps.unwrap_or(0)).unwrap_or_default();
+            .map(|(window, max)| {
+                let (used, is_quiet) = machine.freeze(window, keeps.unwrap_or(0)).unwrap_or_default();
                 LocalWindow { used, max: *max, retain: keeps, is_idle: is_quiet }
             })
             .collect();
-        for (purse, max) in purses {
-            self.bank.entry(purse.clone()).or_default().max = *max;
+        for (window, max) in windows {
+            self.coordinator.entry(window.clone()).or_default().max = *max;
         }
-        let balances: Vec<QuotaBalance> = purses.iter().map(|(purse, _)| self.balance(purse, on)).collect();
+        let balances: Vec<QuotaBalance> =
+            windows.iter().map(|(window, _)| self.balance(window, on)).collect();
         let LeaseDecision { adjustments: orders, verdicts, .. } = decide(&items, want, &balances);
-        for ((purse, _), order) in purses.iter().zip(orders) {
-            self.bank.get_mut(purse).unwrap().slices[on] = order.amount;
-            let balance = self.balance(purse, on);
-            self.machines[on].apply_balance(purse, &balance, true);
+        for ((window, _), order) in windows.iter().zip(orders) {
+            self.coordinator.get_mut(window).unwrap().leases[on] = order.amount;
+            let balance = self.balance(window, on);
+            self.machines[on].apply_balance(window, &balance, true);
         }
         verdicts.iter().all(|verdict| *verdict == LeaseVerdict::Granted)
     }
 
     /// Gets what is needed, from the others too.
     fn get(&mut self, on: usize, needs: &[QuotaNeed]) -> bool {
-        let purses: Vec<(QuotaWindow, u64)> =
+        let windows: Vec<(QuotaWindow, u64)> =
             needs.iter().map(|need| (need.window.clone(), need.max)).collect();
         let wanted = needs.iter().enumerate().map(|(at, need)| (at, need.shortfall.needed.size()));
         let want = |has_recalled| QuotaDemand {
@@ -126,13 +127,13 @@ impl SharedWorld {
             can_wait: true,
             is_refresh: false,
         };
-        if self.exchange(on, &purses, None, &[want(false)]) {
+        if self.exchange(on, &windows, None, &[want(false)]) {
             return true;
         }
         for other in (0..MACHINES).filter(|other| *other != on) {
-            self.exchange(other, &purses, Some(0), &[]);
+            self.exchange(other, &windows, Some(0), &[]);
         }
-        self.exchange(on, &purses, None, &[want(true)])
+        self.exchange(on, &windows, None, &[want(true)])
     }
 
     fn reserve(&mut self, on: usize, claim: &ReservationRequest) -> bool {
@@ -193,10 +194,10 @@ impl SharedWorld {
                 }
             }
             SharedOp::HandBack { on } => {
-                for LeaseReturn { window: purse, max, retain: keeps } in
+                for LeaseReturn { window, max, retain: keeps } in
                     self.machines[on].idle_leases(MACHINES as u64)
                 {
-                    self.exchange(on, &[(purse, max)], Some(keeps), &[]);
+                    self.exchange(on, &[(window, max)], Some(keeps), &[]);
                 }
             }
             SharedOp::Kill { on } => self.kill(on),
@@ -217,18 +218,18 @@ impl SharedWorld {
                 self.machines[on].abandon(row.id, self.now).unwrap();
             }
         }
-        for (purse, handed) in &mut self.bank {
-            let (used, _) = self.machines[on].freeze(purse, 0).unwrap_or_default();
-            handed.used_by_the_dead += used.min(handed.slices[on]);
-            handed.slices[on] = 0;
+        for (window, handed) in &mut self.coordinator {
+            let (used, _) = self.machines[on].freeze(window, 0).unwrap_or_default();
+            handed.used_by_the_dead += used.min(handed.leases[on]);
+            handed.leases[on] = 0;
         }
         self.machines[on] = machine();
     }
 
     fn check(&self) {
-        for (purse, handed) in &self.bank {
-            let granted = handed.slices.iter().sum::<u64>() + handed.used_by_the_dead;
-            assert!(granted <= handed.max, "{granted} of {purse:?} {}", handed.max);
+        for (window, handed) in &self.coordinator {
+            let granted = handed.leases.iter().sum::<u64>() + handed.used_by_the_dead;
+            assert!(granted <= handed.max, "{granted} of {window:?} {}", handed.max);
         }
     }
 }

@@ -24,7 +24,7 @@ const MINUTE: u64 = 400;
 const OF_MODEL: u64 = 300;
 const RUNS: [&str; 2] = ["one", "two"];
 const TOOLS: [&str; 2] = ["search", "browse"];
-/// What a run may take: of money, of all tool calls, of searches.
+/// What an episode may use: of money, of all tool calls, of searches.
 const OF_RUN: (u64, u64, u64) = (450, 6, 4);
 
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ enum StormOp {
         nanos: u64,
         share: u64,
         millis: u64,
-        /// Which run of an agent it is a step of, if any, and how many calls of which tool it sets aside.
+        /// Which episode it is a step of, if any, and how many calls of which tool it reserves.
         step: Option<(usize, usize, u64)>,
     },
     Run {
@@ -81,7 +81,7 @@ fn op() -> impl Strategy<Value = StormOp> {
     ]
 }
 
-/// What really went upstream, and what it cost: as much as is set aside while it runs.
+/// What really went upstream, and what it cost: as much as is reserved while it runs.
 type SentCosts = Arc<Mutex<BTreeMap<RequestId, u64>>>;
 
 struct Storm {
@@ -89,7 +89,7 @@ struct Storm {
     sent: SentCosts,
     /// What of the limited model may be used at most, since the limit came when so much was used.
     of_model: Option<u64>,
-    /// The latest that the bank's clock has been.
+    /// The latest that the coordinator's clock has been.
     latest: Timestamp,
 }
 
@@ -108,7 +108,7 @@ fn of_run() -> EpisodeLimits {
     EpisodeLimits { cost: Some(Money(cost)), tools, ..EpisodeLimits::default() }
 }
 
-/// A claim as a step of a run.
+/// A request as a step of an episode.
 fn as_step(claim: ReservationRequest, run: usize, tool: usize, count: u64) -> ReservationRequest {
     let about = RequestScope { episode: Some(RUNS[run].parse().unwrap()), ..claim.about };
     let mut tools = ToolCounts::default();
@@ -205,20 +205,20 @@ impl Storm {
 
     fn check(&self) {
         let state = self.world.vault.state();
-        for (purse, handed) in &state.purses {
-            let held: u64 = handed.slices.values().map(|cut| cut.amount).sum();
-            assert!(held <= handed.granted, "{held} of {} {purse:?}", handed.granted);
-            let max = match (&purse.facet, purse.window) {
+        for (window, handed) in &state.windows {
+            let held: u64 = handed.leases.values().map(|cut| cut.amount).sum();
+            assert!(held <= handed.granted, "{held} of {} {window:?}", handed.granted);
+            let max = match (&window.facet, window.window) {
                 (Facet::Whole, Window::Total) => TOTAL,
                 (Facet::Whole, _) => MINUTE,
-                (Facet::Episode(_), _) if purse.unit == Unit::Money => OF_RUN.0,
+                (Facet::Episode(_), _) if window.unit == Unit::Money => OF_RUN.0,
                 (Facet::Episode(_), _) => OF_RUN.1,
                 (Facet::Tool(..), _) => OF_RUN.2,
                 _ => self.of_model.unwrap_or(u64::MAX),
             };
-            let used = used(&state, purse);
-            assert!(used <= max, "{used} of {max} used: {purse:?}");
-            assert!(used <= handed.granted, "{used} used and {} handed out: {purse:?}", handed.granted);
+            let used = used(&state, window);
+            assert!(used <= max, "{used} of {max} used: {window:?}");
+            assert!(used <= handed.granted, "{used} used and {} handed out: {window:?}", handed.granted);
         }
         for (id, cost) in &*self.sent.lock().unwrap() {
             let row = state.rows.get(id).expect("nothing is sent that is not written down");
@@ -245,7 +245,7 @@ impl Storm {
         for machine in &self.world.machines {
             assert_eq!(machine.on(Ledger::open_reservations), 0);
         }
-        // Past the last minute that anybody counted in, wherever the bank's clock has been.
+        // Past the last minute that anybody counted in, wherever the coordinator's clock has been.
         {
             let mut state = self.world.vault.state();
             // So that a minute begins shortly before it goes on below.
@@ -257,7 +257,7 @@ impl Storm {
         self.whole_rest(TOTAL - spent);
     }
 
-    /// The last call that a run has left is to be had, wherever its steps were; and no more.
+    /// The last call that an episode has left is to be had, wherever its steps were; and no more.
     fn last_call(&mut self, run: usize, money: u64) {
         let used = |state: &VaultState, tool: Option<&str>| {
             let of = state.rows.values().filter(|row| {

@@ -142,7 +142,8 @@ fn a_request_that_moves_to_another_model_moves_under_its_limits() {
     let lines = accounts.statement(&AccountId::new("key"), &RequestScope::default(), NOW);
     assert_eq!(lines.iter().map(|line| line.reserved.size()).collect::<Vec<_>>(), [0, 12]);
     let left = accounts.allowance(&AccountId::new("key"), &RequestScope::default(), NOW);
-    let left: Vec<_> = left.models.values().map(|purse| purse.money.as_ref().unwrap().amount.0).collect();
+    let left: Vec<_> =
+        left.models.values().map(|remaining| remaining.money.as_ref().unwrap().amount.0).collect();
     assert_eq!((left, accounts.reserved().money.0), (vec![10, 0], 12));
 }
 

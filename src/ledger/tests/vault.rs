@@ -1,4 +1,4 @@
-//! The bank as a plain table: what PostgreSQL does in `storage/postgres`, without it. Its clock stands where a test sets
+//! The coordinator as a plain table: what PostgreSQL does in `storage/postgres`, without it. Its clock stands where a test sets
 //! it.
 
 use std::collections::BTreeMap;
@@ -14,22 +14,22 @@ use crate::ledger::{
 };
 use crate::units::{Facet, RequestId, Timestamp, Unit};
 
-/// The bank of all replicas.
+/// The coordinator of all replicas.
 #[derive(Clone)]
 pub(super) struct Vault {
     pub(super) state: Arc<Mutex<VaultState>>,
-    pub(super) told: broadcast::Sender<ChangeNotice>,
+    pub(super) notices: broadcast::Sender<ChangeNotice>,
 }
 
 pub(super) struct VaultState {
     pub(super) now: Timestamp,
     pub(super) lasts: Duration,
-    /// How long it takes to open a purse.
+    /// How long it takes to open a window.
     pub(super) opens_in: Duration,
-    /// How often it was asked for slices.
+    /// How often it was asked for leases.
     pub(super) exchanges: usize,
     pub(super) lives: BTreeMap<i64, Life>,
-    pub(super) purses: BTreeMap<QuotaWindow, VaultWindow>,
+    pub(super) windows: BTreeMap<QuotaWindow, VaultWindow>,
     pub(super) rows: BTreeMap<RequestId, VaultRow>,
     /// Counts changes: which came first.
     turn: u64,
@@ -46,7 +46,7 @@ pub(super) struct VaultWindow {
     pub(super) granted: u64,
     recalled: u64,
     changed: u64,
-    pub(super) slices: BTreeMap<i64, VaultLease>,
+    pub(super) leases: BTreeMap<i64, VaultLease>,
 }
 
 #[derive(Debug, Default)]
@@ -71,15 +71,15 @@ impl VaultRow {
     }
 
     /// What it counts for under a limit that it is of.
-    pub(super) fn under(&self, purse: &QuotaWindow) -> u64 {
-        let Facet::Tool(_, tool) = &purse.facet else { return self.used(purse.unit) };
+    pub(super) fn under(&self, window: &QuotaWindow) -> u64 {
+        let Facet::Tool(_, tool) = &window.facet else { return self.used(window.unit) };
         let tools = self.ended.as_ref().map_or(&self.sent.tools, |ended| &ended.detail.tools);
         tools.of(tool).0
     }
 
-    pub(super) fn is_of(&self, purse: &QuotaWindow) -> bool {
+    pub(super) fn is_of(&self, window: &QuotaWindow) -> bool {
         let DispatchEntry { account, about, admitted, .. } = &self.sent;
-        let is_in = match &purse.facet {
+        let is_in = match &window.facet {
             Facet::Whole => true,
             Facet::Model(name) => about.model.as_ref() == Some(name),
             Facet::User(name) => about.user.as_deref().unwrap_or("") == &**name,
@@ -87,9 +87,9 @@ impl VaultRow {
             Facet::Episode(episode) | Facet::Tool(episode, _) => about.episode.as_ref() == Some(episode),
         };
         is_in
-            && purse.account.contains(account)
-            && purse.begins <= *admitted
-            && purse.ends.is_none_or(|end| *admitted < end)
+            && window.account.contains(account)
+            && window.begins <= *admitted
+            && window.ends.is_none_or(|end| *admitted < end)
     }
 }
 
@@ -101,11 +101,11 @@ impl Vault {
             opens_in: Duration::ZERO,
             exchanges: 0,
             lives: BTreeMap::new(),
-            purses: BTreeMap::new(),
+            windows: BTreeMap::new(),
             rows: BTreeMap::new(),
             turn: 0,
         };
-        Vault { state: Arc::new(Mutex::new(state)), told: broadcast::channel(64).0 }
+        Vault { state: Arc::new(Mutex::new(state)), notices: broadcast::channel(64).0 }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, VaultState> {
@@ -137,21 +137,21 @@ impl VaultState {
         let life = self.lives.get_mut(&epoch).unwrap();
         life.expires = expires;
         let heard = std::mem::replace(&mut life.heard, turn);
-        let purses = self
-            .purses
+        let windows = self
+            .windows
             .iter()
-            .filter(|(purse, handed)| handed.changed > heard && purse.ends.is_none_or(|end| end > now));
-        let purses = purses.map(|(purse, handed)| {
-            let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
-            (purse.clone(), QuotaBalance { granted: handed.granted, own: slice, ..QuotaBalance::default() })
+            .filter(|(window, handed)| handed.changed > heard && window.ends.is_none_or(|end| end > now));
+        let windows = windows.map(|(window, handed)| {
+            let lease = handed.leases.get(&epoch).map_or(0, |cut| cut.amount);
+            (window.clone(), QuotaBalance { granted: handed.granted, own: lease, ..QuotaBalance::default() })
         });
-        Ok(LeaseRenewal { now, replicas: self.alive(), balances: purses.collect() })
+        Ok(LeaseRenewal { now, replicas: self.alive(), balances: windows.collect() })
     }
 
-    fn balance(&self, epoch: i64, purse: &QuotaWindow) -> QuotaBalance {
-        let handed = &self.purses[purse];
-        let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
-        let others = handed.slices.iter().filter(|(other, _)| **other != epoch);
+    fn balance(&self, epoch: i64, window: &QuotaWindow) -> QuotaBalance {
+        let handed = &self.windows[window];
+        let lease = handed.leases.get(&epoch).map_or(0, |cut| cut.amount);
+        let others = handed.leases.iter().filter(|(other, _)| **other != epoch);
         let is_awaited = others.clone().any(|(other, cut)| {
             cut.amount > 0
                 && !cut.is_final
@@ -162,7 +162,7 @@ impl VaultState {
         let others = others.map(|(_, cut)| cut.amount).sum();
         QuotaBalance {
             granted: handed.granted,
-            own: slice,
+            own: lease,
             others,
             is_recall_pending: is_awaited,
             is_final,
@@ -173,60 +173,60 @@ impl VaultState {
     pub(super) fn exchange(
         &mut self,
         epoch: i64,
-        purses: &[QuotaWindow],
+        windows: &[QuotaWindow],
         decide: DecideFn<'_>,
     ) -> Result<(ExchangeResult, Vec<QuotaWindow>), JournalError> {
         self.exchanges += 1;
         self.go_on(epoch)?;
-        let missing = (0..purses.len()).filter(|at| !self.purses.contains_key(&purses[*at]));
+        let missing = (0..windows.len()).filter(|at| !self.windows.contains_key(&windows[*at]));
         let missing: Vec<usize> = missing.collect();
         if !missing.is_empty() {
             return Ok((ExchangeResult::Missing(missing), Vec::new()));
         }
-        let before: Vec<QuotaBalance> = purses.iter().map(|purse| self.balance(epoch, purse)).collect();
+        let before: Vec<QuotaBalance> = windows.iter().map(|window| self.balance(epoch, window)).collect();
         let orders = decide(&before);
         let (turn, mut recalled, mut after) = (self.turn(), Vec::new(), Vec::new());
         for (
-            (purse, balance),
-            LeaseAdjustment { amount: slice, is_tight, is_final, is_recalling: recalls },
-        ) in purses.iter().zip(before).zip(orders)
+            (window, balance),
+            LeaseAdjustment { amount: lease, is_tight, is_final, is_recalling: recalls },
+        ) in windows.iter().zip(before).zip(orders)
         {
-            let handed = self.purses.get_mut(purse).unwrap();
-            handed.granted = handed.granted.saturating_sub(balance.own) + slice;
+            let handed = self.windows.get_mut(window).unwrap();
+            handed.granted = handed.granted.saturating_sub(balance.own) + lease;
             handed.changed = turn;
-            let cut = handed.slices.entry(epoch).or_default();
-            (cut.amount, cut.trimmed) = (slice, if is_tight { turn } else { cut.trimmed });
+            let cut = handed.leases.entry(epoch).or_default();
+            (cut.amount, cut.trimmed) = (lease, if is_tight { turn } else { cut.trimmed });
             cut.is_final = is_final;
             if recalls {
                 handed.recalled = turn;
-                recalled.push(purse.clone());
+                recalled.push(window.clone());
             }
-            after.push(QuotaBalance { granted: handed.granted, own: slice, ..balance });
+            after.push(QuotaBalance { granted: handed.granted, own: lease, ..balance });
         }
         Ok((ExchangeResult::Balances(after), recalled))
     }
 
     pub(super) fn open(&mut self, epoch: i64, openings: &[WindowOpening]) -> Result<Vec<u64>, JournalError> {
-        for WindowOpening { window: purse, .. } in openings {
-            if self.purses.contains_key(purse) {
+        for WindowOpening { window, .. } in openings {
+            if self.windows.contains_key(window) {
                 continue;
             }
             let mut handed = VaultWindow { changed: self.turn(), ..VaultWindow::default() };
-            for row in self.rows.values().filter(|row| row.is_of(purse)) {
-                handed.granted += row.under(purse);
+            for row in self.rows.values().filter(|row| row.is_of(window)) {
+                handed.granted += row.under(window);
                 if self.is_alive(row.epoch) {
-                    handed.slices.entry(row.epoch).or_default().amount += row.under(purse);
+                    handed.leases.entry(row.epoch).or_default().amount += row.under(window);
                 }
             }
-            self.purses.insert(purse.clone(), handed);
+            self.windows.insert(window.clone(), handed);
         }
         self.go_on(epoch)?;
-        let before = |WindowOpening { window: purse, counted_since }: &WindowOpening| {
-            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
+        let before = |WindowOpening { window, counted_since }: &WindowOpening| {
+            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(window));
             let resolved = theirs.filter(|row| {
                 row.ended.as_ref().zip(*counted_since).is_some_and(|(ended, since)| ended.at < since)
             });
-            resolved.map(|row| row.under(purse)).sum()
+            resolved.map(|row| row.under(window)).sum()
         };
         Ok(openings.iter().map(before).collect())
     }
@@ -269,19 +269,19 @@ impl VaultState {
             };
             row.ended = Some(posted);
         }
-        for (purse, handed) in &mut self.purses {
-            let Some(cut) = handed.slices.remove(&epoch) else { continue };
-            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
-            let used: u64 = theirs.map(|row| row.under(purse)).sum();
+        for (window, handed) in &mut self.windows {
+            let Some(cut) = handed.leases.remove(&epoch) else { continue };
+            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(window));
+            let used: u64 = theirs.map(|row| row.under(window)).sum();
             handed.granted = (handed.granted + used).saturating_sub(cut.amount);
             handed.changed = turn;
         }
     }
 }
 
-/// All that was used of a purse.
-pub(super) fn used(state: &VaultState, purse: &QuotaWindow) -> u64 {
-    state.rows.values().filter(|row| row.is_of(purse)).map(|row| row.under(purse)).sum()
+/// All that was used of a window.
+pub(super) fn used(state: &VaultState, window: &QuotaWindow) -> u64 {
+    state.rows.values().filter(|row| row.is_of(window)).map(|row| row.under(window)).sum()
 }
 
 /// What was charged in all, and how many requests are open.

@@ -1,4 +1,4 @@
-//! What is told of limits before somebody has to ask.
+//! Warnings about limits.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn reserve(accounts: &mut LedgerState, nanos: u64, now: Timestamp) -> (Option<Re
     }
 }
 
-/// A request that reserves so much and spends so much: what is told of it.
+/// A request that reserves so much and spends so much: the warnings about it.
 fn request(accounts: &mut LedgerState, nanos: u64, spent: u64, now: Timestamp) -> Vec<String> {
     let (id, mut told) = reserve(accounts, nanos, now);
     let closed = accounts.settle(id.unwrap(), amounts(spent, 1), detail(), now).unwrap();

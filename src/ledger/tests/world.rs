@@ -1,7 +1,7 @@
-//! Replicas that share a bank, each a machine with clocks of its own, in virtual time.
+//! Replicas that share a coordinator, each a machine with clocks of its own, in virtual time.
 //!
 //! A machine's monotonic clock is that of its runtime, which runs only when the test lets it; its wall clock is what its
-//! callers say; the bank's clock is the bank's. A test moves each apart from the others.
+//! callers say; the coordinator's clock is its own. A test moves each apart from the others.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,8 +51,8 @@ impl SimulatedReplica {
     fn start(vault: &Vault, terms: &[AccountTerms]) -> SimulatedReplica {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let (link, ours) = watch::channel(CoordinatorLink::Whole);
-        let (tasks, bank) = (Tasks::default(), Arc::new(LinkedCoordinator::new(vault, ours)));
-        let opened = Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), terms);
+        let (tasks, coordinator) = (Tasks::default(), Arc::new(LinkedCoordinator::new(vault, ours)));
+        let opened = Ledger::share(&tasks, coordinator, Arc::new(()), Settings::default(), terms);
         let ledger = runtime.block_on(opened).unwrap();
         SimulatedReplica { ledger, link, wall: 0, paused: None, runtime, _tasks: tasks }
     }
@@ -116,8 +116,8 @@ impl ReplicaWorld {
             left -= step;
             self.elapsed += step;
             {
-                let mut bank = self.vault.state();
-                bank.now = bank.now + step;
+                let mut coordinator = self.vault.state();
+                coordinator.now = coordinator.now + step;
             }
             for machine in &mut self.machines {
                 match &mut machine.paused {
@@ -129,7 +129,7 @@ impl ReplicaWorld {
         }
     }
 
-    /// What one has told the others is heard at the same moment.
+    /// What one announces to the others arrives at the same moment.
     fn answer(&self) {
         self.machines.iter().filter(|machine| machine.is_running()).for_each(|one| one.run(Duration::ZERO));
     }

@@ -41,7 +41,7 @@ fn searches(most: u64) -> EpisodeLimits {
     EpisodeLimits { tools, ..EpisodeLimits::default() }
 }
 
-/// A step of the run `run`.
+/// A step of the episode `run`.
 fn step(nanos: u64, limits: &EpisodeLimits, calls: &[(&str, u64)]) -> ReservationRequest {
     let about = RequestScope { episode: Some(run("run")), ..RequestScope::default() };
     let step = Some(StepReservation { limits: limits.clone(), tools: tools(calls), tools_cost: Money::ZERO });
@@ -119,7 +119,7 @@ async fn limits_that_are_said_again_are_only_lowered() {
     assert_eq!(refusal(refused), "episode tool_calls of search leaves 2");
 }
 
-/// What a plan may count on is the least of the key's limits and the run's.
+/// What a plan may count on is the least of the key's limits and the episode's.
 #[tokio::test]
 async fn the_allowance_of_a_step_is_what_its_run_leaves() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
@@ -127,9 +127,9 @@ async fn the_allowance_of_a_step_is_what_its_run_leaves() {
     let about = RequestScope { episode: Some(run("run")), ..RequestScope::default() };
     let limits = EpisodeLimits { cost: Some(Money(100)), thinking: Some(Tokens(50)), ..searches(1) };
     let left = |limits: &EpisodeLimits| {
-        let purse = ledger.allowance_within(&key(), &about, limits, NOW).overall;
-        let money = purse.money.unwrap();
-        (money.amount, money.limit.to_string(), purse.thinking.map(|left| left.amount))
+        let remaining = ledger.allowance_within(&key(), &about, limits, NOW).overall;
+        let money = remaining.money.unwrap();
+        (money.amount, money.limit.to_string(), remaining.thinking.map(|left| left.amount))
     };
     assert_eq!(left(&limits), (Money(100), "episode money".to_owned(), Some(Tokens(50))));
     obtain(&ledger, step(30, &limits, &[])).await.settle(Money(20), Tokens(9), detail());
@@ -152,7 +152,7 @@ async fn a_keys_own_limit_on_tool_calls_counts_them() {
     assert_eq!(refusal(refused), "key tool_calls day leaves 2");
 }
 
-/// The caller may have seen every call that was set aside.
+/// The caller may have seen every call that was reserved.
 #[tokio::test(start_paused = true)]
 async fn of_a_step_that_nobody_settles_all_calls_are_posted() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
@@ -268,7 +268,7 @@ async fn who_waits_for_a_run_wakes_when_something_of_it_is_resolved() {
     unpolled.await;
 }
 
-/// One that moves to another model stays a step of its run, and counts once.
+/// One that moves to another model stays a step of its episode, and counts once.
 #[tokio::test]
 async fn a_step_that_is_extended_is_one_turn_and_costs_what_both_cost() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));

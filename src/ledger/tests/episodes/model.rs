@@ -53,7 +53,7 @@ struct EpisodeModelRow {
     run: usize,
     is_open: bool,
     is_sent: bool,
-    /// Set aside while it is open, spent afterwards.
+    /// Reserved while it is open, spent afterwards.
     used: EpisodeUsage,
 }
 
