@@ -1,9 +1,9 @@
-//! Series that stand at 0 from the start. One that begins when it first rises hides that rise from an alert on its rate.
+//! Sets series to 0 from the start: `rate()` misses the increment with which a series first appears.
 
 use super::Metrics;
 
 impl Metrics {
-    /// Begins the counts of what may become of a model's requests.
+    /// Sets the counters of a model to 0.
     pub fn zero_model(&self, model: &str) {
         let (requests, thinking) = (&self.requests, &self.thinking);
         for series in [
@@ -19,7 +19,7 @@ impl Metrics {
         self.money.overrun.with_label_values(&[model]);
     }
 
-    /// Begins the counts of what may go wrong on one of its targets, by the words for it.
+    /// Sets the counters of one of its targets to 0, by the words of its faults and of what opens its breaker.
     pub fn zero_target<'w>(
         &self,
         (model, target): (&str, &str),
