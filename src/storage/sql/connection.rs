@@ -1,7 +1,7 @@
 //! Running statements on a connection to either database.
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, TryFutureExt};
 use sqlx::{PgConnection, SqliteConnection};
 
 use super::dialect::SqlDialect;
@@ -47,20 +47,24 @@ impl SqlConnection for SqliteConnection {
     }
 
     fn execute(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>> {
-        statement.into_query::<sqlx::Sqlite>().execute(self).map_ok(|done| done.rows_affected()).boxed()
+        async move { Ok(statement.into_query::<sqlx::Sqlite>()?.execute(self).await?.rows_affected()) }
+            .boxed()
     }
 
     fn fetch_all(&mut self, statement: Statement) -> BoxFuture<'_, Result<Vec<SqlRow>, sqlx::Error>> {
-        let rows = statement.into_query::<sqlx::Sqlite>().fetch_all(self);
-        rows.map_ok(|rows| rows.into_iter().map(SqlRow::Sqlite).collect()).boxed()
+        async move {
+            let rows = statement.into_query::<sqlx::Sqlite>()?.fetch_all(self).await?;
+            Ok(rows.into_iter().map(SqlRow::Sqlite).collect())
+        }
+        .boxed()
     }
 
     fn fetch_optional(&mut self, statement: Statement) -> BoxFuture<'_, Result<Option<SqlRow>, sqlx::Error>> {
-        statement
-            .into_query::<sqlx::Sqlite>()
-            .fetch_optional(self)
-            .map_ok(|row| row.map(SqlRow::Sqlite))
-            .boxed()
+        async move {
+            let row = statement.into_query::<sqlx::Sqlite>()?.fetch_optional(self).await?;
+            Ok(row.map(SqlRow::Sqlite))
+        }
+        .boxed()
     }
 }
 
@@ -70,19 +74,23 @@ impl SqlConnection for PgConnection {
     }
 
     fn execute(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>> {
-        statement.into_query::<sqlx::Postgres>().execute(self).map_ok(|done| done.rows_affected()).boxed()
+        async move { Ok(statement.into_query::<sqlx::Postgres>()?.execute(self).await?.rows_affected()) }
+            .boxed()
     }
 
     fn fetch_all(&mut self, statement: Statement) -> BoxFuture<'_, Result<Vec<SqlRow>, sqlx::Error>> {
-        let rows = statement.into_query::<sqlx::Postgres>().fetch_all(self);
-        rows.map_ok(|rows| rows.into_iter().map(SqlRow::Postgres).collect()).boxed()
+        async move {
+            let rows = statement.into_query::<sqlx::Postgres>()?.fetch_all(self).await?;
+            Ok(rows.into_iter().map(SqlRow::Postgres).collect())
+        }
+        .boxed()
     }
 
     fn fetch_optional(&mut self, statement: Statement) -> BoxFuture<'_, Result<Option<SqlRow>, sqlx::Error>> {
-        statement
-            .into_query::<sqlx::Postgres>()
-            .fetch_optional(self)
-            .map_ok(|row| row.map(SqlRow::Postgres))
-            .boxed()
+        async move {
+            let row = statement.into_query::<sqlx::Postgres>()?.fetch_optional(self).await?;
+            Ok(row.map(SqlRow::Postgres))
+        }
+        .boxed()
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use sqlx::database::HasStatementCache;
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Database, Encode, Type};
+use sqlx::{Arguments, AssertSqlSafe, Database, Encode, IntoArguments, Type};
 
 use super::dialect::SqlDialect;
 use super::value::{SqlValue, ToSqlValue};
@@ -65,22 +65,26 @@ impl Statement {
     }
 
     /// The same for one of the databases.
-    pub(super) fn into_query<D>(self) -> Query<'static, D, D::Arguments>
+    pub(super) fn into_query<D>(self) -> Result<Query<'static, D, D::Arguments>, sqlx::Error>
     where
-        D: Database + HasStatementCache,
+        D: Database<Arguments: IntoArguments<D>> + HasStatementCache,
         for<'q> Option<i64>: Encode<'q, D> + Type<D>,
         for<'q> Option<f64>: Encode<'q, D> + Type<D>,
         for<'q> Option<bool>: Encode<'q, D> + Type<D>,
         for<'q> Option<String>: Encode<'q, D> + Type<D>,
         for<'q> Option<Vec<u8>>: Encode<'q, D> + Type<D>,
     {
-        let query = sqlx::query(AssertSqlSafe(self.sql)).persistent(self.is_kept);
-        self.values.into_iter().fold(query, |query, value| match value {
-            SqlValue::Int(value) => query.bind(value),
-            SqlValue::Real(value) => query.bind(value),
-            SqlValue::Bool(value) => query.bind(value),
-            SqlValue::Text(value) => query.bind(value),
-            SqlValue::Bytes(value) => query.bind(value),
-        })
+        // Not with `Query::bind`: it moves the whole query for each of the thousands of values of a batch.
+        let mut arguments = D::Arguments::default();
+        arguments.reserve(self.values.len(), 0);
+        let added = self.values.into_iter().try_for_each(|value| match value {
+            SqlValue::Int(value) => arguments.add(value),
+            SqlValue::Real(value) => arguments.add(value),
+            SqlValue::Bool(value) => arguments.add(value),
+            SqlValue::Text(value) => arguments.add(value),
+            SqlValue::Bytes(value) => arguments.add(value),
+        });
+        added.map_err(sqlx::Error::Encode)?;
+        Ok(sqlx::query_with(AssertSqlSafe(self.sql), arguments).persistent(self.is_kept))
     }
 }
