@@ -7,8 +7,7 @@ use crate::ledger::{
 };
 use crate::units::{Count, Money, Timestamp, Tokens};
 
-use super::fixtures::{amounts, dispatched, resolved};
-use super::{append, balance};
+use super::fixtures::{amounts, append, balance, dispatched, resolved};
 
 pub(super) async fn an_empty_journal_has_nothing(journal: &dyn Journal) {
     append(journal, &[]).await;

@@ -6,8 +6,7 @@ use crate::ledger::{
 };
 use crate::units::{Count, EpisodeId, Money, Tokens};
 
-use super::fixtures::{amounts, dispatched, resolved};
-use super::{append, balance};
+use super::fixtures::{amounts, append, balance, dispatched, resolved};
 
 pub(super) async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal) {
     let run = |name: &str| -> EpisodeId { name.parse().unwrap() };

@@ -1,10 +1,10 @@
-//! Rows to test with.
+//! Rows to test with, and short ways to write and read them.
 
 use crate::catalog::Prices;
 use crate::chat::ToolCounts;
 use crate::ledger::{
-    AbandonPolicy, AccountId, Amounts, DispatchEntry, RequestScope, ResolutionEntry, ResolutionKind,
-    SettlementDetail, SpendByModel,
+    AbandonPolicy, AccountId, AccountSpend, Amounts, DispatchEntry, Journal, JournalEntry, RequestScope,
+    ResolutionEntry, ResolutionKind, SettlementDetail, SpendByModel,
 };
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -56,4 +56,13 @@ pub(crate) fn resolved(row: &DispatchEntry, how: ResolutionKind, spent: Amounts)
         overrun,
         detail,
     }
+}
+
+pub(super) async fn append(journal: &dyn Journal, entries: &[JournalEntry]) {
+    journal.append(entries).await.unwrap();
+}
+
+pub(super) async fn balance(journal: &dyn Journal, account: &str) -> Vec<AccountSpend> {
+    let balances = journal.balances().await.unwrap();
+    balances.into_iter().filter(|spent| spent.account.as_str() == account).collect()
 }

@@ -6,9 +6,7 @@ mod fixtures;
 mod sealed;
 mod sums;
 
-use crate::ledger::{
-    AccountId, AccountSpend, GroupBy, Journal, JournalEntry, MemoryJournal, UsageGroup, UsageQuery,
-};
+use crate::ledger::{AccountId, GroupBy, Journal, MemoryJournal, UsageGroup, UsageQuery};
 use crate::units::Timestamp;
 
 pub(crate) use fixtures::{amounts, dispatched, resolved};
@@ -56,13 +54,4 @@ pub(crate) async fn conforms(journal: &dyn Journal) {
     episodes::a_step_comes_back_with_its_run_and_its_tool_calls(journal).await;
     sums::what_other_models_took_is_booked_under_them(journal).await;
     entries::a_large_batch_is_one_commit(journal).await;
-}
-
-async fn append(journal: &dyn Journal, entries: &[JournalEntry]) {
-    journal.append(entries).await.unwrap();
-}
-
-async fn balance(journal: &dyn Journal, account: &str) -> Vec<AccountSpend> {
-    let balances = journal.balances().await.unwrap();
-    balances.into_iter().filter(|spent| spent.account.as_str() == account).collect()
 }

@@ -8,8 +8,7 @@ use crate::ledger::{
 };
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::fixtures::{amounts, dispatched, resolved};
-use super::{append, balance};
+use super::fixtures::{amounts, append, balance, dispatched, resolved};
 
 pub(super) async fn sums_are_by_account_and_time_of_admission(journal: &dyn Journal) {
     let mut entries = Vec::new();

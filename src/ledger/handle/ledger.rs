@@ -11,7 +11,7 @@ use crate::ledger::accounts::{LedgerError, LimitsOn, ReservationRequest, Reserve
 use crate::ledger::commit::{LedgerCore, Observer, ReservationGuard};
 use crate::ledger::journal::Journal;
 use crate::ledger::quota::QuotaCoordinator;
-use crate::ledger::replica::{QuotaRequest, QuotaRequests, Replica, start_replica};
+use crate::ledger::replica::{QuotaRequest, QuotaRequests, StartedReplica, start_replica};
 use crate::ledger::rows::RequestScope;
 use crate::tasks::Tasks;
 use crate::tenant::AccountTerms;
@@ -53,7 +53,8 @@ impl Ledger {
         settings: Settings,
         terms: &[AccountTerms],
     ) -> Result<Ledger, LedgerError> {
-        let Replica { core, requests } = start_replica(tasks, coordinator, observer, settings, terms).await?;
+        let StartedReplica { core, requests } =
+            start_replica(tasks, coordinator, observer, settings, terms).await?;
         Ok(Ledger { core, requests: Some(requests) })
     }
 

@@ -10,4 +10,4 @@ mod round;
 mod start;
 
 pub(crate) use requests::{QuotaRequest, QuotaRequests};
-pub(crate) use start::{Replica, start_replica};
+pub(crate) use start::{StartedReplica, start_replica};

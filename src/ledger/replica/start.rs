@@ -18,7 +18,7 @@ use super::renewer::LeaseRenewer;
 use super::requests::{QuotaRequests, listen};
 
 /// A replica that has registered, and where requests wait for quota.
-pub(crate) struct Replica {
+pub(crate) struct StartedReplica {
     pub(crate) core: Arc<LedgerCore>,
     pub(crate) requests: Arc<QuotaRequests>,
 }
@@ -30,7 +30,7 @@ pub(crate) async fn start_replica(
     observer: Arc<dyn Observer>,
     settings: Settings,
     terms: &[AccountTerms],
-) -> Result<Replica, LedgerError> {
+) -> Result<StartedReplica, LedgerError> {
     let asked = Instant::now();
     let lease = coordinator.register().await?;
     let renewal = match coordinator.renew(lease.epoch).await {
@@ -60,5 +60,5 @@ pub(crate) async fn start_replica(
         opener: WindowOpener::new(),
     };
     tasks.spawn(manager.run());
-    Ok(Replica { core, requests })
+    Ok(StartedReplica { core, requests })
 }
