@@ -10,10 +10,10 @@ use super::surface_counts::{SignKind, SurfaceCounts};
 use super::text::TextAnalysis;
 
 /// How a feature is made of a text.
-type Feature = fn(&Surface<'_>) -> f64;
+type SurfaceFeature = fn(&Surface<'_>) -> f64;
 
 /// The surface features by name. The shipped prior has their weights in this order, so it changes only with the prior.
-const FEATURES: [(&str, Feature); SURFACE_FEATURES] = [
+const FEATURES: [(&str, SurfaceFeature); SURFACE_FEATURES] = [
     ("bias", |_| 1.0),
     ("question length", |s| log(s.reading.question.len())),
     ("numbers and numeric options", |s| flag(s.counts.numbers > 0 && s.options.numeric > 0.5)),
