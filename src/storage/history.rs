@@ -10,7 +10,7 @@ use crate::catalog::{Verdict, VerdictSource};
 use crate::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
 use crate::units::{Chance, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, decode_error};
+use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, decode_error, sql};
 
 /// A record that is there already stays as it is.
 const INSERT: &str = "\
@@ -68,7 +68,7 @@ impl SqlHistoryStore {
     }
 
     async fn write_verdict(&self, new: &Verdict) -> Result<Option<Verdict>, sqlx::Error> {
-        let sql = format!("SELECT {VERDICT_COLUMNS} FROM verdicts WHERE request = $1 AND source = $2");
+        let sql = sql("SELECT {} FROM verdicts WHERE request = $1 AND source = $2", &[&VERDICT_COLUMNS]);
         let find = Statement::new(sql).bind(new.id).bind(new.source.as_str());
         let replace = verdict_insertion(
             new,
@@ -98,7 +98,7 @@ impl SqlHistoryStore {
     }
 
     async fn read_states(&self) -> Result<Vec<ReplicaState>, sqlx::Error> {
-        let find = Statement::new(format!("SELECT {STATE_COLUMNS} FROM learned"));
+        let find = Statement::new(sql("SELECT {} FROM learned", &[&STATE_COLUMNS]));
         let rows = self.database.reader().await?.fetch_all(find).await?;
         rows.iter().map(state).collect()
     }
@@ -118,7 +118,7 @@ impl SqlHistoryStore {
                 return Ok(false);
             }
         }
-        let save = format!("INSERT INTO learned ({STATE_COLUMNS}) {STATE_VALUES}");
+        let save = sql("INSERT INTO learned ({}) {}", &[&STATE_COLUMNS, &STATE_VALUES]);
         let save = Statement::new(save).bind(own.replica.as_str()).bind(own.at);
         transaction.execute(save.bind(i64::from(own.is_final)).bind(own.state.clone())).await?;
         transaction.commit().await?;
@@ -189,7 +189,7 @@ async fn read_record(
 ) -> Result<Option<RequestRecord>, sqlx::Error> {
     let find = Statement::new(FIND).bind(id).bind(since);
     let Some(row) = connection.fetch_optional(find).await? else { return Ok(None) };
-    let sql = format!("SELECT {VERDICT_COLUMNS} FROM verdicts WHERE request = $1");
+    let sql = sql("SELECT {} FROM verdicts WHERE request = $1", &[&VERDICT_COLUMNS]);
     let verdicts = connection.fetch_all(Statement::new(sql).bind(id)).await?;
     let mut record = RequestRecord {
         account: row.account("account")?,
@@ -211,8 +211,9 @@ fn insertion(record: &RequestRecord) -> Result<Statement, sqlx::Error> {
     Ok(statement.bind(decision).bind(serde_json::to_string(outcome).map_err(encode)?))
 }
 
-fn verdict_insertion(verdict: &Verdict, on_conflict: &str) -> Statement {
-    let sql = format!("INSERT INTO verdicts ({VERDICT_COLUMNS}) VALUES ($1, $2, $3, $4, $5) {on_conflict}");
+fn verdict_insertion(verdict: &Verdict, on_conflict: &'static str) -> Statement {
+    let sql =
+        sql("INSERT INTO verdicts ({}) VALUES ($1, $2, $3, $4, $5) {}", &[&VERDICT_COLUMNS, &on_conflict]);
     let statement = Statement::new(sql).bind(verdict.id).bind(verdict.source.as_str()).bind(verdict.at);
     statement.bind(verdict.success.get()).bind(verdict.weight)
 }

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, TryFutureExt};
 use crate::agent::stored::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
 use crate::units::{AccountId, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, to_column};
+use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, sql, to_column};
 
 /// A response that is there already stays as it is.
 const INSERT: &str = "\
@@ -55,8 +55,9 @@ impl SqlResponseStore {
         id: RequestId,
         since: Timestamp,
     ) -> Result<Option<StoredResponse>, sqlx::Error> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM responses r WHERE r.account = $1 AND r.id = $2 AND r.stored_at >= $3"
+        let sql = sql(
+            "SELECT {} FROM responses r WHERE r.account = $1 AND r.id = $2 AND r.stored_at >= $3",
+            &[&COLUMNS],
         );
         let find = Statement::new(sql).bind(account).bind(id).bind(since);
         let row = self.database.reader().await?.fetch_optional(find).await?;
@@ -70,9 +71,10 @@ impl SqlResponseStore {
         since: Timestamp,
         bytes_max: u64,
     ) -> Result<Option<ResponseChain>, sqlx::Error> {
-        let sql = format!(
-            "{CHAIN} SELECT {COLUMNS} FROM chain JOIN responses r ON r.account = $1 AND r.id = chain.id \
-             ORDER BY chain.depth"
+        let sql = sql(
+            "{} SELECT {} FROM chain JOIN responses r ON r.account = $1 AND r.id = chain.id \
+             ORDER BY chain.depth",
+            &[&CHAIN, &COLUMNS],
         );
         let find = Statement::new(sql).bind(account).bind(id).bind(since).bind(bytes_max);
         let rows = self.database.reader().await?.fetch_all(find).await?;
@@ -82,10 +84,10 @@ impl SqlResponseStore {
 
     async fn delete_before(&self, before: Timestamp, most: u32) -> Result<u64, sqlx::Error> {
         let mut writer = self.database.writer().await?;
-        let sql = format!(
+        let sql = sql(
             "DELETE FROM responses WHERE (account, id) IN (SELECT account, id FROM responses \
                 WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2{})",
-            writer.dialect().for_update_skip_locked()
+            &[&writer.dialect().for_update_skip_locked()],
         );
         writer.execute(Statement::new(sql).bind(before).bind(most)).await
     }
@@ -163,9 +165,9 @@ async fn delete_oldest(
     connection: &mut dyn SqlConnection,
 ) -> Result<bool, sqlx::Error> {
     // Responses that another transaction deletes at this moment are left to it.
-    let sql = format!(
+    let sql = sql(
         "SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64{}",
-        connection.dialect().for_update_skip_locked()
+        &[&connection.dialect().for_update_skip_locked()],
     );
     let rows = connection.fetch_all(Statement::new(sql).bind(&new.account).bind(new.id)).await?;
     let mut free = 0;

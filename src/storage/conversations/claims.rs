@@ -1,7 +1,7 @@
 //! Claims on conversations: a request that has one is the only one that may append.
 
 use crate::agent::conversations::ClaimResult;
-use crate::storage::sql::{SqlConnection, Statement};
+use crate::storage::sql::{SqlConnection, Statement, sql};
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::records::{COLUMNS, conversation, of, read_conversation};
@@ -29,12 +29,13 @@ pub(super) async fn claim(
     claim: NewClaim,
     connection: &mut dyn SqlConnection,
 ) -> Result<ClaimResult, sqlx::Error> {
-    let sql = format!(
+    let sql = sql(
         "UPDATE conversations SET claimant = $4, claimed_until = $6, \
             touched_at = CASE WHEN touched_at < $5 THEN $5 ELSE touched_at END \
          WHERE account = $1 AND id = $2 AND touched_at >= $3 \
            AND (claimant IS NULL OR claimant = $4 OR claimed_until <= $5) \
-         RETURNING {COLUMNS}"
+         RETURNING {}",
+        &[&COLUMNS],
     );
     let change = of(sql, account, id).bind(since).bind(claim.claimant).bind(claim.now).bind(claim.until);
     if let Some(row) = connection.fetch_changed(change).await? {

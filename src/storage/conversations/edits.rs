@@ -6,7 +6,7 @@
 use crate::agent::conversations::{
     ConversationAppend, ConversationLimits, ConversationWriteResult, StoredConversation, StoredItem,
 };
-use crate::storage::sql::{SqlConnection, to_column};
+use crate::storage::sql::{SqlConnection, sql, to_column};
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::items::{insert_items, read_item};
@@ -113,12 +113,13 @@ async fn take_places(
     room: i64,
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<i64>, sqlx::Error> {
-    let sql = format!(
+    let sql = sql(
         "UPDATE conversations SET next_place = next_place + $6, bytes = bytes + $7, \
             claimant = NULL, claimed_until = NULL, episode = coalesce($9, episode), \
             touched_at = CASE WHEN touched_at < $5 THEN $5 ELSE touched_at END \
-         WHERE account = $1 AND id = $2 AND touched_at >= $3 AND bytes <= $8 AND {MAY_GROW} \
-         RETURNING next_place"
+         WHERE account = $1 AND id = $2 AND touched_at >= $3 AND bytes <= $8 AND {} \
+         RETURNING next_place",
+        &[&MAY_GROW],
     );
     let count = to_column(new.items.len());
     let change = of(sql, &new.account, new.id).bind(since).bind(new.claimant).bind(new.at);
@@ -136,10 +137,10 @@ async fn read_growth(
     now: Timestamp,
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<ConversationGrowth>, sqlx::Error> {
-    let sql = format!(
-        "SELECT bytes, {MAY_GROW} AS may_grow FROM conversations \
+    let sql = sql(
+        "SELECT bytes, {} AS may_grow FROM conversations \
          WHERE account = $1 AND id = $2 AND touched_at >= $3{}",
-        connection.dialect().for_update()
+        &[&MAY_GROW, &connection.dialect().for_update()],
     );
     let find = of(sql, account, id).bind(since).bind(claimant).bind(now);
     let Some(row) = connection.fetch_optional(find).await? else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! The items of conversations, as rows of the table `conversation_items`.
 
 use crate::agent::conversations::{ItemPage, PositionedItem, StoredItem};
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, ToSqlValue, decode_error, to_column};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, ToSqlValue, decode_error, sql, to_column};
 use crate::units::{AccountId, ConversationId, Timestamp};
 
 use super::records::of;
@@ -29,7 +29,7 @@ pub(super) async fn read_items(
         ("item.place > $4 ORDER BY item.place", i64::MIN)
     };
     let after = page.after.map_or(end, to_column);
-    let find = of(format!("{SELECT} AND {range} LIMIT $5"), account, id).bind(since).bind(after);
+    let find = of(sql("{} AND {} LIMIT $5", &[&SELECT, &range]), account, id).bind(since).bind(after);
     connection.fetch_all(find.bind(page.limit)).await?.iter().map(positioned_item).collect()
 }
 
@@ -42,8 +42,9 @@ pub(super) async fn read_item(
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<PositionedItem>, sqlx::Error> {
     // The index has the first bytes of an id.
-    let sql = format!(
-        "{SELECT} AND substr(item.id, 1, 64) = substr($4, 1, 64) AND item.id = $4 ORDER BY item.place LIMIT 1"
+    let sql = sql(
+        "{} AND substr(item.id, 1, 64) = substr($4, 1, 64) AND item.id = $4 ORDER BY item.place LIMIT 1",
+        &[&SELECT],
     );
     let find = of(sql, account, id).bind(since).bind(item.as_bytes());
     connection.fetch_optional(find).await?.as_ref().map(positioned_item).transpose()

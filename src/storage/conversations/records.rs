@@ -1,10 +1,8 @@
 //! Conversations without their items, as rows of the table `conversations`. The database deletes the items of a
 //! conversation with it.
 
-use std::borrow::Cow;
-
 use crate::agent::conversations::StoredConversation;
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, to_column};
+use crate::storage::sql::{SqlConnection, SqlRow, SqlText, Statement, sql, to_column};
 use crate::units::{AccountId, ConversationId, Timestamp};
 
 /// What [`conversation`] reads.
@@ -13,7 +11,7 @@ pub(super) const COLUMNS: &str = "account, id, created_at, metadata, episode";
 const DELETE: &str = "DELETE FROM conversations WHERE account = $1 AND id = $2";
 
 /// A statement about one conversation: its first two parameters are the account and the id.
-pub(super) fn of(sql: impl Into<Cow<'static, str>>, account: &AccountId, id: ConversationId) -> Statement {
+pub(super) fn of(sql: impl Into<SqlText>, account: &AccountId, id: ConversationId) -> Statement {
     Statement::new(sql).bind(account).bind(id)
 }
 
@@ -25,7 +23,7 @@ pub(super) async fn read_conversation(
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<StoredConversation>, sqlx::Error> {
     let sql =
-        format!("SELECT {COLUMNS} FROM conversations WHERE account = $1 AND id = $2 AND touched_at >= $3");
+        sql("SELECT {} FROM conversations WHERE account = $1 AND id = $2 AND touched_at >= $3", &[&COLUMNS]);
     let row = connection.fetch_optional(of(sql, account, id).bind(since)).await?;
     row.as_ref().map(conversation).transpose()
 }
@@ -39,10 +37,11 @@ pub(super) async fn set_metadata(
     now: Timestamp,
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<StoredConversation>, sqlx::Error> {
-    let sql = format!(
+    let sql = sql(
         "UPDATE conversations SET metadata = $4, bytes = bytes - octet_length(metadata) + $5, \
             touched_at = CASE WHEN touched_at < $6 THEN $6 ELSE touched_at END \
-         WHERE account = $1 AND id = $2 AND touched_at >= $3 RETURNING {COLUMNS}"
+         WHERE account = $1 AND id = $2 AND touched_at >= $3 RETURNING {}",
+        &[&COLUMNS],
     );
     let change = of(sql, account, id).bind(since).bind(metadata).bind(metadata.len()).bind(now);
     connection.fetch_changed(change).await?.as_ref().map(conversation).transpose()
@@ -59,11 +58,11 @@ pub(super) async fn delete_before(
     most: u32,
     connection: &mut dyn SqlConnection,
 ) -> Result<u64, sqlx::Error> {
-    let sql = format!(
+    let sql = sql(
         "WITH old AS (SELECT account, id FROM conversations WHERE touched_at < $1 \
                       ORDER BY touched_at, id LIMIT $2{}) \
          DELETE FROM conversations WHERE (account, id) IN (SELECT account, id FROM old)",
-        connection.dialect().for_update_skip_locked()
+        &[&connection.dialect().for_update_skip_locked()],
     );
     connection.execute(Statement::new(sql).bind(before).bind(most)).await
 }
@@ -77,9 +76,9 @@ pub(super) async fn make_room(
 ) -> Result<(), sqlx::Error> {
     loop {
         // Nobody changes it before this transaction ends.
-        let sql = format!(
+        let sql = sql(
             "SELECT bytes FROM conversation_bytes WHERE account = $1{}",
-            connection.dialect().for_update()
+            &[&connection.dialect().for_update()],
         );
         let bytes: i64 = connection.fetch_one(Statement::new(sql).bind(account)).await?.get("bytes")?;
         let surplus = bytes.saturating_sub(to_column(most));
@@ -98,9 +97,9 @@ async fn delete_oldest(
 ) -> Result<bool, sqlx::Error> {
     // Conversations that another transaction has locked are left to it. So a transaction that waits for a conversation
     // has nothing yet that others wait for, and there is no deadlock.
-    let sql = format!(
+    let sql = sql(
         "SELECT id, bytes FROM conversations WHERE account = $1 AND id <> $2 ORDER BY touched_at, id LIMIT 64{}",
-        connection.dialect().for_update_skip_locked()
+        &[&connection.dialect().for_update_skip_locked()],
     );
     let rows = connection.fetch_all(of(sql, account, kept)).await?;
     let mut free = 0;

@@ -4,7 +4,7 @@ use crate::agent::{
     AnsweredStep, CountedPrompt, EpisodeEnding, EpisodeLength, LastStep, RouteTurns, StoredEpisode,
 };
 use crate::chat::{EpisodeLimits, EpisodeRaise};
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, decode_error};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, decode_error, sql};
 use crate::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
 use super::limits_row::{limits_from_json, limits_to_json, raise_to_json};
@@ -74,10 +74,10 @@ async fn lock_episode(
 
 async fn select_episode(
     key: EpisodeRowKey<'_>,
-    lock: &str,
+    lock: &'static str,
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<StoredEpisode>, sqlx::Error> {
-    let sql = format!("SELECT {COLUMNS} FROM episodes WHERE account = $1 AND id = $2{lock}");
+    let sql = sql("SELECT {} FROM episodes WHERE account = $1 AND id = $2{}", &[&COLUMNS, &lock]);
     let find = Statement::new(sql).bind(key.account).bind(key.id);
     connection.fetch_optional(find).await?.as_ref().map(episode).transpose()
 }
@@ -131,8 +131,9 @@ pub(super) async fn read_list(
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<(AccountId, StoredEpisode)>, sqlx::Error> {
     let of_account = if account.is_some() { "AND account = $4 " } else { "" };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM episodes WHERE (account, id) > ($1, $2) {of_account}ORDER BY account, id LIMIT $3"
+    let sql = sql(
+        "SELECT {} FROM episodes WHERE (account, id) > ($1, $2) {}ORDER BY account, id LIMIT $3",
+        &[&COLUMNS, &of_account],
     );
     let (last, name) = after.map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));
     let mut find = Statement::new(sql).bind(last).bind(name).bind(most);
@@ -150,7 +151,7 @@ pub(super) async fn record_step(
 ) -> Result<(), sqlx::Error> {
     let AnsweredStep { account, id, last, at, .. } = step;
     let record =
-        Statement::new(format!("INSERT INTO episodes ({COLUMNS}) {STEP_VALUES}")).bind(account).bind(id);
+        Statement::new(sql("INSERT INTO episodes ({}) {}", &[&COLUMNS, &STEP_VALUES])).bind(account).bind(id);
     let record = record.bind(&*last.model).bind(last.class.as_str()).bind(last.context);
     let record = record.bind(last.reading.map(|reading| reading.to_bytes().to_vec()));
     let record = record.bind(last.ended.as_str());

@@ -8,7 +8,7 @@ use crate::ledger::{
     AbandonPolicy, Amounts, DispatchEntry, ExtensionEntry, MeterEntry, ModelSpend, RequestScope,
     ResolutionEntry, ResolutionKind, ResolutionRecord, SettlementDetail,
 };
-use crate::storage::sql::{FromColumn, SqlConnection, SqlRow, Statement, decode_error, from_column};
+use crate::storage::sql::{FromColumn, SqlConnection, SqlRow, Statement, decode_error, from_column, sql};
 use crate::units::{AccountId, Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 use super::model_spend::ModelSpendRow;
@@ -116,10 +116,10 @@ async fn read_joined(
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<SqlRow>, sqlx::Error> {
     let JoinedTable { name, columns, order } = table;
-    let sql = format!(
-        "SELECT {columns} FROM resolutions s {join} {name} t ON t.reservation = s.reservation \
-         WHERE s.number > $1 AND s.number <= $2{order}",
-        join = connection.dialect().join_from_left()
+    let sql = sql(
+        "SELECT {} FROM resolutions s {} {} t ON t.reservation = s.reservation \
+         WHERE s.number > $1 AND s.number <= $2{}",
+        &[&columns, &connection.dialect().join_from_left(), &name, &order],
     );
     connection.fetch_all(Statement::new(sql).bind(after).bind(last)).await
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ledger::{Amounts, RequestScope, RollupSpan, Rollups, Seal, UsageSums};
-use crate::storage::sql::{SqlConnection, SqlRow, SqlValue, Statement, ToSqlValue};
+use crate::storage::sql::{SqlConnection, SqlRow, SqlValue, Statement, ToSqlValue, sql};
 use crate::units::{AccountId, Timestamp};
 
 use super::usage_sums::usage_sums;
@@ -45,7 +45,7 @@ impl RollupKey {
 pub(in crate::storage) async fn last_seal(
     connection: &mut dyn SqlConnection,
 ) -> Result<Option<Seal>, sqlx::Error> {
-    let find = Statement::new(format!("SELECT {SEAL_COLUMNS} FROM seals ORDER BY number DESC LIMIT 1"));
+    let find = Statement::new(sql("SELECT {} FROM seals ORDER BY number DESC LIMIT 1", &[&SEAL_COLUMNS]));
     connection.fetch_optional(find).await?.as_ref().map(seal).transpose()
 }
 
@@ -53,7 +53,7 @@ pub(in crate::storage) async fn last_seal(
 pub(in crate::storage) async fn read_seals(
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<Seal>, sqlx::Error> {
-    let find = Statement::new(format!("SELECT {SEAL_COLUMNS} FROM seals ORDER BY number"));
+    let find = Statement::new(sql("SELECT {} FROM seals ORDER BY number", &[&SEAL_COLUMNS]));
     connection.fetch_all(find).await?.iter().map(seal).collect()
 }
 
@@ -70,8 +70,9 @@ pub(in crate::storage) async fn read_rollups(
     seal: i64,
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<(RollupKey, UsageSums)>, sqlx::Error> {
-    let sql = format!(
-        "SELECT {ROLLUP_COLUMNS}, overrun_money AS overrun FROM rollups WHERE seal = $1 ORDER BY line"
+    let sql = sql(
+        "SELECT {}, overrun_money AS overrun FROM rollups WHERE seal = $1 ORDER BY line",
+        &[&ROLLUP_COLUMNS],
     );
     connection.fetch_all(Statement::new(sql).bind(seal)).await?.iter().map(rollup).collect()
 }
@@ -82,8 +83,8 @@ pub(in crate::storage) async fn write_seal(
     rollups: Rollups,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let sql = format!("INSERT INTO seals ({SEAL_COLUMNS}) VALUES ($1, $2, $3, $4, $5)");
-    let insert = Statement::new(sql).bind(seal.number).bind(seal.through);
+    let into = sql("INSERT INTO seals ({}) VALUES ($1, $2, $3, $4, $5)", &[&SEAL_COLUMNS]);
+    let insert = Statement::new(into).bind(seal.number).bind(seal.through);
     let insert = insert.bind(seal.resolutions).bind(seal.at).bind(&seal.hash[..]);
     connection.execute(insert).await?;
     let lines: Vec<(usize, (RollupKey, UsageSums))> =
@@ -94,8 +95,8 @@ pub(in crate::storage) async fn write_seal(
             values.extend([seal.number.to_sql(), line.to_sql()]);
             values.extend(rollup_values(key, sums));
         }
-        let into = format!("INSERT INTO rollups ({ROLLUP_COLUMNS}) VALUES ");
-        let insert = Statement::with_rows(connection.dialect(), &into, ROLLUP_WIDTH, values, "");
+        let into = sql("INSERT INTO rollups ({}) VALUES ", &[&ROLLUP_COLUMNS]);
+        let insert = Statement::with_rows(connection.dialect(), into, ROLLUP_WIDTH, values, "");
         connection.execute(insert).await?;
     }
     Ok(())

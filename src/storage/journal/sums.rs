@@ -7,7 +7,7 @@ use crate::ledger::{
     AccountId, AccountSpend, Amounts, EpisodeUsage, GroupUsage, RequestScope, RollupSpan, UsageGroup,
     UsageQuery,
 };
-use crate::storage::sql::{Session, SqlConnection, SqlRow, Statement};
+use crate::storage::sql::{Session, SqlConnection, SqlRow, SqlText, Statement, sql};
 use crate::units::{Count, EpisodeId, Timestamp};
 
 use super::tool_counts;
@@ -36,20 +36,22 @@ const GROUPED: &str = "GROUP BY 1, 2, 3, 4 ORDER BY 1, 2 NULLS FIRST, 3 NULLS FI
 /// Sealed requests count in the rollup of their day between $3 and $4, where days of UTC begin. On both sides, until $2 and $5,
 /// where quarters of an hour begin, they count in the rollup of their quarter. At both ends each request counts itself, and
 /// so does each that is not sealed yet.
-static CHARGED: LazyLock<String> = LazyLock::new(|| {
-    let rollups = |span: RollupSpan, from, to| {
+static CHARGED: LazyLock<SqlText> = LazyLock::new(|| {
+    let rollups = |span: RollupSpan, from: &'static str, to: &'static str| {
         let length = span.length();
-        format!(
-            "SELECT account, model, end_user, tag, start, {ROLLUP_SUMS}, prompt, overhead, solution, other \
-             FROM rollups WHERE part_of IS NULL AND span = {length} AND start >= {from} AND start < {to}"
+        sql(
+            "SELECT account, model, end_user, tag, start, {}, prompt, overhead, solution, other \
+             FROM rollups WHERE part_of IS NULL AND span = {} AND start >= {} AND start < {}",
+            &[&ROLLUP_SUMS, &length, &from, &to],
         )
     };
     // The plus keeps the planner from walking all that is not sealed, which is everything before the first seal.
-    let resolutions = |from, to, comparison| {
-        format!(
-            "SELECT account, model, end_user, tag, admitted_at - admitted_at % 900000, {RESOLUTION_SUMS}, \
+    let resolutions = |from: &'static str, to: &'static str, comparison: &'static str| {
+        sql(
+            "SELECT account, model, end_user, tag, admitted_at - admitted_at % 900000, {}, \
                     prompt, overhead, solution, other \
-             FROM resolutions WHERE admitted_at >= {from} AND admitted_at < {to} AND +number {comparison} {SEALED}"
+             FROM resolutions WHERE admitted_at >= {} AND admitted_at < {} AND +number {} {}",
+            &[&RESOLUTION_SUMS, &from, &to, &comparison, &SEALED],
         )
     };
     let parts = [
@@ -60,26 +62,28 @@ static CHARGED: LazyLock<String> = LazyLock::new(|| {
         resolutions("$5", "$6", "<="),
         resolutions("$1", "$6", ">"),
     ];
-    parts.join(" UNION ALL ")
+    SqlText::joined(parts, " UNION ALL ")
 });
 
 /// What other models took of that than the one that answered, by the same times. Nothing, unless it is told apart by model
 /// ($10).
-static PARTS: LazyLock<String> = LazyLock::new(|| {
-    let rollups = |span: RollupSpan, from, to| {
+static PARTS: LazyLock<SqlText> = LazyLock::new(|| {
+    let rollups = |span: RollupSpan, from: &'static str, to: &'static str| {
         let length = span.length();
-        format!(
+        sql(
             "SELECT account, model, part_of, start, money, thinking, prompt, overhead, solution, other \
              FROM rollups \
-             WHERE $10 AND part_of IS NOT NULL AND span = {length} AND start >= {from} AND start < {to}"
+             WHERE $10 AND part_of IS NOT NULL AND span = {} AND start >= {} AND start < {}",
+            &[&length, &from, &to],
         )
     };
-    let resolutions = format!(
+    let resolutions = sql(
         "SELECT r.account, p.model, coalesce(r.model, ''), r.admitted_at - r.admitted_at % 900000, \
                 p.money, p.thinking, p.prompt, p.overhead, p.solution, p.other \
          FROM resolutions r JOIN resolution_parts p ON p.reservation = r.reservation \
          WHERE $10 AND r.admitted_at >= $1 AND r.admitted_at < $6 \
-           AND (r.admitted_at < $2 OR r.admitted_at >= $5 OR +r.number > {SEALED})"
+           AND (r.admitted_at < $2 OR r.admitted_at >= $5 OR +r.number > {})",
+        &[&SEALED],
     );
     let parts = [
         rollups(RollupSpan::Day, "$3", "$4"),
@@ -87,51 +91,52 @@ static PARTS: LazyLock<String> = LazyLock::new(|| {
         rollups(RollupSpan::Quarter, "$4", "$5"),
         resolutions,
     ];
-    parts.join(" UNION ALL ")
+    SqlText::joined(parts, " UNION ALL ")
 });
 
 /// By the quarter of an hour in which a request was admitted, but no earlier than asked for.
-static SINCE: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT account, model, end_user, tag, CASE WHEN start < $1 THEN $1 ELSE start END AS since, {SUMMED} \
+static SINCE: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "SELECT account, model, end_user, tag, CASE WHEN start < $1 THEN $1 ELSE start END AS since, {} \
          FROM ({}) AS charged \
          GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST, 5",
-        *CHARGED
+        &[&SUMMED, &*CHARGED],
     )
 });
 
 /// All at once.
-pub(in crate::storage) static BETWEEN: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT account, model, end_user, tag, CAST($1 AS BIGINT) AS since, {SUMMED} FROM ({}) AS charged {GROUPED}",
-        *CHARGED
+pub(in crate::storage) static BETWEEN: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "SELECT account, model, end_user, tag, CAST($1 AS BIGINT) AS since, {} FROM ({}) AS charged {}",
+        &[&SUMMED, &*CHARGED, &GROUPED],
     )
 });
 
 /// Over all time.
-pub(in crate::storage) static BALANCES: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT account, model, end_user, tag, CAST(-9223372036854775808 AS BIGINT) AS since, {SUMMED} \
-         FROM (SELECT account, model, end_user, tag, {ROLLUP_SUMS} \
+pub(in crate::storage) static BALANCES: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "SELECT account, model, end_user, tag, CAST(-9223372036854775808 AS BIGINT) AS since, {} \
+         FROM (SELECT account, model, end_user, tag, {} \
                FROM rollups WHERE part_of IS NULL AND span = 0 \
                UNION ALL \
-               SELECT account, model, end_user, tag, {RESOLUTION_SUMS} \
-               FROM resolutions WHERE number > {SEALED}) AS charged {GROUPED}"
+               SELECT account, model, end_user, tag, {} \
+               FROM resolutions WHERE number > {}) AS charged {}",
+        &[&SUMMED, &ROLLUP_SUMS, &RESOLUTION_SUMS, &SEALED, &GROUPED],
     )
 });
 
 /// Of the account $7 and all below it, by day ($8), account ($9) and model ($10), after the group ($11, $12, $13). By
 /// model, a part counts for the model that took it, and no longer for the one that answered.
-static USAGE: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "WITH parts AS ({parts}) \
+static USAGE: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "WITH parts AS ({}) \
          SELECT day, key, model, CAST(sum(prompt) AS BIGINT) AS prompt, CAST(sum(overhead) AS BIGINT) AS overhead, \
-                CAST(sum(solution) AS BIGINT) AS solution, CAST(sum(other) AS BIGINT) AS other, {SUMMED} \
+                CAST(sum(solution) AS BIGINT) AS solution, CAST(sum(other) AS BIGINT) AS other, {} \
          FROM (SELECT CASE WHEN $8 THEN start - start % 86400000 ELSE 0 END AS day, \
                       CASE WHEN $9 THEN account ELSE '' END AS key, \
                       CASE WHEN $10 THEN coalesce(model, '') ELSE '' END AS model, \
-                      {ROLLUP_SUMS}, prompt, overhead, solution, other \
-               FROM ({charged} \
+                      {}, prompt, overhead, solution, other \
+               FROM ({} \
                      UNION ALL \
                      SELECT account, model, NULL, NULL, start, money, thinking, 0, 0, 0, 0, \
                             prompt, overhead, solution, other FROM parts \
@@ -142,8 +147,7 @@ static USAGE: LazyLock<String> = LazyLock::new(|| {
                      OR substr(account, 1, length($7) + 1) = $7 || '/') AS grouped \
          WHERE NOT $14 OR (day, key, model) > ($11, $12, $13) \
          GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $15",
-        parts = *PARTS,
-        charged = *CHARGED
+        &[&*PARTS, &SUMMED, &ROLLUP_SUMS, &*CHARGED],
     )
 });
 
@@ -203,7 +207,7 @@ pub(in crate::storage) async fn episode_usage(
 pub(in crate::storage) async fn balances(
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<AccountSpend>, sqlx::Error> {
-    connection.fetch_all(Statement::new(BALANCES.as_str())).await?.iter().map(account_spend).collect()
+    connection.fetch_all(Statement::new(&*BALANCES)).await?.iter().map(account_spend).collect()
 }
 
 /// What was used, by group, in the order of the groups.
@@ -220,7 +224,7 @@ pub(in crate::storage) async fn usage(
 }
 
 /// The first six parameters: when to begin and end, and between when quarters of an hour are whole, and days if they will do.
-fn bound_between(sql: &'static str, from: Timestamp, to: Timestamp, by_day: bool) -> Statement {
+fn bound_between(sql: &'static SqlText, from: Timestamp, to: Timestamp, by_day: bool) -> Statement {
     let quarters = whole_spans(RollupSpan::Quarter, from, to);
     let days =
         if by_day { whole_spans(RollupSpan::Day, quarters.0, quarters.1) } else { (quarters.1, quarters.1) };

@@ -3,7 +3,7 @@
 //! Each database inserts many rows in the way that is fastest there, and reads the columns from here.
 
 use crate::ledger::{DispatchEntry, ExtensionEntry, JournalEntry, MeterEntry, ResolutionEntry};
-use crate::storage::sql::to_column;
+use crate::storage::sql::{SqlText, to_column};
 
 use super::model_spend::{ModelSpendRow, model_spend_rows};
 use super::tool_counts;
@@ -146,8 +146,8 @@ pub(in crate::storage) const RESOLUTIONS: Table<ResolutionEntry> = Table {
 
 impl<E> Table<E> {
     /// The names of the columns, with commas.
-    pub(in crate::storage) fn column_names(&self) -> String {
-        self.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
+    pub(in crate::storage) fn column_names(&self) -> SqlText {
+        SqlText::joined(self.columns.iter().map(|column| column.name), ", ")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys with their secrets and scopes, as rows.
 
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, column_error};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, column_error, sql};
 use crate::tenant::{KeyAccess, KeyHash, KeyId, KeyRecord, RetiredSecret};
 use crate::units::{Priority, Timestamp};
 
@@ -25,7 +25,7 @@ const NO_HASH: KeyHash = KeyHash::from_bytes([0; 32]);
 
 /// All keys, in the order of their ids.
 pub(super) async fn read_keys(connection: &mut dyn SqlConnection) -> Result<Vec<KeyRecord>, sqlx::Error> {
-    let find = Statement::new(format!("SELECT {KEY_COLUMNS} FROM keys ORDER BY id"));
+    let find = Statement::new(sql("SELECT {} FROM keys ORDER BY id", &[&KEY_COLUMNS]));
     let rows = connection.fetch_all(find).await?;
     let mut keys = rows.iter().map(key).collect::<Result<Vec<_>, _>>()?;
     for row in &connection.fetch_all(Statement::new(SECRETS)).await? {
@@ -52,7 +52,7 @@ pub(super) async fn read_keys(connection: &mut dyn SqlConnection) -> Result<Vec<
 /// Writes a key in place of what was there.
 pub(super) async fn put_key(key: &KeyRecord, connection: &mut dyn SqlConnection) -> Result<(), sqlx::Error> {
     let id = key.id.to_string();
-    let put = Statement::new(format!("INSERT INTO keys ({KEY_COLUMNS}) {KEY_VALUES}")).bind(&*id);
+    let put = Statement::new(sql("INSERT INTO keys ({}) {}", &[&KEY_COLUMNS, &KEY_VALUES])).bind(&*id);
     let put = put.bind(&key.account).bind(i64::from(key.access.admin)).bind(key.priority.as_str());
     let put = put.bind(key.created).bind(key.expires).bind(key.revoked);
     connection.execute(put).await?;

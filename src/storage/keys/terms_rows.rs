@@ -1,6 +1,6 @@
 //! The terms of accounts with their limits, as rows.
 
-use crate::storage::sql::{SqlConnection, SqlRow, Statement, column_error};
+use crate::storage::sql::{SqlConnection, SqlRow, Statement, column_error, sql};
 use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use crate::units::{AccountId, Amount, Unit, Window};
 
@@ -10,10 +10,10 @@ const LIMIT_COLUMNS: &str = "account, position, unit, max, per, scope, name";
 
 /// The terms of all accounts, in the order of the accounts' names.
 pub(super) async fn read_terms(connection: &mut dyn SqlConnection) -> Result<Vec<AccountTerms>, sqlx::Error> {
-    let find = Statement::new(format!("SELECT {TERMS_COLUMNS} FROM account_terms ORDER BY account"));
+    let find = Statement::new(sql("SELECT {} FROM account_terms ORDER BY account", &[&TERMS_COLUMNS]));
     let rows = connection.fetch_all(find).await?;
     let mut all = rows.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
-    let find = format!("SELECT {LIMIT_COLUMNS} FROM account_limits ORDER BY account, position");
+    let find = sql("SELECT {} FROM account_limits ORDER BY account, position", &[&LIMIT_COLUMNS]);
     for row in &connection.fetch_all(Statement::new(find)).await? {
         let account: &str = row.get("account")?;
         let place = all.binary_search_by(|terms| terms.account.as_str().cmp(account)).ok();
@@ -30,12 +30,13 @@ pub(super) async fn put_terms(
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
     delete_terms(&terms.account, connection).await?;
-    let put = format!("INSERT INTO account_terms ({TERMS_COLUMNS}) VALUES ($1, $2, $3)");
+    let put = sql("INSERT INTO account_terms ({}) VALUES ($1, $2, $3)", &[&TERMS_COLUMNS]);
     let put = Statement::new(put).bind(&terms.account).bind(terms.zone.name());
     connection.execute(put.bind(i64::from(terms.warn_at.get()))).await?;
     for (position, limit) in (0_i64..).zip(&terms.limits) {
         let (scope, name) = selector_columns(&limit.scope);
-        let put = format!("INSERT INTO account_limits ({LIMIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)");
+        let put =
+            sql("INSERT INTO account_limits ({}) VALUES ($1, $2, $3, $4, $5, $6, $7)", &[&LIMIT_COLUMNS]);
         let put = Statement::new(put).bind(&terms.account).bind(position);
         let put = put.bind(limit.max.unit().as_str()).bind(limit.max.size()).bind(limit.window.to_string());
         connection.execute(put.bind(scope).bind(name)).await?;

@@ -1,11 +1,12 @@
 //! Inserting journal entries. The rows of each table go in with one statement, their columns as arrays.
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::{PgConnection, Postgres};
 
 use crate::ledger::JournalEntry;
 use crate::storage::journal::{
     Cell, EXTENSIONS, METERINGS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS, SortedEntries, Table,
 };
+use crate::storage::sql::{SqlText, sql};
 
 use super::text::clean;
 
@@ -40,7 +41,7 @@ async fn insert_rows<E: Sync>(
         return Ok(());
     }
     let sql = insertion(table, constant.as_ref().map(|column| column.name));
-    let mut query = sqlx::query(AssertSqlSafe(sql));
+    let mut query = sqlx::query(sql.into_driver::<Postgres>());
     for column in table.columns {
         query = match column.cell {
             Cell::Int(value) => query.bind(entries.iter().map(|entry| value(entry)).collect::<Vec<_>>()),
@@ -58,26 +59,26 @@ async fn insert_rows<E: Sync>(
 }
 
 /// Its text depends on the table alone, so that connections keep it prepared.
-fn insertion<E>(table: &Table<E>, constant: Option<&str>) -> String {
+fn insertion<E>(table: &Table<E>, constant: Option<&'static str>) -> SqlText {
     let Table { name, columns, is_for_unresolved } = table;
     let names = table.column_names();
-    let array = |(place, kind): (usize, &str)| format!("${}::{kind}[]", place + 1);
     let kinds = columns.iter().map(|column| match column.cell {
         Cell::Int(_) => "bigint",
         Cell::Text(_) => "text",
         Cell::Bytes(_) => "bytea",
     });
-    let arrays = kinds.enumerate().map(array).collect::<Vec<_>>().join(", ");
+    let arrays = kinds.enumerate().map(|(place, kind)| sql("${}::{}[]", &[&(place + 1), &kind]));
+    let arrays = SqlText::joined(arrays, ", ");
     let (constant_name, constant_value) = constant.map_or_else(Default::default, |constant| {
-        (format!("{constant}, "), format!("${}, ", columns.len() + 1))
+        (sql("{}, ", &[&constant]), sql("${}, ", &[&(columns.len() + 1)]))
     });
     let condition = if *is_for_unresolved {
         "WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = new.reservation) "
     } else {
         ""
     };
-    format!(
-        "INSERT INTO {name} ({constant_name}{names}) \
-         SELECT {constant_value}new.* FROM UNNEST({arrays}) AS new ({names}) {condition}ON CONFLICT DO NOTHING"
+    sql(
+        "INSERT INTO {} ({}{}) SELECT {}new.* FROM UNNEST({}) AS new ({}) {}ON CONFLICT DO NOTHING",
+        &[name, &constant_name, &names, &constant_value, &arrays, &names, &condition],
     )
 }

@@ -11,7 +11,7 @@ use crate::ledger::{
     ReplicaEpoch, Seal, UsageQuery,
 };
 use crate::storage::journal::{self, OPEN_COLUMNS};
-use crate::storage::sql::{SqlConnection, SqlDatabase, Statement};
+use crate::storage::sql::{SqlConnection, SqlDatabase, SqlText, Statement, sql};
 use crate::units::{EpisodeId, Timestamp};
 
 use super::database::Postgres;
@@ -89,9 +89,9 @@ async fn read_entries(
     connection.fetch_all(find).await?.iter().map(journal::dispatch_entry).collect()
 }
 
-fn unresolved(condition: &str) -> String {
-    format!(
-        "SELECT {OPEN_COLUMNS}, \
+fn unresolved(condition: &'static str) -> SqlText {
+    sql(
+        "SELECT {}, \
                 (r.money + coalesce(e.money, 0))::bigint AS money, \
                 (r.thinking + coalesce(e.thinking, 0))::bigint AS thinking, \
                 (r.tool_calls + coalesce(e.tool_calls, 0))::bigint AS tool_calls \
@@ -99,8 +99,9 @@ fn unresolved(condition: &str) -> String {
          LEFT JOIN LATERAL (SELECT sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls \
                             FROM extensions WHERE reservation = r.id) e ON TRUE \
          LEFT JOIN LATERAL (SELECT * FROM meterings WHERE reservation = r.id ORDER BY step DESC LIMIT 1) m ON TRUE \
-         WHERE {condition} AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
-         ORDER BY r.id"
+         WHERE {} AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
+         ORDER BY r.id",
+        &[&OPEN_COLUMNS, &condition],
     )
 }
 

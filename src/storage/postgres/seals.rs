@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{Connection, PgConnection, Postgres};
 use tokio::time::{Instant, sleep};
 
 use crate::ledger::{Seal, SealBuilder};
 use crate::storage::journal::{last_seal, newest_resolution, read_records, write_seal};
+use crate::storage::sql::sql;
 use crate::units::Timestamp;
 
 /// The replica that seals holds this lock of the database's. The others wait for it, and find it done.
@@ -59,12 +60,13 @@ pub(super) async fn seal(connection: &mut PgConnection, now: Timestamp) -> Resul
 /// in order: a transaction that was given a lower one than can be seen now holds its lock now, and until what it wrote is
 /// seen.
 async fn await_writers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let writers = format!("SELECT DISTINCT virtualtransaction {WRITERS}");
-    let writers: Vec<String> = sqlx::query_scalar(AssertSqlSafe(writers)).fetch_all(&mut *connection).await?;
-    let still = format!("SELECT count(*) {WRITERS} AND virtualtransaction = ANY($1)");
+    let writers = sql("SELECT DISTINCT virtualtransaction {}", &[&WRITERS]);
+    let writers = sqlx::query_scalar(writers.into_driver::<Postgres>());
+    let writers: Vec<String> = writers.fetch_all(&mut *connection).await?;
+    let still = sql("SELECT count(*) {} AND virtualtransaction = ANY($1)", &[&WRITERS]);
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     while !writers.is_empty() {
-        let still = sqlx::query_scalar::<_, i64>(AssertSqlSafe(still.as_str())).bind(&writers);
+        let still = sqlx::query_scalar::<_, i64>(still.clone().into_driver::<Postgres>()).bind(&writers);
         if still.fetch_one(&mut *connection).await? == 0 {
             break;
         }

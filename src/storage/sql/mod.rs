@@ -9,6 +9,7 @@ mod dialect;
 mod row;
 mod session;
 mod statement;
+mod text;
 mod value;
 
 pub(super) use connection::SqlConnection;
@@ -17,4 +18,5 @@ pub(super) use dialect::SqlDialect;
 pub(super) use row::{FromColumn, SqlRow, column_error, decode_error};
 pub(super) use session::{BEGIN_SNAPSHOT, Session};
 pub(super) use statement::Statement;
+pub(super) use text::{SqlText, sql};
 pub(super) use value::{SqlValue, ToSqlValue, from_column, to_column};

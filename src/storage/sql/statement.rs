@@ -1,27 +1,25 @@
 //! A statement and its values.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-
 use sqlx::database::HasStatementCache;
 use sqlx::query::Query;
-use sqlx::{Arguments, AssertSqlSafe, Database, Encode, IntoArguments, Type};
+use sqlx::{Arguments, Database, Encode, IntoArguments, Type};
 
 use super::dialect::SqlDialect;
+use super::text::SqlText;
 use super::value::{SqlValue, ToSqlValue};
 
 /// A statement for either database. Its parameters are written `$1`, `$2` and so on.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct Statement {
-    sql: Cow<'static, str>,
+    sql: SqlText,
     values: Vec<SqlValue>,
     /// A connection keeps it prepared for the next time.
     is_kept: bool,
 }
 
 impl Statement {
-    /// A statement without values yet. Its text never has anything in it that a caller of Stint chose.
-    pub(in crate::storage) fn new(sql: impl Into<Cow<'static, str>>) -> Statement {
+    /// A statement without values yet.
+    pub(in crate::storage) fn new(sql: impl Into<SqlText>) -> Statement {
         Statement { sql: sql.into(), values: Vec::new(), is_kept: true }
     }
 
@@ -37,31 +35,32 @@ impl Statement {
     /// from keeping their statements prepared.
     pub(in crate::storage) fn with_rows(
         dialect: SqlDialect,
-        before: &str,
+        before: impl Into<SqlText>,
         columns: usize,
         values: Vec<SqlValue>,
-        after: &str,
+        after: impl Into<SqlText>,
     ) -> Statement {
-        let mut sql = String::with_capacity(before.len() + 7 * values.len() + after.len());
-        sql.push_str(before);
+        let mut sql = before.into();
+        sql.reserve(7 * values.len());
         for place in 0..values.len() {
             let opening = match place % columns {
                 0 if place == 0 => "(",
                 0 => "), (",
                 _ => ", ",
             };
-            sql.push_str(opening);
+            sql.push(&opening);
             // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
             match dialect {
-                SqlDialect::Sqlite => sql.push('?'),
+                SqlDialect::Sqlite => sql.push(&"?"),
                 SqlDialect::Postgres => {
-                    let _ = write!(sql, "${}", place + 1);
+                    sql.push(&"$");
+                    sql.push(&(place + 1));
                 }
             }
         }
-        sql.push(')');
-        sql.push_str(after);
-        Statement { sql: sql.into(), values, is_kept: false }
+        sql.push(&")");
+        sql.push(&after.into());
+        Statement { sql, values, is_kept: false }
     }
 
     /// The same for one of the databases.
@@ -85,6 +84,6 @@ impl Statement {
             SqlValue::Bytes(value) => arguments.add(value),
         });
         added.map_err(sqlx::Error::Encode)?;
-        Ok(sqlx::query_with(AssertSqlSafe(self.sql), arguments).persistent(self.is_kept))
+        Ok(sqlx::query_with(self.sql.into_driver::<D>(), arguments).persistent(self.is_kept))
     }
 }

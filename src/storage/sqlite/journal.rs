@@ -13,7 +13,7 @@ use crate::storage::journal::{
     self, Cell, EXTENSIONS, METERINGS, OPEN_COLUMNS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS,
     SortedEntries, Table,
 };
-use crate::storage::sql::{SqlConnection, SqlDatabase, SqlDialect, SqlValue, Statement};
+use crate::storage::sql::{SqlConnection, SqlDatabase, SqlDialect, SqlText, SqlValue, Statement, sql};
 use crate::units::{EpisodeId, Timestamp};
 
 use super::database::Sqlite;
@@ -23,9 +23,9 @@ use super::seals::seal;
 const INSERT_MAX: usize = 1024;
 
 /// Begins with the open reservations, of which there are few.
-pub(in crate::storage) static UNRESOLVED: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT {OPEN_COLUMNS}, \
+pub(in crate::storage) static UNRESOLVED: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "SELECT {}, \
                 r.money + coalesce(sum(e.money), 0) AS money, \
                 r.thinking + coalesce(sum(e.thinking), 0) AS thinking, \
                 r.tool_calls + coalesce(sum(e.tool_calls), 0) AS tool_calls \
@@ -33,7 +33,8 @@ pub(in crate::storage) static UNRESOLVED: LazyLock<String> = LazyLock::new(|| {
          LEFT JOIN extensions e ON e.reservation = r.id \
          LEFT JOIN meterings m ON m.reservation = r.id \
              AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
-         GROUP BY r.id ORDER BY r.id"
+         GROUP BY r.id ORDER BY r.id",
+        &[&OPEN_COLUMNS],
     )
 });
 
@@ -64,7 +65,7 @@ impl SqliteJournal {
     }
 
     async fn read_unresolved(&self) -> Result<Vec<DispatchEntry>, sqlx::Error> {
-        let rows = self.database.reader().await?.fetch_all(Statement::new(UNRESOLVED.as_str())).await?;
+        let rows = self.database.reader().await?.fetch_all(Statement::new(&*UNRESOLVED)).await?;
         rows.iter().map(journal::dispatch_entry).collect()
     }
 
@@ -145,14 +146,12 @@ fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {
         }));
     }
     let (mut before, mut after) =
-        (format!("INSERT INTO {} ({}) ", table.name, table.column_names()), String::new());
+        (sql("INSERT INTO {} ({}) ", &[&table.name, &table.column_names()]), SqlText::default());
     if table.is_for_unresolved {
-        before.push_str("SELECT new.* FROM (");
-        after.push_str(
-            ") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1)",
-        );
+        before.push(&"SELECT new.* FROM (");
+        after.push(&") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1)");
     }
-    before.push_str("VALUES ");
-    after.push_str(" ON CONFLICT DO NOTHING");
-    Statement::with_rows(SqlDialect::Sqlite, &before, table.columns.len(), values, &after)
+    before.push(&"VALUES ");
+    after.push(&" ON CONFLICT DO NOTHING");
+    Statement::with_rows(SqlDialect::Sqlite, before, table.columns.len(), values, after)
 }
