@@ -331,6 +331,6 @@ impl IntoResponse for ApiError {
 
 /// Until a rate starts anew; for requests at once nobody knows, so it is a moment.
 fn retry_delay(resets_at: Option<Timestamp>) -> Duration {
-    let until = resets_at.map_or(0, |reset| reset.0.saturating_sub(Timestamp::now().0));
-    Duration::from_millis(u64::try_from(until).unwrap_or(0)) + Duration::from_secs(1)
+    let Some(reset) = resets_at else { return Duration::from_secs(1) };
+    Duration::from_millis(u64::try_from(reset.0.saturating_sub(Timestamp::now().0)).unwrap_or(0))
 }
