@@ -18,6 +18,12 @@ use super::progress::ChoiceProgress;
 /// How long an upstream is drained once the caller's stop text came: the end of the answer waits for it.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 
+/// How long what had arrived is still read once the caller is gone.
+pub const ARRIVED_MAX: Duration = Duration::from_millis(50);
+
+/// Where nothing comes for so long, nothing had arrived.
+const ARRIVED_PAUSE: Duration = Duration::from_millis(5);
+
 /// Runs one choice to its end, whatever that is; `progress` holds the account of it at every moment, also when
 /// this future is dropped. Dropping it cancels the backend.
 ///
@@ -95,7 +101,8 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
     /// Runs one part until the machine wants another one or is done.
     async fn generate_part(&mut self, part: GenerationPart) -> Result<DriverStep, ChoiceError> {
         let call = self.call(part);
-        let began = before_deadline(self.job, self.progress, self.job.backend.generate(call)).await;
+        let generating = before_deadline(self.job, self.progress, self.job.backend.generate(call));
+        let began = unless_disconnected(self.events, generating).await?;
         self.progress.meter.mark_response();
         let mut generation = match began {
             DeadlineResult::Done(Ok(generation)) => generation,
@@ -107,6 +114,19 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
             }
             DeadlineResult::Expired(step) => return self.apply_late_step(step).await,
         };
+        let next = self.read_part(&mut generation).await;
+        match next {
+            Ok(DriverStep::Drain) => Ok(DriverStep::Over(self.drain(generation).await)),
+            Err(ChoiceError::Disconnected) => {
+                self.count_arrived(&mut generation).await;
+                next
+            }
+            next => next,
+        }
+    }
+
+    /// Passes the pieces of a part on until the machine wants something else.
+    async fn read_part(&mut self, generation: &mut Generation) -> Result<DriverStep, ChoiceError> {
         // Once an upstream has reported its usage, it has written all of it.
         let mut is_reported = false;
         loop {
@@ -115,7 +135,8 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
             {
                 return self.apply_late_step(step).await;
             }
-            let piece = match before_deadline(self.job, self.progress, next_piece(&mut generation)).await {
+            let reading = before_deadline(self.job, self.progress, next_piece(generation));
+            let piece = match unless_disconnected(self.events, reading).await? {
                 DeadlineResult::Done(piece) => piece?,
                 DeadlineResult::Expired(step) => return self.apply_late_step(step).await,
             };
@@ -129,8 +150,20 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
             self.progress.report_observations(&*self.job.backend);
             match self.apply_step(step).await? {
                 DriverStep::Piece => {}
-                DriverStep::Drain => return Ok(DriverStep::Over(self.drain(generation).await)),
                 next => return Ok(next),
+            }
+        }
+    }
+
+    /// The caller is gone: what the upstream had written by then is billed, so it is read as far as it has come.
+    async fn count_arrived(&mut self, generation: &mut Generation) {
+        let until = Instant::now() + ARRIVED_MAX;
+        while self.progress.reserve_output(Tokens(1)) {
+            let pause = until.min(Instant::now() + ARRIVED_PAUSE);
+            let Ok(Some(Ok(piece))) = tokio::time::timeout_at(pause, generation.next()).await else { break };
+            let step = self.progress.phases.on_piece(piece);
+            if !matches!(step, ChoiceStep::Continue | ChoiceStep::Show(_)) {
+                break;
             }
         }
     }
@@ -233,6 +266,18 @@ async fn next_piece(generation: &mut Generation) -> Result<Piece, ChoiceError> {
     match generation.next().await {
         Some(piece) => piece.map_err(ChoiceError::Failed),
         None => Err(truncated()),
+    }
+}
+
+/// Waits for `work`, but not beyond the moment at which nobody takes the events any more.
+async fn unless_disconnected<T, E>(
+    events: &mpsc::Sender<E>,
+    work: impl Future<Output = T>,
+) -> Result<T, ChoiceError> {
+    tokio::select! {
+        biased;
+        result = work => Ok(result),
+        () = events.closed() => Err(ChoiceError::Disconnected),
     }
 }
 

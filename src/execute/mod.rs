@@ -27,7 +27,7 @@ pub mod vote;
 
 pub use choice::{ChoiceError, ChoiceJob, IndexedEvent};
 pub use continuation::{ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel};
-pub use driver::generate_choice;
+pub use driver::{ARRIVED_MAX, generate_choice};
 pub use meter::Meter;
 pub use phases::{ChoiceStateMachine, ChoiceStep, ChoiceTerms};
 pub use progress::ChoiceProgress;

@@ -36,13 +36,15 @@ pub(super) struct RunningPart {
     answer_characters: u64,
     /// Of what came after the caller's stop text.
     dropped_characters: u64,
+    /// Of the longest piece.
+    piece_characters: u64,
 }
 
 /// What a part wrote.
 pub(super) struct PartUsage {
     pub(super) thinking: Tokens,
     pub(super) solution: Tokens,
-    /// What came after the caller's stop text.
+    /// What came after the caller's stop text, or was under way when we hung up.
     pub(super) dropped: Tokens,
     /// True where some of that is no count.
     pub(super) estimated: bool,
@@ -79,13 +81,13 @@ impl RunningPart {
 
     pub(super) fn add_thinking(&mut self, text: &str, tokens: Tokens) {
         self.thinking += tokens;
-        self.thought_characters += weighted_characters(text);
+        self.thought_characters += self.piece_length(text);
         self.thought_bytes_since_usage += u64::try_from(text.len()).unwrap_or(u64::MAX);
     }
 
     pub(super) fn add_solution(&mut self, text: &str, tokens: Tokens) {
         self.solution += tokens;
-        self.answer_characters += weighted_characters(text);
+        self.answer_characters += self.piece_length(text);
     }
 
     /// What was shown as the thought was the answer.
@@ -104,7 +106,7 @@ impl RunningPart {
 
     /// Written after the caller's stop text, and not counted.
     pub(super) fn add_dropped(&mut self, text: &str) {
-        self.dropped_characters += weighted_characters(text);
+        self.dropped_characters += self.piece_length(text);
     }
 
     pub(super) fn set_usage(&mut self, usage: TokenUsage) {
@@ -179,7 +181,8 @@ impl RunningPart {
 
     /// Its thinking and solution tokens: its own count where its tokens were seen, else the upstream's total, shared by the
     /// characters that were seen, else those characters alone. A hidden thought that was broken off is taken for as long as it
-    /// could be, `unseen_max` at most: the upstream bills it, though we hung up.
+    /// could be, `unseen_max` at most: the upstream bills it, though we hung up. So it does what was under way then, which is taken
+    /// for one piece more.
     pub(super) fn usage(
         &self,
         part_end: PartEnd,
@@ -207,6 +210,9 @@ impl RunningPart {
                 let limit = unseen_max.map_or(limit, |most| most.min(limit));
                 PartUsage { thinking: limit.saturating_sub(seen.solution + seen.dropped), ..seen }
             }
+            (None, _) if part_end == PartEnd::BrokenOff => {
+                PartUsage { dropped: seen.dropped + tokens_in(self.piece_characters, per_token), ..seen }
+            }
             (None, _) => seen,
         };
         usage.within(self.most)
@@ -224,6 +230,13 @@ impl RunningPart {
         let output = seen.max(completion);
         let output = self.most.map_or(output, |most| output.min(most.max(self.hidden.unwrap_or_default())));
         BilledCall { input, cache_read, cache_write, cache_hour, output }
+    }
+
+    /// Characters of a piece that comes.
+    fn piece_length(&mut self, text: &str) -> u64 {
+        let length = weighted_characters(text);
+        self.piece_characters = self.piece_characters.max(length);
+        length
     }
 
     /// The upstream's count, where it reports what was written: at first it may know only the prompt.

@@ -1,7 +1,11 @@
 //! One attempt at an offer on one target.
 
+use tokio::sync::mpsc;
+
 use crate::backend::fleet::Permit;
 use crate::catalog::Offer;
+use crate::execute::ARRIVED_MAX;
+use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestReservation;
 
 use super::attempt_result::AttemptResult;
@@ -28,8 +32,14 @@ pub(super) async fn run_offer(
     let meters = meters(progress);
     tokio::select! {
         biased;
-        () = updates.closed() => AttemptResult::HungUp,
         result = run_choices(&jobs, progress, updates) => result,
+        () = disconnected(updates) => AttemptResult::HungUp,
         never = meter_and_grow(context, offer, &meters, growth.as_mut(), reservation) => match never {},
     }
+}
+
+/// Until the caller is gone, and the choices have had the time to see that themselves.
+async fn disconnected(updates: &mpsc::Sender<RequestUpdate>) {
+    updates.closed().await;
+    tokio::time::sleep(2 * ARRIVED_MAX).await;
 }

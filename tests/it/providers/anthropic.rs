@@ -264,8 +264,7 @@ async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
     assert_eq!(answer.status, 503, "{}", answer.text);
     check_bound(&failing, &emulator).await;
 
-    // So short that it comes at a model's pace: of one that comes all at once, nobody knows how much was under way.
-    let (left, emulator) = native(vec![Turn::answers(700, "never")]).await;
+    let (left, emulator) = native(vec![Turn::answers(1024, "never")]).await;
     hang_up(&left, &thinks(1024)).await;
     check_bound(&left, &emulator).await;
 }
