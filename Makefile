@@ -25,7 +25,7 @@ build:
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
 	cargo test --workspace --locked
-	cargo test --locked --lib --features shuttle shuttle
+	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 
 # What the tests run: Chromium, PostgreSQL, .venv/bin/python with OpenAI's SDK and a llama.cpp server, a chat model, .venv/bin/node for
 # and .cache/promtool.
@@ -87,6 +87,6 @@ DATA ?= ../shared/data
 decide:
 	cargo run -p decide --locked -- all --data $(DATA)
 
-# Fits the prior that ships in src/estimate and writes its report: make prior DATA=../shared/data
+# Fits the prior that ships in crates/decide/src/estimate and writes its report: make prior DATA=../shared/data
 prior:
 	cargo run -p decide --locked -- train --data $(DATA)

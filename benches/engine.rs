@@ -9,11 +9,12 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use stint::engine::gguf::TensorType;
-use stint::engine::gguf::synth::SyntheticModel;
-use stint::engine::{
-    Engine, GenerationEvent, GenerationJob, Gguf, PhaseBudgets, SamplingParams, Settings, TokenStream, probe,
+use stint_engine::{
+    Engine, GenerationEvent, GenerationJob, PhaseBudgets, SamplingParams, Settings, TokenStream, probe,
 };
+use stint_gguf::Gguf;
+use stint_gguf::TensorType;
+use stint_gguf::synth::SyntheticModel;
 
 /// A job that answers with exactly so many tokens; its prompt differs from other seeds'.
 fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> GenerationJob {

@@ -10,10 +10,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use stint::catalog::Calibration;
-use stint::chat::{Message, Request, Role};
-use stint::estimate;
-use stint::units::Tokens;
+use stint_decide::estimate;
+use stint_types::catalog::Calibration;
+use stint_types::chat::{Message, Request, Role};
+use stint_types::units::Tokens;
 
 /// Estimates in one measurement; the best of several is told, for the machine has other work.
 const TIMES: u32 = 5_000;

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use stint::catalog::{
+use stint_decide::plan::{Exploration, PlanRequest, plan, quote};
+use stint_types::catalog::{
     Allowance, AnswerComparison, Calibration, Demand, EnforcementClass, GoesOn, HandOff, Market, Model,
     ModelConditions, Needs, Prices, RemainingQuota, Route, Service, Tariff, TightestLimits, Vote,
 };
-use stint::chat::{Budget, Message, Request, Role};
-use stint::plan::{Exploration, PlanRequest, plan, quote};
-use stint::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
+use stint_types::chat::{Budget, Message, Request, Role};
+use stint_types::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
 
 /// Counts what is asked of the system's allocator.
 struct Counting;
@@ -118,7 +118,7 @@ fn measured(run: impl Fn()) -> (f64, f64, u64) {
 
 impl World {
     fn demand(&self, request: &Request) -> Demand {
-        stint::estimate::estimate(request, &self.prompts, &self.calibration)
+        stint_decide::estimate::estimate(request, &self.prompts, &self.calibration)
     }
 
     fn ask<T>(&self, demand: &Demand, models: &[&Model], what: impl FnOnce(&PlanRequest) -> T) -> T {
@@ -135,7 +135,7 @@ impl World {
             streams: false,
             sticky: None,
             explore: (floor > Chance::new(0.0)).then_some(Exploration { seed: 7, floor }),
-            opening_quantile: Chance::new(stint::plan::OPENING_QUANTILE),
+            opening_quantile: Chance::new(stint_decide::plan::OPENING_QUANTILE),
         })
     }
 }
@@ -149,7 +149,7 @@ fn world(count: u64) -> World {
         let conditions = ModelConditions { queue: 0.1, prefill: 1e-5, token, healthy: true };
         market.models.insert(model.name.clone(), conditions);
     }
-    let calibration = stint::estimate::shipped().unwrap();
+    let calibration = stint_decide::estimate::shipped().unwrap();
     let prompts = models.iter().map(|model| (model.name.clone(), Tokens(600))).collect();
     let text = "A train leaves at 9:40 with 312 people on board; at each of 7 stops 18 leave and 25 join. ";
     let asked = |text: &str| Request {
@@ -196,7 +196,7 @@ fn model(dear: u64) -> Model {
         services: vec![Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
-        members: stint::catalog::MemberRules::default(),
+        members: stint_types::catalog::MemberRules::default(),
         resumes_tools: false,
         goes_on: GoesOn::Never,
         stops_billing: false,

@@ -13,22 +13,23 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
-use stint::agent::conversations::ConversationService;
-use stint::agent::stored::ResponseService;
-use stint::backend::Backend;
-use stint::backend::fleet::{self, Fleet, Target};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{self, Catalog, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff};
+use stint::config;
 use stint::gateway::{EpisodeManager, Gateway, GatewayParts, Learning};
 use stint::http::{self, ApiState, Server};
-use stint::idempotency::Idempotency;
-use stint::ledger::Ledger;
-use stint::metrics::Metrics;
-use stint::storage::Database;
-use stint::tasks::Tasks;
-use stint::tenant::{AccountTerms, KeyLookup, Tenant};
-use stint::units::{Money, Price, RequestId, Timestamp, Tokens};
-use stint::{config, estimate};
+use stint_backend::Backend;
+use stint_backend::fleet::{self, Fleet, Target};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_decide::estimate;
+use stint_ledger::Ledger;
+use stint_sessions::agent::conversations::ConversationService;
+use stint_sessions::agent::stored::ResponseService;
+use stint_sessions::idempotency::Idempotency;
+use stint_storage::Database;
+use stint_types::catalog::{self, Catalog, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::{AccountTerms, KeyLookup, Tenant};
+use stint_types::units::{Money, Price, RequestId, Timestamp, Tokens};
 
 /// Requests of one measurement.
 const REQUESTS: usize = 4000;

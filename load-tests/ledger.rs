@@ -12,15 +12,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use stint::catalog::WorstCase;
-use stint::ledger::{
+use stint_ledger::{
     AbandonPolicy, AccountId, Ledger, LedgerState, Observer, RequestScope, ReservationRequest, Settings,
     SettlementDetail,
 };
-use stint::storage::{Database, Settings as Storage, SqliteSettings, Synchronous};
-use stint::tasks::Tasks;
-use stint::tenant::{AccountTerms, LimitSelector, TenantLimit};
-use stint::units::{Amount, Count, Money, RequestId, Timestamp, Tokens, Window};
+use stint_storage::{Database, Settings as Storage, SqliteSettings, Synchronous};
+use stint_types::catalog::WorstCase;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::{AccountTerms, LimitSelector, TenantLimit};
+use stint_types::units::{Amount, Count, Money, RequestId, Timestamp, Tokens, Window};
 
 /// How long one measurement takes.
 const LENGTH: Duration = Duration::from_secs(3);

@@ -28,7 +28,7 @@ DRAWS = 4000
 
 
 def mixed(number):
-    """As `src/units/rng.rs` has it."""
+    """As `crates/types/src/units/rng.rs` has it."""
     number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     number = (number ^ (number >> 27)) * 0x94D049BB133111EB % 2**64
     return number ^ (number >> 31)

@@ -7,8 +7,8 @@ use std::path::Path;
 
 /// A parser: its name here, and its file.
 const PARSERS: [(&str, &str); 3] = [
-    ("scanner", "../src/backend/remote/sse.rs"),
-    ("tags", "../src/prompt/tags.rs"),
+    ("scanner", "../crates/backend/src/remote/sse.rs"),
+    ("tags", "../crates/prompt/src/tags.rs"),
     ("json", "../src/http/strict.rs"),
 ];
 

@@ -8,30 +8,7 @@ pub mod app;
 pub mod config;
 
 pub mod http;
-pub mod simulate;
 
 pub mod gateway;
-pub mod storage;
 
 pub mod execute;
-pub mod learn;
-
-pub mod agent;
-
-pub mod backend;
-pub mod estimate;
-pub mod history;
-pub mod idempotency;
-pub mod ledger;
-pub mod plan;
-
-pub mod catalog;
-pub mod prompt;
-pub mod tenant;
-
-pub mod chat;
-pub mod engine;
-
-pub mod metrics;
-pub mod tasks;
-pub mod units;

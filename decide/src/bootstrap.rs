@@ -1,7 +1,7 @@
 //! Intervals by drawing the questions again (Efron, *Bootstrap methods*, 1979). Everything is measured on
 //! the same draws, so that differences are paired.
 
-use stint::units::SeededRng;
+use stint_types::units::SeededRng;
 
 /// What was measured on each draw.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::data::Row;
-use stint::units::SeededRng;
+use stint_types::units::SeededRng;
 
 /// One division of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -47,7 +47,7 @@ struct Training {
     #[arg(long, default_value = "../shared/data")]
     data: PathBuf,
     /// Where the prior and its report go.
-    #[arg(long, default_value = "src/estimate")]
+    #[arg(long, default_value = "crates/decide/src/estimate")]
     out: PathBuf,
 }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use stint::catalog::Prior;
-use stint::estimate::encode;
-use stint::estimate::prior::prior_input;
+use stint_decide::estimate::encode;
+use stint_decide::estimate::prior::prior_input;
+use stint_types::catalog::Prior;
 
 use crate::data::{self, DataError, Row};
 use crate::measure::mean;

@@ -149,7 +149,7 @@ fn length(count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint::units::SeededRng;
+    use stint_types::units::SeededRng;
 
     #[test]
     fn both_ways_find_the_line_that_made_the_data() {

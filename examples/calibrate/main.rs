@@ -1,8 +1,8 @@
-//! Fits `src/estimate/calibration.toml` to a model's traces, and tells on standard error how well it does on
+//! Fits `crates/decide/src/estimate/calibration.toml` to a model's traces, and tells on standard error how well it does on
 //! traces that it was not fitted to.
 //!
 //! ```text
-//! cargo run --example calibrate -- reasoner traces.jsonl > src/estimate/calibration.toml
+//! cargo run --example calibrate -- reasoner traces.jsonl > crates/decide/src/estimate/calibration.toml
 //! ```
 //!
 //! A trace is one JSON line: `{"question", "thinking_tokens", "solution_tokens", "correct": {"0": bool, "8":
@@ -17,8 +17,8 @@ use std::error::Error;
 use std::io::Write;
 use std::sync::Arc;
 
-use stint::catalog::{Calibration, Feature, Features, ModelCalibration};
-use stint::estimate::{CalibrationTrace, fit};
+use stint_decide::estimate::{CalibrationTrace, fit};
+use stint_types::catalog::{Calibration, Feature, Features, ModelCalibration};
 
 /// Every so manieth trace is held out.
 const HELD_OUT: usize = 5;
@@ -79,7 +79,7 @@ fn prior() -> ModelCalibration {
         ]),
         done: features(&[(Feature::Bias, 1.386)]),
         blind: features(&[(Feature::Bias, 0.0)]),
-        domain: stint::catalog::TrainingDomain::default(),
+        domain: stint_types::catalog::TrainingDomain::default(),
     }
 }
 
@@ -88,7 +88,7 @@ fn document(calibration: &Calibration, command: &str) -> Result<String, Box<dyn 
     std::iter::once(&mut rounded.prior).chain(rounded.models.values_mut()).for_each(round);
     Ok(format!(
         "# What estimate knows of models before it has learned anything. Written by\n#\n#     {command} > \
-         src/estimate/calibration.toml\n#\n# The prior is a judgement; the model's own coefficients are fitted to its \
+         crates/decide/src/estimate/calibration.toml\n#\n# The prior is a judgement; the model's own coefficients are fitted to its \
          traces (for the embedded\n# reasoner, those of models/train/traces.py).\n\n{}",
         toml::to_string(&rounded)?
     ))

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use stint::catalog::{LogNormal, ModelCalibration, ModelDemand};
-use stint::estimate::{CalibrationTrace, demand, features};
-use stint::units::Tokens;
+use stint_decide::estimate::{CalibrationTrace, demand, features};
+use stint_types::catalog::{LogNormal, ModelCalibration, ModelDemand};
+use stint_types::units::Tokens;
 
 /// Writes the figures.
 pub(crate) fn write(

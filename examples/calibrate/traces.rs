@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde::Deserialize;
-use stint::estimate::{BudgetedAnswer, CalibrationTrace};
-use stint::units::Tokens;
+use stint_decide::estimate::{BudgetedAnswer, CalibrationTrace};
+use stint_types::units::Tokens;
 
 #[derive(Deserialize)]
 struct Line {

@@ -13,9 +13,9 @@ use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use candle_transformers::models::quantized_qwen3::ModelWeights;
-use stint::engine::gguf::TensorType;
-use stint::engine::gguf::synth::SyntheticModel;
-use stint::engine::probe::LogitsProbe;
+use stint_engine::probe::LogitsProbe;
+use stint_gguf::TensorType;
+use stint_gguf::synth::SyntheticModel;
 
 /// The same model with every weight unpacked to F32.
 fn unpacked(path: &Path) -> PathBuf {
@@ -170,6 +170,6 @@ fn the_embedded_model_agrees() {
         let _ = writeln!(std::io::stderr(), "{} is not there yet", path.display());
         return;
     }
-    let vocab = stint::engine::Gguf::open(&path).unwrap().texts("tokenizer.ggml.tokens").unwrap().len();
+    let vocab = stint_gguf::Gguf::open(&path).unwrap().texts("tokenizer.ggml.tokens").unwrap().len();
     check("embedded model", &path, u32::try_from(vocab).unwrap(), 5e-5);
 }

@@ -8,8 +8,8 @@ use reqwest::{Client, Response, Url, redirect};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::ledger::{ClosedReservation, LimitStatus, LimitWarning, WarningCause};
-use crate::tasks::Tasks;
+use stint_ledger::{ClosedReservation, LimitStatus, LimitWarning, WarningCause};
+use stint_types::tasks::Tasks;
 
 /// How many alerts may wait; more are counted and left out.
 const WAITING_MAX: usize = 256;
@@ -124,9 +124,9 @@ mod tests {
 
     use super::*;
     use crate::http;
-    use crate::ledger::AccountId;
-    use crate::metrics::Metrics;
-    use crate::units::{Amount, Limit, Money, Unit, Window};
+    use stint_ledger::AccountId;
+    use stint_types::metrics::Metrics;
+    use stint_types::units::{Amount, Limit, Money, Unit, Window};
 
     /// A webhook that refuses the first alert once; and what it was sent.
     fn webhook(tasks: &Tasks) -> (Url, Arc<Mutex<Vec<Value>>>) {

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use crate::backend::Backend;
-use crate::backend::fleet;
-use crate::backend::remote::Connections;
-use crate::backend::remote::anthropic::AnthropicBackend;
-use crate::backend::remote::gemini::GeminiBackend;
-use crate::backend::remote::llamacpp::LlamaCppBackend;
-use crate::backend::remote::openai::OpenAiBackend;
-use crate::backend::remote::responses::OpenAiResponsesBackend;
-use crate::backend::remote::vllm::VllmBackend;
-use crate::catalog::Model;
 use crate::config::{Deployment, ModelConfig, ModelSource};
-use crate::engine;
+use stint_backend::Backend;
+use stint_backend::fleet;
+use stint_backend::remote::Connections;
+use stint_backend::remote::anthropic::AnthropicBackend;
+use stint_backend::remote::gemini::GeminiBackend;
+use stint_backend::remote::llamacpp::LlamaCppBackend;
+use stint_backend::remote::openai::OpenAiBackend;
+use stint_backend::remote::responses::OpenAiResponsesBackend;
+use stint_backend::remote::vllm::VllmBackend;
+use stint_engine as engine;
+use stint_types::catalog::Model;
 
 use super::engine_limits;
 use super::engines::{self, LoadedModel, WeightsSpec};

@@ -9,9 +9,9 @@ use arc_swap::ArcSwap;
 
 use crate::config::Settings;
 use crate::http::{self, BoundListener, Server, SwappableRouter};
-use crate::metrics::Metrics;
-use crate::storage::Database;
-use crate::tasks::Tasks;
+use stint_storage::Database;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 use super::alerts::Alerts;
 use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use axum::Router;
 
-use crate::catalog::{Calibration, Model};
 use crate::config::Settings;
-use crate::estimate;
 use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
 use crate::http::{self, ApiState, SwappableRouter};
-use crate::tenant::KeyLookup;
+use stint_decide::estimate;
+use stint_types::catalog::{Calibration, Model};
+use stint_types::tenant::KeyLookup;
 
 use super::error::BuildError;
 use super::ledger_monitor::declared_accounts;

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalog::Catalog;
 use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
 use crate::http::admin::{AdminState, ReloadFn, StatementFn};
-use crate::ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
-use crate::storage::{ChangeListener, Database};
-use crate::tasks::Tasks;
-use crate::tenant::{DeclaredTenants, Directory, KeyChangeError, Tenant, TermsListener};
+use stint_ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
+use stint_storage::{ChangeListener, Database};
+use stint_types::catalog::Catalog;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::{DeclaredTenants, Directory, KeyChangeError, Tenant, TermsListener};
 
 /// How often it is asked whether another process has changed something: revoking a key must reach all within a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

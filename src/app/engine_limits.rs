@@ -1,8 +1,8 @@
 //! Lowers a local model's catalogue entry to what its engine can really do, so that no plan offers more.
 
-use crate::backend::local::LocalModelLimits;
-use crate::catalog::Model;
-use crate::units::Tokens;
+use stint_backend::local::LocalModelLimits;
+use stint_types::catalog::Model;
+use stint_types::units::Tokens;
 
 /// A thought leaves its answer one part in so many of the context.
 const ANSWER_PART: u64 = 4;

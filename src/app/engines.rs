@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::backend::local::{LocalBackend, LocalModelLimits};
 use crate::config::{LocalModelSettings, ModelSource};
-use crate::engine::{self, Engine, Gguf, GgufError, WeakEngine};
-use crate::metrics::Metrics;
-use crate::prompt::{PromptFormat, Vocabulary};
+use stint_backend::local::{LocalBackend, LocalModelLimits};
+use stint_engine::{self as engine, Engine, WeakEngine};
+use stint_gguf::{Gguf, GgufError};
+use stint_prompt::{PromptFormat, Vocabulary};
+use stint_types::metrics::Metrics;
 
 use super::error::ModelError;
 

@@ -4,15 +4,16 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use crate::backend::remote::SettingsError;
-use crate::engine::{EngineError, GgufError};
-use crate::estimate;
-use crate::idempotency::IdempotencyStoreError;
-use crate::ledger::LedgerError;
-use crate::metrics::MetricsError;
-use crate::prompt::PromptError;
-use crate::storage::StorageError;
-use crate::tenant::KeyChangeError;
+use stint_backend::remote::SettingsError;
+use stint_decide::estimate;
+use stint_engine::EngineError;
+use stint_gguf::GgufError;
+use stint_ledger::LedgerError;
+use stint_prompt::PromptError;
+use stint_sessions::idempotency::IdempotencyStoreError;
+use stint_storage::StorageError;
+use stint_types::metrics::MetricsError;
+use stint_types::tenant::KeyChangeError;
 
 /// Why a server cannot be built from its settings.
 #[derive(Debug, thiserror::Error)]

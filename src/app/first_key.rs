@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::tenant::{NewKey, Tenant, hash_key};
-use crate::units::AccountId;
+use stint_types::tenant::{NewKey, Tenant, hash_key};
+use stint_types::units::AccountId;
 
 /// Finds the key in its file, or makes one and writes it there, readable by its user alone.
 pub(super) fn load_or_create(path: &Path) -> io::Result<Tenant> {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::{config, http};
+use crate::config;
+use crate::http;
 
 use super::output::{VerbResult, print_line};
 

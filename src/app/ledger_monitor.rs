@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use crate::ledger::{AccountId, ClosedReservation, JournalEntry, LimitWarning, Observer};
-use crate::metrics::{Metrics, OTHER};
-use crate::tenant::{AccountTerms, Directory, DirectorySnapshot, LimitSelector, Tenant, TenantLimit};
-use crate::units::{Facet, Holder, Limit, Money};
+use stint_ledger::{AccountId, ClosedReservation, JournalEntry, LimitWarning, Observer};
+use stint_types::metrics::{Metrics, OTHER};
+use stint_types::tenant::{AccountTerms, Directory, DirectorySnapshot, LimitSelector, Tenant, TenantLimit};
+use stint_types::units::{Facet, Holder, Limit, Money};
 
 use super::alerts::Alerts;
 
@@ -112,10 +112,10 @@ pub(super) fn zero_warning_counters(metrics: &Metrics, terms: &[AccountTerms]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::conformance::{amounts, dispatched, resolved};
-    use crate::ledger::{Amounts, ModelSpend, ResolutionKind};
-    use crate::tasks::Tasks;
-    use crate::tenant::{DeclaredTenants, MemoryKeyStore};
+    use stint_ledger::conformance::{amounts, dispatched, resolved};
+    use stint_ledger::{Amounts, ModelSpend, ResolutionKind};
+    use stint_types::tasks::Tasks;
+    use stint_types::tenant::{DeclaredTenants, MemoryKeyStore};
 
     #[tokio::test]
     async fn money_is_counted_under_the_model_that_took_it() {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::fleet::{Fleet, LoadEndpoint, LoadPoller, OverloadSignal, Target};
-use crate::backend::remote::Connections;
-use crate::backend::{Backend, UnavailableBackend};
 use crate::config::{Deployment, ModelConfig, ModelSource, Settings};
-use crate::engine::GgufError;
-use crate::metrics::Metrics;
-use crate::tasks::Tasks;
+use stint_backend::fleet::{Fleet, LoadEndpoint, LoadPoller, OverloadSignal, Target};
+use stint_backend::remote::Connections;
+use stint_backend::{Backend, UnavailableBackend};
+use stint_gguf::GgufError;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 use super::backends::{build_backend, deployment_source};
 use super::engines::{EngineRegistry, LoadedModel, WeightsSpec};

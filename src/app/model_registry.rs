@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::backend::fleet::{self, Fleet, LoadPoller};
-use crate::backend::remote::Connections;
 use crate::config::{ModelConfig, Settings};
-use crate::metrics::Metrics;
-use crate::tasks::{EventLoopLag, Tasks};
+use stint_backend::fleet::{self, Fleet, LoadPoller};
+use stint_backend::remote::Connections;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::{EventLoopLag, Tasks};
 
 use super::engine_limits;
 use super::engines::{EngineRegistry, LoadedModel, MonitoredEngine, WeightsSpec};

@@ -11,7 +11,8 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::{config, http};
+use crate::config;
+use crate::http;
 
 use super::output::{VerbResult, align_columns, print_line};
 

@@ -1,7 +1,7 @@
 //! Gauges that are computed on demand, before `/metrics` is rendered.
 
-use crate::ledger::{AccountId, Ledger, RequestScope};
-use crate::metrics::Metrics;
+use stint_ledger::{AccountId, Ledger, RequestScope};
+use stint_types::metrics::Metrics;
 
 use super::model_registry::ModelRegistry;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::ledger::Ledger;
-use crate::tasks::Tasks;
+use stint_ledger::Ledger;
+use stint_types::tasks::Tasks;
 
 /// How often it is seen whether a new day has begun.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);

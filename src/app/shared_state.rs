@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::conversations::ConversationService;
-use crate::agent::stored::ResponseService;
 use crate::config::Settings;
 use crate::gateway::{EpisodeManager, Learning};
 use crate::http::BodyLimiter;
-use crate::idempotency::Idempotency;
-use crate::ledger::{self, Ledger};
-use crate::metrics::Metrics;
-use crate::storage::Database;
-use crate::tasks::Tasks;
-use crate::tenant::Directory;
-use crate::units::Timestamp;
+use stint_ledger::{self as ledger, Ledger};
+use stint_sessions::agent::conversations::ConversationService;
+use stint_sessions::agent::stored::ResponseService;
+use stint_sessions::idempotency::Idempotency;
+use stint_storage::Database;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::Directory;
+use stint_types::units::Timestamp;
 
 use super::error::BuildError;
 use super::ledger_monitor::{LedgerMonitor, zero_warning_counters};

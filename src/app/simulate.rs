@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::config::{self, ConfigErrors};
-use crate::simulate::{
+use stint_lab::simulate::{
     RequestTrace, Scenario, ScenarioError, SimulationConfig as How, SimulationPolicy, SimulationReport,
     TraceError, plots, simulate,
 };

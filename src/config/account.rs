@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::catalog::Catalog;
-use crate::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
-use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
+use stint_types::catalog::Catalog;
+use stint_types::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
+use stint_types::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
 
 use super::reader::{Section, suggest};
 

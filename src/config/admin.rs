@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::http::AdminSettings;
-use crate::tenant::SecretToken;
+use stint_types::tenant::SecretToken;
 
 use super::reader::{Section, secret};
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::agent::{BudgetThresholds, Settings, ToolTerms, Tools, TrackerMessages};
-use crate::catalog::TurnRule;
-use crate::chat::short_tool_name;
-use crate::units::{Chance, Count, Money};
+use stint_sessions::agent::{BudgetThresholds, Settings, ToolTerms, Tools, TrackerMessages};
+use stint_types::catalog::TurnRule;
+use stint_types::chat::short_tool_name;
+use stint_types::units::{Chance, Count, Money};
 
 use super::reader::{FromValue, Section, ValueError};
 

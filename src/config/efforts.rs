@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::EFFORT_WORDS;
-use crate::units::Effort;
+use stint_types::catalog::EFFORT_WORDS;
+use stint_types::units::Effort;
 
 use super::reader::Section;
 

@@ -1,6 +1,6 @@
 //! `[engine]`: the local engine.
 
-use crate::engine::Settings;
+use stint_engine::Settings;
 
 use super::reader::Section;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::idempotency::Settings;
+use stint_sessions::idempotency::Settings;
 
 use super::reader::{ByteSize, Section};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use toml::de::DeValue;
 
-use crate::catalog::Catalog;
-use crate::tenant::{KeyAccess, KeyHash, Tenant, hash_key};
-use crate::units::{Priority, Timestamp};
+use stint_types::catalog::Catalog;
+use stint_types::tenant::{KeyAccess, KeyHash, Tenant, hash_key};
+use stint_types::units::{Priority, Timestamp};
 
 use super::account::DeclaredAccounts;
 use super::reader::{FromValue, Section, ValueError, suggest};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::gateway::LearnSettings;
-use crate::history::DecisionLogSettings;
-use crate::learn;
-use crate::storage;
+use stint_decide::learn;
+use stint_sessions::history::DecisionLogSettings;
+use stint_storage as storage;
 
 use super::reader::{ByteSize, Section};
 use super::storage::data_folder;

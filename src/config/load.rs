@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::catalog::Catalog;
-use crate::tenant::DeclaredTenants;
+use stint_types::catalog::Catalog;
+use stint_types::tenant::DeclaredTenants;
 
 use super::backend::{CatalogSources, KnownModels};
 use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPolicy, Section, source};

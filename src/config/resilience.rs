@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
+use stint_backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
 
 use super::reader::{Section, ValueError};
 

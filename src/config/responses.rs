@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::agent::stored::Settings;
+use stint_sessions::agent::stored::Settings;
 
 use super::reader::{ByteSize, Section};
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::gateway;
+use crate::http;
 use crate::http::Origins;
-use crate::units::Chance;
-use crate::{gateway, http, plan};
+use stint_decide::plan;
+use stint_types::units::Chance;
 
 use super::efforts;
 use super::reader::{ByteSize, Section, ValueError, address};

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use reqwest::Url;
 
-use crate::backend::fleet;
-use crate::catalog::Catalog;
-use crate::tenant::{AccountTerms, Tenant};
-use crate::{gateway, http};
+use crate::gateway;
+use crate::http;
+use stint_backend::fleet;
+use stint_types::catalog::Catalog;
+use stint_types::tenant::{AccountTerms, Tenant};
 
 use super::backend::BackendConfig;
 use super::reader::Diagnostic;
@@ -21,19 +22,19 @@ pub struct Settings {
     /// The life of a request.
     pub gateway: gateway::Settings,
     /// How runs of agents are held.
-    pub agents: crate::agent::Settings,
+    pub agents: stint_sessions::agent::Settings,
     /// What is remembered of requests with an idempotency key.
-    pub idempotency: crate::idempotency::Settings,
+    pub idempotency: stint_sessions::idempotency::Settings,
     /// What is kept of responses that callers may come back to.
-    pub responses: crate::agent::stored::Settings,
+    pub responses: stint_sessions::agent::stored::Settings,
     /// What is learned from outcomes, and what is kept of them.
     pub learn: gateway::LearnSettings,
     /// How the ledger keeps up with its journal.
-    pub ledger: crate::ledger::Settings,
+    pub ledger: stint_ledger::Settings,
     /// Where the ledger's journal is.
-    pub storage: crate::storage::Settings,
+    pub storage: stint_storage::Settings,
     /// The local engine.
-    pub engine: crate::engine::Settings,
+    pub engine: stint_engine::Settings,
     /// True where a local model that cannot be loaded does not keep the others from being served.
     pub skips_unusable: bool,
     /// Models and routes.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ledger;
-use crate::storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
+use stint_ledger as ledger;
+use stint_storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
 
 use super::reader::{Section, secret};
 

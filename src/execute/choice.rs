@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure};
-use crate::chat::{ChoiceEvent, Request};
+use stint_backend::{Backend, Failure};
+use stint_types::chat::{ChoiceEvent, Request};
 
 /// One choice to be made.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::catalog::SolutionStopReason;
-use crate::units::Tokens;
+use stint_types::catalog::SolutionStopReason;
+use stint_types::units::Tokens;
 
 /// How many requests may wait at once: each choice has one at most.
 const PENDING_MAX: usize = 64;

@@ -5,9 +5,9 @@ use std::pin::pin;
 
 use tokio::time::Instant;
 
-use crate::backend::Piece;
-use crate::catalog::SolutionStopReason;
-use crate::units::Tokens;
+use stint_backend::Piece;
+use stint_types::catalog::SolutionStopReason;
+use stint_types::units::Tokens;
 
 use super::choice::ChoiceJob;
 use super::phases::ChoiceStep;

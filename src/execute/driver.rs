@@ -6,9 +6,9 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::{BackendCall, Failure, Fault, Generation, GenerationPart, Piece};
-use crate::chat::{ChoiceEvent, FinishReason};
-use crate::units::Tokens;
+use stint_backend::{BackendCall, Failure, Fault, Generation, GenerationPart, Piece};
+use stint_types::chat::{ChoiceEvent, FinishReason};
+use stint_types::units::Tokens;
 
 use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
 use super::deadline::{DeadlineResult, await_continuation, await_reserved, before_deadline};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::backend::scripted::{ScriptedBackend, ScriptedReply};
-use crate::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
-use crate::chat::{Message, Request, Role};
 use crate::execute::{ChoiceTerms, ReservedOutput};
-use crate::units::Tokens;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
+use stint_types::chat::{Message, Request, Role};
+use stint_types::units::Tokens;
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))
@@ -31,9 +31,9 @@ fn terms(class: EnforcementClass) -> ChoiceTerms {
         effort_least: None,
         prompt: Tokens(10),
         has_free_input: false,
-        cache_ttl: crate::chat::CacheTtl::Minutes,
+        cache_ttl: stint_types::chat::CacheTtl::Minutes,
         stop: Vec::new(),
-        kind: crate::chat::CompletionKind::Chat,
+        kind: stint_types::chat::CompletionKind::Chat,
     }
 }
 

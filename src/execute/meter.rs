@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::catalog::ChoiceUsage;
+use stint_types::catalog::ChoiceUsage;
 
 /// The shortest time between two readings. A short answer is read often, so that what was written since is a small part of it.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);

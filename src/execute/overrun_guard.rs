@@ -3,8 +3,8 @@
 //! Whoever does not hold its limit may be wrong about its counts too, so they are not all there is to go by: a text of so many
 //! characters has so many tokens at least, whatever is said of it.
 
-use crate::backend::{Piece, TokenUsage};
-use crate::units::Tokens;
+use stint_backend::{Piece, TokenUsage};
+use stint_types::units::Tokens;
 
 /// A text has a token for so many of its characters at least.
 const CHARACTERS_PER_TOKEN: u64 = 8;

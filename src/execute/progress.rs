@@ -5,10 +5,10 @@
 
 use tokio::time::Instant;
 
-use crate::backend::{Backend, OutputStats};
-use crate::catalog::ChoiceUsage;
-use crate::chat::ChoiceEvent;
-use crate::units::{Count, Tokens};
+use stint_backend::{Backend, OutputStats};
+use stint_types::catalog::ChoiceUsage;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::{Count, Tokens};
 
 use super::continuation::ContinuationSender;
 use super::meter::{Meter, MeterSchedule};

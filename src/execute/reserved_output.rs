@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::catalog::SolutionStopReason;
-use crate::units::Tokens;
+use stint_types::catalog::SolutionStopReason;
+use stint_types::units::Tokens;
 
 /// The reserved output of all choices together. Clones share it.
 #[derive(Debug, Clone)]

@@ -1,10 +1,10 @@
 //! What one call has written so far, and what it is billed for: by the upstream's count where there is one, else by what
 //! was seen. The usage account keeps one while a call runs, and books it at its end.
 
-use crate::backend::{OutputStats, TokenUsage, weighted_characters};
-use crate::catalog::BilledCall;
-use crate::chat::CacheTtl;
-use crate::units::Tokens;
+use stint_backend::{OutputStats, TokenUsage, weighted_characters};
+use stint_types::catalog::BilledCall;
+use stint_types::chat::CacheTtl;
+use stint_types::units::Tokens;
 
 /// Characters per token where a target's finished answers did not tell it yet: what English text takes.
 const CHARACTERS_PER_TOKEN: f64 = 3.5;

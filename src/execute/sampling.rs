@@ -11,9 +11,9 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::catalog::{AnswerComparison, ChoiceUsage};
-use crate::chat::{ChoiceEvent, FinishReason};
-use crate::units::{Chance, mix64};
+use stint_types::catalog::{AnswerComparison, ChoiceUsage};
+use stint_types::chat::{ChoiceEvent, FinishReason};
+use stint_types::units::{Chance, mix64};
 
 use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
 use super::driver::generate_choice;

@@ -1,7 +1,7 @@
 //! What came of several answers to one choice.
 
-use crate::chat::{ChoiceEvent, FinishReason};
-use crate::units::Chance;
+use stint_types::chat::{ChoiceEvent, FinishReason};
+use stint_types::units::Chance;
 
 use super::vote::{AnswerVotes, Ballot, VoteStopReason};
 

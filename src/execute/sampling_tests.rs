@@ -2,16 +2,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
-use crate::backend::{Failure, Fault};
-use crate::catalog::{self, Checker, EnforcementClass, LimitedBy};
-use crate::chat::{CompletionKind, Message, Request, Role};
 use crate::execute::ChoiceTerms;
-use crate::units::Tokens;
+use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Failure, Fault};
+use stint_types::catalog::{self, Checker, EnforcementClass, LimitedBy};
+use stint_types::chat::{CompletionKind, Message, Request, Role};
+use stint_types::units::Tokens;
 
 const TERMS: fn() -> ChoiceTerms = || ChoiceTerms {
     has_free_input: false,
-    cache_ttl: crate::chat::CacheTtl::Minutes,
+    cache_ttl: stint_types::chat::CacheTtl::Minutes,
     class: EnforcementClass::Inline,
     resume: Some(EnforcementClass::Inline),
     thinking: Tokens(8),

@@ -1,6 +1,6 @@
 //! The answer's text on its way out: the blank between a thought and it is dropped, the caller's stop texts end it.
 
-use crate::chat::CompletionKind;
+use stint_types::chat::CompletionKind;
 
 /// Lets an answer's text through, as soon as it cannot be part of a stop text any more.
 #[derive(Debug, Clone, Default)]

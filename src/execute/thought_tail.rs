@@ -3,7 +3,7 @@
 //! What is set aside for reading it is what the thought was allowed. Where nobody counted it, it may have more tokens than
 //! that, so its end alone is sent: there it had got furthest.
 
-use crate::units::Tokens;
+use stint_types::units::Tokens;
 
 /// The longest end of a thought that surely has no more than `room` tokens, from a sensible place on. `most` is what all of
 /// it has at most. A token is at least one byte of text, and no token reaches from one word into the next.

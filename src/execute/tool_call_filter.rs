@@ -1,8 +1,8 @@
 //! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
 
-use crate::agent::{ToolCallTrimmer, TrimResult};
-use crate::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
-use crate::units::Count;
+use stint_sessions::agent::{ToolCallTrimmer, TrimResult};
+use stint_types::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
+use stint_types::units::Count;
 
 /// What of a choice's calls passes, and what its reader was told altogether.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! What a choice has said, for those who look at its form afterwards. It is kept in memory while the request lives, and
 //! only as much of it as there is room for.
 
-use crate::chat::ChoiceEvent;
+use stint_types::chat::ChoiceEvent;
 
 /// An answer and its tool calls, as they were shown.
 #[derive(Debug, Clone, Default)]

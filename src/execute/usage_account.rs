@@ -1,10 +1,10 @@
 //! What one choice has taken over all its calls, to the token where the backend reports it, else estimated and marked so.
 //! The phase machine keeps it; the sum is what the ledger settles.
 
-use crate::backend::{OutputStats, TokenUsage};
-use crate::catalog::ChoiceUsage;
-use crate::chat::CacheTtl;
-use crate::units::Tokens;
+use stint_backend::{OutputStats, TokenUsage};
+use stint_types::catalog::ChoiceUsage;
+use stint_types::chat::CacheTtl;
+use stint_types::units::Tokens;
 
 use super::running_part::{CountBias, PartEnd, RunningPart, estimate_tokens};
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::backend::fleet::Fleet;
-use crate::chat::Request;
-use crate::prompt;
-use crate::tenant::Tenant;
-use crate::units::Tokens;
+use stint_backend::fleet::Fleet;
+use stint_prompt as prompt;
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::Tokens;
 
 use super::request::needs;
 use super::{Gateway, RequestRefusal, key_scope};

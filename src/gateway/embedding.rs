@@ -5,17 +5,17 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{AffinityKey, Fleet, FlowId, Permit, PermitRequest};
-use crate::backend::{EmbeddingResult, Failure, Fault, Retry};
-use crate::catalog::{BilledCall, Model, Service, WorstCase};
-use crate::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
-use crate::idempotency::IdempotencyTicket;
-use crate::ledger::{RequestScope, Reservation, ReservationRequest, SettlementDetail};
-use crate::metrics::OTHER;
-use crate::plan;
-use crate::prompt::token_bound;
-use crate::tenant::Tenant;
-use crate::units::{Money, Priority, RequestId, Tokens};
+use stint_backend::fleet::{AffinityKey, Fleet, FlowId, Permit, PermitRequest};
+use stint_backend::{EmbeddingResult, Failure, Fault, Retry};
+use stint_decide::plan;
+use stint_ledger::{RequestScope, Reservation, ReservationRequest, SettlementDetail};
+use stint_prompt::token_bound;
+use stint_sessions::idempotency::IdempotencyTicket;
+use stint_types::catalog::{BilledCall, Model, Service, WorstCase};
+use stint_types::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
+use stint_types::metrics::OTHER;
+use stint_types::tenant::Tenant;
+use stint_types::units::{Money, Priority, RequestId, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
 use super::handle::Gateway;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::catalog::Catalog;
-use crate::ledger::{GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
-use crate::tenant::Tenant;
-use crate::units::{AccountId, Timestamp};
+use stint_ledger::{GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
+use stint_types::catalog::Catalog;
+use stint_types::tenant::Tenant;
+use stint_types::units::{AccountId, Timestamp};
 
 use super::feedback::Learning;
 use super::state::{GatewayParts, GatewayState, PaceStatus};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Route};
-use crate::tenant::KeyAccess;
+use stint_types::catalog::{Catalog, Route};
+use stint_types::tenant::KeyAccess;
 
 /// The route of that name, with the models that may serve this key; none where it may not name it, or where no model
 /// is left.

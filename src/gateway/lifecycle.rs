@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{AffinityKey, FlowId};
-use crate::chat::Request;
-use crate::idempotency::IdempotencyTicket;
-use crate::ledger::Reservation;
-use crate::tenant::Tenant;
-use crate::units::{Money, RequestId};
+use stint_backend::fleet::{AffinityKey, FlowId};
+use stint_ledger::Reservation;
+use stint_sessions::idempotency::IdempotencyTicket;
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::{Money, RequestId};
 
 use super::admit::{self, Admission, RequestQuote, ReservedRequest};
 use super::episodes::is_step;

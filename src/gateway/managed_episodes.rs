@@ -1,8 +1,8 @@
 //! Episodes as their own key, or their operator, may look at and manage them.
 
-use crate::agent::{EpisodesError, StoredEpisode};
-use crate::chat::EpisodeRaise;
-use crate::units::{AccountId, EpisodeId};
+use stint_sessions::agent::{EpisodesError, StoredEpisode};
+use stint_types::chat::EpisodeRaise;
+use stint_types::units::{AccountId, EpisodeId};
 
 use super::EpisodeView;
 use super::handle::Gateway;

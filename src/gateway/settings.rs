@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::units::Chance;
+use stint_types::units::Chance;
 
 /// Limits of a request.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 //! Counts that stand at 0 from the start: one that begins when it first rises hides that rise from an alert on its rate.
 
-use crate::catalog::{Route, SolutionStopReason};
 use crate::execute::SamplingStopReason;
-use crate::metrics::Metrics;
+use stint_types::catalog::{Route, SolutionStopReason};
+use stint_types::metrics::Metrics;
 
 use super::feedback;
 use super::run::{cascade, hedge, judge, probe, selection, voting};

@@ -13,9 +13,9 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use crate::catalog::{ChoiceOutcome, DecisionOutcome};
 use crate::gateway::RequestObserver;
-use crate::units::{AccountId, Money, Tokens};
+use stint_types::catalog::{ChoiceOutcome, DecisionOutcome};
+use stint_types::units::{AccountId, Money, Tokens};
 
 use super::headers;
 

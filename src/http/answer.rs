@@ -7,11 +7,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::chat::Request;
 use crate::gateway::{Denial, RequestObserver, RequestTask, RequestUpdate};
-use crate::idempotency::IdempotencyTicket;
-use crate::tenant::Tenant;
-use crate::units::Timestamp;
+use stint_sessions::idempotency::IdempotencyTicket;
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::Timestamp;
 
 use super::api_state::ApiState;
 use super::collected_choice::CollectedChoice;

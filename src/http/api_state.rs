@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use axum::response::Response;
 
-use crate::agent::conversations::ConversationService;
-use crate::agent::stored::ResponseService;
 use crate::gateway::Gateway;
-use crate::idempotency::Idempotency;
-use crate::metrics::Metrics;
-use crate::tenant::{KeyLookup, Tenant};
+use stint_sessions::agent::conversations::ConversationService;
+use stint_sessions::agent::stored::ResponseService;
+use stint_sessions::idempotency::Idempotency;
+use stint_types::metrics::Metrics;
+use stint_types::tenant::{KeyLookup, Tenant};
 
 use super::headers;
 use super::settings::Settings;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::tenant::{KeyLookup, Tenant};
+use stint_types::tenant::{KeyLookup, Tenant};
 
-use crate::units::{Priority, Timestamp};
+use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;
 use super::error::ApiError;

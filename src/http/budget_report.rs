@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::ChoiceUsage;
 use crate::gateway::{RequestReceipt, SettledChoice, VoteTally};
-use crate::units::Tokens;
+use stint_types::catalog::ChoiceUsage;
+use stint_types::units::Tokens;
 
 use super::episodes;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::{CacheTtl, ContentPart, Message, Request};
+use stint_types::chat::{CacheTtl, ContentPart, Message, Request};
 
 use super::error::ApiError;
 use super::fields::Fields;

@@ -1,6 +1,6 @@
 //! The events of one choice collected into a whole, for answers that are one object.
 
-use crate::chat::{ChoiceEvent, FinishReason, is_complete_json};
+use stint_types::chat::{ChoiceEvent, FinishReason, is_complete_json};
 
 /// The events of one choice, neighbours joined.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ impl CollectedChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::ToolCallDelta;
+    use stint_types::chat::ToolCallDelta;
 
     fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
         let name = name.map(str::to_owned);

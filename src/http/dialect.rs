@@ -6,9 +6,9 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
-use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
-use crate::units::{RequestId, Timestamp};
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::{RequestId, Timestamp};
 
 use super::collected_choice::CollectedChoice;
 use super::error::ApiError;

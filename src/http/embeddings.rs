@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, Request};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::chat::{EmbeddingInputs, EmbeddingRequest};
 use crate::gateway::EmbeddingOutcome;
+use stint_types::chat::{EmbeddingInputs, EmbeddingRequest};
 
 use super::api_state::ApiState;
 use super::error::ApiError;

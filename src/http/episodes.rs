@@ -7,10 +7,10 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use crate::agent::RouteTurns;
-use crate::chat::EpisodeLimits;
 use crate::gateway::{EpisodeSnapshot, EpisodeView};
-use crate::units::EpisodeId;
+use stint_sessions::agent::RouteTurns;
+use stint_types::chat::EpisodeLimits;
+use stint_types::units::EpisodeId;
 
 use super::api_state::ApiState;
 use super::auth;

@@ -8,11 +8,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::agent::EpisodesError;
 use crate::gateway::FeedbackError;
-use crate::history::HistoryStoreError;
-use crate::ledger::Shortfall;
-use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
+use stint_ledger::Shortfall;
+use stint_sessions::agent::EpisodesError;
+use stint_sessions::history::HistoryStoreError;
+use stint_types::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
 use super::headers::SHOULD_RETRY;
 use super::json_response::json_response;

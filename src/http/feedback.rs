@@ -8,7 +8,7 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::gateway::CallerFeedback;
-use crate::units::{Chance, RequestId};
+use stint_types::units::{Chance, RequestId};
 
 use super::api_state::ApiState;
 use super::error::{ApiError, MISSING};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::{ApiError, MISSING};
-use crate::units::nearest;
+use stint_types::units::nearest;
 
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]

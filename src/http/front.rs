@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::catalog::{Catalog, Model, Specialty};
-use crate::units::Price;
+use stint_types::catalog::{Catalog, Model, Specialty};
+use stint_types::units::Price;
 
 use super::api_state::ApiState;
 use super::error::ApiError;

@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::ledger::LimitStatus;
-use crate::units::{EpisodeId, Money, RequestId};
+use stint_ledger::LimitStatus;
+use stint_types::units::{EpisodeId, Money, RequestId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const EPISODE_ID: HeaderName = HeaderName::from_static("x-episode-id");

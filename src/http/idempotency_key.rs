@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::idempotency::{
+use stint_sessions::idempotency::{
     Fingerprint, IdempotencyKey, IdempotencyLookup, IdempotencyTicket, StoredAnswer, StoredBody,
 };
-use crate::metrics::Metrics;
-use crate::tenant::Tenant;
-use crate::units::RequestId;
+use stint_types::metrics::Metrics;
+use stint_types::tenant::Tenant;
+use stint_types::units::RequestId;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
@@ -238,7 +238,7 @@ mod tests {
     use axum::http::HeaderMap;
 
     use super::*;
-    use crate::units::AccountId;
+    use stint_types::units::AccountId;
 
     fn of(body: &str, headers: &[(&'static str, &'static str)]) -> Fingerprint {
         let scope = IdempotencyKey { account: AccountId::new("a"), key: "k".into() };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
-use crate::plan;
+use stint_decide::plan;
 
 /// The kinds of parts that are no text, in all dialects.
 const KINDS: [&str; 5] = ["image_url", "input_audio", "image", "input_image", "document"];

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
 use crate::gateway::{Gateway, PaceStatus, Readiness};
-use crate::ledger::LimitStatus;
-use crate::units::{Money, Unit};
+use stint_ledger::LimitStatus;
+use stint_types::catalog::{Catalog, Model, Prices, Rates, Tariff};
+use stint_types::units::{Money, Unit};
 
 use super::api_state::ApiState;
 use super::auth;

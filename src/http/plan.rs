@@ -8,9 +8,9 @@ use axum::http::Request;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Contender, Demand, Offer};
 use crate::gateway::RequestQuote;
-use crate::plan::PlanRefusal;
+use stint_decide::plan::PlanRefusal;
+use stint_types::catalog::{Contender, Demand, Offer};
 
 use super::api_state::ApiState;
 use super::error::ApiError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request};
 
-use crate::tenant::Tenant;
+use stint_types::tenant::Tenant;
 
 use super::api_state::ApiState;
 use super::error::ApiError;

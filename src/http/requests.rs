@@ -7,8 +7,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
-use crate::history::RequestRecord;
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
 
 use super::api_state::ApiState;
 use super::error::ApiError;

@@ -10,7 +10,7 @@ use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
-use crate::units::RequestId;
+use stint_types::units::RequestId;
 
 use super::error::ApiError;
 use super::{anthropic, auth, headers, unserved_paths};

@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 
-use crate::metrics::Metrics;
-use crate::tasks::Tasks;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 use super::connection::Connection;
 use super::{Settings, SwappableRouter};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::tenant::SecretToken;
-use crate::units::Effort;
+use stint_types::tenant::SecretToken;
+use stint_types::units::Effort;
 
 use super::Origins;
 

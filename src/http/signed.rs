@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::chat::{SignedThought, SigningDomain, ThoughtSigner};
+use stint_types::chat::{SignedThought, SigningDomain, ThoughtSigner};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct SealedSignature {

@@ -1,7 +1,7 @@
 //! Calls of tools and their results: right after the turn that made it each call has its result, and each result has its
 //! call. Providers refuse anything else, each in its own words; here it is refused before any of them is called.
 
-use crate::chat::{Message, Role, ToolCall};
+use stint_types::chat::{Message, Role, ToolCall};
 
 /// What an API takes for one turn of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

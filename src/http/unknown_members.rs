@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::MemberPhase;
-use crate::units::nearest_within;
+use stint_types::chat::MemberPhase;
+use stint_types::units::nearest_within;
 
 use super::error::ApiError;
 use super::fields::Fields;

@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 
-use crate::units::nearest_within;
+use stint_types::units::nearest_within;
 
 use super::error::ApiError;
 

@@ -9,8 +9,8 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestRefusal;
-use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageGroup, UsageQuery};
-use crate::units::Timestamp;
+use stint_ledger::{AccountId, GroupBy, GroupUsage, UsageGroup, UsageQuery};
+use stint_types::units::Timestamp;
 
 use super::api_state::ApiState;
 use super::auth;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::EnforcementClass;
 use stint::http;
-use stint::tenant::{KeyAccess, hash_key};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::EnforcementClass;
+use stint_types::tenant::{KeyAccess, hash_key};
 
 use crate::harness::managed::TOKEN;
 use crate::harness::{Answer, Managed, Process, World, model, tenant};

@@ -9,7 +9,7 @@ use crate::operating::silent_upstream;
 
 /// One key, called `research`.
 fn keyed(more: &str) -> String {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     format!("{more}\n[[key]]\nname = \"research\"\nhash = \"{hash}\"\n")
 }
 

@@ -15,12 +15,12 @@ mod vectors;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::agent;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::chat::{Request, Role, ToolCallDelta};
-use stint::ledger::MemoryJournal;
-use stint::units::{Count, Tokens};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent;
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Request, Role, ToolCallDelta};
+use stint_types::units::{Count, Tokens};
 
 use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 

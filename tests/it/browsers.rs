@@ -28,7 +28,7 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 }
 
 fn configured(cors: &str) -> Folder {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     Folder::new(&format!("{cors}\n[[key]]\nname = \"test\"\nhash = \"{hash}\"\n"))
 }
 

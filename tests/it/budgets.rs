@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::EnforcementClass;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::EnforcementClass;
 
 use crate::harness::{World, model};
 
@@ -175,7 +175,7 @@ async fn every_choice_has_its_own_budget() {
 
 #[tokio::test]
 async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried() {
-    let gate = stint::backend::scripted::PieceGate::shut();
+    let gate = stint_backend::scripted::PieceGate::shut();
     let script =
         Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(20).answers("51").waits_at(&gate)));
     let world = World::open(model("m", EnforcementClass::Inline), &script).await;
@@ -225,14 +225,14 @@ async fn a_model_that_answers_with_nothing_is_passed_on() {
 
 /// A call whose arguments a limit breaks off, behind one that is whole.
 fn broken_off() -> Arc<ScriptedBackend> {
-    let call = |index: u32, arguments: &str| stint::chat::ToolCallDelta {
+    let call = |index: u32, arguments: &str| stint_types::chat::ToolCallDelta {
         index,
         id: Some(format!("call_{index}")),
         name: Some("write".to_owned()),
         arguments: arguments.to_owned(),
     };
     let play = ScriptedReply::new().calls(call(0, "{\"a\": 1}")).calls(call(1, "{\"text\": \"half a"));
-    Arc::new(ScriptedBackend::always(play.ends(stint::backend::GenerationEnd::Limit)))
+    Arc::new(ScriptedBackend::always(play.ends(stint_backend::GenerationEnd::Limit)))
 }
 
 #[tokio::test]
@@ -277,8 +277,8 @@ async fn a_tool_call_that_a_limit_broke_off_is_never_passed_on_as_if_it_were_com
 
 #[tokio::test]
 async fn a_model_that_turns_out_to_think_is_given_room_for_it() {
-    let unknown = stint::catalog::Model {
-        thinking_max: stint::units::Tokens::ZERO,
+    let unknown = stint_types::catalog::Model {
+        thinking_max: stint_types::units::Tokens::ZERO,
         efforts: Vec::new(),
         ..model("m", EnforcementClass::Effort)
     };

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sqlx::Connection;
-use stint::ledger::Journal;
-use stint::storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
-use stint::units::Money;
+use stint_ledger::Journal;
+use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
+use stint_types::units::Money;
 
 use crate::harness::{Folder, Manner, Process, Upstream};
 
@@ -35,7 +35,7 @@ impl Draw {
 type Told = Arc<Mutex<BTreeMap<String, Money>>>;
 
 fn configuration(upstream: &Upstream) -> String {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     format!(
         "[engine]\nembedded = false\n[gateway]\nmeter_every = '100ms'\n[[backend]]\nbase_url = '{}'\n\
          [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_max = 64\n\
@@ -97,7 +97,7 @@ async fn charged(folder: &Folder) -> BTreeMap<String, (u64, Money)> {
     let journal = SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap()));
     assert_eq!(journal.unresolved().await.unwrap(), [], "nothing stays reserved");
     let balances = journal.balances().await.unwrap();
-    let one = |spent: &stint::ledger::AccountSpend| {
+    let one = |spent: &stint_ledger::AccountSpend| {
         (spent.about.user.as_deref().unwrap().to_owned(), (spent.spent.requests.0, spent.spent.money))
     };
     balances.iter().map(one).collect()
@@ -151,7 +151,7 @@ async fn killed_at_any_moment_the_books_agree_with_the_upstreams_log() {
 
 /// Answers alone cost something.
 fn by_answers(upstream: &Upstream) -> String {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     format!(
         "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}'\n\
          [[backend.model]]\nname = 'm'\nprice_input = '0'\nprice_output = '4'\nstops_billing = true\n\

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::openai::{Dialect, OpenAiBackend, Settings, ThinkingSwitch};
-use stint::backend::remote::vllm::VllmBackend;
-use stint::backend::remote::{self, Connections};
-use stint::catalog::{Capability, EnforcementClass, HandOff, Model};
-use stint::units::{Money, Tokens};
+use stint_backend::Backend;
+use stint_backend::remote::openai::{Dialect, OpenAiBackend, Settings, ThinkingSwitch};
+use stint_backend::remote::vllm::VllmBackend;
+use stint_backend::remote::{self, Connections};
+use stint_types::catalog::{Capability, EnforcementClass, HandOff, Model};
+use stint_types::units::{Money, Tokens};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
 use crate::harness::{Answer, Folder, World, model, tenant};

@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::backend::{Backend, BackendCall, Failure, Generation};
-use stint::catalog::{EnforcementClass, ModelConditions};
-use stint::chat::Request;
-use stint::ledger::{
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Backend, BackendCall, Failure, Generation};
+use stint_ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
 };
-use stint::units::{EpisodeId, Timestamp, Tokens};
+use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::chat::Request;
+use stint_types::units::{EpisodeId, Timestamp, Tokens};
 
 use crate::harness::{Folder, World, model, tenant};
 

@@ -54,7 +54,7 @@ fn serve(base: &str, key: &str) -> (Folder, Process) {
         "[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n{key}\n[[backend.model]]\nname = 'm'\n\
          price_input = '1'\nprice_output = '1'\ncapabilities = ['images', 'tools']\ncontext = 100000\n\
          [[key]]\nname = 'test'\nhash = '{}'\n",
-        stint::tenant::hash_key("sk-test")
+        stint_types::tenant::hash_key("sk-test")
     ));
     std::fs::write(folder.path().join("upstream.key"), OURS).unwrap();
     let process = folder.serve();

@@ -10,12 +10,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
-use stint::ledger::{
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
 };
-use stint::units::{EpisodeId, Money, Price, Timestamp, Tokens};
+use stint_types::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
+use stint_types::units::{EpisodeId, Money, Price, Timestamp, Tokens};
 use tokio::sync::watch;
 
 use crate::harness::cluster::cluster;
@@ -228,13 +228,13 @@ async fn several_choices_grow_together() {
 #[tokio::test]
 async fn three_replicas_grow_their_answers_from_one_limit() {
     let url = cluster().database();
-    let settings = stint::storage::Settings::Postgres(stint::storage::PostgresSettings {
-        url: stint::storage::DatabaseUrl::new(url),
+    let settings = stint_storage::Settings::Postgres(stint_storage::PostgresSettings {
+        url: stint_storage::DatabaseUrl::new(url),
         lease: Duration::from_secs(10),
     });
     let mut worlds = Vec::new();
     for _ in 0..3 {
-        let database = stint::storage::Database::open(&settings).await.unwrap();
+        let database = stint_storage::Database::open(&settings).await.unwrap();
         let served = Served::by(unlimited("m"), vec![script(6_000)]);
         let callers = vec![tenant("key", 100_000)];
         worlds.push(World::agents(vec![served], callers, Vec::new(), Stored::of(&database)).await);

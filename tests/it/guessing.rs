@@ -55,7 +55,7 @@ async fn a_context_that_is_not_known_ends_no_answer_and_bounds_no_bill() {
         assert_eq!(words(&answer), length);
         assert_eq!(answer["choices"][0]["finish_reason"], "stop");
         assert_eq!(answer["budget"]["solution"]["used"], length);
-        let cost: stint::units::Money = answer["budget"]["cost_usd"].as_str().unwrap().parse().unwrap();
+        let cost: stint_types::units::Money = answer["budget"]["cost_usd"].as_str().unwrap().parse().unwrap();
         assert_eq!(cost.0, emulator.bill() - before, "{}", answer["budget"]);
     }
     assert!(emulator.calls().iter().all(|call| limit(call).is_none()));

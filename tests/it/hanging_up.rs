@@ -13,14 +13,14 @@ use hyper::Request;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
-use stint::catalog::EnforcementClass;
-use stint::ledger::Journal;
-use stint::storage::{
+use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
+use stint_ledger::Journal;
+use stint_storage::{
     DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, Sqlite, SqliteJournal, SqliteSettings,
     Synchronous,
 };
-use stint::units::{Money, Tokens};
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

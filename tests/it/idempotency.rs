@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
-use stint::backend::{Backend, Failure, Fault};
-use stint::catalog::{EnforcementClass, Model};
-use stint::idempotency::{
+use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Backend, Failure, Fault};
+use stint_ledger::{AccountId, MemoryJournal};
+use stint_sessions::idempotency::{
     Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Settings,
 };
-use stint::ledger::{AccountId, MemoryJournal};
-use stint::units::{Money, RequestId, Timestamp};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::units::{Money, RequestId, Timestamp};
 
 use crate::harness::{Answer, World, model, tenant};
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
-use stint::backend::remote::{self, Connections};
-use stint::catalog::{Capability, EnforcementClass, Model};
+use stint_backend::Backend;
+use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
+use stint_backend::remote::{self, Connections};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
 
 use crate::harness::{World, model};
 

@@ -79,7 +79,7 @@ async fn what_cannot_be_done_is_said_with_what_to_do() {
     let output = folder.stint("keys").arg("list").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("has no [admin]"), "{output:?}");
     drop(process);
-    let hash = stint::tenant::hash_key("sk-boss");
+    let hash = stint_types::tenant::hash_key("sk-boss");
     let managed = Managed::new(&format!("[[key]]\nname = 'boss'\nhash = '{hash}'\n"));
     let complaints: [(&[&str], &str); 6] = [
         (&["revoke", "boss"], "declared in the configuration"),
@@ -164,7 +164,7 @@ async fn a_change_holds_for_the_next_request() {
     managed.ask(TOKEN, "PATCH", &path, Some(&json!({ "expires_at": null }))).await.good();
     assert_eq!(status(&process, second).await, 200);
     let ask = Duration::from_millis(1500);
-    let soon = json!({ "expires_at": stint::units::Timestamp::now() + ask });
+    let soon = json!({ "expires_at": stint_types::units::Timestamp::now() + ask });
     managed.ask(TOKEN, "PATCH", &path, Some(&soon)).await.good();
     assert_eq!(status(&process, second).await, 200);
     tokio::time::sleep(ask).await;

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{EnforcementClass, Model, Prices, Route, Tariff, Verdict};
-use stint::chat::ToolCallDelta;
 use stint::gateway::LearnSettings;
-use stint::history::{
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_sessions::history::{
     DecisionLogLine, DecisionLogSettings, HistoryStore, HistoryStoreError, MemoryHistoryStore, ReplicaId,
     ReplicaState, RequestRecord,
 };
-use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
-use stint::units::{Chance, Money, Price, RequestId, Timestamp};
+use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
+use stint_types::catalog::{EnforcementClass, Model, Prices, Route, Tariff, Verdict};
+use stint_types::chat::ToolCallDelta;
+use stint_types::units::{Chance, Money, Price, RequestId, Timestamp};
 
 use crate::harness::cluster::cluster;
 use crate::harness::{Answer, Folder, World, auto, model, tenant};
@@ -531,7 +531,7 @@ async fn the_decision_log_has_all_that_judging_needs_and_no_word_of_anybody() {
 /// The real binary: stories lie in its database, the log beside it, and both survive it.
 #[tokio::test]
 async fn a_gateway_that_was_restarted_knows_its_requests_and_takes_feedback_on_them() {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     let folder = Folder::new(&format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\n"));
     let mut process = folder.serve();
     let answer = process.ask("sk-test", &question(1)).await.good();

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::BackendCall;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::chat::{Message, Role, ToolCallDelta};
+use stint_backend::BackendCall;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Message, Role, ToolCallDelta};
 
 use crate::harness::tools::{printed, tool};
 use crate::harness::{World, model, tenant};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCppBackend};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::units::Tokens;
+use stint_backend::Backend;
+use stint_backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCppBackend};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 use tokio::time::timeout;
 
 use crate::harness::tools::{LlamaServer, held_out, lines, printed, tool};

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::anthropic::{self, AnthropicBackend};
-use stint::backend::remote::gemini::{self, GeminiBackend};
-use stint::backend::remote::llamacpp::{self, LlamaCppBackend};
-use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
-use stint::backend::remote::responses::{self, OpenAiResponsesBackend};
-use stint::backend::remote::vllm::VllmBackend;
-use stint::backend::remote::{self, Connections};
-use stint::catalog::{EnforcementClass, HandOff, Model};
-use stint::units::Tokens;
+use stint_backend::Backend;
+use stint_backend::remote::anthropic::{self, AnthropicBackend};
+use stint_backend::remote::gemini::{self, GeminiBackend};
+use stint_backend::remote::llamacpp::{self, LlamaCppBackend};
+use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
+use stint_backend::remote::responses::{self, OpenAiResponsesBackend};
+use stint_backend::remote::vllm::VllmBackend;
+use stint_backend::remote::{self, Connections};
+use stint_types::catalog::{EnforcementClass, HandOff, Model};
+use stint_types::units::Tokens;
 
 use crate::harness::{Answer, World, model, tenant};
 use liar::{Liar, Lie, Speech};

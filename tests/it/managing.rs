@@ -23,7 +23,7 @@ impl Desk {
     /// The same with more to serve.
     fn serving(more: &str) -> Desk {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let hash = stint::tenant::hash_key("sk-test");
+        let hash = stint_types::tenant::hash_key("sk-test");
         let folder = Folder::new(&format!(
             "[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n\
              [[key]]\nname = \"alice\"\naccount = \"acme\"\nhash = \"{hash}\"\n{more}"
@@ -134,9 +134,9 @@ async fn answers_that_wait_for_their_runs_money_or_ended_by_it_go_on_after_a_rai
     let third = worded(&desk, 1_000, "0.002").await;
     assert_eq!(ended(&third), "stop", "{}", third.text);
     let page = desk.ask("GET", "/admin/episodes/run-1?account=acme/alice", json!({})).await.good();
-    let cost = |answer: &Answer| -> stint::units::Money {
+    let cost = |answer: &Answer| -> stint_types::units::Money {
         answer.good()["budget"]["cost_usd"].as_str().unwrap().parse().unwrap()
     };
-    let all: stint::units::Money = [&first, &second, &third].into_iter().map(cost).sum();
+    let all: stint_types::units::Money = [&first, &second, &third].into_iter().map(cost).sum();
     assert_eq!(page["cost_usd"].as_str().map(str::to_owned), Some(all.to_string()), "{page}");
 }

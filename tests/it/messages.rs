@@ -5,11 +5,11 @@ mod programs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::remote::anthropic::{AnthropicBackend, Settings};
-use stint::backend::remote::{self, Connections, Secret};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::units::Tokens;
+use stint_backend::remote::anthropic::{AnthropicBackend, Settings};
+use stint_backend::remote::{self, Connections, Secret};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, KEY, Turn};

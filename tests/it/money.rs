@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::backend::{Failure, Fault};
-use stint::catalog::{EnforcementClass, Model, Prices, Tariff};
-use stint::units::{Money, Price, Tokens};
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Failure, Fault};
+use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
+use stint_types::units::{Money, Price, Tokens};
 
 use crate::harness::{World, model, tenant};
 

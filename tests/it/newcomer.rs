@@ -104,7 +104,7 @@ async fn a_browser_is_shown_what_this_is_and_how_to_try_it() {
 
 #[tokio::test]
 async fn where_a_key_is_needed_the_page_names_neither_models_nor_tenants() {
-    let hash = stint::tenant::hash_key("sk-test").to_string();
+    let hash = stint_types::tenant::hash_key("sk-test").to_string();
     let process = Folder::new(&format!("[[key]]\nname = 'secretive'\nhash = '{hash}'\n")).serve();
     let page = front(&process, BROWSER).await;
     assert_eq!(page.status, 200);

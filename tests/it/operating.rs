@@ -8,15 +8,15 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::ledger::Journal;
-use stint::storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
-use stint::units::Timestamp;
+use stint_ledger::Journal;
+use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
+use stint_types::units::Timestamp;
 
 use crate::harness::{Folder, Process};
 
 /// A key's configuration with limits, for the key `sk-test`.
 fn keyed(limits: &str) -> String {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{limits}]\n")
 }
 
@@ -229,7 +229,7 @@ async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserve
         process.signal("KILL");
         for caller in callers {
             let settled = caller.await.unwrap();
-            let money = settled.iter().map(|(_, cost)| cost.parse::<stint::units::Money>().unwrap().0);
+            let money = settled.iter().map(|(_, cost)| cost.parse::<stint_types::units::Money>().unwrap().0);
             told += money.sum::<u64>();
         }
     }
@@ -272,7 +272,8 @@ async fn prometheus_sees_what_the_ledger_has() {
             continue;
         }
         let answer = answer.good();
-        nanos += answer["budget"]["cost_usd"].as_str().unwrap().parse::<stint::units::Money>().unwrap().0;
+        nanos +=
+            answer["budget"]["cost_usd"].as_str().unwrap().parse::<stint_types::units::Money>().unwrap().0;
         thinking += answer["budget"]["thinking"]["used"].as_u64().unwrap();
     }
     assert!(refused > 0 && nanos > 0);

@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(2);
 type Told = Arc<Mutex<BTreeMap<String, (u16, Option<String>)>>>;
 
 fn folder(upstream: &Upstream) -> Folder {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     Folder::new(&format!(
         "[engine]\nembedded = false\n[ledger]\nurl_env = \"DATABASE_URL\"\nlease = \"2s\"\n[[backend]]\nbase_url = '{}'\n\
          [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_max = 64\n\
@@ -94,7 +94,7 @@ fn charged(cluster: &Cluster, url: &str) -> BTreeMap<String, (u64, u64)> {
 fn agree(upstream: &Upstream, told: &Told, charged: &BTreeMap<String, (u64, u64)>) {
     for (user, (status, cost)) in &*told.lock().unwrap() {
         if *status == 200 {
-            let cost: stint::units::Money = cost.as_deref().unwrap().parse().unwrap();
+            let cost: stint_types::units::Money = cost.as_deref().unwrap().parse().unwrap();
             assert_eq!(charged.get(user), Some(&(1, cost.0)), "{user} was told {cost:?}");
         }
     }

@@ -60,7 +60,7 @@ async fn bodies_share_a_bounded_room() {
     let rig = Rig::with(vec![slow, answers()], |knobs| {
         knobs.http.body_max = 64 << 10;
         knobs.http.bodies_max = 100 << 10;
-        knobs.model.context = stint::units::Tokens(1_000_000);
+        knobs.model.context = stint_types::units::Tokens(1_000_000);
     })
     .await;
     let large = |stream: bool| {

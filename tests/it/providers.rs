@@ -10,10 +10,10 @@ mod responses;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::{Secret, Settings};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::units::Tokens;
+use stint_backend::Backend;
+use stint_backend::remote::{Secret, Settings};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 use crate::harness::emulators::{Bill, Emulator, KEY};
 use crate::harness::{Answer, World, model, tenant};

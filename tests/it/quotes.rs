@@ -4,9 +4,9 @@ use std::process::Output;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{EnforcementClass, Prices, Tariff};
-use stint::units::{Money, Price};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{EnforcementClass, Prices, Tariff};
+use stint_types::units::{Money, Price};
 
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 
@@ -106,7 +106,7 @@ fn printed(folder: &Folder, process: &Process, words: &[&str]) -> Output {
 
 #[tokio::test]
 async fn the_verb_prints_the_offers_of_a_running_server_the_chosen_one_marked_and_why() {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     let key = format!(
         "[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{{ money = \"1\", per = \"day\" }}]\n"
     );

@@ -1,8 +1,8 @@
 //! A stream of an upstream, heard directly and through the gateway, as the official SDKs understand it.
 
 use serde_json::{Map, Value, json};
-use stint::catalog::Capability;
-use stint::units::Tokens;
+use stint_types::catalog::Capability;
+use stint_types::units::Tokens;
 
 use crate::harness::faultup::rig::Rig;
 use crate::harness::faultup::script::{DONE, Step, event, stream};

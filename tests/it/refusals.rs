@@ -6,7 +6,7 @@ use crate::harness::{Answer, Folder, Process};
 
 /// A gateway with one key that has two secrets, `sk-test` and the one that is to replace it.
 fn gateway() -> Process {
-    let [old, new] = ["sk-test", "sk-next"].map(stint::tenant::hash_key);
+    let [old, new] = ["sk-test", "sk-next"].map(stint_types::tenant::hash_key);
     Folder::new(&format!("[[key]]\nname = \"test\"\nhash = [\"{old}\", \"{new}\"]\n")).serve()
 }
 

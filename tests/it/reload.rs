@@ -16,9 +16,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
-use stint::units::Money;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::units::Money;
 use tokio::sync::watch;
 
 use crate::harness::managed::TOKEN;
@@ -225,7 +225,7 @@ async fn a_bad_file_leaves_the_one_before_in_force_and_every_mistake_is_logged()
 async fn limits_and_keys_hold_from_the_next_request_on() {
     let upstream = Upstream::start();
     let keyed = |key: &str, limits: &str| {
-        let hash = stint::tenant::hash_key(key);
+        let hash = stint_types::tenant::hash_key(key);
         let key = format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{limits}]\n");
         priced(&upstream, 1, "") + &key
     };

@@ -8,7 +8,7 @@ use crate::harness::cluster::cluster;
 use crate::harness::{Folder, Process};
 
 fn folder() -> Folder {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     let limits = r#"limits = [{ requests = 5, per = "total" }, { money = "1", per = "month" }]"#;
     Folder::new(&format!(
         "[ledger]\nurl_env = \"DATABASE_URL\"\nlease = \"2s\"\n[[key]]\nname = \"test\"\nhash = \"{hash}\"\n{limits}\n"

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::backend::{Failure, Fault};
-use stint::catalog::{EnforcementClass, Model, Prices, Tariff};
-use stint::tenant::{AccountTerms, TenantLimit};
-use stint::units::{Amount, Count, Money, Price, Tokens, Window};
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Failure, Fault};
+use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
+use stint_types::tenant::{AccountTerms, TenantLimit};
+use stint_types::units::{Amount, Count, Money, Price, Tokens, Window};
 
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use crate::operating::silent_upstream;
@@ -296,7 +296,7 @@ async fn streams_that_share_a_thinking_budget_do_not_pass_it() {
 async fn what_was_reserved_at_one_price_is_charged_at_it() {
     let (base, asked) = silent_upstream();
     let configuration = |price: &str| {
-        let hash = stint::tenant::hash_key("sk-test");
+        let hash = stint_types::tenant::hash_key("sk-test");
         format!(
             "[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n[[backend.model]]\nname = 'm'\n\
              price_input = '{price}'\nprice_output = '{price}'\n\

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::fleet::{self, BreakerSettings, RetrySettings};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{EnforcementClass, Model};
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
-use stint::units::Tokens;
+use stint_backend::Backend;
+use stint_backend::fleet::{self, BreakerSettings, RetrySettings};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::units::Tokens;
 
 use crate::harness::{Answer, Deployment, Folder, Says, Served, World, model};
 

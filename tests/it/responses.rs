@@ -8,10 +8,10 @@ mod sdks;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
-use stint::backend::{BackendCall, Failure, Fault};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::chat::{Role, ToolCallDelta};
+use stint_backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
+use stint_backend::{BackendCall, Failure, Fault};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{EnforcementClass, RolloutMode, Route, TrafficSplit};
-use stint::units::{Chance, Money};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{EnforcementClass, RolloutMode, Route, TrafficSplit};
+use stint_types::units::{Chance, Money};
 
 use crate::harness::{World, model, tenant};
 

@@ -54,7 +54,7 @@ pub(crate) const NODE: [&str; 2] = ["node", "tests/node/official_sdk.mjs"];
 /// The keys that the scripts use: `sk-test`, and `sk-poor`, which has less than a request may cost.
 pub(crate) fn keys() -> String {
     let key = |name: &str, more: &str| {
-        let hash = stint::tenant::hash_key(&format!("sk-{name}"));
+        let hash = stint_types::tenant::hash_key(&format!("sk-{name}"));
         format!("[[key]]\nname = \"{name}\"\nhash = \"{hash}\"\n{more}\n")
     };
     key("test", "") + &key("poor", "limits = [{ money = \"0.000001\", per = \"total\" }]")

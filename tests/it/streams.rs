@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::SockRef;
-use stint::backend::remote::openai::Dialect;
-use stint::catalog::EnforcementClass;
-use stint::units::{Money, Tokens};
+use stint_backend::remote::openai::Dialect;
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::faultup::contains;

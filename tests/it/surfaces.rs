@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{EnforcementClass, Model};
-use stint::tenant::{KeyAccess, TenantLimit};
-use stint::units::{Amount, Count, Money, Tokens, Window};
+use stint_backend::Backend;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::tenant::{KeyAccess, TenantLimit};
+use stint_types::units::{Amount, Count, Money, Tokens, Window};
 
 use crate::endpoints::Upstream;
 use crate::harness::{Answer, World, model, tenant};
@@ -153,8 +153,10 @@ impl Surface {
 async fn world() -> World {
     let upstream = Upstream::start();
     let script = || Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("3")));
-    let vectors =
-        Model { services: vec![stint::catalog::Service::Embeddings], ..model("v", EnforcementClass::Effort) };
+    let vectors = Model {
+        services: vec![stint_types::catalog::Service::Embeddings],
+        ..model("v", EnforcementClass::Effort)
+    };
     let models: Vec<(Model, Arc<dyn Backend>)> = vec![
         (model("m", EnforcementClass::Inline), script()),
         (model("n", EnforcementClass::Inline), script()),

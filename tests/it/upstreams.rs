@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
-use stint::units::{Money, Tokens};
+use stint_types::units::{Money, Tokens};
 use tokio::net::TcpStream;
 
 use crate::harness::faultup::rig::{CANARY, Knobs, Rig, over, question, spent};

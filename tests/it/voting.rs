@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
-use stint::backend::{Failure, Fault};
-use stint::catalog::{
+use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
+use stint_backend::{Failure, Fault};
+use stint_types::catalog::{
     AnswerComparison, Checker, DifficultyProbe, EnforcementClass, Model, Prices, Route, Tariff,
     VerifierSettings, Vote, VoteAssumptions, VotePolicy,
 };
-use stint::units::{Chance, Money, Price, Tokens};
+use stint_types::units::{Chance, Money, Price, Tokens};
 
 use crate::harness::{Folder, World, model, tenant};
 

@@ -91,7 +91,7 @@ fn fault(lane: &Lane, prompt: Prompt, way: Way, got: &Got) -> Option<String> {
 
 fn config(lanes: &[Lane]) -> String {
     let key = |name: &str, limits: &str| {
-        let hash = stint::tenant::hash_key(&format!("sk-{name}"));
+        let hash = stint_types::tenant::hash_key(&format!("sk-{name}"));
         format!("[[key]]\nname = \"{name}\"\nhash = \"{hash}\"\n{limits}\n")
     };
     let backends: String = lanes.iter().map(|lane| lane.toml.as_str()).collect();

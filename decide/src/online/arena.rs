@@ -1,6 +1,6 @@
 //! Five models with prices, questions in a random order, and what a prior that saw the first of them predicts.
 
-use stint::units::SeededRng;
+use stint_types::units::SeededRng;
 
 use crate::data::Row;
 use crate::ridge::Ridge;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint::catalog::{
+use stint_decide::learn::{BeliefStore, DemandSummary, OutcomeSample, Settings};
+use stint_types::catalog::{
     Demand, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason,
 };
-use stint::learn::{BeliefStore, DemandSummary, OutcomeSample, Settings};
-use stint::units::{Chance, Difficulty, SeededRng, Tokens};
+use stint_types::units::{Chance, Difficulty, SeededRng, Tokens};
 
 use super::arena::{ARMS, Arena, Question};
 use super::policy::{Outcome, Policy, Utility, best};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use stint::learn::{BudgetPacer, PaceSettings, RemainingBudget};
-use stint::units::{Money, SeededRng, Timestamp};
+use stint_decide::learn::{BudgetPacer, PaceSettings, RemainingBudget};
+use stint_types::units::{Money, SeededRng, Timestamp};
 
 use crate::bootstrap::{Draws, draws};
 use crate::plot;

@@ -1,6 +1,6 @@
 //! The simple policies that the book is measured against.
 
-use stint::units::SeededRng;
+use stint_types::units::SeededRng;
 
 use super::arena::{ARMS, Arena, Question};
 

@@ -1,7 +1,7 @@
 //! Runs every policy over the same questions.
 
-use stint::learn::Settings;
-use stint::units::SeededRng;
+use stint_decide::learn::Settings;
+use stint_types::units::SeededRng;
 
 use super::STEPS;
 use super::arena::{ARMS, Arena};

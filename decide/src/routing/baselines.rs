@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stint::units::SeededRng;
+use stint_types::units::SeededRng;
 
 use crate::folds::Fold;
 use crate::measure::mean;

@@ -1,7 +1,7 @@
 //! Stint's own estimate, fitted on a fold's train rows alone, through the file that would ship.
 
-use stint::catalog::{Loadings, Prior, TRAITS};
-use stint::estimate::{decode, encode, prior};
+use stint_decide::estimate::{decode, encode, prior};
+use stint_types::catalog::{Loadings, Prior, TRAITS};
 
 use crate::folds::Fold;
 use crate::measure::mean;

@@ -1,7 +1,7 @@
 //! Questions with all that routers look at, and what is to be foretold of them.
 
-use stint::catalog::SURFACE_FEATURES;
-use stint::estimate::prior::{self, PriorInput};
+use stint_decide::estimate::prior::{self, PriorInput};
+use stint_types::catalog::SURFACE_FEATURES;
 
 use crate::data::Row;
 use crate::surface;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint::catalog::{AbilityCurve, Loadings, TRAITS};
-use stint::estimate::prior::QuestionTraits;
+use stint_decide::estimate::prior::QuestionTraits;
+use stint_types::catalog::{AbilityCurve, Loadings, TRAITS};
 
 use crate::data::Row;
 use crate::ridge::solved;

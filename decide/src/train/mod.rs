@@ -22,8 +22,8 @@ mod principal;
 mod views;
 mod wide;
 
-use stint::catalog::{Blend, Prior, SURFACE_FEATURES, TRAITS};
-use stint::estimate::prior::{self, PriorInput, QuestionTraits, TraitReadings};
+use stint_decide::estimate::prior::{self, PriorInput, QuestionTraits, TraitReadings};
+use stint_types::catalog::{Blend, Prior, SURFACE_FEATURES, TRAITS};
 
 use crate::data::Row;
 use crate::folds;

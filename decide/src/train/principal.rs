@@ -1,6 +1,6 @@
 //! What the models' answers have in common: their principal components.
 
-use stint::catalog::TRAITS;
+use stint_types::catalog::TRAITS;
 
 use crate::data::Row;
 
@@ -138,7 +138,7 @@ pub(super) fn log_tokens(row: &Row, model: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint::units::SeededRng;
+    use stint_types::units::SeededRng;
 
     #[test]
     fn the_first_axis_is_where_the_data_spreads_most() {

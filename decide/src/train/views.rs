@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use stint::catalog::{Gram, Prior, SURFACE_FEATURES, TRAITS};
-use stint::estimate::prior::{self, PriorInput, RARITY_UNIT, TraitReadings};
+use stint_decide::estimate::prior::{self, PriorInput, RARITY_UNIT, TraitReadings};
+use stint_types::catalog::{Gram, Prior, SURFACE_FEATURES, TRAITS};
 
 use super::principal::Targets;
 use super::wide::{Lane, Wide};

@@ -1,6 +1,6 @@
 //! Ridge regressions of all traits at once on rows of grams.
 
-use stint::catalog::TRAITS;
+use stint_types::catalog::TRAITS;
 
 /// A weight on each trait.
 pub(super) type Lane = [f32; TRAITS];

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use crate::backend::remote::model_lister::{ModelListApi, ModelLister};
-use crate::backend::remote::{Connections, Settings as Upstream};
-use crate::backend::{Failure, Fault};
 use crate::config::{BackendConfig, ModelSource, Settings};
+use stint_backend::remote::model_lister::{ModelListApi, ModelLister};
+use stint_backend::remote::{Connections, Settings as Upstream};
+use stint_backend::{Failure, Fault};
 
 use crate::app::output::print_line;
 

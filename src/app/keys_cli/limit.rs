@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::units::Timestamp;
+use stint_types::units::Timestamp;
 
 /// A limit: `money=20/month`, `requests=60/minute`, `concurrency=8`, and with a scope `thinking=20000/hour,each=user`.
 #[derive(Debug, Clone, PartialEq, Eq)]

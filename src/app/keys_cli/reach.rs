@@ -17,10 +17,10 @@ use crate::app::directory;
 use crate::config::Settings;
 use crate::http;
 use crate::http::AdminSettings;
-use crate::ledger::JournalError;
-use crate::storage::{self, Database, StorageError};
-use crate::tenant::{KeyChangeError, KeyError, NewKey, SecretToken};
-use crate::units::AccountId;
+use stint_ledger::JournalError;
+use stint_storage::{self as storage, Database, StorageError};
+use stint_types::tenant::{KeyChangeError, KeyError, NewKey, SecretToken};
+use stint_types::units::AccountId;
 
 /// How long the server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);

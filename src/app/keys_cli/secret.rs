@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;
 
-use crate::tenant::{KeyHash, NewKey, hash_key};
+use stint_types::tenant::{KeyHash, NewKey, hash_key};
 
 use crate::app::output::{VerbResult, print_line};
 

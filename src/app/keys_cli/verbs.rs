@@ -130,7 +130,7 @@ async fn import(client: &AdminClient, file: &Path, output: OutputArgs) -> Result
 
 /// The id of a key that is named by its id or its path.
 async fn key_id(client: &AdminClient, name: &str) -> Result<String, AdminClientError> {
-    if name.parse::<crate::tenant::KeyId>().is_ok() {
+    if name.parse::<stint_types::tenant::KeyId>().is_ok() {
         return Ok(name.to_owned());
     }
     let keys = list_keys(client, &format!("&account={}", percent_encode(name))).await?;

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::ledger::{ResolutionRecord, UsageSums};
-use crate::storage::{Archive, StorageError};
-use crate::units::{Money, Timestamp};
+use stint_ledger::{ResolutionRecord, UsageSums};
+use stint_storage::{Archive, StorageError};
+use stint_types::units::{Money, Timestamp};
 
 const HEAD: &str = "number,request,account,model,end_user,tag,how,admitted_at,resolved_at,reserved_usd,spent_usd,\
                     overrun_usd,prompt_tokens,thinking_tokens,solution_tokens,overhead_tokens,other_tokens,\
@@ -106,9 +106,9 @@ fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::conformance::{amounts, dispatched, resolved};
-    use crate::ledger::{ModelSpend, ResolutionKind};
-    use crate::units::Tokens;
+    use stint_ledger::conformance::{amounts, dispatched, resolved};
+    use stint_ledger::{ModelSpend, ResolutionKind};
+    use stint_types::units::Tokens;
 
     #[test]
     fn what_another_model_took_is_a_line_below_its_requests() {

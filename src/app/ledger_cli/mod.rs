@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::config;
-use crate::ledger::JournalError;
-use crate::storage::{Archive, Database, Settings, StorageError, VerifyReport, restore};
-use crate::units::Timestamp;
+use stint_ledger::JournalError;
+use stint_storage::{Archive, Database, Settings, StorageError, VerifyReport, restore};
+use stint_types::units::Timestamp;
 
 use super::output::{VerbResult, print_line};
 

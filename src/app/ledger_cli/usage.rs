@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use crate::app::output::align_columns;
-use crate::ledger::{AccountId, GroupBy, GroupUsage, UsageQuery};
-use crate::units::Timestamp;
+use stint_ledger::{AccountId, GroupBy, GroupUsage, UsageQuery};
+use stint_types::units::Timestamp;
 
 /// Of whom, when, and by what.
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub(super) fn table(options: &UsageOptions, usages: &[GroupUsage]) -> String {
     let texts = head.len();
     let numbers = ["requests", "spent USD", "prompt", "thinking", "solution", "other"].map(str::to_owned);
     let mut rows = vec![[head, numbers.to_vec()].concat()];
-    let mut total = crate::ledger::UsageSums::default();
+    let mut total = stint_ledger::UsageSums::default();
     for usage in usages {
         total += usage.sums;
         let day = usage.group.day.to_string();
@@ -73,7 +73,7 @@ pub(super) fn table(options: &UsageOptions, usages: &[GroupUsage]) -> String {
     align_columns(&rows, texts)
 }
 
-fn counts(sums: &crate::ledger::UsageSums) -> [String; 6] {
+fn counts(sums: &stint_ledger::UsageSums) -> [String; 6] {
     [
         sums.spent.requests.0.to_string(),
         sums.spent.money.to_string(),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure};
-use crate::catalog::{ChoiceUsage, EnforcementClass, LimitedBy, Model};
-use crate::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason, Message, Request, Role};
 use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, IndexedEvent, generate_choice};
-use crate::units::Tokens;
+use stint_backend::{Backend, Failure};
+use stint_types::catalog::{ChoiceUsage, EnforcementClass, LimitedBy, Model};
+use stint_types::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason, Message, Request, Role};
+use stint_types::units::Tokens;
 
 /// How long one answer may take.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -91,7 +91,7 @@ async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Resu
         Ok(finish) => finish,
         Err(ChoiceError::Failed(failure)) => return Err(failure),
         Err(ChoiceError::Disconnected) => {
-            return Err(Failure::new(crate::backend::Fault::Backend, "it said too much"));
+            return Err(Failure::new(stint_backend::Fault::Backend, "it said too much"));
         }
     };
     drop(events);

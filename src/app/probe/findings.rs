@@ -5,8 +5,8 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use crate::catalog::{EffortLevel, EnforcementClass};
-use crate::units::{Timestamp, Tokens};
+use stint_types::catalog::{EffortLevel, EnforcementClass};
+use stint_types::units::{Timestamp, Tokens};
 
 /// What was found out about one model of one upstream.
 #[derive(Debug, Clone, Default, PartialEq)]

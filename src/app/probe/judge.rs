@@ -1,8 +1,8 @@
 //! Judges from the outcomes of a probe which enforcement classes and effort words an upstream honours. Pure.
 
-use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{EFFORT_WORDS, EffortLevel, EnforcementClass, effort_rank};
-use crate::units::Tokens;
+use stint_backend::{Failure, Fault, Retry};
+use stint_types::catalog::{EFFORT_WORDS, EffortLevel, EnforcementClass, effort_rank};
+use stint_types::units::Tokens;
 
 use super::attempt::ProbeOutcome;
 
@@ -210,8 +210,8 @@ pub(super) fn median(counts: impl IntoIterator<Item = Tokens>) -> Option<Tokens>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::ChoiceUsage;
-    use crate::chat::FinishReason;
+    use stint_types::catalog::ChoiceUsage;
+    use stint_types::chat::FinishReason;
 
     fn outcome(thinking: u64, answered: bool) -> ProbeOutcome {
         let spent = ChoiceUsage { thinking: Tokens(thinking), ..ChoiceUsage::default() };

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::backend::remote::openai::EffortMember;
-use crate::backend::{Backend, Failure, Fault};
-use crate::catalog::{EFFORT_WORDS, EnforcementClass, Model, Service};
 use crate::config::{self, ModelConfig, ModelSource, Settings};
-use crate::units::{Money, Timestamp, Tokens};
+use stint_backend::remote::openai::EffortMember;
+use stint_backend::{Backend, Failure, Fault};
+use stint_types::catalog::{EFFORT_WORDS, EnforcementClass, Model, Service};
+use stint_types::units::{Money, Timestamp, Tokens};
 
 use super::backends::single_backend;
 use super::error::ModelError;
@@ -315,7 +315,7 @@ impl UpstreamProber {
             each.collect::<Vec<_>>().join(" ")
         };
         let estimated = outcomes.iter().any(|outcome| outcome.spent.estimated);
-        let cut = outcomes.iter().any(|outcome| outcome.finish == crate::chat::FinishReason::Length);
+        let cut = outcomes.iter().any(|outcome| outcome.finish == stint_types::chat::FinishReason::Length);
         let notes = [(estimated, "; counts reckoned"), (cut, "; the answer reached its limit")];
         let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
         let (thought, answer) = (counts(|it| it.spent.thinking_total()), counts(|it| it.spent.solution));
@@ -339,7 +339,7 @@ impl UpstreamProber {
 }
 
 /// A call that the ledger does not take is not made.
-fn ledger_failure(error: &crate::ledger::LedgerError) -> Failure {
+fn ledger_failure(error: &stint_ledger::LedgerError) -> Failure {
     Failure::new(Fault::Backend, format!("not sent, since the ledger does not take it: {error}")).unsent()
 }
 

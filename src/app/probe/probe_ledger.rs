@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalog::{ChoiceUsage, Model, WorstCase};
-use crate::chat::CacheTtl;
 use crate::config::Settings;
-use crate::ledger::{
+use stint_ledger::{
     AbandonPolicy, AccountId, Ledger, LedgerError, Observer, RequestScope, Reservation, ReservationRequest,
     SettlementDetail,
 };
-use crate::storage::{self, Database};
-use crate::tasks::Tasks;
-use crate::tenant::AccountTerms;
-use crate::units::{Money, RequestId, Timestamp, Tokens};
+use stint_storage::{self as storage, Database};
+use stint_types::catalog::{ChoiceUsage, Model, WorstCase};
+use stint_types::chat::CacheTtl;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::AccountTerms;
+use stint_types::units::{Money, RequestId, Timestamp, Tokens};
 
 use crate::app::output::print_line;
 
@@ -60,7 +60,7 @@ impl ProbeLedger {
     ) -> Result<Option<Reservation>, LedgerError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         // A thought may be read again, and the answer asked for in a second call.
-        let cost = |tariff: crate::catalog::Tariff| {
+        let cost = |tariff: stint_types::catalog::Tariff| {
             tariff.worst_cost(prompt, written, CacheTtl::Minutes)
                 + tariff.worst_cost(prompt + written, written, CacheTtl::Minutes)
         };

@@ -7,8 +7,10 @@ pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), ConfigErrors>
     let (http, other) = (&now.http, &next.http);
     let admin = [now, next].map(|settings| settings.admin.as_ref().map(|access| access.listen));
     // How many may run at once is set in another section, which may change.
-    let remembered =
-        crate::idempotency::Settings { running_max: now.idempotency.running_max, ..next.idempotency.clone() };
+    let remembered = stint_sessions::idempotency::Settings {
+        running_max: now.idempotency.running_max,
+        ..next.idempotency.clone()
+    };
     let same = [
         ("server.listen", http.listen == other.listen),
         ("server.metrics_listen", http.metrics_listen == other.metrics_listen),

@@ -25,9 +25,9 @@ use tokio::time::Instant;
 
 use crate::config::{ConfigErrors, Settings};
 use crate::http::admin::ReloadOutcome;
-use crate::metrics::Metrics;
-use crate::tenant::{DeclaredTenants, Directory};
-use crate::units::Timestamp;
+use stint_types::metrics::Metrics;
+use stint_types::tenant::{DeclaredTenants, Directory};
+use stint_types::units::Timestamp;
 
 use super::alerts::Alerts;
 use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::app::build::{RunningServer, build};
-use crate::backend::fleet::Fleet;
 use crate::config;
+use stint_backend::fleet::Fleet;
 
 /// A running server and its configuration.
 struct Site {
@@ -103,7 +103,7 @@ fn model(name: &str, price: u32) -> String {
 /// What there may be in turn: prices, routes, efforts, entries of a catalogue with wildcards, keys and accounts, and what
 /// requests go by.
 fn configurations() -> Vec<String> {
-    let hash = crate::tenant::hash_key("sk-a");
+    let hash = stint_types::tenant::hash_key("sk-a");
     vec![
         remote(&(model("m", 1) + &model("n", 2)), ""),
         remote(

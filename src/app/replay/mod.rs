@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::config;
-use crate::learn::replay::{ReplayPolicy, ReplayReport, evaluate};
+use stint_lab::replay::{ReplayPolicy, ReplayReport, evaluate};
 
 use super::output::{VerbResult, print_line};
 
@@ -67,7 +67,7 @@ fn replay_log(config: Option<&Path>, options: &ReplayOptions) -> Result<String, 
     })
 }
 
-type RouteMap = std::collections::BTreeMap<std::sync::Arc<str>, crate::catalog::Route>;
+type RouteMap = std::collections::BTreeMap<std::sync::Arc<str>, stint_types::catalog::Route>;
 
 fn policies(routes: &RouteMap, named: &[String]) -> Result<Vec<(String, ReplayPolicy)>, ReplayError> {
     if named.is_empty() {

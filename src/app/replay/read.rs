@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::history::DecisionLogLine;
-use crate::learn::replay::{LogCollector, LoggedRequest};
+use stint_lab::replay::{LogCollector, LoggedRequest};
+use stint_sessions::history::DecisionLogLine;
 
 /// What the files have.
 #[derive(Debug)]

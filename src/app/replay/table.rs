@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::app::output::align_columns;
-use crate::learn::replay::{Interval, ReplayReport};
+use stint_lab::replay::{Interval, ReplayReport};
 
 /// One line for each policy under the numbers of the logged one.
 pub(super) fn text(reports: &[(String, ReplayReport)], unread: usize) -> String {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::Model;
 use crate::config::reader::{Document, Section, ValueError};
-use crate::units::nearest;
+use stint_types::catalog::Model;
+use stint_types::units::nearest;
 
 use super::declared_model::DeclaredModel;
 use super::defaults::{self, BackendDefaults};

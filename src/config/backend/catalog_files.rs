@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::catalog::{Prices, Tariff};
-use crate::units::{Money, Price};
+use stint_types::catalog::{Prices, Tariff};
+use stint_types::units::{Money, Price};
 
 use crate::config::reader::{ConfigErrors, Document, Section};
 use crate::config::storage::data_folder;

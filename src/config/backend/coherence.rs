@@ -1,7 +1,7 @@
 //! Whether what is said of a model goes together.
 
-use crate::catalog::{Capability, EffortLevel, Model};
-use crate::units::Tokens;
+use stint_types::catalog::{Capability, EffortLevel, Model};
+use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use crate::config::reader::Section;

@@ -1,6 +1,6 @@
 //! A model while its configuration is read: each stage here corrects it.
 
-use crate::catalog::Model;
+use stint_types::catalog::Model;
 
 use super::kind::BackendKind;
 use super::model_config::ModelConfig;

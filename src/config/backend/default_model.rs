@@ -1,9 +1,9 @@
 //! What holds for a model of which only the name and its backend are known.
 
-use crate::backend::local;
-use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{EnforcementClass, GoesOn, Model};
-use crate::units::Tokens;
+use stint_backend::local;
+use stint_backend::remote::{llamacpp, openai};
+use stint_types::catalog::{EnforcementClass, GoesOn, Model};
+use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::defaults::BackendDefaults;

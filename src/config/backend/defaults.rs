@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::backend::remote;
-use crate::backend::remote::openai::LimitMember;
+use stint_backend::remote;
+use stint_backend::remote::openai::LimitMember;
 
 use super::base_url::{base_url, check_url};
 use super::deployment::Deployment;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::fleet::OverloadSignal;
-use crate::backend::remote;
+use stint_backend::fleet::OverloadSignal;
+use stint_backend::remote;
 
 use super::base_url::{base_url, check_url};
 use super::host::is_host;

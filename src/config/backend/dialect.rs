@@ -1,10 +1,10 @@
 //! How an upstream's chat completions are spoken to: what its kind says, and the flags of a model over it.
 
-use crate::backend::remote::openai::{
+use stint_backend::remote::openai::{
     BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, Settings, ThinkingSwitch, ThoughtReplay,
     UsageMember,
 };
-use crate::catalog::{EnforcementClass, GoesOn, Model};
+use stint_types::catalog::{EnforcementClass, GoesOn, Model};
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;

@@ -1,7 +1,7 @@
 //! `efforts` of a model: the words of its effort scale, and how much it usually thinks at each.
 
-use crate::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
-use crate::units::Tokens;
+use stint_types::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
+use stint_types::units::Tokens;
 
 use crate::config::reader::Section;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::backend::local;
-use crate::catalog::{
+use stint_backend::local;
+use stint_types::catalog::{
     EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff,
 };
-use crate::units::{Money, Price, Tokens};
+use stint_types::units::{Money, Price, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;

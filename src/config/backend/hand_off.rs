@@ -1,8 +1,8 @@
 //! `hand_off`: what closes a thought that was cut, and how many tokens it takes.
 
-use crate::backend::remote::openai;
-use crate::catalog::{EnforcementClass, HandOff, Model};
-use crate::units::Tokens;
+use stint_backend::remote::openai;
+use stint_types::catalog::{EnforcementClass, HandOff, Model};
+use stint_types::units::Tokens;
 
 use crate::config::reader::{AnyText, Section};
 

@@ -1,6 +1,6 @@
 //! The kinds of backends, and what holds for each where nothing is said.
 
-use crate::catalog::{Capability, EnforcementClass, Service};
+use stint_types::catalog::{Capability, EnforcementClass, Service};
 
 use super::host::{is_host, is_provider};
 

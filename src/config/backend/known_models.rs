@@ -4,8 +4,8 @@
 //! as small letters. Of several that fit all count, the ones with more letters over those with fewer, and what was learned
 //! over what was shipped.
 
-use crate::catalog::Tariff;
-use crate::units::Chance;
+use stint_types::catalog::Tariff;
+use stint_types::units::Chance;
 
 use super::declared_model::DeclaredModel;
 use super::default_model::default_model;

@@ -1,7 +1,7 @@
 //! `unknown_members`: what a backend does with members of a request that nobody here knows.
 
-use crate::backend::remote::members;
-use crate::catalog::{MemberRules, UnknownMembers};
+use stint_backend::remote::members;
+use stint_types::catalog::{MemberRules, UnknownMembers};
 
 use super::kind::BackendKind;
 use crate::config::reader::Section;

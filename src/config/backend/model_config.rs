@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::catalog::EnforcementClass;
-use crate::units::{Chance, Tokens};
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::{Chance, Tokens};
 
 use super::deployment::Deployment;
 use super::kind::KINDS;

@@ -1,8 +1,8 @@
 //! The keys that tell of a model, in the operator's own section and in an entry of the catalogue's files alike.
 
-use crate::catalog::{Capability, EnforcementClass, Model, Service};
-use crate::prompt::tool_calls::ToolCallSyntax;
-use crate::units::{Chance, Tokens};
+use stint_prompt::tool_calls::ToolCallSyntax;
+use stint_types::catalog::{Capability, EnforcementClass, Model, Service};
+use stint_types::units::{Chance, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::hand_off::{END_TAG, HAND_OFF, overhead_bound, read_hand_off, take_hand_off};

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::backend::local;
-use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
+use stint_backend::local;
+use stint_backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
 
 use super::deployment::Deployment;
 

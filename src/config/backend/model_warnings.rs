@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{Model, Prices, Service};
-use crate::units::{Price, Tokens};
+use stint_types::catalog::{Model, Prices, Service};
+use stint_types::units::{Price, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::model_source::ModelSource;

@@ -1,7 +1,7 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
-use crate::catalog::{EnforcementClass, HandOff, Model};
-use crate::units::Tokens;
+use stint_types::catalog::{EnforcementClass, HandOff, Model};
+use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;

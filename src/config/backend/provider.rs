@@ -1,8 +1,8 @@
 //! The keys of providers with APIs of their own: how each is asked to think, and what else it takes.
 
-use crate::backend::remote::{anthropic, gemini, responses};
-use crate::catalog::{EnforcementClass, HandOff, Model};
-use crate::units::Tokens;
+use stint_backend::remote::{anthropic, gemini, responses};
+use stint_types::catalog::{EnforcementClass, HandOff, Model};
+use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::defaults::BackendDefaults;

@@ -1,7 +1,7 @@
 //! What a model costs: `price_…`, and `long_context` for prompts beyond some length.
 
-use crate::catalog::{Prices, Rates, Tariff};
-use crate::units::{Money, Price, Tokens};
+use stint_types::catalog::{Prices, Rates, Tariff};
+use stint_types::units::{Money, Price, Tokens};
 
 use super::kind::BackendKind;
 use crate::config::reader::Section;

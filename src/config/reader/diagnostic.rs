@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::units::nearest;
+use stint_types::units::nearest;
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]

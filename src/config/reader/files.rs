@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::units::Timestamp;
+use stint_types::units::Timestamp;
 
 /// A file that did not change for so long is complete.
 const STABLE_FOR: Duration = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::backend::remote::Secret;
-use crate::storage::DatabaseUrl;
+use stint_backend::remote::Secret;
+use stint_storage::DatabaseUrl;
 
 use super::document::SecretsPolicy;
 use super::section::Section;

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::diagnostic::{ValueError, suggest};
 use super::document::Document;
 use super::value::{Bounded, FromValue};
-use crate::units::nearest;
+use stint_types::units::nearest;
 
 /// A table of the document, or the absence of one.
 pub(in crate::config) struct Section<'d> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::{DeInteger, DeValue};
 
-use crate::units::{Money, Timestamp, Tokens};
+use stint_types::units::{Money, Timestamp, Tokens};
 
 use super::diagnostic::ValueError;
 

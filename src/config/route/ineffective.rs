@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::path::Path;
 
-use crate::catalog::{Checker, Route, Service};
+use stint_types::catalog::{Checker, Route, Service};
 
 use crate::config::backend::ModelMap;
 use crate::config::reader::Section;

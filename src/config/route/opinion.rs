@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::catalog::{
+use stint_types::catalog::{
     AnswerComparison, Checker, DifficultyProbe, VerifierSettings, Vote, VoteAssumptions, VotePolicy,
 };
-use crate::units::{Chance, Tokens};
+use stint_types::units::{Chance, Tokens};
 
 use super::known_model::known_model;
 use crate::config::backend::ModelMap;

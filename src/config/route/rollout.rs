@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::{RolloutMode, Route, TrafficSplit};
-use crate::units::Chance;
+use stint_types::catalog::{RolloutMode, Route, TrafficSplit};
+use stint_types::units::Chance;
 
 use crate::config::reader::{Section, ValueError, suggest};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::Route;
-use crate::units::Chance;
+use stint_types::catalog::Route;
+use stint_types::units::Chance;
 
 use super::known_model::unknown_model;
 use super::{ineffective, opinion, rollout};

@@ -1,11 +1,11 @@
 //! What an operator says about agents.
 
-use crate::units::Money;
 use std::time::Duration;
+use stint_types::units::Money;
 
 use super::*;
-use crate::catalog::TurnRule;
-use crate::units::Count;
+use stint_types::catalog::TurnRule;
+use stint_types::units::Count;
 
 #[test]
 fn agents_are_held_as_the_file_says() {
@@ -52,7 +52,7 @@ turns = true
 fn a_long_name_of_a_tool_is_known_shortened_too() {
     let long = format!("mcp__{}__send", "mail".repeat(20));
     let tools = load_text(&format!("[tools.{long}]\nprice_usd = 1\n")).unwrap().agents.tools;
-    let short = crate::chat::short_tool_name(&long);
+    let short = stint_types::chat::short_tool_name(&long);
     assert_ne!(short, long);
     assert_eq!((tools.price(&long), tools.price(&short)), (Money(1_000_000_000), Money(1_000_000_000)));
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{check, load_text};
-use crate::catalog::{Model, Service, Tariff};
-use crate::units::{Money, Tokens};
+use stint_types::catalog::{Model, Service, Tariff};
+use stint_types::units::{Money, Tokens};
 
 const SHIPPED: &str = include_str!("../../../config/models.toml");
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::units::{Money, Tokens};
+use stint_types::units::{Money, Tokens};
 
 #[test]
 fn without_a_file_the_embedded_model_serves_on_loopback() {

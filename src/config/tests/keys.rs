@@ -1,7 +1,7 @@
 //! What an operator says of keys, of those who manage them, and what an import takes.
 
 use crate::config;
-use crate::tenant::{DirectorySnapshot, KeyStoreState, to_toml};
+use stint_types::tenant::{DirectorySnapshot, KeyStoreState, to_toml};
 
 use super::{check, hash, load_text, with_examples};
 
@@ -94,8 +94,9 @@ fn a_key_may_have_two_hashes_while_one_replaces_the_other() {
     let [old, new, third] = ["sk-old", "sk-new", "sk-third"].map(hash);
     let load = |hashes: &str| load_text(&format!("[[key]]\nname = 'alice'\nhash = {hashes}\n"));
     let tenants = load(&format!("['{new}', '{old}']")).unwrap().tenants;
-    let hashes =
-        |tenant: &crate::tenant::Tenant| [tenant.key, tenant.second].map(|hash| hash.unwrap().to_string());
+    let hashes = |tenant: &stint_types::tenant::Tenant| {
+        [tenant.key, tenant.second].map(|hash| hash.unwrap().to_string())
+    };
     assert_eq!(tenants.iter().map(hashes).collect::<Vec<_>>(), [[new.to_string(), old.to_string()]]);
     for (wrong, what) in [
         (format!("['{old}', '{new}', '{third}']"), "3 hashes"),

@@ -1,6 +1,6 @@
 use super::{ModelSource, check, load_text};
-use crate::backend::remote::openai::{BudgetMember, Dialect, ResumeMethod, ThinkingSwitch};
-use crate::catalog::{Capability, EnforcementClass, UnknownMembers};
+use stint_backend::remote::openai::{BudgetMember, Dialect, ResumeMethod, ThinkingSwitch};
+use stint_types::catalog::{Capability, EnforcementClass, UnknownMembers};
 
 /// A backend of one kind with one model, and more lines for that.
 fn text(kind: &str, more: &str) -> String {

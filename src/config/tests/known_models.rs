@@ -1,11 +1,11 @@
 //! What is known of models before the operator says anything.
 
 use super::*;
-use crate::catalog::EnforcementClass;
-use crate::units::{Money, Tokens};
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::{Money, Tokens};
 
 /// What a catalogue's file says, for an upstream's model of that name.
-fn known(file: &str, base_url: &str, name: &str) -> crate::catalog::Model {
+fn known(file: &str, base_url: &str, name: &str) -> stint_types::catalog::Model {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("own.toml"), file).unwrap();
     let text = format!(

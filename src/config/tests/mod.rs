@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::*;
-use crate::storage;
+use stint_storage as storage;
 
 const COMPLETE: &str = include_str!("../../../config/stint.toml");
 
@@ -82,5 +82,5 @@ fn with_examples() -> String {
 }
 
 fn hash(key: &str) -> String {
-    crate::tenant::hash_key(key).to_string()
+    stint_types::tenant::hash_key(key).to_string()
 }

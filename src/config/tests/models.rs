@@ -1,8 +1,8 @@
 //! What the operator says of models.
 
 use super::*;
-use crate::catalog::{Capability, EnforcementClass};
-use crate::units::Tokens;
+use stint_types::catalog::{Capability, EnforcementClass};
+use stint_types::units::Tokens;
 
 /// A server that named it could not start; who only looks at what is kept does not need it.
 #[test]

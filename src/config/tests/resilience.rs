@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{check, load_text};
-use crate::backend::fleet::{self, OverloadSignal};
-use crate::chat::SigningDomain;
 use crate::config::{Deployment, ModelConfig, ModelSource};
-use crate::units::Priority;
+use stint_backend::fleet::{self, OverloadSignal};
+use stint_types::chat::SigningDomain;
+use stint_types::units::Priority;
 
 fn deployments(text: &str) -> Vec<Deployment> {
     load_text(text).unwrap().backends.last().unwrap().models[0].deployments.clone()

@@ -1,10 +1,10 @@
 //! What an operator sees of votes and second opinions.
 
 use super::*;
-use crate::catalog::{AnswerComparison, Checker, Route};
-use crate::units::Chance;
-use crate::units::Tokens;
 use std::time::Duration;
+use stint_types::catalog::{AnswerComparison, Checker, Route};
+use stint_types::units::Chance;
+use stint_types::units::Tokens;
 
 fn route(keys: &str) -> Route {
     let settings = load_text(&format!("[[route]]\nname = \"r\"\n{keys}\n")).unwrap();

@@ -1,7 +1,7 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
 use super::*;
-use crate::catalog::EnforcementClass;
+use stint_types::catalog::EnforcementClass;
 
 fn classes(more: &str) -> Vec<EnforcementClass> {
     let text = format!(

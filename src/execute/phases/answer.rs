@@ -1,7 +1,7 @@
 //! The answer: what begins it, and what of its text its reader sees.
 
-use crate::catalog::{EnforcementClass, ThinkingStopReason};
-use crate::units::Tokens;
+use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
+use stint_types::units::Tokens;
 
 use super::repeat_filter::RepeatFilter;
 use super::{ChoiceState, ChoiceStateMachine};

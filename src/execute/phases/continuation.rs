@@ -1,8 +1,8 @@
 //! Answers that money alone broke off, continued in another call. Their reader sees no seam.
 
-use crate::backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
-use crate::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};
-use crate::units::Tokens;
+use stint_backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
+use stint_types::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};
+use stint_types::units::Tokens;
 
 use super::super::continuation::ContinuationNeed;
 use super::super::running_part::PartEnd;
@@ -106,8 +106,8 @@ impl ChoiceStateMachine {
 mod tests {
     use super::super::tests::{LIMIT, STOP_WORD, answer, terms, thought, usage};
     use super::*;
-    use crate::catalog::EnforcementClass;
-    use crate::chat::{ChoiceEvent, FinishReason};
+    use stint_types::catalog::EnforcementClass;
+    use stint_types::chat::{ChoiceEvent, FinishReason};
 
     /// A choice of 8 tokens for want of money, and of 20 otherwise.
     fn short(class: EnforcementClass, thinking: u64) -> ChoiceStateMachine {

@@ -1,7 +1,7 @@
 //! What the machine keeps of an answer that money broke off, so that another call can continue it.
 
-use crate::backend::Thought;
-use crate::catalog::SolutionStopReason;
+use stint_backend::Thought;
+use stint_types::catalog::SolutionStopReason;
 
 /// How far the rest of an answer has come.
 #[derive(Debug, Clone, Default)]

@@ -4,10 +4,10 @@
 //! thought, and all that it could have been would be booked. So the rest is read, within the limit that was reserved, and
 //! only counted.
 
-use crate::backend::Piece;
-use crate::catalog::SolutionStopReason;
-use crate::chat::FinishReason;
-use crate::units::Tokens;
+use stint_backend::Piece;
+use stint_types::catalog::SolutionStopReason;
+use stint_types::chat::FinishReason;
+use stint_types::units::Tokens;
 
 use super::super::running_part::PartEnd;
 use super::step::{ChoiceEnd, visible_answer};

@@ -1,9 +1,9 @@
 //! The end of a choice: by its upstream, by its deadline, by its money, or because another call was refused.
 
-use crate::backend::{BehaviorObservation, Failure, Fault, GenerationEnd};
-use crate::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};
-use crate::chat::{FinishReason, is_complete_json};
-use crate::units::Tokens;
+use stint_backend::{BehaviorObservation, Failure, Fault, GenerationEnd};
+use stint_types::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};
+use stint_types::chat::{FinishReason, is_complete_json};
+use stint_types::units::Tokens;
 
 use super::super::running_part::PartEnd;
 use super::step::{ChoiceEnd, visible_answer};

@@ -3,8 +3,8 @@
 //! The reader gets no more than the limit allows, by the least that was surely written. What goes beyond is withheld until the
 //! upstream's last usage says that it was within. Past a tolerance the phase machine hangs up on the call.
 
-use crate::backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
-use crate::units::Tokens;
+use stint_backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
+use stint_types::units::Tokens;
 
 use super::super::overrun_guard::{OverrunGuard, TokenLowerBound, with_tolerance};
 

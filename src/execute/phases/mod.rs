@@ -31,9 +31,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::backend::{BehaviorObservation, OutputStats, Piece, TargetBehavior, Thought};
-use crate::catalog::{ChoiceUsage, EnforcementClass};
-use crate::units::Tokens;
+use stint_backend::{BehaviorObservation, OutputStats, Piece, TargetBehavior, Thought};
+use stint_types::catalog::{ChoiceUsage, EnforcementClass};
+use stint_types::units::Tokens;
 
 use super::leak::LeakCounter;
 use super::logprobs::LogprobBuffer;

@@ -1,8 +1,8 @@
 //! A call that breaks its limit: its thought is cut where an answer can still be asked for, else it is hung up on.
 
-use crate::backend::{BehaviorObservation, Piece};
-use crate::catalog::{SolutionStopReason, ThinkingStopReason};
-use crate::units::Tokens;
+use stint_backend::{BehaviorObservation, Piece};
+use stint_types::catalog::{SolutionStopReason, ThinkingStopReason};
+use stint_types::units::Tokens;
 
 use super::super::running_part::PartEnd;
 use super::step::ChoiceEnd;

@@ -1,8 +1,8 @@
 //! The parts that a choice is made of, each a call: the first, the answer behind a thought, a second try.
 
-use crate::backend::{GenerationPart, Thought};
-use crate::catalog::{EnforcementClass, ThinkingStopReason};
-use crate::units::Tokens;
+use stint_backend::{GenerationPart, Thought};
+use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
+use stint_types::units::Tokens;
 
 use super::super::overrun_guard::with_tolerance;
 use super::super::running_part::PartEnd;

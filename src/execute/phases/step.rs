@@ -1,8 +1,8 @@
 //! What the phase machine tells its driver to do next.
 
-use crate::backend::GenerationPart;
-use crate::catalog::SolutionStopReason;
-use crate::chat::{ChoiceEvent, FinishReason};
+use stint_backend::GenerationPart;
+use stint_types::catalog::SolutionStopReason;
+use stint_types::chat::{ChoiceEvent, FinishReason};
 
 /// What to do after a piece.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
 //! The terms of one choice: what it may take and how that is enforced. The gateway states them.
 
-use crate::catalog::{ContinuationLimit, EnforcementClass, LimitedBy};
-use crate::chat::{CacheTtl, CompletionKind};
-use crate::units::Tokens;
+use stint_types::catalog::{ContinuationLimit, EnforcementClass, LimitedBy};
+use stint_types::chat::{CacheTtl, CompletionKind};
+use stint_types::units::Tokens;
 
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]

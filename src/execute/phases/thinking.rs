@@ -1,7 +1,7 @@
 //! The end of a thought, and what it leaves to the answer.
 
-use crate::catalog::{EnforcementClass, ThinkingStopReason};
-use crate::units::Tokens;
+use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
+use stint_types::units::Tokens;
 
 use super::super::overrun_guard::with_tolerance;
 use super::super::running_part::CountBias;

@@ -1,9 +1,9 @@
 //! The machine's transitions: each piece of the running part in, one step out.
 
-use crate::backend::{GenerationEnd, Piece, TagEdge, TokenUsage};
-use crate::catalog::{EnforcementClass, ThinkingStopReason};
-use crate::chat::{ChoiceEvent, ToolCallDelta};
-use crate::units::Tokens;
+use stint_backend::{GenerationEnd, Piece, TagEdge, TokenUsage};
+use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
+use stint_types::chat::{ChoiceEvent, ToolCallDelta};
+use stint_types::units::Tokens;
 
 use super::super::running_part::PartEnd;
 use super::repeat_filter::RepeatFilter;

@@ -1,9 +1,9 @@
 //! What may be done about a thought: whether it can be cut, tried again or read again. A thought that shows where it was
 //! taken to be hidden can be cut.
 
-use crate::backend::{BehaviorObservation, Turns};
-use crate::catalog::EnforcementClass;
-use crate::units::Tokens;
+use stint_backend::{BehaviorObservation, Turns};
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::Tokens;
 
 use super::ChoiceStateMachine;
 

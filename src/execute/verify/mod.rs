@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::catalog::{self, Checker};
-use crate::units::Chance;
+use stint_types::catalog::{self, Checker};
+use stint_types::units::Chance;
 
 pub use error::VerifierError;
 

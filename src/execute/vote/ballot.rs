@@ -1,6 +1,6 @@
 //! Counts the answers and says whether another sample is worth asking for.
 
-use crate::units::Chance;
+use stint_types::units::Chance;
 
 use super::overtake_risk::{OvertakeRisk, VoteCounts};
 

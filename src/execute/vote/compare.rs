@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::catalog::AnswerComparison;
+use stint_types::catalog::AnswerComparison;
 
 /// What stands before the letter of an option, where it is not marked otherwise.
 const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::overtake_risk::edge;
 use super::*;
-use crate::units::{Chance, SeededRng};
+use stint_types::units::{Chance, SeededRng};
 
 const FREE: StoppingRule = StoppingRule { worth: 1.0, price: 0.0, stop_probability: Chance::ZERO };
 

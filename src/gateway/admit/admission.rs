@@ -2,12 +2,12 @@
 
 use tokio::time::Instant;
 
-use crate::catalog::Plan;
 use crate::gateway::episodes::RunningStep;
 use crate::gateway::state::{GatewayParts, GatewayState};
-use crate::ledger::Reservation;
-use crate::tenant::Tenant;
-use crate::units::RequestId;
+use stint_ledger::Reservation;
+use stint_types::catalog::Plan;
+use stint_types::tenant::Tenant;
+use stint_types::units::RequestId;
 
 use super::plan_inputs::PlanInputs;
 

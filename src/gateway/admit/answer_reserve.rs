@@ -1,10 +1,10 @@
 //! What an episode must not spend before its end: the price of an answer.
 
 use super::plan_inputs::PlanInputs;
-use crate::catalog::Allowance;
-use crate::chat::EpisodeLimits;
-use crate::plan;
-use crate::units::Money;
+use stint_decide::plan;
+use stint_types::catalog::Allowance;
+use stint_types::chat::EpisodeLimits;
+use stint_types::units::Money;
 
 impl PlanInputs {
     /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the episode's money where a

@@ -4,14 +4,14 @@ use crate::gateway::state::GatewayState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::backend::fleet::AffinityKey;
-use crate::catalog::{Demand, Market, Model, Needs, Route, Specialty};
-use crate::chat::{CompletionKind, Request};
-use crate::estimate;
-use crate::ledger::RequestScope;
-use crate::prompt::token_bound;
-use crate::tenant::Tenant;
-use crate::units::Tokens;
+use stint_backend::fleet::AffinityKey;
+use stint_decide::estimate;
+use stint_ledger::RequestScope;
+use stint_prompt::token_bound;
+use stint_types::catalog::{Demand, Market, Model, Needs, Route, Specialty};
+use stint_types::chat::{CompletionKind, Request};
+use stint_types::tenant::Tenant;
+use stint_types::units::Tokens;
 
 use super::plan_inputs::{ModelAffinity, PlanInputs};
 use super::routing_rules;

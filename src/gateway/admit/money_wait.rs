@@ -5,9 +5,9 @@ use tokio::time::Instant;
 
 use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
 use crate::gateway::state::BoundedWait;
-use crate::ledger::{RequestScope, ReserveError, Shortfall};
-use crate::plan;
-use crate::units::{AccountId, Holder, Limit, Unit};
+use stint_decide::plan;
+use stint_ledger::{RequestScope, ReserveError, Shortfall};
+use stint_types::units::{AccountId, Holder, Limit, Unit};
 
 /// How long a request may wait for money.
 pub(super) fn new_money_wait(admission: &Admission<'_>) -> BoundedWait {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
-use crate::chat::Request;
-use crate::ledger::LimitStatus;
-use crate::plan;
-use crate::units::{AccountId, Chance, Money, Timestamp, Tokens};
+use stint_decide::plan;
+use stint_ledger::LimitStatus;
+use stint_types::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
+use stint_types::chat::Request;
+use stint_types::units::{AccountId, Chance, Money, Timestamp, Tokens};
 
 use super::routing_rules::RoutingRules;
 use crate::gateway::feedback::QuestionFingerprint;

@@ -6,14 +6,14 @@ use super::money_wait::{new_money_wait, wait_for_money};
 use super::reserve_step::try_reserve_step;
 use std::sync::Arc;
 
-use crate::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
-use crate::chat::Request;
+use stint_sessions::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
+use stint_types::chat::Request;
 
 use crate::gateway::state::BoundedWait;
 use crate::gateway::{Denial, RequestRefusal};
-use crate::ledger::{ReserveError, Shortfall};
-use crate::plan;
-use crate::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Window};
+use stint_decide::plan;
+use stint_ledger::{ReserveError, Shortfall};
+use stint_types::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Window};
 
 use super::reserve_step::StepReserveResult;
 use super::step_context::{DecidedStep, StepContext};

@@ -1,11 +1,11 @@
 //! What a request would be planned as, for those who ask before they spend: nothing is reserved, sent, bought or kept.
 
-use crate::catalog::Demand;
-use crate::chat::Request;
 use crate::gateway::request::{RequestRefusal, scope};
 use crate::gateway::state::GatewayState;
-use crate::plan::{self, Quote};
-use crate::tenant::Tenant;
+use stint_decide::plan::{self, Quote};
+use stint_types::catalog::Demand;
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
 
 use super::gather_inputs::gather_inputs;
 use super::reserve::explain;

@@ -7,12 +7,12 @@ use crate::gateway::state::GatewayState;
 use std::sync::Arc;
 
 use super::quote::RequestQuote;
-use crate::agent::{StepDecision, StepPlan, StepWait};
-use crate::chat::Request;
 use crate::gateway::RequestRefusal;
-use crate::plan;
-use crate::tenant::Tenant;
-use crate::units::Money;
+use stint_decide::plan;
+use stint_sessions::agent::{StepDecision, StepPlan, StepWait};
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::Money;
 
 use super::prepare_step::spent_refusal;
 use super::reserve_step::{without_answer_reserve, without_tools_cost};

@@ -5,19 +5,17 @@ use super::money_wait::{new_money_wait, wait_for_money};
 use crate::gateway::state::GatewayState;
 use std::time::Duration;
 
-use crate::catalog::{Plan, Tariff, WorstCase};
-use crate::ledger::{
-    RequestScope, Reservation, ReservationRequest, ReserveError, SpendRate, StepReservation,
-};
-use crate::plan;
-use crate::units::{Money, Tokens, mix64};
+use stint_decide::plan;
+use stint_ledger::{RequestScope, Reservation, ReservationRequest, ReserveError, SpendRate, StepReservation};
+use stint_types::catalog::{Plan, Tariff, WorstCase};
+use stint_types::units::{Money, Tokens, mix64};
 
 use super::admission::ReservedRequest;
 use super::gather_inputs::gather_inputs;
 use super::plan_inputs::PlanInputs;
-use crate::chat::Request;
 use crate::gateway::RequestRefusal;
 use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
+use stint_types::chat::Request;
 
 /// Reserves a request that is no step of an episode.
 pub(crate) async fn reserve_single(

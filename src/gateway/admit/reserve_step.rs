@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::gather_inputs::PreparedRequest;
 use super::plan_inputs::PlanInputs;
-use crate::catalog::{Allowance, TightestLimits};
-use crate::chat::{EpisodeLimits, Request};
+use stint_types::catalog::{Allowance, TightestLimits};
+use stint_types::chat::{EpisodeLimits, Request};
 
 use crate::gateway::RequestRefusal;
-use crate::ledger::{ReserveError, StepReservation};
-use crate::plan;
-use crate::tenant::Tenant;
-use crate::units::{Holder, Money, Tokens, Unit, mix64};
+use stint_decide::plan;
+use stint_ledger::{ReserveError, StepReservation};
+use stint_types::tenant::Tenant;
+use stint_types::units::{Holder, Money, Tokens, Unit, mix64};
 
 use super::step_context::{DecidedStep, StepContext, money_left};
 use crate::gateway::episodes::running_step::RunningStep;

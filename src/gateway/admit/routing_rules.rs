@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Model, RolloutMode, Route};
-use crate::tenant::KeyAccess;
-use crate::units::Chance;
+use stint_types::catalog::{Catalog, Model, RolloutMode, Route};
+use stint_types::tenant::KeyAccess;
+use stint_types::units::Chance;
 
 use crate::gateway::key_scope;
 
@@ -107,7 +107,7 @@ impl RoutingRules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::TrafficSplit;
+    use stint_types::catalog::TrafficSplit;
 
     fn catalog(routes: &[Route]) -> Catalog {
         let routes = routes.iter().map(|route| (route.name.clone(), route.clone()));

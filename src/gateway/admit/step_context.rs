@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::{Headroom, StepDecision, StepInput, StepPlan, TurnCap, decide_step, pressure};
-use crate::catalog::{RolloutMode, TaskClass, TurnRule};
-use crate::chat::{EpisodeLimits, Request, ToolLimits};
 use crate::gateway::EpisodeManager;
 use crate::gateway::episodes::join::JoinedEpisode;
 use crate::gateway::request::scope;
 use crate::gateway::state::GatewayParts;
-use crate::ledger::{EpisodeBalance, Ledger, RequestScope};
-use crate::units::{AccountId, Amount, Chance, Count, Money, Timestamp, Tokens, mix64};
+use stint_ledger::{EpisodeBalance, Ledger, RequestScope};
+use stint_sessions::agent::{Headroom, StepDecision, StepInput, StepPlan, TurnCap, decide_step, pressure};
+use stint_types::catalog::{RolloutMode, TaskClass, TurnRule};
+use stint_types::chat::{EpisodeLimits, Request, ToolLimits};
+use stint_types::units::{AccountId, Amount, Chance, Count, Money, Timestamp, Tokens, mix64};
 
 use super::plan_inputs::ModelAffinity;
 use super::routing_rules::RoutingRules;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::agent::{EpisodesError, HistoryHash};
-use crate::units::{AccountId, EpisodeId, Timestamp};
+use stint_sessions::agent::{EpisodesError, HistoryHash};
+use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 use super::manager::{EpisodeManager, STORE_PATIENCE};
 

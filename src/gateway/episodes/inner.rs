@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 
-use crate::agent::{EpisodeStore, Settings, Tools, TurnStatistics};
 use crate::gateway::state::WaitQueues;
-use crate::metrics::Metrics;
-use crate::tasks::Tasks;
+use stint_sessions::agent::{EpisodeStore, Settings, Tools, TurnStatistics};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 /// What all clones of an episode manager share.
 pub(crate) struct EpisodeManagerInner {

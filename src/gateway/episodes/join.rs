@@ -1,12 +1,12 @@
 //! Which episode a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
 //! one.
 
-use crate::agent::{
+use crate::gateway::request::RequestRefusal;
+use stint_sessions::agent::{
     EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep, StoredEpisode,
 };
-use crate::chat::{EpisodeLimits, Request, ToolLimits};
-use crate::gateway::request::RequestRefusal;
-use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
+use stint_types::chat::{EpisodeLimits, Request, ToolLimits};
+use stint_types::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
 use super::checkout::EpisodeCheckout;
 use super::manager::{EpisodeManager, STORE_PATIENCE};

@@ -8,9 +8,9 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use crate::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings};
-use crate::metrics::Metrics;
-use crate::tasks::Tasks;
+use stint_sessions::agent::{AnsweredStep, EpisodeStore, EpisodesError, Settings};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 use super::inner::EpisodeManagerInner;
 use super::upkeep;

@@ -12,7 +12,7 @@ mod upkeep;
 mod view;
 pub(super) mod wait;
 
-use crate::chat::{Request, Role};
+use stint_types::chat::{Request, Role};
 
 pub use manager::EpisodeManager;
 pub use snapshot::EpisodeSnapshot;

@@ -1,13 +1,13 @@
 //! What is no turn of an episode but spends its money all the same, as an agent's call for vectors does.
 
-use crate::chat::EpisodeLimits;
 use crate::gateway::request::RequestRefusal;
 use crate::gateway::state::BoundedWait;
-use crate::ledger::{
+use stint_ledger::{
     EpisodeBalance, Ledger, RequestScope, Reservation, ReservationRequest, ReserveError, Shortfall,
     StepReservation,
 };
-use crate::units::{AccountId, Amount, EpisodeId, Holder, Money, Timestamp};
+use stint_types::chat::EpisodeLimits;
+use stint_types::units::{AccountId, Amount, EpisodeId, Holder, Money, Timestamp};
 
 use super::manager::EpisodeManager;
 use super::snapshot::EpisodeSnapshot;

@@ -1,12 +1,14 @@
 //! A step on its way: what of its answer passes, what it took, and what is remembered of it.
 
-use crate::agent::{self, AnsweredStep, CountedPrompt, EpisodeEnding, Finality, LastStep, ToolCallTrimmer};
-use crate::catalog::{ChoiceUsage, Offer, TaskClass};
-use crate::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
 use crate::execute::{ChoiceProgress, ToolCallFilter};
-use crate::ledger::Ledger;
-use crate::metrics::{Metrics, ToolDecision};
-use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
+use stint_ledger::Ledger;
+use stint_sessions::agent::{
+    self, AnsweredStep, CountedPrompt, EpisodeEnding, Finality, LastStep, ToolCallTrimmer,
+};
+use stint_types::catalog::{ChoiceUsage, Offer, TaskClass};
+use stint_types::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
+use stint_types::metrics::{Metrics, ToolDecision};
+use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
 use super::join::JoinedEpisode;
 use super::manager::EpisodeManager;

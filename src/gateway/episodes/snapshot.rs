@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::{Finality, RouteTurns};
-use crate::chat::EpisodeLimits;
-use crate::ledger::{EpisodeBalance, EpisodeUsage};
-use crate::units::{Count, EpisodeId, Money, Tokens};
+use stint_ledger::{EpisodeBalance, EpisodeUsage};
+use stint_sessions::agent::{Finality, RouteTurns};
+use stint_types::chat::EpisodeLimits;
+use stint_types::units::{Count, EpisodeId, Money, Tokens};
 
 /// How much of something an episode has used, and what is left of it where it is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

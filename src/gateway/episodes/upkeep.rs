@@ -9,9 +9,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::agent::{EpisodeEnding, EpisodeLength, EpisodesError, TurnObservation, TurnStatistics};
-use crate::tasks::Tasks;
-use crate::units::Timestamp;
+use stint_sessions::agent::{EpisodeEnding, EpisodeLength, EpisodesError, TurnObservation, TurnStatistics};
+use stint_types::tasks::Tasks;
+use stint_types::units::Timestamp;
 
 use super::inner::EpisodeManagerInner;
 
@@ -84,8 +84,8 @@ fn learn_turns(courses: &[EpisodeLength]) -> TurnStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::TaskClass;
-    use crate::units::{Chance, Count};
+    use stint_types::catalog::TaskClass;
+    use stint_types::units::{Chance, Count};
 
     #[test]
     fn what_was_made_to_end_says_at_least_so_many() {

@@ -1,8 +1,8 @@
 //! An episode as it is shown to its own key, or to its operator.
 
-use crate::agent::StoredEpisode;
-use crate::ledger::Ledger;
-use crate::units::AccountId;
+use stint_ledger::Ledger;
+use stint_sessions::agent::StoredEpisode;
+use stint_types::units::AccountId;
 
 use super::snapshot::EpisodeSnapshot;
 

@@ -2,10 +2,10 @@
 
 use tokio::time::Instant;
 
-use crate::agent::StepWait;
 use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
 use crate::gateway::state::BoundedWait;
-use crate::units::AccountId;
+use stint_sessions::agent::StepWait;
+use stint_types::units::AccountId;
 
 use super::manager::EpisodeManager;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::catalog::{Verdict, VerdictSource};
-use crate::history::{HistoryStoreError, RequestRecord};
-use crate::tenant::Tenant;
-use crate::units::{AccountId, Chance, RequestId, Timestamp};
+use stint_sessions::history::{HistoryStoreError, RequestRecord};
+use stint_types::catalog::{Verdict, VerdictSource};
+use stint_types::tenant::Tenant;
+use stint_types::units::{AccountId, Chance, RequestId, Timestamp};
 
 use super::Learning;
 use super::influence_cap::SignalWeight;

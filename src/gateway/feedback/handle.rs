@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
-use crate::catalog::{Demand, VerdictSource};
-use crate::history::{
+use stint_sessions::history::{
     DecisionLogSettings, DecisionLogWriter, HistoryStore, HistoryStoreError, ReplicaId, RequestRecord,
 };
-use crate::metrics::Metrics;
-use crate::tasks::Tasks;
-use crate::tenant::Tenant;
-use crate::units::{Chance, RequestId};
+use stint_types::catalog::{Demand, VerdictSource};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::Tenant;
+use stint_types::units::{Chance, RequestId};
 
 use super::influence_cap::InfluenceCap;
 use super::inner::{self, LearnJob, LearningInner};

@@ -12,7 +12,7 @@
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::units::{AccountId, Timestamp};
+use stint_types::units::{AccountId, Timestamp};
 
 use super::windows::AccountWindows;
 
@@ -100,12 +100,12 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::catalog::{Demand, Verdict, VerdictSource};
     use crate::gateway::feedback::LearnSettings;
     use crate::gateway::feedback::lesson;
-    use crate::history::{RequestRecord, conformance};
-    use crate::learn::{BeliefStore, Settings};
-    use crate::units::Chance;
+    use stint_decide::learn::{BeliefStore, Settings};
+    use stint_sessions::history::{RequestRecord, conformance};
+    use stint_types::catalog::{Demand, Verdict, VerdictSource};
+    use stint_types::units::Chance;
 
     /// A gateway's sway by the usual measure, of which nobody has said whom it serves.
     fn sway() -> InfluenceCap {
@@ -179,7 +179,7 @@ mod tests {
                 ..conformance::verdict(&story, VerdictSource::Feedback, 0.0)
             };
             let lesson = lesson::of_verdict(&story, &verdict).unwrap();
-            book.judge(&crate::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
+            book.judge(&stint_decide::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
         };
         let mut book = BeliefStore::new(Settings::default());
         (0..2000).for_each(|_| say(&mut book, 1.0, SignalWeight { learned: 1.0, alarm: 1.0 }));

@@ -7,11 +7,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::catalog::Verdict;
-use crate::history::{HistoryStore, HistoryStoreError, RequestRecord};
-use crate::learn::{BeliefStore, LearnedState};
-use crate::metrics::Metrics;
-use crate::units::{RequestId, Timestamp};
+use stint_decide::learn::{BeliefStore, LearnedState};
+use stint_sessions::history::{HistoryStore, HistoryStoreError, RequestRecord};
+use stint_types::catalog::Verdict;
+use stint_types::metrics::Metrics;
+use stint_types::units::{RequestId, Timestamp};
 
 use super::influence_cap::{InfluenceCap, SignalWeight};
 use super::recent::RecentRecords;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::catalog::{Verdict, VerdictSource};
-use crate::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
-use crate::learn::{BeliefStore, OutcomeSample};
-use crate::tasks::Tasks;
+use stint_decide::learn::{BeliefStore, OutcomeSample};
+use stint_sessions::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
+use stint_types::catalog::{Verdict, VerdictSource};
+use stint_types::tasks::Tasks;
 
 use super::inner::{LearnJob, LearningInner, VerdictUpdate};
 use super::marks::VerdictMarks;

@@ -1,8 +1,8 @@
 //! What a story teaches.
 
-use crate::catalog::{ChoiceOutcome, Demand, Verdict};
-use crate::history::RequestRecord;
-use crate::learn::{DemandSummary, OutcomeSample};
+use stint_decide::learn::{DemandSummary, OutcomeSample};
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::{ChoiceOutcome, Demand, Verdict};
 
 /// How long thought and answer of each choice were. Only whole answers teach that: of others nobody knows how long they
 /// would have been.

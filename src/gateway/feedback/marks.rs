@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::catalog::{Verdict, VerdictSource};
-use crate::learn::JudgementMark;
-use crate::units::RequestId;
+use stint_decide::learn::JudgementMark;
+use stint_types::catalog::{Verdict, VerdictSource};
+use stint_types::units::RequestId;
 
 /// How many are remembered; of an older one it is not known how much of it is left.
 const MARKS_MAX: usize = 16_384;
@@ -44,8 +44,8 @@ impl VerdictMarks {
 mod tests {
     use super::*;
     use crate::gateway::feedback::lesson;
-    use crate::history::conformance;
-    use crate::learn::{BeliefStore, Settings};
+    use stint_decide::learn::{BeliefStore, Settings};
+    use stint_sessions::history::conformance;
 
     #[test]
     fn only_the_latest_are_remembered_each_source_by_itself() {

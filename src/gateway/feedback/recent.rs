@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::catalog::Verdict;
-use crate::history::RequestRecord;
-use crate::units::RequestId;
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::Verdict;
+use stint_types::units::RequestId;
 
 /// How many stories are remembered.
 const STORIES_MAX: usize = 4096;
@@ -55,8 +55,8 @@ impl RecentRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::VerdictSource;
-    use crate::history::conformance;
+    use stint_sessions::history::conformance;
+    use stint_types::catalog::VerdictSource;
 
     #[test]
     fn only_the_latest_are_remembered_with_what_was_said_of_them() {

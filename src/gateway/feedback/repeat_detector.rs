@@ -7,9 +7,9 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::chat::{Request, Role};
-use crate::history::RequestRecord;
-use crate::units::{AccountId, Timestamp};
+use stint_sessions::history::RequestRecord;
+use stint_types::chat::{Request, Role};
+use stint_types::units::{AccountId, Timestamp};
 
 /// What that counts, as a share of a person's plain word: there are many reasons to ask again.
 pub(super) const WEIGHT: f64 = 0.02;
@@ -97,8 +97,8 @@ impl RepeatDetector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Message;
-    use crate::history::conformance;
+    use stint_sessions::history::conformance;
+    use stint_types::chat::Message;
 
     fn asked(account: &str, text: &str, at: i64) -> QuestionFingerprint {
         let request = Request::new("auto", vec![Message::text(Role::User, text)]);

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::units::{AccountId, Timestamp};
+use stint_types::units::{AccountId, Timestamp};
 
 use super::windows::AccountWindows;
 

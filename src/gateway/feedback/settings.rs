@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::history::DecisionLogSettings;
-use crate::learn;
+use stint_decide::learn;
+use stint_sessions::history::DecisionLogSettings;
 
 /// How a gateway learns.
 #[derive(Debug, Clone, PartialEq)]

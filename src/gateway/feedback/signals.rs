@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::catalog::VerdictSource;
-use crate::chat::Request;
 use crate::execute::{AnswerTranscript, ChoiceProgress, TranscriptToolCall};
-use crate::history::RequestRecord;
-use crate::units::Chance;
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::VerdictSource;
+use stint_types::chat::Request;
+use stint_types::units::Chance;
 
 use super::schema_fit::fits;
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};
-use crate::learn::{BeliefStore, LearnedState, StateError};
-use crate::tasks::Tasks;
-use crate::units::Timestamp;
+use stint_decide::learn::{BeliefStore, LearnedState, StateError};
+use stint_sessions::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};
+use stint_types::tasks::Tasks;
+use stint_types::units::Timestamp;
 
 use super::LearnSettings;
 use super::inner::{LearnJob, LearningInner};

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::catalog::Verdict;
-use crate::history::{HistoryStoreError, RequestRecord};
-use crate::tasks::Tasks;
-use crate::units::Timestamp;
+use stint_sessions::history::{HistoryStoreError, RequestRecord};
+use stint_types::catalog::Verdict;
+use stint_types::tasks::Tasks;
+use stint_types::units::Timestamp;
 
 use super::inner::LearningInner;
 
@@ -179,9 +179,9 @@ mod tests {
     use super::*;
     use crate::gateway::LearnSettings;
     use crate::gateway::Learning;
-    use crate::history::conformance::story;
-    use crate::history::{HistoryStore, MemoryHistoryStore};
-    use crate::metrics::Metrics;
+    use stint_sessions::history::conformance::story;
+    use stint_sessions::history::{HistoryStore, MemoryHistoryStore};
+    use stint_types::metrics::Metrics;
 
     /// What is there of so many stories a millisecond apart, the latest of now, after two minutes.
     async fn check(stories: i64, settings: LearnSettings, left: u32) {

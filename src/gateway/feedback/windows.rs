@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::units::{AccountId, Timestamp};
+use stint_types::units::{AccountId, Timestamp};
 
 const WINDOW: Duration = Duration::from_secs(3600);
 /// Accounts that are remembered; those whose window is over go first, and all of them where none is.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::gateway::feedback;
 use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
-use crate::history::RequestRecord;
-use crate::units::Money;
+use stint_sessions::history::RequestRecord;
+use stint_types::units::Money;
 
 use super::metrics;
 use super::model_checks::verify_native_budget;

@@ -1,8 +1,8 @@
 //! What a request that ended tells Prometheus.
 
-use crate::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use crate::execute::ChoiceProgress;
-use crate::metrics::Metrics;
+use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
+use stint_types::metrics::Metrics;
 
 use crate::gateway::request::RequestContext;
 use crate::gateway::run::RequestOutcome;

@@ -9,7 +9,7 @@ mod settle;
 
 use tokio::sync::mpsc;
 
-use crate::units::Money;
+use stint_types::units::Money;
 
 use super::request::{DecisionContext, RequestContext, RequestReservation, needs};
 use super::run::{AttemptResult, RequestOutcome};

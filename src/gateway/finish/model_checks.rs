@@ -1,9 +1,9 @@
 //! Whether a model behaved as it is believed to: one whose budget did not hold, or that thinks though nobody said so, is planned for
 //! otherwise from the next request on.
 
-use crate::catalog::{ChoiceUsage, EnforcementClass, Offer};
 use crate::gateway::request::RequestContext;
-use crate::units::Tokens;
+use stint_types::catalog::{ChoiceUsage, EnforcementClass, Offer};
+use stint_types::units::Tokens;
 
 /// Believes a native budget only as long as it holds.
 pub(super) fn verify_native_budget(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {

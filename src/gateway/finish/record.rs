@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
 use crate::gateway::request::{DecisionContext, RequestContext};
 use crate::gateway::run::RequestOutcome;
-use crate::history::RequestRecord;
-use crate::learn::DemandSummary;
-use crate::plan;
-use crate::units::Timestamp;
+use stint_decide::learn::DemandSummary;
+use stint_decide::plan;
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
+use stint_types::units::Timestamp;
 
 use super::settle::Settlement;
 

@@ -1,11 +1,11 @@
 //! What the caller is told at the end: the receipt, or what went wrong.
 
-use crate::backend::Failure;
-use crate::catalog::{ChoiceUsage, Offer};
-use crate::chat::FinishReason;
 use crate::gateway::request::{RequestContext, needs};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use crate::gateway::{EpisodeSnapshot, RequestReceipt, RequestUpdate, SettledChoice};
+use stint_backend::Failure;
+use stint_types::catalog::{ChoiceUsage, Offer};
+use stint_types::chat::FinishReason;
 
 use super::settle::Settlement;
 

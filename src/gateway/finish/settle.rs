@@ -1,11 +1,11 @@
 //! Posts what a request really took, and remembers its step, before its caller hears of its end.
 
-use crate::catalog::ChoiceUsage;
 use crate::gateway::episodes::PassedToolCalls;
 use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
-use crate::ledger::SettlementDetail;
-use crate::units::{Money, Tokens};
+use stint_ledger::SettlementDetail;
+use stint_types::catalog::ChoiceUsage;
+use stint_types::units::{Money, Tokens};
 
 /// What a settled request cost, and what was lost on the way.
 pub(super) struct Settlement {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::ChoiceUsage;
-use crate::ledger::{ModelSpend, SettlementDetail, SpendByModel};
-use crate::units::{Money, Tokens};
+use stint_ledger::{ModelSpend, SettlementDetail, SpendByModel};
+use stint_types::catalog::ChoiceUsage;
+use stint_types::units::{Money, Tokens};
 
 /// What one run took, and of which model.
 #[derive(Clone, Copy)]

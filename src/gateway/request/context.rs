@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::agent::CountedPrompt;
-use crate::backend::fleet::{AffinityKey, Fleet, FlowId};
-use crate::backend::{Failure, Fault};
-use crate::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
-use crate::chat::Request;
 use crate::gateway::episodes::RunningStep;
 use crate::gateway::state::{GatewayParts, GatewayState};
-use crate::idempotency::IdempotencyTicket;
-use crate::ledger::RequestScope;
-use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+use stint_backend::fleet::{AffinityKey, Fleet, FlowId};
+use stint_backend::{Failure, Fault};
+use stint_ledger::RequestScope;
+use stint_sessions::agent::CountedPrompt;
+use stint_sessions::idempotency::IdempotencyTicket;
+use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
+use stint_types::chat::Request;
+use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::bill::Bill;
 use super::observer::RequestObserver;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Demand, Stakes};
 use crate::gateway::feedback::QuestionFingerprint;
-use crate::ledger::LimitStatus;
-use crate::units::{Money, Timestamp};
+use stint_ledger::LimitStatus;
+use stint_types::catalog::{Demand, Stakes};
+use stint_types::units::{Money, Timestamp};
 
 use super::observed_plan::ObservedPlan;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::idempotency::IdempotencyTicket;
-use crate::ledger::{Ledger, Reservation};
+use stint_ledger::{Ledger, Reservation};
+use stint_sessions::idempotency::IdempotencyTicket;
 
 use super::refusal::RequestRefusal;
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::backend::{Failure, UnsupportedFeature};
-use crate::catalog::{Capability, Needs, Service};
-use crate::chat::{CompletionKind, ContentPart, MemberPhase, Request};
+use stint_backend::{Failure, UnsupportedFeature};
+use stint_types::catalog::{Capability, Needs, Service};
+use stint_types::chat::{CompletionKind, ContentPart, MemberPhase, Request};
 
 use crate::gateway::RequestRefusal;
 

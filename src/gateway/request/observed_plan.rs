@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{ChoiceUsage, Offer};
-use crate::metrics::Metrics;
-use crate::units::{Money, RequestId, Tokens};
+use stint_types::catalog::{ChoiceUsage, Offer};
+use stint_types::metrics::Metrics;
+use stint_types::units::{Money, RequestId, Tokens};
 
 /// What a plan that is only watched would have done.
 #[derive(Debug, Clone)]

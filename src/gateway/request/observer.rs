@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::catalog::DecisionOutcome;
+use stint_types::catalog::DecisionOutcome;
 
 /// Follows one request. It is let go of when nothing more can be told of it, which may be after the caller has gone.
 pub trait RequestObserver: fmt::Debug + Send + Sync {

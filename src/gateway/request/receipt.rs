@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{ChoiceUsage, EnforcementClass};
-use crate::chat::FinishReason;
-use crate::units::{Money, RequestId, Tokens};
+use stint_types::catalog::{ChoiceUsage, EnforcementClass};
+use stint_types::chat::FinishReason;
+use stint_types::units::{Money, RequestId, Tokens};
 
 use crate::gateway::EpisodeSnapshot;
 

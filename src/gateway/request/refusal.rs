@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::{EpisodesError, HistoryTooLong};
-use crate::backend::Failure;
-use crate::chat::ToolLimits;
-use crate::units::EpisodeId;
-use crate::{idempotency, ledger, plan};
+use stint_backend::Failure;
+use stint_decide::plan;
+use stint_ledger as ledger;
+use stint_sessions::agent::{EpisodesError, HistoryTooLong};
+use stint_sessions::idempotency;
+use stint_types::chat::ToolLimits;
+use stint_types::units::EpisodeId;
 
 /// When to try again after waiting in vain.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);

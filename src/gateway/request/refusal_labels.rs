@@ -1,8 +1,8 @@
 //! What refused a request, for metrics and for those who watch limits.
 
-use crate::ledger::ReserveError;
-use crate::plan;
-use crate::units::Limit;
+use stint_decide::plan;
+use stint_ledger::ReserveError;
+use stint_types::units::Limit;
 
 use crate::gateway::RequestRefusal;
 

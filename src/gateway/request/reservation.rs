@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::catalog::{ChoiceUsage, Offer, WorstCase};
-use crate::idempotency::IdempotencyTicket;
-use crate::ledger::{
+use stint_ledger::{
     Amounts, Ledger, LedgerError, ModelSpend, Reservation, ReserveError, SettlementDetail, Shortfall,
 };
-use crate::units::{Money, Tokens};
+use stint_sessions::idempotency::IdempotencyTicket;
+use stint_types::catalog::{ChoiceUsage, Offer, WorstCase};
+use stint_types::units::{Money, Tokens};
 
 use super::bill::{Bill, UndeliveredSpend, calls, thinking_tokens};
 use super::dispatch::record_dispatch;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::ledger::RequestScope;
+use stint_ledger::RequestScope;
 
 /// The longest name of a user or a tag that is told from others, in bytes.
 const NAME_MAX: usize = 256;

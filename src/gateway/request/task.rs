@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::chat::ChoiceEvent;
 use crate::execute::IndexedEvent;
-use crate::units::{EpisodeId, Money, RequestId, Tokens};
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
 
 use crate::gateway::{RequestReceipt, RequestRefusal};
 

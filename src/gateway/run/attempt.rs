@@ -2,11 +2,11 @@
 
 use tokio::sync::mpsc;
 
-use crate::backend::fleet::Permit;
-use crate::catalog::Offer;
 use crate::execute::ARRIVED_MAX;
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestReservation;
+use stint_backend::fleet::Permit;
+use stint_types::catalog::Offer;
 
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};

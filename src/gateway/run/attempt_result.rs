@@ -1,8 +1,8 @@
 //! How one attempt at an offer ended.
 
-use crate::backend::Failure;
-use crate::chat::FinishReason;
 use crate::execute::SamplingResult;
+use stint_backend::Failure;
+use stint_types::chat::FinishReason;
 
 /// How one attempt at an offer ended.
 pub(crate) enum AttemptResult {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Permit, PermitRequest};
-use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{ChoiceUsage, Offer, Plan};
 use crate::execute::ChoiceProgress;
+use stint_backend::fleet::{Permit, PermitRequest};
+use stint_backend::{Failure, Fault, Retry};
+use stint_types::catalog::{ChoiceUsage, Offer, Plan};
 
 use super::attempt_result::AttemptResult;
 use super::running_request::RunningRequest;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::fleet::{AffinityKey, Permit, PermitRequest};
-use crate::catalog::{Allowance, ChoiceUsage, Market, Model, Offer, Route, WorstCase};
-use crate::chat::Request;
 use crate::execute::{ChoiceJob, ChoiceProgress, ChoiceTerms, answer_text, collect_choice};
-use crate::{estimate, plan};
+use stint_backend::fleet::{AffinityKey, Permit, PermitRequest};
+use stint_decide::estimate;
+use stint_decide::plan;
+use stint_types::catalog::{Allowance, ChoiceUsage, Market, Model, Offer, Route, WorstCase};
+use stint_types::chat::Request;
 
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;

@@ -4,9 +4,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::backend::fleet::Permit;
-use crate::catalog::Offer;
 use crate::execute::{ChoiceProgress, Meter};
+use stint_backend::fleet::Permit;
+use stint_types::catalog::Offer;
 
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};

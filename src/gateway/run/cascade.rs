@@ -3,10 +3,10 @@
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::backend::fleet::Permit;
-use crate::catalog::{Offer, VerdictSource};
 use crate::execute::ChoiceProgress;
-use crate::units::Chance;
+use stint_backend::fleet::Permit;
+use stint_types::catalog::{Offer, VerdictSource};
+use stint_types::units::Chance;
 
 use super::attempt::run_offer;
 use super::attempt_result::AttemptResult;

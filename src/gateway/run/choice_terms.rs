@@ -1,9 +1,9 @@
 //! How each choice of an offer is run.
 
-use crate::catalog::{Model, Offer};
-use crate::chat::Request;
 use crate::execute::ChoiceTerms;
-use crate::units::Tokens;
+use stint_types::catalog::{Model, Offer};
+use stint_types::chat::Request;
+use stint_types::units::Tokens;
 
 /// How an offer is run on a request whose prompt is at most so long.
 pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, request: &Request) -> ChoiceTerms {

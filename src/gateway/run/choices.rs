@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::backend::fleet::Permit;
-use crate::catalog::Offer;
-use crate::chat::Request;
 use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, Meter, generate_choice};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
-use crate::units::Tokens;
+use stint_backend::fleet::Permit;
+use stint_types::catalog::Offer;
+use stint_types::chat::Request;
+use stint_types::units::Tokens;
 
 use super::attempt_result::AttemptResult;
 use super::join_choices::join_all;

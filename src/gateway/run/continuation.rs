@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::catalog::{Offer, SolutionStopReason};
 use crate::execute::{
     ChoiceProgress, ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel,
 };
-use crate::units::{Money, Tokens};
+use stint_types::catalog::{Offer, SolutionStopReason};
+use stint_types::units::{Money, Tokens};
 
 use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::catalog::{ChoiceUsage, Offer, SolutionStopReason, Tariff};
 use crate::execute::{ChoiceProgress, Meter, ReservedOutput};
-use crate::units::{Money, Tokens};
+use stint_types::catalog::{ChoiceUsage, Offer, SolutionStopReason, Tariff};
+use stint_types::units::{Money, Tokens};
 
 use super::continuation::{ContinuationFunding, LOOK_EVERY, STEPS_MAX, fund_continuation};
 use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::{timeout, timeout_at};
 
-use crate::backend::fleet::Permit;
-use crate::catalog::Offer;
 use crate::execute::ChoiceProgress;
-use crate::metrics::Metrics;
+use stint_backend::fleet::Permit;
+use stint_types::catalog::Offer;
+use stint_types::metrics::Metrics;
 
 use super::attempt::run_offer;
 use super::attempt_result::AttemptResult;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::chat::FinishReason;
 use crate::execute::{ChoiceError, Meter};
+use stint_types::chat::FinishReason;
 
 /// How long choices are waited for that were sent beside one that was refused.
 const SIBLING_PATIENCE: Duration = Duration::from_secs(1);

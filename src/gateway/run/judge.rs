@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{ChoiceUsage, Offer, WorstCase};
-use crate::chat::{Budget, Message, Request, Role, SamplingOptions};
-use crate::units::Tokens;
+use stint_types::catalog::{ChoiceUsage, Offer, WorstCase};
+use stint_types::chat::{Budget, Message, Request, Role, SamplingOptions};
+use stint_types::units::Tokens;
 
 use super::auxiliary_call::{price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;

@@ -1,9 +1,9 @@
 //! Requests of which nothing came but a thought, or not even that: an empty answer would look like a success.
 
-use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::SolutionStopReason;
-use crate::chat::{Budget, FinishReason};
 use crate::execute::ChoiceProgress;
+use stint_backend::{Failure, Fault, Retry};
+use stint_types::catalog::SolutionStopReason;
+use stint_types::chat::{Budget, FinishReason};
 
 const LATE: &str = "nothing of the answer came before the deadline";
 const LIMIT: &str = "the whole limit went into the model's thought, and nothing is left of the answer; allow more tokens, or less \

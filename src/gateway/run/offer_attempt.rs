@@ -1,9 +1,9 @@
 //! One attempt at an offer: what its choices have taken so far, and how their reservation grows.
 
-use crate::catalog::Offer;
 use crate::execute::ChoiceProgress;
 use crate::gateway::feedback;
 use crate::gateway::request::RequestContext;
+use stint_types::catalog::Offer;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;

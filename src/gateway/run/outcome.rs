@@ -1,9 +1,9 @@
 //! What `run` hands to `finish`: the end of a request over all its attempts.
 
-use crate::catalog::{ChoiceUsage, Offer};
 use crate::execute::ChoiceProgress;
 use crate::gateway::VoteTally;
 use crate::gateway::feedback::AnswerSignal;
+use stint_types::catalog::{ChoiceUsage, Offer};
 
 use super::attempt_result::AttemptResult;
 

@@ -14,11 +14,11 @@
 
 use tokio::sync::mpsc;
 
-use crate::catalog::{AnswerComparison, Demand, DifficultyProbe, Offer, Plan};
-use crate::chat::{Budget, Request, SamplingOptions};
-use crate::estimate::{ProbeSignal, with_signal};
 use crate::execute::vote::answer_key;
-use crate::plan;
+use stint_decide::estimate::{ProbeSignal, with_signal};
+use stint_decide::plan;
+use stint_types::catalog::{AnswerComparison, Demand, DifficultyProbe, Offer, Plan};
+use stint_types::chat::{Budget, Request, SamplingOptions};
 
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;

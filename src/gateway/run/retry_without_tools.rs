@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::agent::without_tools;
-use crate::backend::{Failure, Fault};
-use crate::catalog::{Allowance, ChoiceUsage, Demand, Offer, Route, WorstCase};
-use crate::chat::{Budget, FinishReason, Request};
 use crate::execute::{ChoiceProgress, ToolCallFilter};
-use crate::plan;
-use crate::units::Tokens;
+use stint_backend::{Failure, Fault};
+use stint_decide::plan;
+use stint_sessions::agent::without_tools;
+use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Offer, Route, WorstCase};
+use stint_types::chat::{Budget, FinishReason, Request};
+use stint_types::units::Tokens;
 
 use super::attempt_result::AttemptResult;
 use super::attempts::{Attempts, acquire};

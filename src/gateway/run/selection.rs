@@ -1,10 +1,10 @@
 //! Which of several answers is delivered: the verifier's best, else the judge's choice where no two agree, else the one
 //! that most gave.
 
-use crate::catalog::{ChoiceUsage, Offer};
-use crate::chat::FinishReason;
 use crate::execute::{AnswerSample, SamplingResult};
-use crate::units::Chance;
+use stint_types::catalog::{ChoiceUsage, Offer};
+use stint_types::chat::FinishReason;
+use stint_types::units::Chance;
 
 use super::judge::judge_answers;
 use super::running_request::RunningRequest;

@@ -11,13 +11,13 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::backend::fleet::{AffinityKey, FlowId, PermitRequest};
-use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
-use crate::chat::{Budget, Message, Request, Role, Tool};
 use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, collect_choice};
-use crate::ledger::{AbandonPolicy, RequestScope, ReservationRequest};
-use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+use stint_backend::fleet::{AffinityKey, FlowId, PermitRequest};
+use stint_backend::{Failure, Fault, Retry};
+use stint_ledger::{AbandonPolicy, RequestScope, ReservationRequest};
+use stint_types::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
+use stint_types::chat::{Budget, Message, Request, Role, Tool};
+use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
 use super::choice_terms::terms;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::backend::fleet::Permit;
-use crate::catalog::{AnswerComparison, ChoiceUsage, Offer, Route, Vote};
-use crate::chat::Request;
 use crate::execute::{ChoiceError, ChoiceProgress, Meter, VotingConfig, sample_choices};
+use stint_backend::fleet::Permit;
+use stint_types::catalog::{AnswerComparison, ChoiceUsage, Offer, Route, Vote};
+use stint_types::chat::Request;
 
 use super::attempt_result::AttemptResult;
 use super::choices::jobs;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 
-use crate::catalog::{Catalog, EnforcementClass, HandOff, Model};
-use crate::units::Tokens;
+use stint_types::catalog::{Catalog, EnforcementClass, HandOff, Model};
+use stint_types::units::Tokens;
 
 /// The room for the thoughts of a model of which nothing is known but that it thinks.
 const THINKING_HEADROOM: Tokens = Tokens(2048);

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::chat::Request;
 use crate::gateway::key_scope;
 use crate::gateway::request::RequestRefusal;
-use crate::tenant::Tenant;
-use crate::units::{RequestId, nearest};
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::{RequestId, nearest};
 
 use super::demotions::Demotions;
 use super::pacing::Pacing;

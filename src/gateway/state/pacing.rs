@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 
-use crate::catalog::Route;
-use crate::learn::{BudgetPacer, PaceSettings, RemainingBudget, SuccessPacer};
-use crate::ledger::LimitStatus;
-use crate::units::{AccountId, Amount, Chance, Facet, Holder, Money, Timestamp, Unit, Window};
+use stint_decide::learn::{BudgetPacer, PaceSettings, RemainingBudget, SuccessPacer};
+use stint_ledger::LimitStatus;
+use stint_types::catalog::Route;
+use stint_types::units::{AccountId, Amount, Chance, Facet, Holder, Money, Timestamp, Unit, Window};
 
 /// Whose budget of money, and over what time.
 type PacedBudgetKey = (AccountId, Window);
@@ -178,7 +178,7 @@ fn is_paced(line: &LimitStatus) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Limit;
+    use stint_types::units::Limit;
 
     const MAX: Money = Money(1_000_000_000);
     const DAY: i64 = 86_400_000;

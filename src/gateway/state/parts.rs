@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::fleet::Fleet;
-use crate::catalog::{Calibration, Catalog, Prices};
-use crate::chat::Request;
 use crate::gateway::{EpisodeManager, Learning, Settings};
-use crate::ledger::{AbandonPolicy, Ledger};
-use crate::metrics::{Metrics, OTHER};
-use crate::tasks::Tasks;
+use stint_backend::fleet::Fleet;
+use stint_ledger::{AbandonPolicy, Ledger};
+use stint_types::catalog::{Calibration, Catalog, Prices};
+use stint_types::chat::Request;
+use stint_types::metrics::{Metrics, OTHER};
+use stint_types::tasks::Tasks;
 
 /// What a gateway is made of.
 pub struct GatewayParts {

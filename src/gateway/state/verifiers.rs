@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::Catalog;
 use crate::execute::verify::Verifier;
+use stint_types::catalog::Catalog;
 
 /// Verifiers by the name of their route.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::units::AccountId;
+use stint_types::units::AccountId;
 
 /// How often is looked at what nobody tells of: what other replicas have given back, and other accounts.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use tokio::time::Instant;
 
-use crate::catalog::{Capability, Catalog, Model};
+use stint_types::catalog::{Capability, Catalog, Model};
 
 /// So long a capability is not offered that was refused to us, and so long one that was not is not doubted again.
 const COOLDOWN: Duration = Duration::from_secs(600);

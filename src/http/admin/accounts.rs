@@ -8,8 +8,8 @@ use axum::http::Request;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::tenant::AccountTerms;
-use crate::units::AccountId;
+use stint_types::tenant::AccountTerms;
+use stint_types::units::AccountId;
 
 use super::query::{PageQuery, QueryParams};
 use super::show::page;

@@ -8,10 +8,10 @@ use axum::http::Request;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use crate::agent::StoredEpisode;
-use crate::chat::{EpisodeRaise, ToolCounts};
 use crate::gateway::{EpisodeView, Gateway};
-use crate::units::{AccountId, Count, EpisodeId, Tokens};
+use stint_sessions::agent::StoredEpisode;
+use stint_types::chat::{EpisodeRaise, ToolCounts};
+use stint_types::units::{AccountId, Count, EpisodeId, Tokens};
 
 use super::query::{PageQuery, QueryParams};
 use super::show::page;

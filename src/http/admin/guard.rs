@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, Request, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::tenant::hash_key;
-use crate::units::Timestamp;
+use stint_types::tenant::hash_key;
+use stint_types::units::Timestamp;
 
 use super::state::AdminState;
 use crate::http::auth;

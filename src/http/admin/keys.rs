@@ -8,8 +8,8 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::tenant::{KeyId, ListedKey, NewKey};
-use crate::units::Timestamp;
+use stint_types::tenant::{KeyId, ListedKey, NewKey};
+use stint_types::units::Timestamp;
 
 use super::query::{PageQuery, QueryParams};
 use super::show::page;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::catalog::Catalog;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::tenant::{KeyPatch, LimitSelector, Percent, TenantLimit, TermsPatch};
-use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Unit, Window, Zone};
+use stint_types::catalog::Catalog;
+use stint_types::tenant::{KeyPatch, LimitSelector, Percent, TenantLimit, TermsPatch};
+use stint_types::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Unit, Window, Zone};
 
 /// The longest time that an old secret may be taken beside the new one.
 const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -5,9 +5,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::http::pages;
-use crate::ledger::LimitStatus;
-use crate::tenant::{AccountTerms, ListedKey, RecordSource};
-use crate::units::{AccountId, Holder, Timestamp};
+use stint_ledger::LimitStatus;
+use stint_types::tenant::{AccountTerms, ListedKey, RecordSource};
+use stint_types::units::{AccountId, Holder, Timestamp};
 
 /// An answer that no cache keeps.
 pub(super) fn page(value: &Value) -> Response {

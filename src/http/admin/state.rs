@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::http::error::ApiError;
 use crate::http::settings::{AdminSettings, Settings};
-use crate::ledger::LimitStatus;
-use crate::tenant::{DeclaredTenants, Directory};
-use crate::units::AccountId;
+use stint_ledger::LimitStatus;
+use stint_types::catalog::Catalog;
+use stint_types::tenant::{DeclaredTenants, Directory};
+use stint_types::units::AccountId;
 
 /// How an account's limits stand; nothing where no ledger is open.
 pub type StatementFn = Box<dyn Fn(&AccountId) -> Option<Vec<LimitStatus>> + Send + Sync>;

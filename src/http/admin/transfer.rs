@@ -8,7 +8,7 @@ use axum::http::{Request, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::tenant::to_toml;
+use stint_types::tenant::to_toml;
 
 use super::show::page;
 use super::state::AdminState;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::{ChoiceEvent, SignedThought};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
+use stint_types::chat::{ChoiceEvent, SignedThought};
 
 use super::thoughts::AnthropicThoughts;
 

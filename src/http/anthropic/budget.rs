@@ -1,12 +1,12 @@
 //! The members of a Messages request that state budgets.
 
-use crate::chat::MemberNames;
 use crate::http::budget::{
     BudgetParser, EffortTable, read_extension, read_foreign_thinking, read_foreign_totals,
 };
 use crate::http::error::{ApiError, MISSING};
 use crate::http::fields::Fields;
-use crate::units::Tokens;
+use stint_types::chat::MemberNames;
+use stint_types::units::Tokens;
 
 /// A parser whose errors name the members of Messages.
 pub(super) fn parser(efforts: &EffortTable) -> BudgetParser<'_> {

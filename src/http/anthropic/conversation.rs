@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::{ContentPart, Message, Role, ToolCall};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, signed};
+use stint_types::chat::{ContentPart, Message, Role, ToolCall};
 
 /// How deep to think from some message on: the member that says so, and its word.
 pub(super) type EffortOverride = (String, String);

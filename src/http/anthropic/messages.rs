@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
-use crate::units::{RequestId, Timestamp};
+use stint_types::units::{RequestId, Timestamp};
 
 use crate::http::access_log;
 use crate::http::answer::{ParsedRequest, answer};

@@ -12,7 +12,7 @@ mod thoughts;
 
 use axum::http::HeaderMap;
 
-use crate::chat::Request;
+use stint_types::chat::Request;
 
 use super::budget::{EffortTable, read_headers};
 use super::error::ApiError;

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Request, SamplingOptions, Tool};
 use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::EpisodeId;
+use stint_types::chat::{Request, SamplingOptions, Tool};
+use stint_types::units::EpisodeId;
 
 use super::conversation::{self, EffortOverride};
 use super::errors::NO_THREADS;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::FinishReason;
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
-use crate::units::{RequestId, Tokens};
+use stint_types::chat::FinishReason;
+use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::thoughts::AnthropicThoughts;

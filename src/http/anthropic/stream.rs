@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::signed;
-use crate::units::{RequestId, Tokens};
+use stint_types::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::errors;
@@ -215,7 +215,7 @@ fn event(name: &str, mut members: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{SigningDomain, ThoughtSigner};
+    use stint_types::chat::{SigningDomain, ThoughtSigner};
 
     fn chunks(thoughts: AnthropicThoughts) -> AnthropicStreamWriter {
         AnthropicStreamWriter {

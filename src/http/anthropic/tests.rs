@@ -2,9 +2,9 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{CacheTtl, ContentPart, Role, SignedThought, SigningDomain, ThoughtSigner};
 use crate::http::signed;
-use crate::units::Tokens;
+use stint_types::chat::{CacheTtl, ContentPart, Role, SignedThought, SigningDomain, ThoughtSigner};
+use stint_types::units::Tokens;
 
 fn read_json(body: &Value) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
     read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())

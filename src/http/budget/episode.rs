@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-use crate::chat::{EpisodeLimits, Tool, ToolLimits, short_tool_name};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::{Count, EpisodeId, Tokens, nearest};
+use stint_types::chat::{EpisodeLimits, Tool, ToolLimits, short_tool_name};
+use stint_types::units::{Count, EpisodeId, Tokens, nearest};
 
 use super::members;
 
@@ -165,8 +165,8 @@ mod tests {
     use axum::http::HeaderValue;
     use serde_json::json;
 
-    use crate::chat::{Budget, Request};
-    use crate::units::Money;
+    use stint_types::chat::{Budget, Request};
+    use stint_types::units::Money;
 
     use super::*;
 

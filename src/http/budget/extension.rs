@@ -4,11 +4,11 @@
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-use crate::chat::ReasoningEffort;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::strict;
-use crate::units::{Effort, Preference, Tokens};
+use stint_types::chat::ReasoningEffort;
+use stint_types::units::{Effort, Preference, Tokens};
 
 use super::parser::{BudgetParser, take_least};
 use super::{episode, members};

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::Tokens;
+use stint_types::units::Tokens;
 
 use super::parser::BudgetParser;
 

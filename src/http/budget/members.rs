@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::{Count, Money, Tokens};
+use stint_types::units::{Count, Money, Tokens};
 
 /// Turns of an episode; an episode without any could not begin.
 pub(super) fn turns(fields: &mut Fields) -> Result<Option<Count>, ApiError> {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::chat::{Budget, MemberNames, ReasoningEffort, Tool};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::{Count, Effort, EpisodeId, Tokens};
+use stint_types::chat::{Budget, MemberNames, ReasoningEffort, Tool};
+use stint_types::units::{Count, Effort, EpisodeId, Tokens};
 
 use super::episode::{EpisodeSettings, NamedTools};
 

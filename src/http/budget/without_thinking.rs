@@ -4,10 +4,10 @@
 use axum::http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-use crate::chat::{Budget, EpisodeLimits, MemberNames};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::EpisodeId;
+use stint_types::chat::{Budget, EpisodeLimits, MemberNames};
+use stint_types::units::EpisodeId;
 
 use super::episode::from_metadata;
 use super::extension::{HEADERS, read_extension, read_headers};

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use crate::agent::HistoryTooLong;
-use crate::backend::{Failure, Fault};
 use crate::gateway::{Denial, FeedbackError, RequestRefusal};
-use crate::idempotency::BeginError;
-use crate::ledger::{ReserveError, Shortfall};
-use crate::plan;
-use crate::tenant::KeyChangeError;
-use crate::units::RequestId;
+use stint_backend::{Failure, Fault};
+use stint_decide::plan;
+use stint_ledger::{ReserveError, Shortfall};
+use stint_sessions::agent::HistoryTooLong;
+use stint_sessions::idempotency::BeginError;
+use stint_types::tenant::KeyChangeError;
+use stint_types::units::RequestId;
 
 use super::ApiError;
 

@@ -1,13 +1,13 @@
 //! The members of a chat completion that state budgets: OpenAI's own, `OpenRouter`'s and vLLM's.
 
-use crate::chat::MemberNames;
 use crate::http::anthropic;
 use crate::http::budget::{
     BudgetParser, EffortTable, read_extension, read_foreign_thinking, read_foreign_totals,
 };
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::units::Tokens;
+use stint_types::chat::MemberNames;
+use stint_types::units::Tokens;
 
 /// A parser whose errors name a chat completion's members.
 pub(super) fn parser(efforts: &EffortTable) -> BudgetParser<'_> {

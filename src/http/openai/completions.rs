@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
-use crate::units::{RequestId, Timestamp};
+use stint_types::units::{RequestId, Timestamp};
 
 use crate::http::answer::{ParsedRequest, answer};
 use crate::http::api_state::ApiState;

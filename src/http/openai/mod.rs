@@ -9,7 +9,7 @@ mod text;
 
 use axum::http::HeaderMap;
 
-use crate::chat::Request;
+use stint_types::chat::Request;
 
 use super::budget::{EffortTable, from_metadata, read_headers};
 use super::error::ApiError;

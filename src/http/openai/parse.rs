@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::{ContentPart, Message, Request, Role, SamplingOptions, Tool, ToolCall};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, signed};
+use stint_types::chat::{ContentPart, Message, Request, Role, SamplingOptions, Tool, ToolCall};
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

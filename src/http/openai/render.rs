@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::ChoiceUsage;
-use crate::chat::ChoiceEvent;
 use crate::gateway::RequestReceipt;
-use crate::units::{RequestId, Timestamp, Tokens};
+use stint_types::catalog::ChoiceUsage;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::{RequestId, Timestamp, Tokens};
 
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
-use crate::units::Timestamp;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::Timestamp;
 
 use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
 use crate::http::budget_report::budget;

@@ -3,11 +3,11 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::chat::{Budget, Request};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::{strict, unknown_members};
-use crate::units::Tokens;
+use stint_types::chat::{Budget, Request};
+use stint_types::units::Tokens;
 
 use super::parse::{self, OpenAiDeliveryOptions};
 use crate::http::budget;

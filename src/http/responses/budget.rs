@@ -1,11 +1,11 @@
 //! The members of a Responses request that state budgets, all but `reasoning`.
 
-use crate::chat::MemberNames;
 use crate::http::budget::{
     BudgetParser, EffortTable, read_extension, read_foreign_thinking, read_foreign_totals,
 };
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use stint_types::chat::MemberNames;
 
 /// A parser whose errors name the members of Responses.
 pub(super) fn parser(efforts: &EffortTable) -> BudgetParser<'_> {

@@ -6,10 +6,10 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::chat::{ContentPart, Message, Role, ToolCall};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::signed;
+use stint_types::chat::{ContentPart, Message, Role, ToolCall};
 
 use super::tool_set::{ToolSet, flat_name};
 use super::{arguments, parts, tools};

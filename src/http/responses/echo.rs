@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::ChoiceUsage;
-use crate::chat::FinishReason;
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::budget;
-use crate::units::{RequestId, Timestamp, Tokens};
+use stint_types::catalog::ChoiceUsage;
+use stint_types::chat::FinishReason;
+use stint_types::units::{RequestId, Timestamp, Tokens};
 
 use super::id::response_id;
 use super::tools;

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use crate::agent::conversations::ConversationsError;
-use crate::agent::stored::ResponsesError;
 use crate::http::error::ApiError;
+use stint_sessions::agent::conversations::ConversationsError;
+use stint_sessions::agent::stored::ResponsesError;
 
 /// The same for a response that never was, that is gone, and that belongs to another key.
 pub(super) fn response_not_found() -> ApiError {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
-use crate::units::RequestId;
+use stint_types::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::units::RequestId;
 
 use super::output::{self, OutputItem, ResponsesRenderOptions, ResponsesThoughts};
 use super::tool_set::ToolCallForm;

@@ -1,6 +1,6 @@
 //! The id of a response, which is its request's own under another prefix.
 
-use crate::units::RequestId;
+use stint_types::units::RequestId;
 
 /// What the id of a response begins with; the rest is that of its request's id.
 const PREFIX: &str = "resp_";

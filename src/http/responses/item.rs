@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::stored::StoredResponse;
+use stint_sessions::agent::stored::StoredResponse;
 
 /// The item in its full form, where a caller wrote it shorter.
 pub(super) fn normalized(mut item: Value) -> Value {

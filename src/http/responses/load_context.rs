@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::agent::conversations::{ConversationClaim, StoredItem};
 use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::error::ApiError;
-use crate::tenant::Tenant;
+use stint_sessions::agent::conversations::{ConversationClaim, StoredItem};
+use stint_types::tenant::Tenant;
 
 use super::conversation_builder::ConversationBuilder;
 use super::conversations::stored_input;

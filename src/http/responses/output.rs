@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chat::{SignedThought, ToolCallDelta};
 use crate::http::signed;
+use stint_types::chat::{SignedThought, ToolCallDelta};
 
 use super::arguments;
 use super::tool_set::{ToolCallForm, ToolIdentities, ToolIdentity};

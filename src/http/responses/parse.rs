@@ -3,12 +3,12 @@
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Request, SamplingOptions};
 use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::{openai, strict, unknown_members};
-use crate::units::{ConversationId, RequestId};
+use stint_types::chat::{Request, SamplingOptions};
+use stint_types::units::{ConversationId, RequestId};
 
 use super::choice::ResponsesToolChoice;
 use super::errors::{conversation_not_found, response_not_found};

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::chat::ContentPart;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use stint_types::chat::ContentPart;
 
 /// A text, or a list of parts.
 pub(super) fn read(fields: &mut Fields, key: &str) -> Result<Vec<ContentPart>, ApiError> {

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
-use crate::agent::conversations::{ClaimResult, ConversationClaim, ItemPage, StoredConversation, StoredItem};
-use crate::agent::stored::ResponseChain;
-use crate::chat::Request;
 use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
-use crate::tenant::Tenant;
-use crate::units::{ConversationId, EpisodeId, RequestId};
+use stint_sessions::agent::conversations::{
+    ClaimResult, ConversationClaim, ItemPage, StoredConversation, StoredItem,
+};
+use stint_sessions::agent::stored::ResponseChain;
+use stint_types::chat::Request;
+use stint_types::tenant::Tenant;
+use stint_types::units::{ConversationId, EpisodeId, RequestId};
 
 use super::conversations::model_item;
 use super::errors::{

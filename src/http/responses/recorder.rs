@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::conversations::ConversationWriteResult;
-use crate::agent::stored::{ResponseService, ResponseStoreResult, StoredResponse};
 use crate::gateway::RequestReceipt;
-use crate::metrics::Metrics;
-use crate::units::{AccountId, RequestId, Timestamp};
+use stint_sessions::agent::conversations::ConversationWriteResult;
+use stint_sessions::agent::stored::{ResponseService, ResponseStoreResult, StoredResponse};
+use stint_types::metrics::Metrics;
+use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::conversations;
 use super::load_context::PendingAppend;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-use crate::agent::conversations::StoredItem;
-use crate::agent::stored::StoredResponse;
 use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
-use crate::tenant::Tenant;
-use crate::units::RequestId;
+use stint_sessions::agent::conversations::StoredItem;
+use stint_sessions::agent::stored::StoredResponse;
+use stint_types::tenant::Tenant;
+use stint_types::units::RequestId;
 
 use super::conversations::visible_item;
 use super::errors::responses_unavailable;

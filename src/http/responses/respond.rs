@@ -8,7 +8,6 @@ use axum::http::Request;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use crate::chat::FinishReason;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::answer::{ParsedRequest, answer_with_ticket};
 use crate::http::api_state::ApiState;
@@ -18,8 +17,9 @@ use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::idempotency_key::{self, IdempotencyDecision, IdempotentRequest};
 use crate::http::received_request::ReceivedRequest;
-use crate::tenant::Tenant;
-use crate::units::{RequestId, Timestamp};
+use stint_types::chat::FinishReason;
+use stint_types::tenant::Tenant;
+use stint_types::units::{RequestId, Timestamp};
 
 use super::event_writer::EventWriter;
 use super::load_context::{LoadedContext, PendingAppend};

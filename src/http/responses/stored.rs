@@ -7,11 +7,11 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use crate::agent::stored::StoredResponse;
 use crate::http::api_state::ApiState;
 use crate::http::auth;
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
+use stint_sessions::agent::stored::StoredResponse;
 
 use super::errors::responses_unavailable;
 use super::id::request_id_of;

@@ -4,12 +4,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::chat::ChoiceEvent;
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::body_limiter::SharedBodyPermit;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
-use crate::units::Timestamp;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::Timestamp;
 
 use super::echo;
 use super::event_writer::{EventWriter, event};

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chat::{Tool, short_tool_name};
 use crate::http::error::ApiError;
+use stint_types::chat::{Tool, short_tool_name};
 
 /// OpenAI's word for the tools that are in no namespace.
 const PLAIN: &str = "functions";

@@ -6,9 +6,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::Tool;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use stint_types::chat::Tool;
 
 use super::arguments::INPUT;
 use super::tool_set::{ToolCallForm, ToolIdentity, ToolSet, flat_name};

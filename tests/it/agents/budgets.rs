@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stint::agent::{self, ToolTerms, Tools};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::backend::{Backend, Failure, Fault};
-use stint::chat::{Message, Role};
-use stint::ledger::MemoryJournal;
-use stint::units::{Money, Timestamp};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_backend::{Backend, Failure, Fault};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent::{self, ToolTerms, Tools};
+use stint_types::chat::{Message, Role};
+use stint_types::units::{Money, Timestamp};
 
 use crate::harness::{Served, Stored, World, auto, tenant};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stint::agent;
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::ledger::MemoryJournal;
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent;
 
 use crate::harness::Stored;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use stint::agent;
+use stint_sessions::agent;
 
 use super::{Agent, calls, run, searching, world};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::agent;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::chat::Role;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_sessions::agent;
+use stint_types::chat::Role;
 
 use crate::harness::World;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 
 use crate::harness::cluster::cluster;
 use crate::harness::{Stored, World};

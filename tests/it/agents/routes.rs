@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use stint::agent::{self, AnsweredStep, EpisodeEnding, LastStep};
-use stint::catalog::{RolloutMode, Route, TaskClass, TurnRule};
-use stint::ledger::{AccountId, MemoryJournal};
-use stint::units::{Timestamp, Tokens};
+use stint_ledger::{AccountId, MemoryJournal};
+use stint_sessions::agent::{self, AnsweredStep, EpisodeEnding, LastStep};
+use stint_types::catalog::{RolloutMode, Route, TaskClass, TurnRule};
+use stint_types::units::{Timestamp, Tokens};
 
 use crate::harness::{Served, Stored, World, auto, tenant};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::agent;
-use stint::backend::scripted::ScriptedBackend;
-use stint::backend::{Failure, Fault};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::ledger::MemoryJournal;
-use stint::units::Tokens;
+use stint_backend::scripted::ScriptedBackend;
+use stint_backend::{Failure, Fault};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent;
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 use crate::harness::{Served, Stored, World, auto, model, tenant};
 

@@ -11,14 +11,14 @@ use futures_util::future::{BoxFuture, pending};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use stint::agent::{
+use stint_ledger::{AccountId, MemoryJournal};
+use stint_sessions::agent::{
     self, AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode,
     MemoryEpisodes, StoredEpisode,
 };
-use stint::chat::{EpisodeLimits, EpisodeRaise};
-use stint::ledger::{AccountId, MemoryJournal};
-use stint::storage::{Database, Settings, SqliteSettings, Synchronous};
-use stint::units::{EpisodeId, Timestamp};
+use stint_storage::{Database, Settings, SqliteSettings, Synchronous};
+use stint_types::chat::{EpisodeLimits, EpisodeRaise};
+use stint_types::units::{EpisodeId, Timestamp};
 use tokio::sync::Semaphore;
 
 use crate::harness::Stored;

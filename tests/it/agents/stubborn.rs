@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::agent;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model, RolloutMode, Route};
-use stint::chat::Request;
-use stint::ledger::MemoryJournal;
-use stint::units::Tokens;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent;
+use stint_types::catalog::{Capability, EnforcementClass, Model, RolloutMode, Route};
+use stint_types::chat::Request;
+use stint_types::units::Tokens;
 
 use crate::harness::{Served, Stored, World, auto, model, tenant};
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::agent::{self, ToolTerms, Tools};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::backend::{Failure, Fault};
-use stint::catalog::{EnforcementClass, Model, Route, TurnRule};
-use stint::chat::ToolCallDelta;
-use stint::ledger::MemoryJournal;
-use stint::units::{Money, Tokens};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_backend::{Failure, Fault};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent::{self, ToolTerms, Tools};
+use stint_types::catalog::{EnforcementClass, Model, Route, TurnRule};
+use stint_types::chat::ToolCallDelta;
+use stint_types::units::{Money, Tokens};
 
 use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use stint::agent;
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::catalog::{Model, Service};
-use stint::ledger::MemoryJournal;
-use stint::units::Money;
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent;
+use stint_types::catalog::{Model, Service};
+use stint_types::units::Money;
 
 use crate::endpoints::{Upstream, priced};
 use crate::harness::{Answer, Served, Stored, World, auto, tenant};

@@ -20,7 +20,7 @@ pub(super) fn text(output: &Output) -> String {
 
 /// A key `sk-test` with money enough, beside whatever else the configuration is to say.
 fn keyed(more: &str) -> String {
-    let hash = stint::tenant::hash_key("sk-test");
+    let hash = stint_types::tenant::hash_key("sk-test");
     format!(
         "{more}[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{{ money = \"5\", per = \"total\" }}]\n"
     )

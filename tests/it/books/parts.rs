@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::backend::{Backend, Failure, Fault};
-use stint::catalog::{
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_backend::{Backend, Failure, Fault};
+use stint_storage::{
+    Archive, Database, DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous,
+};
+use stint_types::catalog::{
     AnswerComparison, DifficultyProbe, EnforcementClass, Model, Prices, Route, Tariff, Vote, VoteAssumptions,
     VotePolicy,
 };
-use stint::storage::{
-    Archive, Database, DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous,
-};
-use stint::units::{Chance, Money, Price, Timestamp, Tokens};
+use stint_types::units::{Chance, Money, Price, Timestamp, Tokens};
 
 use crate::harness::cluster::cluster;
 use crate::harness::{Served, Stored, World, auto, model, tenant};

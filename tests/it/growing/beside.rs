@@ -1,9 +1,9 @@
 //! Answers that grow beside their siblings: another attempt, other samples, other steps of the same run.
 
-use stint::backend::Backend;
-use stint::backend::fleet;
-use stint::catalog::{AnswerComparison, Route, Vote, VoteAssumptions, VotePolicy};
-use stint::units::Chance;
+use stint_backend::Backend;
+use stint_backend::fleet;
+use stint_types::catalog::{AnswerComparison, Route, Vote, VoteAssumptions, VotePolicy};
+use stint_types::units::Chance;
 
 use super::*;
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::anthropic::{self, AnthropicBackend};
-use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
-use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{EnforcementClass, GoesOn, HandOff, Model};
-use stint::units::{Money, Tokens};
+use stint_backend::Backend;
+use stint_backend::remote::anthropic::{self, AnthropicBackend};
+use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
+use stint_backend::remote::{self, Connections, Secret};
+use stint_types::catalog::{EnforcementClass, GoesOn, HandOff, Model};
+use stint_types::units::{Money, Tokens};
 
 use super::budget;
 use crate::harness::emulators::anthropic::Anthropic as Provider;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::openai::{self, OpenAiBackend};
-use stint::backend::remote::{self, Connections};
-use stint::tasks::Tasks;
+use stint_backend::Backend;
+use stint_backend::remote::openai::{self, OpenAiBackend};
+use stint_backend::remote::{self, Connections};
+use stint_types::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

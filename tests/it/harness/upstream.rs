@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 /// What it does with a request; the caller says so in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
-use stint::agent::conversations::{ConversationService, ConversationStore, MemoryConversations};
-use stint::agent::stored::{self, MemoryResponses, ResponseService, ResponseStore};
-use stint::agent::{self, EpisodeStore, MemoryEpisodes};
-use stint::backend::Backend;
-use stint::backend::fleet::{self, Fleet, Target};
-use stint::backend::scripted::ScriptedBackend;
-use stint::catalog::{
-    self, Capability, Catalog, EffortLevel, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff,
-};
 use stint::config;
 use stint::gateway::{self, EpisodeManager, Gateway, GatewayParts, LearnSettings, Learning};
-use stint::history::HistoryStore;
 use stint::http::{self, ApiState, Server};
-use stint::idempotency::{self, Idempotency, MemoryIdempotencyStore};
-use stint::ledger::{AccountId, AccountTotals, Journal, Ledger, MemoryJournal, QuotaCoordinator};
-use stint::metrics::Metrics;
-use stint::storage::Database;
-use stint::tasks::Tasks;
-use stint::tenant::{AccountTerms, KeyLookup, Tenant, TenantLimit, hash_key};
-use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
+use stint_backend::Backend;
+use stint_backend::fleet::{self, Fleet, Target};
+use stint_backend::scripted::ScriptedBackend;
+use stint_ledger::{AccountId, AccountTotals, Journal, Ledger, MemoryJournal, QuotaCoordinator};
+use stint_sessions::agent::conversations::{ConversationService, ConversationStore, MemoryConversations};
+use stint_sessions::agent::stored::{self, MemoryResponses, ResponseService, ResponseStore};
+use stint_sessions::agent::{self, EpisodeStore, MemoryEpisodes};
+use stint_sessions::history::HistoryStore;
+use stint_sessions::idempotency::{self, Idempotency, MemoryIdempotencyStore};
+use stint_storage::Database;
+use stint_types::catalog::{
+    self, Capability, Catalog, EffortLevel, EnforcementClass, GoesOn, HandOff, Model, Prices, Route, Tariff,
+};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::tenant::{AccountTerms, KeyLookup, Tenant, TenantLimit, hash_key};
+use stint_types::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
 
 use super::Answer;
 
@@ -134,7 +134,7 @@ pub(crate) struct Stored {
     /// How responses are kept.
     pub(crate) kept: stored::Settings,
     /// How the ledger works.
-    pub(crate) pace: stint::ledger::Settings,
+    pub(crate) pace: stint_ledger::Settings,
     /// How long money is waited for that others hold.
     pub(crate) wait_max: Duration,
 }
@@ -146,7 +146,7 @@ impl Stored {
             (Arc::new(MemoryEpisodes::default()), Arc::new(MemoryResponses::default()));
         let conversations = Arc::new(MemoryConversations::default());
         let (agents, kept) = (agent::Settings::default(), stored::Settings::default());
-        let (pace, wait_max) = (stint::ledger::Settings::default(), Duration::from_secs(30));
+        let (pace, wait_max) = (stint_ledger::Settings::default(), Duration::from_secs(30));
         Stored { journal, bank: None, episodes, agents, responses, conversations, kept, pace, wait_max }
     }
 
@@ -314,7 +314,7 @@ impl World {
             ledger: ledger.clone(),
             catalog: catalog(&served, routes),
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
-            calibration: stint::estimate::shipped().unwrap(),
+            calibration: stint_decide::estimate::shipped().unwrap(),
             learning,
             episodes: agents,
         });
@@ -426,7 +426,7 @@ impl World {
 
 struct Quiet;
 
-impl stint::ledger::Observer for Quiet {}
+impl stint_ledger::Observer for Quiet {}
 
 /// The route `auto` of these tests: an answer is worth a cent, time nothing.
 pub(crate) fn auto() -> Route {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stint::units::Money;
+use stint_types::units::Money;
 
 use super::{ask, question, streamed, thinker, world};
 

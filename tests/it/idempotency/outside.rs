@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::scripted::ScriptedBackend;
-use stint::backend::{Failure, Fault};
-use stint::catalog::EnforcementClass;
-use stint::units::Money;
+use stint_backend::scripted::ScriptedBackend;
+use stint_backend::{Failure, Fault};
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::Money;
 
 use super::{PLENTY, question, refused, thinker};
 use crate::harness::tools::{printed, tool};

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
 
-use super::for_each_file;
+use super::for_each_source;
 
 /// Names that each module may have for itself.
 const OWN: [&str; 2] = ["Settings", "Error"];
@@ -36,7 +35,7 @@ fn the_glossary_names_types_that_there_are() -> io::Result<()> {
 /// Where each type of the package is defined, by its name.
 fn defined() -> io::Result<BTreeMap<String, Vec<String>>> {
     let mut defined: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for_each_file(Path::new("src"), &mut |file, text| {
+    for_each_source(&mut |file, text| {
         for (number, line) in text.lines().enumerate() {
             if let Some(name) = type_name(line) {
                 defined.entry(name.to_owned()).or_default().push(format!("{file}:{}", number + 1));

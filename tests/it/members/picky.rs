@@ -8,8 +8,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 /// What it refuses.
 type Refuses = fn(&Value) -> bool;

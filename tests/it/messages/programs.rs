@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::BackendCall;
-use stint::backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint::catalog::{Capability, EnforcementClass, Model};
-use stint::chat::{Role, ToolCallDelta};
+use stint_backend::BackendCall;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
-use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{EffortLevel, EnforcementClass, Model, Prices, Rates, Tariff};
-use stint::units::{Money, Price, Tokens};
+use stint_backend::Backend;
+use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
+use stint_backend::remote::{self, Connections, Secret};
+use stint_types::catalog::{EffortLevel, EnforcementClass, Model, Prices, Rates, Tariff};
+use stint_types::units::{Money, Price, Tokens};
 
 use super::{
     PURSE, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,

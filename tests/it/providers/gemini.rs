@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::Backend;
-use stint::backend::remote::Connections;
-use stint::backend::remote::gemini::{GeminiBackend, GeminiThinking, PLACEHOLDER_SIGNATURE, Settings};
-use stint::catalog::{EffortLevel, EnforcementClass, Model};
-use stint::units::Tokens;
+use stint_backend::Backend;
+use stint_backend::remote::Connections;
+use stint_backend::remote::gemini::{GeminiBackend, GeminiThinking, PLACEHOLDER_SIGNATURE, Settings};
+use stint_types::catalog::{EffortLevel, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 use super::{
     ask, check_books, client, hang_up, large, message, message_of_chunks, next_turn, price, spent, tool,

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use futures_util::future::join;
-use stint::backend::remote::openai::{self, OpenAiBackend};
-use stint::backend::remote::{self, Connections};
-use stint::backend::scripted::PieceGate;
-use stint::units::Money;
+use stint_backend::remote::openai::{self, OpenAiBackend};
+use stint_backend::remote::{self, Connections};
+use stint_backend::scripted::PieceGate;
+use stint_types::units::Money;
 
 use super::*;
 use crate::agents::{Agent, caller, calls, play};
@@ -280,7 +280,7 @@ async fn up_17_of_a_step_with_tools_only_what_the_answer_calls_counts() {
     }));
     let targets: Vec<Arc<dyn Backend>> = vec![script.clone(), script.clone()];
     let served = vec![Served { resilience: after(100), ..Served::by(caller("m"), targets) }];
-    let stored = Stored::alone(Arc::new(stint::ledger::MemoryJournal::default()));
+    let stored = Stored::alone(Arc::new(stint_ledger::MemoryJournal::default()));
     let world = World::agents(served, vec![tenant("acme", 1_000_000_000)], vec![auto()], stored).await;
     let mut agent = Agent::new("sk-acme", &json!({ "tool_calls": { "search": 6 } }));
     let first = agent.step(&world).await;

@@ -1,8 +1,8 @@
 //! Attempts and money: the upstreams' own logs are the truth.
 
 use futures_util::future::join_all;
-use stint::catalog::{Prices, Tariff};
-use stint::units::{Money, Price};
+use stint_types::catalog::{Prices, Tariff};
+use stint_types::units::{Money, Price};
 
 use super::*;
 use crate::harness::tenant;

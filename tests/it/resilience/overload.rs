@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use stint::backend::fleet::ConcurrencySettings;
-use stint::backend::scripted::PieceGate;
+use stint_backend::fleet::ConcurrencySettings;
+use stint_backend::scripted::PieceGate;
 use tokio::task::JoinHandle;
 
 use super::*;

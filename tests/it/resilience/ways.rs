@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use stint::backend::fleet;
-use stint::catalog::Service;
+use stint_backend::fleet;
+use stint_types::catalog::Service;
 
 use super::*;
 use crate::harness::deployment::{backend, nobody};
@@ -48,7 +48,7 @@ async fn one_that_never_answers_is_given_up_and_what_it_may_bill_is_paid() {
     assert_eq!(answer["budget"]["other"]["attempts"], 1);
     // 5 read and 3 written here; there the whole prompt may have been read.
     let cost =
-        |budget: &Value| budget["cost_usd"].as_str().unwrap().parse::<stint::units::Money>().unwrap().0;
+        |budget: &Value| budget["cost_usd"].as_str().unwrap().parse::<stint_types::units::Money>().unwrap().0;
     assert!(cost(&answer["budget"]) > 5 + 3 * 4, "{}", answer["budget"]);
     assert!(answer["budget"]["why"].as_str().unwrap().contains("1 failed before"), "{}", answer["budget"]);
     world.settled().await;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::agent::stored::{self, MemoryResponses};
-use stint::backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint::chat::Role;
-use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_sessions::agent::stored::{self, MemoryResponses};
+use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
+use stint_types::chat::Role;
 use tokio::time::sleep;
 
 use crate::harness::cluster::cluster;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
-use stint::agent::stored::{
+use stint::http;
+use stint_backend::Backend;
+use stint_backend::scripted::ScriptedBackend;
+use stint_sessions::agent::stored::{
     self, MemoryResponses, ResponseChain, ResponseStore, ResponsesError, StoredResponse,
 };
-use stint::backend::Backend;
-use stint::backend::scripted::ScriptedBackend;
-use stint::catalog::Model;
-use stint::http;
-use stint::units::{AccountId, RequestId, Timestamp, Tokens};
+use stint_types::catalog::Model;
+use stint_types::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use crate::harness::{Answer, Folder, Process, World, tenant};
 use crate::sdk::keys;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::BackendCall;
-use stint::backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
-use stint::chat::ToolCallDelta;
+use stint_backend::BackendCall;
+use stint_backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
+use stint_types::chat::ToolCallDelta;
 
 use crate::harness::{Answer, World, tenant};
 

@@ -1,7 +1,7 @@
 //! OpenAI's own SDKs and its Agents SDK.
 
 use serde_json::{Value, json};
-use stint::chat::Role;
+use stint_types::chat::Role;
 
 use crate::harness::tools::{printed, tool};
 

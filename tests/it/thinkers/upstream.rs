@@ -10,8 +10,8 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 /// Where its thought goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

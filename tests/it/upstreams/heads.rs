@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stint::units::Money;
+use stint_types::units::Money;
 
 use super::{FAILED, TIMED_OUT, check, impatient, patient};
 use crate::harness::faultup::rig::Rig;

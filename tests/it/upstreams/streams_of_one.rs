@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use serde_json::json;
-use stint::tasks::Tasks;
+use stint_types::tasks::Tasks;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 

@@ -56,7 +56,7 @@ fn a_hidden_thought_that_is_broken_off_is_taken_for_as_long_as_it_could_be() {
 
 #[test]
 fn a_tool_call_after_a_hidden_thought_is_an_answer_to_it() {
-    let call = crate::chat::ToolCallDelta { index: 0, id: None, name: None, arguments: "{}".into() };
+    let call = stint_types::chat::ToolCallDelta { index: 0, id: None, name: None, arguments: "{}".into() };
     let script = [Piece::ToolCall(call), usage(20, 30, Some(25)), Piece::End(GenerationEnd::ToolCalls)];
     let seen = play(terms(EnforcementClass::Effort, 64, 8), &[&script]);
     check(&seen, (25, 0, 5), ThinkingStopReason::Closed, FinishReason::ToolCalls);

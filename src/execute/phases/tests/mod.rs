@@ -8,9 +8,9 @@ mod overrun;
 mod turn;
 
 use super::*;
-use crate::backend::{GenerationEnd, GenerationPart, TagEdge, TokenUsage};
-use crate::catalog::{LimitedBy, ThinkingStopReason};
-use crate::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason};
+use stint_backend::{GenerationEnd, GenerationPart, TagEdge, TokenUsage};
+use stint_types::catalog::{LimitedBy, ThinkingStopReason};
+use stint_types::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason};
 
 pub(super) fn terms(class: EnforcementClass, thinking: u64, solution: u64) -> ChoiceTerms {
     ChoiceTerms {

@@ -1,9 +1,9 @@
 //! Upstreams that do not hold their limits, or say other than what they wrote.
 
 use super::*;
-use crate::backend::Turns;
-use crate::catalog::SolutionStopReason;
-use crate::prompt::tags::{Splitter, TaggedSpan};
+use stint_backend::Turns;
+use stint_prompt::tags::{Splitter, TaggedSpan};
+use stint_types::catalog::SolutionStopReason;
 
 /// A token of three characters, as the upstream sends it: not counted.
 fn tokens(count: usize) -> Vec<Piece> {
@@ -122,7 +122,7 @@ fn the_first_phase_of_a_thought_is_held_too_and_answered() {
 #[test]
 fn a_tool_call_without_end_is_broken_off_and_told_as_unfinished() {
     let call = |arguments: &str| {
-        Piece::ToolCall(crate::chat::ToolCallDelta {
+        Piece::ToolCall(stint_types::chat::ToolCallDelta {
             index: 0,
             id: None,
             name: None,

@@ -8,13 +8,15 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::agent::conversations::{ConversationAppend, ItemPage, PositionedItem, StoredConversation};
 use crate::http::api_state::ApiState;
 use crate::http::body;
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
+use stint_sessions::agent::conversations::{
+    ConversationAppend, ItemPage, PositionedItem, StoredConversation,
+};
 
 use super::objects::{ITEMS_MAX, object};
 use super::stored_items::visible_item;

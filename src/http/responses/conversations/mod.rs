@@ -13,12 +13,12 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::agent::conversations::{ConversationWriteResult, StoredItem};
 use crate::http::api_state::ApiState;
 use crate::http::auth;
 use crate::http::error::ApiError;
-use crate::tenant::Tenant;
-use crate::units::ConversationId;
+use stint_sessions::agent::conversations::{ConversationWriteResult, StoredItem};
+use stint_types::tenant::Tenant;
+use stint_types::units::ConversationId;
 
 use super::conversation_builder::ConversationBuilder;
 use super::errors::{conversation_full, conversation_not_found};

@@ -8,14 +8,14 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use crate::agent::conversations::StoredConversation;
 use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::{auth, body};
-use crate::units::{ConversationId, Timestamp};
+use stint_sessions::agent::conversations::StoredConversation;
+use stint_types::units::{ConversationId, Timestamp};
 
 use super::{check_change, conversation_request, read_items};
 

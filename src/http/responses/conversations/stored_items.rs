@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::conversations::StoredItem;
 use crate::http::responses::item::normalized;
 use crate::http::responses::output::OutputItem;
-use crate::units::RequestId;
+use stint_sessions::agent::conversations::StoredItem;
+use stint_types::units::RequestId;
 
 /// What marks a thought that its caller does not see. The model is shown it again all the same.
 const HIDDEN: &str = "hidden";

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 
 use super::conversation_builder::ConversationBuilder;
 use super::parse::{self, ResponsesRequest};
-use crate::chat::{Message, SignedThought, SigningDomain, ThoughtSigner};
 use crate::http::budget::EffortTable;
 use crate::http::error::ApiError;
+use stint_types::chat::{Message, SignedThought, SigningDomain, ThoughtSigner};
 
 mod events;
 mod requests;

@@ -7,7 +7,7 @@ use crate::http::responses::conversation_builder::ConversationBuilder;
 use crate::http::responses::parse::ResponsesRequest;
 use crate::http::responses::tool_set::{ToolCallForm, flat_name};
 use crate::http::responses::tools;
-use crate::units::Count;
+use stint_types::units::Count;
 
 #[test]
 fn tools_are_known_to_models_by_one_name_each() {

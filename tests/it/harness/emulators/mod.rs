@@ -20,8 +20,8 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use stint::http::{self, Server};
-use stint::metrics::Metrics;
-use stint::tasks::Tasks;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
 /// The key that they all take.
 pub(crate) const KEY: &str = "the-key-of-an-emulator";

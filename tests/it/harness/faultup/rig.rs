@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::remote::openai::{self, Dialect, OpenAiBackend};
-use stint::backend::remote::{self, Connections, Secret};
-use stint::catalog::{EnforcementClass, Model};
 use stint::http;
-use stint::units::{Money, Tokens};
+use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
+use stint_backend::remote::{self, Connections, Secret};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -1,0 +1,289 @@
+//! How a permit is acquired: at once, after a wait in the queue, for a retry, or for a hedge.
+//!
+//! Replies to those who waited are sent once the lock is released. A permit that nobody takes is dropped, which gives its
+//! place back and needs the lock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::{Failure, Fault};
+
+use super::fleet::{FleetState, PermitResult, Waiter};
+use super::queue::PushOutcome;
+use super::target_set::{TargetQuery, TargetSelection, TargetSet};
+use super::{Fleet, Permit, PermitRequest};
+
+/// For such a share of the time that a request waits for a place, a trial may keep it waiting.
+const TRIAL_WAIT_SHARE: f64 = 0.25;
+
+/// Why there may be no place, in the words of metrics.
+pub(super) const SHED_REASONS: [&str; 5] = ["late", "resting", "hopeless", "evicted", "full"];
+
+/// Replies to those who waited, to be sent once the lock is released.
+type PendingReplies = Vec<(oneshot::Sender<PermitResult>, PermitResult)>;
+
+/// What came of a request for a permit.
+enum AcquireOutcome {
+    /// A place was free.
+    Acquired(Permit),
+    /// It waits for this reply.
+    Queued(oneshot::Receiver<PermitResult>),
+}
+
+impl Fleet {
+    /// How long until one of its targets may be asked again; nothing where one may be now.
+    pub fn unavailable_for(&self) -> Option<Duration> {
+        let mut state = self.lock();
+        let rest = state.targets.unavailable_for(Instant::now())?;
+        Some(jittered(rest, state.targets.random_share() / 10.0))
+    }
+
+    /// Takes places on the best target; waits for them where all are taken.
+    ///
+    /// # Errors
+    /// At once where all targets are left alone, the queue is full or too long for the deadline; else when the time
+    /// has passed. Nothing was sent.
+    pub async fn acquire(self: &Arc<Self>, want: PermitRequest) -> Result<Permit, Failure> {
+        let now = Instant::now();
+        let until = want.deadline.min(now + self.settings().wait_max);
+        let mut replies = PendingReplies::new();
+        let outcome = self.acquire_or_enqueue(want, until, now, &mut replies);
+        send_replies(replies);
+        let mut reply = match outcome? {
+            AcquireOutcome::Acquired(permit) => return Ok(permit),
+            AcquireOutcome::Queued(reply) => reply,
+        };
+        // Nobody waits for long for the sake of a trial.
+        let soon = now + until.saturating_duration_since(now).mul_f64(TRIAL_WAIT_SHARE);
+        let replied = match tokio::time::timeout_at(soon, &mut reply).await {
+            Ok(replied) => Ok(replied),
+            Err(_) => {
+                self.update(TargetSet::cancel_blocking_trials);
+                tokio::time::timeout_at(until, reply).await
+            }
+        };
+        match replied {
+            Ok(Ok(result)) => result,
+            _ => Err(self.shed("late", Duration::from_secs(1))),
+        }
+    }
+
+    /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
+    /// not tried yet go first. Nothing where there is none, or there were too many retries lately.
+    pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
+        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
+        let mut state = self.lock();
+        match state.targets.acquire(&need, Instant::now()) {
+            TargetSelection::Selected { index: place, is_probe: probe } => {
+                drop(state);
+                Some(Permit::new(self.clone(), place, want, probe))
+            }
+            TargetSelection::Full | TargetSelection::Unavailable(_) | TargetSelection::RetryBudgetSpent => {
+                None
+            }
+        }
+    }
+
+    /// Takes places for a second attempt beside one that is silent, on a target that works and is none of these. Never waits,
+    /// and never goes before those who do. Nothing where there is none, or there were too many retries lately.
+    pub fn acquire_hedge(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
+        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
+        let mut state = self.lock();
+        if state.queue.len() > 0 {
+            return None;
+        }
+        let place = state.targets.acquire_hedge(&need, Instant::now())?;
+        drop(state);
+        Some(Permit::new(self.clone(), place, want, false))
+    }
+
+    /// After how long a silence a second target is asked beside the first; nothing where there is no other.
+    pub fn hedge_after(&self) -> Option<Duration> {
+        self.settings().hedge_after.filter(|_| self.targets.len() > 1)
+    }
+
+    /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
+    /// is too long, there were enough, or all targets failed too often to be waited for.
+    pub fn retry_wait(&self, tried: u32, want: &PermitRequest) -> Option<Duration> {
+        let retry = self.settings().retry;
+        if tried >= retry.attempts_max {
+            return None;
+        }
+        let now = Instant::now();
+        let mut state = self.lock();
+        let asked = state.targets.retry_delay(now)?;
+        let wait = retry.wait(tried, asked, state.targets.random_share())?;
+        (now + wait < want.deadline).then_some(wait)
+    }
+
+    /// Changes what is known of the targets, and gives permits to those who wait and now can have one.
+    pub(super) fn update<T>(self: &Arc<Self>, change: impl FnOnce(&mut TargetSet, Instant) -> T) -> T {
+        let now = Instant::now();
+        let mut replies = PendingReplies::new();
+        let mut state = self.lock();
+        let changed = change(&mut state.targets, now);
+        self.dispatch_waiters(&mut state, now, &mut replies);
+        drop(state);
+        send_replies(replies);
+        changed
+    }
+
+    fn dispatch_waiters(
+        self: &Arc<Self>,
+        state: &mut FleetState,
+        now: Instant,
+        replies: &mut PendingReplies,
+    ) {
+        let mut late = Vec::new();
+        while let Some(first) = state.queue.peek(now, &mut late) {
+            let want = first.request;
+            if first.reply.is_closed() {
+                state.queue.pop();
+                continue;
+            }
+            let Some(permit) = self.try_acquire(&mut state.targets, &want, now) else { break };
+            replies.extend(state.queue.pop().map(|waiter| (waiter.reply, permit)));
+        }
+        replies.extend(
+            late.into_iter().map(|waiter| (waiter.reply, Err(self.shed("late", Duration::from_secs(1))))),
+        );
+    }
+
+    /// A permit, or why there is none; nothing where all places are taken.
+    fn try_acquire(
+        self: &Arc<Self>,
+        targets: &mut TargetSet,
+        want: &PermitRequest,
+        now: Instant,
+    ) -> Option<PermitResult> {
+        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: false, excluded: &[] };
+        match targets.acquire(&need, now) {
+            TargetSelection::Selected { index: place, is_probe: probe } => {
+                Some(Ok(Permit::new(self.clone(), place, want, probe)))
+            }
+            TargetSelection::Unavailable(wait) => {
+                let wait = jittered(wait, targets.random_share() / 10.0);
+                Some(Err(self.refusal(
+                    "resting",
+                    "every target of the model is left alone for a while",
+                    wait,
+                )))
+            }
+            TargetSelection::Full | TargetSelection::RetryBudgetSpent => None,
+        }
+    }
+
+    /// A permit, or a place in the queue. Nobody overtakes those whose turn it is.
+    fn acquire_or_enqueue(
+        self: &Arc<Self>,
+        want: PermitRequest,
+        until: Instant,
+        now: Instant,
+        replies: &mut PendingReplies,
+    ) -> Result<AcquireOutcome, Failure> {
+        let mut state = self.lock();
+        self.dispatch_waiters(&mut state, now, replies);
+        if let Some(permit) = self.try_acquire_in_turn(&mut state, &want, now) {
+            return permit.map(AcquireOutcome::Acquired);
+        }
+        // Nobody is refused for the sake of a trial.
+        if self.is_under_pressure(&state, &want, until, now) && state.targets.cancel_blocking_trials(now) {
+            self.dispatch_waiters(&mut state, now, replies);
+            if let Some(permit) = self.try_acquire_in_turn(&mut state, &want, now) {
+                return permit.map(AcquireOutcome::Acquired);
+            }
+        }
+        self.enqueue(&mut state, want, until, now, replies).map(AcquireOutcome::Queued)
+    }
+
+    /// A permit for a new request, where it is nobody else's turn.
+    fn try_acquire_in_turn(
+        self: &Arc<Self>,
+        state: &mut FleetState,
+        want: &PermitRequest,
+        now: Instant,
+    ) -> Option<PermitResult> {
+        if state.queue.calls_before(want.priority, want.flow) > 0 {
+            return None;
+        }
+        let permit = self.try_acquire(&mut state.targets, want, now)?;
+        state.queue.record_bypass(want.priority, want.flow, want.calls);
+        Some(permit)
+    }
+
+    /// True where the queue is so long that a request may be refused soon.
+    fn is_under_pressure(
+        &self,
+        state: &FleetState,
+        want: &PermitRequest,
+        until: Instant,
+        now: Instant,
+    ) -> bool {
+        let is_half_full = state.queue.len() * 2 >= self.settings().queue_max;
+        is_half_full || expected_wait(state, want, now) > until.saturating_duration_since(now)
+    }
+
+    /// Waits in the queue, unless that is hopeless.
+    fn enqueue(
+        &self,
+        state: &mut FleetState,
+        want: PermitRequest,
+        until: Instant,
+        now: Instant,
+        replies: &mut PendingReplies,
+    ) -> Result<oneshot::Receiver<PermitResult>, Failure> {
+        state.queue.retain(|waiter| !waiter.reply.is_closed());
+        let wait = expected_wait(state, &want, now);
+        let chance = state.targets.random_share();
+        if wait > until.saturating_duration_since(now) {
+            return Err(self.shed("hopeless", jittered(wait.min(self.settings().wait_max), chance)));
+        }
+        let (sender, reply) = oneshot::channel();
+        let waiter = Waiter { request: want, reply: sender };
+        match state.queue.push(want.priority, want.flow, until, want.calls, waiter) {
+            PushOutcome::Queued => Ok(reply),
+            PushOutcome::Evicted(other) => {
+                replies.push((
+                    other.reply,
+                    Err(self.shed("evicted", jittered(Duration::from_secs(1), 2.0 * chance))),
+                ));
+                Ok(reply)
+            }
+            PushOutcome::Full(_) => {
+                let wait = wait.clamp(Duration::from_secs(1), self.settings().wait_max);
+                Err(self.shed("full", jittered(wait, chance)))
+            }
+        }
+    }
+
+    fn shed(&self, why: &'static str, retry_after: Duration) -> Failure {
+        self.refusal(why, "too many requests wait for the model", retry_after)
+    }
+
+    fn refusal(&self, why: &'static str, message: &str, retry_after: Duration) -> Failure {
+        self.metrics.backends.sheds.with_label_values(&[&*self.model, why]).inc();
+        let failure = Failure::new(Fault::Overload, message).unsent().retry_elsewhere();
+        Failure { retry_after: Some(retry_after), ..failure }
+    }
+}
+
+/// How long a request waits until it has its place.
+fn expected_wait(state: &FleetState, want: &PermitRequest, now: Instant) -> Duration {
+    let before = state.queue.calls_before(want.priority, want.flow).saturating_add(want.calls);
+    Duration::try_from_secs_f64(state.targets.queue_wait(before, now)).unwrap_or(Duration::MAX)
+}
+
+/// A permit that nobody takes gives its place back.
+fn send_replies(replies: PendingReplies) {
+    for (sender, reply) in replies {
+        let _ = sender.send(reply);
+    }
+}
+
+/// A time and a share of it more, so that those who are told it do not all come back at once.
+fn jittered(time: Duration, share: f64) -> Duration {
+    time.saturating_add(Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(Duration::ZERO))
+}

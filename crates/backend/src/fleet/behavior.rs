@@ -1,0 +1,52 @@
+//! How a fleet's targets take what they are told, and what follows for those that do not hold their limits.
+
+use tokio::time::Instant;
+
+use crate::{BehaviorObservation, TargetBehavior};
+use stint_types::units::Tokens;
+
+use super::Fleet;
+
+impl Fleet {
+    /// What is known of a target's ways.
+    pub(super) fn behavior(&self, place: usize) -> TargetBehavior {
+        let seen = self.lock().behaviors.get(place).copied().unwrap_or_default().behavior();
+        let TargetBehavior { turns, never_thinks, .. } = self.backend(place).behavior();
+        TargetBehavior { turns, never_thinks, ..seen }
+    }
+
+    /// True where none of its targets has a chat template that knows of thoughts.
+    pub fn never_thinks(&self) -> bool {
+        (0..self.targets.len()).all(|place| self.backend(place).behavior().never_thinks)
+    }
+
+    /// The largest context among its targets, once each of them has said its own.
+    pub fn context(&self) -> Option<Tokens> {
+        let each = (0..self.targets.len()).map(|place| self.backend(place).context());
+        each.collect::<Option<Vec<Tokens>>>()?.into_iter().max()
+    }
+
+    /// A call has shown something of its target.
+    pub(super) fn observe(&self, place: usize, observation: BehaviorObservation) {
+        if let Some(observed) = self.lock().behaviors.get_mut(place) {
+            observed.record(observation);
+        }
+        let (model, target) = (&*self.model, &**self.name(place));
+        match observation {
+            BehaviorObservation::Overran { written, limit } => {
+                self.metrics.backends.overruns.with_label_values(&[model, target]).inc();
+                tracing::warn!(
+                    model,
+                    target,
+                    written = written.0,
+                    limit = limit.0,
+                    "hung up on: it wrote on beyond its limit; other targets go first from now on"
+                );
+                self.lock().targets.record_overrun(place, Instant::now());
+            }
+            BehaviorObservation::Counted { .. }
+            | BehaviorObservation::ShowsThoughts
+            | BehaviorObservation::ThinkingSwitched(_) => {}
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The targets of one model: what is known of them, and the queue of those who wait for one.
+//!
+//! This file has the state and what can be asked of it. How a permit is acquired is in `acquire`, what ended calls teach in
+//! `outcomes` and `behavior`, the metrics in `gauges`.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::output_stats::OutputTracker;
+use crate::{Backend, BehaviorTracker, Failure, OutputStats};
+use stint_types::catalog::ModelConditions;
+use stint_types::chat::Request;
+use stint_types::metrics::Metrics;
+use stint_types::tasks::EventLoopLag;
+use stint_types::units::Tokens;
+
+use super::load::ReportedLoad;
+use super::queue::AdmissionQueue;
+use super::target_set::{TargetSet, TargetStatus};
+use super::{ConcurrencySettings, Permit, PermitRequest, Settings, Target};
+
+/// The targets of one model.
+#[derive(Debug)]
+pub struct Fleet {
+    pub(super) model: Arc<str>,
+    pub(super) targets: Vec<Target>,
+    /// How each of them writes.
+    output_trackers: Vec<OutputTracker>,
+    settings: ArcSwap<Settings>,
+    /// How late this process's tasks wake; nothing where nobody measures it.
+    lag: OnceLock<EventLoopLag>,
+    pub(super) metrics: Arc<Metrics>,
+    state: Mutex<FleetState>,
+}
+
+#[derive(Debug)]
+pub(super) struct FleetState {
+    /// What was seen of each target's ways.
+    pub(super) behaviors: Vec<BehaviorTracker>,
+    pub(super) targets: TargetSet,
+    pub(super) queue: AdmissionQueue<Waiter>,
+}
+
+/// A request that waits for a permit.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) request: PermitRequest,
+    pub(super) reply: oneshot::Sender<PermitResult>,
+}
+
+/// A permit, or why there is none.
+pub(super) type PermitResult = Result<Permit, Failure>;
+
+impl Fleet {
+    /// The targets of a model, one at least. The seed decides what is left to chance.
+    pub fn new(
+        model: Arc<str>,
+        targets: Vec<Target>,
+        metrics: Arc<Metrics>,
+        settings: Settings,
+        seed: u64,
+    ) -> Arc<Fleet> {
+        assert!(!targets.is_empty(), "the configuration names a target for each model");
+        let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
+        let state = FleetState {
+            behaviors: vec![BehaviorTracker::default(); targets.len()],
+            targets: TargetSet::new(members, settings, seed, Instant::now()),
+            queue: AdmissionQueue::new(settings.queue_max),
+        };
+        Arc::new(Fleet {
+            model,
+            output_trackers: targets.iter().map(|_| OutputTracker::default()).collect(),
+            targets,
+            settings: ArcSwap::from_pointee(settings),
+            lag: OnceLock::new(),
+            metrics,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// From now on the time that this process loses by itself counts against no target. Only the first call has an effect.
+    pub fn set_lag(&self, lag: &EventLoopLag) {
+        self.lag.get_or_init(|| lag.clone());
+    }
+
+    pub(super) fn lag(&self) -> &EventLoopLag {
+        self.lag.get_or_init(EventLoopLag::default)
+    }
+
+    /// Applies other settings. What is known of the targets stays: one that is left alone stays so, and requests that wait
+    /// keep their places. Targets that say themselves when they are full go on doing so.
+    pub fn reconfigure(&self, settings: Settings) {
+        let before = self.settings();
+        // What lowers a limit belongs to the backend.
+        let concurrency = before.concurrency.zip(settings.concurrency);
+        let concurrency =
+            concurrency.map(|(before, now)| ConcurrencySettings { signal: before.signal, ..now });
+        let settings = Settings { concurrency, ..settings };
+        if settings == before {
+            return;
+        }
+        self.settings.store(Arc::new(settings));
+        let mut state = self.lock();
+        state.targets.reconfigure(settings);
+        state.queue.set_capacity(settings.queue_max);
+    }
+
+    /// Collects what a target's client counted. A request that it sent once more by itself is a retry like any other, though
+    /// nobody is charged for what was not read. Where nothing is left of a rate limit there are to be fewer calls.
+    pub(super) fn collect_client_counts(&self, place: usize) {
+        let target = &self.targets[place];
+        if target.backend.take_exhausted_rate_limits() > 0 {
+            self.lock().targets.record_exhausted_rate_limit(place, Instant::now());
+        }
+        let times = target.backend.take_resent();
+        if times > 0 {
+            let (model, name) = (&*self.model, &*target.name);
+            tracing::info!(model, target = name, times, "sent once more: the connection had ended unread");
+            self.metrics.backends.retries.with_label_values(&[model, name]).inc_by(times);
+        }
+    }
+
+    /// How its targets are treated.
+    pub fn settings(&self) -> Settings {
+        **self.settings.load()
+    }
+
+    /// An upper bound of the prompt's tokens.
+    pub fn prompt_tokens(&self, request: &Request) -> Tokens {
+        let bounds = self.targets.iter().map(|target| target.backend.prompt_tokens(request));
+        bounds.max().unwrap_or(Tokens::ZERO)
+    }
+
+    /// The prompt's tokens as the first of its targets counts them that can; nothing where none can.
+    pub async fn count_prompt(&self, request: &Arc<Request>) -> Option<Tokens> {
+        for target in &self.targets {
+            if let Some(counted) = target.backend.count_prompt(request.clone()).await {
+                return Some(counted);
+            }
+        }
+        None
+    }
+
+    /// Why it cannot be asked until another configuration, where that is so.
+    pub fn unavailable(&self) -> Option<&str> {
+        self.targets.iter().find_map(|target| target.backend.unavailable())
+    }
+
+    /// Whether that is exact, whichever of its targets serves.
+    pub fn counts_exactly(&self) -> bool {
+        self.targets.iter().all(|target| target.backend.counts_exactly())
+    }
+
+    /// The tokenizer of its prompts, where all its targets have the same: what one of them counted holds for each.
+    pub fn tokenizer_id(&self) -> Option<&str> {
+        let first = self.targets[0].tokenizer_id.as_deref();
+        first.filter(|_| self.targets.iter().all(|target| target.tokenizer_id.as_deref() == first))
+    }
+
+    /// How fast the best of its targets is now, its queues included.
+    pub fn conditions(&self) -> ModelConditions {
+        let now = Instant::now();
+        let state = self.lock();
+        let soonest = state.targets.soonest(now);
+        let waiting = state.queue.calls();
+        let line = if waiting == 0 { 0.0 } else { state.targets.queue_wait(waiting, now) };
+        drop(state);
+        match soonest {
+            Some((place, published)) => {
+                let measured = self.targets[place].backend.conditions();
+                ModelConditions { queue: measured.queue + published + line, ..measured }
+            }
+            None => ModelConditions { healthy: false, ..self.targets[0].backend.conditions() },
+        }
+    }
+
+    /// Learns how a target writes.
+    pub(super) fn output_tracker(&self, place: usize) -> &OutputTracker {
+        &self.output_trackers[place]
+    }
+
+    /// How the fastest of its targets writes.
+    pub fn output_stats(&self) -> OutputStats {
+        let known = self.output_trackers.iter().map(OutputTracker::stats);
+        known
+            .max_by(|one, other| one.max_tokens_per_second().total_cmp(&other.max_tokens_per_second()))
+            .unwrap_or_default()
+    }
+
+    /// How every target stands, and how many requests wait.
+    pub fn status(&self) -> (Vec<TargetStatus>, usize) {
+        let mut state = self.lock();
+        state.queue.retain(|waiter| !waiter.reply.is_closed());
+        (state.targets.status(Instant::now()), state.queue.len())
+    }
+
+    /// Records what an engine reports of its load.
+    pub(super) fn record_load(&self, place: usize, load: ReportedLoad) {
+        self.lock().targets.record_load(place, load, Instant::now());
+    }
+
+    pub(super) fn name(&self, place: usize) -> &Arc<str> {
+        &self.targets[place].name
+    }
+
+    pub(super) fn backend(&self, place: usize) -> &dyn Backend {
+        &*self.targets[place].backend
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, FleetState> {
+        // Every change is complete before the lock is released, so a panic leaves no half of one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "fleet_tests.rs"]
+mod tests;

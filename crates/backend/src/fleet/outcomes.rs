@@ -1,0 +1,122 @@
+//! How calls end, and what a fleet learns of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{Failure, Fault};
+use stint_types::units::Tokens;
+
+use super::breaker::CallFailureKind;
+use super::permit::ProbeToken;
+use super::target_set::CallFailure;
+use super::waits::FirstTokenWait;
+use super::{Fleet, TripCause};
+
+impl Fleet {
+    /// A call with a prompt of so many tokens is sent now; says how many of them are read anew, and how many calls are under
+    /// way there.
+    pub(super) fn record_dispatch(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
+        self.lock().targets.record_dispatch(place, conversation, tokens, Instant::now())
+    }
+
+    /// A call got its first token.
+    pub(super) fn record_first_token(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
+        self.update(|targets, now| targets.record_first_token(place, wait, now));
+    }
+
+    /// A call came to its end in vain, and was silent until then.
+    pub(super) fn record_abandoned_wait(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
+        self.update(|targets, now| targets.record_abandoned_wait(place, wait, now));
+    }
+
+    /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
+    /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
+    /// what is usual there; a shorter silence may be the caller's impatience alone.
+    pub(super) fn record_silence(self: &Arc<Self>, place: usize, probe: &ProbeToken, wait: FirstTokenWait) {
+        if self.update(|targets, now| targets.record_silence(place, wait, now)) {
+            self.record_failure(
+                place,
+                probe,
+                &Failure::new(Fault::Timeout, "it was silent until nobody waited"),
+            );
+        }
+    }
+
+    /// A call came to a good end.
+    pub(super) fn record_success(self: &Arc<Self>, place: usize, probe: &ProbeToken) {
+        let probe = probe.take();
+        self.update(|targets, now| targets.record_success(place, probe, now));
+    }
+
+    /// A call failed through no fault of its caller.
+    pub(super) fn record_failure(self: &Arc<Self>, place: usize, probe: &ProbeToken, failure: &Failure) {
+        let fall = CallFailure {
+            kind: if failure.fault == Fault::Credential {
+                CallFailureKind::Credential
+            } else {
+                CallFailureKind::Failed
+            },
+            is_overload: failure.fault == Fault::Overload,
+            retry_after: failure.retry_after,
+        };
+        if self.settings().concurrency.is_none() && failure.fault == Fault::Overload {
+            // It says itself when it is full: that is how it works, and no sign of illness.
+            return self.record_success(place, probe);
+        }
+        let probe = probe.take();
+        if let Some(cause) = self.update(|targets, now| targets.record_failure(place, probe, fall, now)) {
+            self.report_trip(place, cause, failure);
+        }
+    }
+
+    /// A request leaves its places.
+    pub(super) fn release(self: &Arc<Self>, place: usize, calls: u32, held: Duration, probing: bool) {
+        self.update(|targets, now| {
+            if probing {
+                targets.abandon_probe(place, now);
+            }
+            targets.release(place, calls, held);
+        });
+    }
+
+    fn report_trip(&self, place: usize, cause: TripCause, failure: &Failure) {
+        let (model, target) = (&*self.model, &**self.name(place));
+        self.metrics.backends.trips.with_label_values(&[model, target, cause.as_str()]).inc();
+        match cause {
+            TripCause::Credential => tracing::error!(
+                model,
+                target,
+                %failure,
+                "the upstream refuses our key or our account; it is left alone for {} (credential_rest)",
+                duration_text(self.settings().breaker.credential_rest)
+            ),
+            TripCause::Failures | TripCause::Rate => {
+                tracing::warn!(model, target, cause = cause.as_str(), "left alone for a while");
+            }
+        }
+    }
+}
+
+/// A time as configuration has it.
+fn duration_text(time: Duration) -> String {
+    match time.as_millis() {
+        whole if whole > 0 && whole.is_multiple_of(60_000) => format!("{}m", whole / 60_000),
+        whole if whole.is_multiple_of(1_000) => format!("{}s", whole / 1_000),
+        whole => format!("{whole}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_told_as_configuration_has_it() {
+        let check = |millis, words: &str| assert_eq!(duration_text(Duration::from_millis(millis)), words);
+        check(600_000, "10m");
+        check(90_000, "90s");
+        check(250, "250ms");
+    }
+}

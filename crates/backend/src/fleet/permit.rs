@@ -1,0 +1,74 @@
+//! A place on a target, for as long as a request needs it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::Instant;
+
+use crate::Backend;
+
+use super::monitor::MonitoredBackend;
+use super::{Fleet, PermitRequest};
+
+/// Places on one target for all calls of a request. Dropping it gives them back.
+#[must_use = "a permit that is not used is given back where it is dropped"]
+pub struct Permit {
+    fleet: Arc<Fleet>,
+    target_index: usize,
+    calls: u32,
+    conversation: u64,
+    probe: Arc<ProbeToken>,
+    acquired_at: Instant,
+}
+
+/// Whether a permit's calls are to find out if the target works again: the first end that says so counts, once.
+#[derive(Debug)]
+pub(super) struct ProbeToken(AtomicBool);
+
+impl ProbeToken {
+    /// True once, where there is something to find out.
+    pub(super) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Permit {
+    pub(super) fn new(fleet: Arc<Fleet>, place: usize, want: &PermitRequest, probe: bool) -> Permit {
+        let probe = Arc::new(ProbeToken(AtomicBool::new(probe)));
+        let (calls, conversation) = (want.calls, want.affinity.hash());
+        Permit { fleet, target_index: place, calls, conversation, probe, acquired_at: Instant::now() }
+    }
+
+    /// What to call, for every part of every choice: the target, monitored by the fleet.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        Arc::new(MonitoredBackend::new(
+            self.fleet.clone(),
+            self.target_index,
+            self.conversation,
+            self.probe.clone(),
+        ))
+    }
+
+    /// Which target of the fleet it is.
+    pub fn target_index(&self) -> usize {
+        self.target_index
+    }
+
+    /// The target's name, for logs and metrics.
+    pub fn target(&self) -> &Arc<str> {
+        self.fleet.name(self.target_index)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.fleet.release(self.target_index, self.calls, self.acquired_at.elapsed(), self.probe.take());
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Permit({})", self.target())
+    }
+}

@@ -1,0 +1,49 @@
+//! What a fleet is made of, and what is wanted of it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::Backend;
+use stint_types::units::{AccountId, Priority};
+
+use super::AffinityKey;
+use super::choice::name_hash;
+
+/// A deployment of a model with one credential.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its name in logs and metrics.
+    pub name: Arc<str>,
+    /// What to ask.
+    pub backend: Arc<dyn Backend>,
+    /// Who counts its prompts, in a word that only the same tokenizer and the same template share; nothing where that is not
+    /// known for sure.
+    pub tokenizer_id: Option<Arc<str>>,
+}
+
+/// Whose a request is, where places are shared evenly: a number made of the account's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u64);
+
+impl FlowId {
+    /// That account.
+    pub fn of(account: &AccountId) -> FlowId {
+        FlowId(name_hash(account.as_str()))
+    }
+}
+
+/// What a request wants of a fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct PermitRequest {
+    /// How its conversation begins: it goes where the same beginning went before.
+    pub affinity: AffinityKey,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// How many calls it makes at once.
+    pub calls: u32,
+    /// Whether somebody waits for it.
+    pub priority: Priority,
+    /// By when it must be answered.
+    pub deadline: Instant,
+}

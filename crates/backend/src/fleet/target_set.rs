@@ -1,0 +1,368 @@
+//! What is known of a fleet's targets, and which of them a request goes to. Pure: the time is an argument, and chance
+//! comes from a seed.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use stint_types::chat::SigningDomain;
+use stint_types::units::SeededRng;
+
+use super::Settings;
+use super::breaker::{Breaker, BreakerAdmission, CallFailureKind, CompletedCall, TripCause};
+use super::choice::{AffinityKey, TargetCandidate, choose_target, name_hash};
+use super::latency::Latency;
+use super::limit::ConcurrencyLimit;
+use super::load::ReportedLoad;
+use super::prompt_cache::PromptCacheEstimate;
+use super::retry::RetryBudget;
+
+/// How much the newest measurement of a place's use weighs.
+const WEIGHT: f64 = 0.2;
+/// So long a target that did not hold its limit is only asked where no other can be.
+const DISTRUST_TIME: Duration = Duration::from_mins(10);
+/// After so many times of asking without an answer an engine's word is not believed any more.
+pub(super) const STALE_AFTER: u32 = 3;
+
+/// A request for a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TargetQuery<'n> {
+    /// How its conversation begins.
+    pub(super) affinity: AffinityKey,
+    /// How many calls it makes at once.
+    pub(super) calls: u32,
+    /// True where it was tried before: the target's budget of retries pays for it.
+    pub(super) is_retry: bool,
+    /// Where it is not to go.
+    pub(super) excluded: &'n [usize],
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TargetSelection {
+    /// There, and its places are taken.
+    Selected {
+        /// Which target.
+        index: usize,
+        /// Whether it finds out if the target works again.
+        is_probe: bool,
+    },
+    /// Nowhere yet: all places are taken.
+    Full,
+    /// Nowhere: every target is left alone, for so long at least.
+    Unavailable(Duration),
+    /// Nowhere: there were too many retries lately.
+    RetryBudgetSpent,
+}
+
+/// How a call failed, as far as its target is concerned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallFailure {
+    pub(super) kind: CallFailureKind,
+    /// It has no room.
+    pub(super) is_overload: bool,
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// One target, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TargetStatus {
+    /// True where requests may go there.
+    pub is_available: bool,
+    /// Calls under way.
+    pub in_flight: u32,
+    /// The most there may be; nothing where that is not for us to say.
+    pub limit: Option<u32>,
+    /// False where others go first, since it did not hold its limit lately.
+    pub holds_limits: bool,
+}
+
+/// All targets.
+#[derive(Debug)]
+pub(super) struct TargetSet {
+    pub(super) settings: Settings,
+    pub(super) targets: Vec<TargetState>,
+    dice: SeededRng,
+    /// How long a place is usually held, in seconds.
+    hold_seconds: Option<f64>,
+}
+
+/// One target, and what is known of it.
+#[derive(Debug)]
+pub(super) struct TargetState {
+    name_hash: u64,
+    origin: Option<SigningDomain>,
+    breaker: Breaker,
+    retry_budget: RetryBudget,
+    pub(super) latency: Latency,
+    pub(super) limit: Option<ConcurrencyLimit>,
+    pub(super) prompt_cache: PromptCacheEstimate,
+    pub(super) in_flight: u32,
+    pub(super) load: Option<(ReportedLoad, Instant)>,
+    /// Until then it is distrusted, since it did not hold its limit.
+    distrusted_until: Option<Instant>,
+}
+
+impl TargetSet {
+    pub(super) fn new<'n>(
+        targets: impl Iterator<Item = (&'n str, Option<SigningDomain>)>,
+        settings: Settings,
+        seed: u64,
+        now: Instant,
+    ) -> TargetSet {
+        let member = |(name, origin)| TargetState {
+            name_hash: name_hash(name),
+            origin,
+            breaker: Breaker::new(settings.breaker, now),
+            retry_budget: RetryBudget::new(&settings.retry, now),
+            latency: Latency::default(),
+            limit: settings.concurrency.map(ConcurrencyLimit::new),
+            prompt_cache: PromptCacheEstimate::default(),
+            in_flight: 0,
+            load: None,
+            distrusted_until: None,
+        };
+        TargetSet {
+            settings,
+            targets: targets.map(member).collect(),
+            dice: SeededRng::new(seed),
+            hold_seconds: None,
+        }
+    }
+
+    /// From now on they are treated so. What is known of them stays.
+    pub(super) fn reconfigure(&mut self, settings: Settings) {
+        self.settings = settings;
+        for member in &mut self.targets {
+            member.breaker.reconfigure(settings.breaker);
+            member.retry_budget.reconfigure(&settings.retry);
+            if let Some((limit, settings)) = member.limit.as_mut().zip(settings.concurrency) {
+                limit.reconfigure(settings);
+            }
+        }
+    }
+
+    /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
+    /// then goes where no other is left: rates never take the last one away.
+    pub(super) fn acquire(&mut self, need: &TargetQuery, now: Instant) -> TargetSelection {
+        self.targets
+            .iter_mut()
+            .filter_map(|member| member.limit.as_mut())
+            .for_each(|limit| limit.expire_trial(now));
+        let admits: Vec<BreakerAdmission> =
+            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+        let of = |wanted| (0..admits.len()).filter(|place| admits[*place] == wanted).collect::<Vec<_>>();
+        let allowed = |places: Vec<usize>| {
+            places.into_iter().filter(|place| !need.excluded.contains(place)).collect::<Vec<_>>()
+        };
+        let probes = allowed(of(BreakerAdmission::Probe));
+        if let Some(place) = self.select(&probes, need, now) {
+            return self.take_permits(place, need, true, now);
+        }
+        let whole = of(BreakerAdmission::All);
+        let open = if whole.is_empty() { of(BreakerAdmission::LastResort) } else { whole };
+        let open = allowed(open);
+        if open.is_empty() {
+            return TargetSelection::Unavailable(self.shortest_wait(&admits));
+        }
+        match self.select(&open, need, now) {
+            Some(place) => self.take_permits(place, need, false, now),
+            None if need.is_retry
+                && open.iter().any(|place| self.targets[*place].has_capacity(need.calls)) =>
+            {
+                TargetSelection::RetryBudgetSpent
+            }
+            None => TargetSelection::Full,
+        }
+    }
+
+    /// Finds a target for a second attempt beside one that is under way, and takes its places: only one that works, not one
+    /// that is to be found out about. Its budget of retries pays.
+    pub(super) fn acquire_hedge(&mut self, need: &TargetQuery, now: Instant) -> Option<usize> {
+        let works = |place: &usize| self.targets[*place].breaker.admission(now) == BreakerAdmission::All;
+        let places: Vec<usize> = (0..self.targets.len()).filter(works).collect();
+        let others: Vec<usize> = places.into_iter().filter(|place| !need.excluded.contains(place)).collect();
+        let place = self.select(&others, need, now)?;
+        self.take_permits(place, need, false, now);
+        Some(place)
+    }
+
+    fn select(&mut self, places: &[usize], need: &TargetQuery, now: Instant) -> Option<usize> {
+        let member = |place: &usize| (*place, &self.targets[*place]);
+        let fits = |(_, member): &(usize, &TargetState)| {
+            member.has_capacity(need.calls) && (!need.is_retry || member.retry_budget.allows(now, need.calls))
+        };
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let fitting: Vec<(usize, &TargetState)> = places.iter().map(member).filter(fits).collect();
+        let has_trusted = fitting.iter().any(|(_, member)| member.is_trusted(now));
+        let candidates: Vec<TargetCandidate> = fitting
+            .into_iter()
+            .filter(|(_, member)| !has_trusted || member.is_trusted(now))
+            .map(|(place, member)| TargetCandidate {
+                index: place,
+                name_hash: member.name_hash,
+                origin: member.origin,
+                expected_wait: member.expected(fresh, now),
+            })
+            .collect();
+        choose_target(&candidates, need.affinity, &mut self.dice)
+    }
+
+    fn take_permits(
+        &mut self,
+        place: usize,
+        need: &TargetQuery,
+        probe: bool,
+        now: Instant,
+    ) -> TargetSelection {
+        let member = &mut self.targets[place];
+        member.in_flight = member.in_flight.saturating_add(need.calls);
+        if need.is_retry {
+            member.retry_budget.withdraw(now, need.calls);
+        } else {
+            member.retry_budget.deposit(now, need.calls);
+        }
+        if probe {
+            member.breaker.start_probe();
+        }
+        TargetSelection::Selected { index: place, is_probe: probe }
+    }
+
+    /// How long until one of the targets may be asked again.
+    fn shortest_wait(&self, admits: &[BreakerAdmission]) -> Duration {
+        let waits = admits.iter().filter_map(|admits| match admits {
+            BreakerAdmission::Blocked(wait) => Some(*wait),
+            _ => None,
+        });
+        waits.min().unwrap_or(self.settings.breaker.rest_min)
+    }
+
+    /// How long until some target may be asked; nothing where one may be now.
+    pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
+        let admits: Vec<BreakerAdmission> =
+            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+        let all_rest = admits.iter().all(|admits| matches!(admits, BreakerAdmission::Blocked(_)));
+        all_rest.then(|| self.shortest_wait(&admits))
+    }
+
+    /// How long until some target may be asked as it said itself; nothing where all failed too often.
+    pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
+        self.targets.iter().filter_map(|member| member.breaker.retry_delay(now)).min()
+    }
+
+    /// A call came to a good end.
+    pub(super) fn record_success(&mut self, place: usize, probe: bool, now: Instant) {
+        let ended = CompletedCall { now, is_probe: probe, retry_after: None, jitter: 0.0 };
+        self.targets[place].breaker.record_success(ended);
+    }
+
+    /// A call did not hold its limit: others go first for a while.
+    pub(super) fn record_overrun(&mut self, place: usize, now: Instant) {
+        self.targets[place].distrusted_until = Some(now + DISTRUST_TIME);
+    }
+
+    /// A call failed through no fault of its caller. Says why, where its target is left alone from now on.
+    pub(super) fn record_failure(
+        &mut self,
+        place: usize,
+        probe: bool,
+        fall: CallFailure,
+        now: Instant,
+    ) -> Option<TripCause> {
+        let jitter = self.dice.next_f64();
+        let member = &mut self.targets[place];
+        if let Some(limit) = member.limit.as_mut().filter(|_| fall.is_overload) {
+            limit.record_refusal(now);
+        }
+        let ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
+        member.breaker.record_failure(fall.kind, ended)
+    }
+
+    /// The probe found out nothing.
+    pub(super) fn abandon_probe(&mut self, place: usize, now: Instant) {
+        self.targets[place].breaker.abandon_probe(now);
+    }
+
+    /// Places that were held for so long are free again.
+    pub(super) fn release(&mut self, place: usize, calls: u32, held: Duration) {
+        let member = &mut self.targets[place];
+        member.in_flight = member.in_flight.saturating_sub(calls);
+        let newest = held.as_secs_f64();
+        self.hold_seconds = Some(self.hold_seconds.map_or(newest, |held| held + WEIGHT * (newest - held)));
+    }
+
+    /// What an engine says of itself; nothing where it could not be asked.
+    pub(super) fn record_load(&mut self, place: usize, load: ReportedLoad, now: Instant) {
+        self.targets[place].load = Some((load, now));
+    }
+
+    /// How many seconds a request waits until so many calls before it have had their places.
+    pub(super) fn queue_wait(&self, calls: u32, now: Instant) -> f64 {
+        let open = self
+            .targets
+            .iter()
+            .filter(|member| !matches!(member.breaker.admission(now), BreakerAdmission::Blocked(_)));
+        let places: u32 =
+            open.filter_map(|member| member.limit.as_ref()).map(ConcurrencyLimit::permits).sum();
+        f64::from(calls) * self.hold_seconds.unwrap_or_default() / f64::from(places.max(1))
+    }
+
+    /// The target where a request would begin soonest, and how many seconds an engine's own queue takes there. Nothing
+    /// where all rest.
+    pub(super) fn soonest(&self, now: Instant) -> Option<(usize, f64)> {
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let open = self.targets.iter().enumerate();
+        let open =
+            open.filter(|(_, member)| !matches!(member.breaker.admission(now), BreakerAdmission::Blocked(_)));
+        let soonest = open.min_by(|(_, a), (_, b)| a.expected(fresh, now).total_cmp(&b.expected(fresh, now)));
+        soonest.map(|(place, member)| {
+            let load = member.fresh_load(fresh, now);
+            let rounds = f64::from(load.waiting) / f64::from(load.running.max(1));
+            (place, rounds * self.hold_seconds.unwrap_or_default())
+        })
+    }
+
+    /// Every target, as it stands.
+    pub(super) fn status(&self, now: Instant) -> Vec<TargetStatus> {
+        let one = |member: &TargetState| TargetStatus {
+            is_available: member.breaker.cause().is_none()
+                && member.breaker.admission(now) == BreakerAdmission::All,
+            in_flight: member.in_flight,
+            limit: member.limit.as_ref().map(ConcurrencyLimit::permits),
+            holds_limits: member.is_trusted(now),
+        };
+        self.targets.iter().map(one).collect()
+    }
+
+    /// A number that nobody foresees, from 0 to 1.
+    pub(super) fn random_share(&mut self) -> f64 {
+        self.dice.next_f64()
+    }
+}
+
+impl TargetState {
+    fn is_trusted(&self, now: Instant) -> bool {
+        self.distrusted_until.is_none_or(|until| until <= now)
+    }
+
+    /// A request of more calls than there are places goes where it is alone.
+    fn has_capacity(&self, calls: u32) -> bool {
+        let fits = |limit: &ConcurrencyLimit| self.in_flight.saturating_add(calls) <= limit.permits();
+        self.in_flight == 0 || self.limit.as_ref().is_none_or(fits)
+    }
+
+    /// What the engine says counts where it knows of more than we do: others ask it too.
+    fn expected(&self, fresh: Duration, now: Instant) -> f64 {
+        let load = self.fresh_load(fresh, now);
+        self.latency.expected(self.in_flight.max(load.waiting.saturating_add(load.running)), now)
+    }
+
+    fn fresh_load(&self, fresh: Duration, now: Instant) -> ReportedLoad {
+        let known = self.load.filter(|(_, at)| now.saturating_duration_since(*at) <= fresh);
+        known.map(|(load, _)| load).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "target_set_tests.rs"]
+mod tests;

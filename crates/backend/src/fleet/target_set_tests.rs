@@ -1,0 +1,237 @@
+use super::*;
+use crate::fleet::waits::FirstTokenWait;
+use crate::fleet::{BreakerSettings, ConcurrencySettings};
+use stint_types::chat::{Message, Request, Role};
+use stint_types::units::Tokens;
+
+struct Yard {
+    roster: TargetSet,
+    now: Instant,
+}
+
+fn conversation(number: usize) -> AffinityKey {
+    AffinityKey::of(&Request::new("m", vec![Message::text(Role::User, format!("question {number}"))]))
+}
+
+fn need(number: usize) -> TargetQuery<'static> {
+    TargetQuery { affinity: conversation(number), calls: 1, is_retry: false, excluded: &[] }
+}
+
+const FAILED: CallFailure =
+    CallFailure { kind: CallFailureKind::Failed, is_overload: false, retry_after: None };
+
+impl Yard {
+    fn new(targets: usize) -> Yard {
+        Yard::with(targets, Settings::default())
+    }
+
+    fn with(targets: usize, settings: Settings) -> Yard {
+        let now = Instant::now();
+        let names: Vec<String> = (0..targets).map(|target| format!("target {target}")).collect();
+        Yard { roster: TargetSet::new(names.iter().map(|name| (name.as_str(), None)), settings, 7, now), now }
+    }
+
+    fn passes(&mut self, seconds: f64) {
+        self.now += Duration::from_secs_f64(seconds);
+    }
+
+    fn finds(&mut self, need: &TargetQuery) -> TargetSelection {
+        self.roster.acquire(need, self.now)
+    }
+
+    /// Takes a place, lets the call end, and gives the place back.
+    fn call(&mut self, number: usize, works: bool) -> Option<usize> {
+        let TargetSelection::Selected { index: place, is_probe: probe } = self.finds(&need(number)) else {
+            return None;
+        };
+        if works {
+            self.roster.record_success(place, probe, self.now);
+        } else {
+            self.roster.record_failure(place, probe, FAILED, self.now);
+        }
+        self.roster.release(place, 1, Duration::from_millis(10));
+        Some(place)
+    }
+}
+
+#[test]
+fn a_conversation_keeps_its_target_and_finds_another_while_that_rests() {
+    let mut yard = Yard::new(3);
+    let home = yard.call(1, true).unwrap();
+    for _ in 0..20 {
+        assert_eq!(yard.call(1, true), Some(home));
+    }
+    for _ in 0..5 {
+        assert_eq!(yard.call(1, false), Some(home));
+    }
+    let other = yard.call(1, true).unwrap();
+    assert_ne!(other, home);
+    assert_eq!(yard.call(1, true), Some(other));
+    yard.passes(3.0);
+    assert_eq!(yard.call(2, true), Some(home), "whoever comes first is its probe");
+    assert_eq!(yard.call(1, true), Some(home));
+}
+
+#[test]
+fn one_probe_goes_alone_and_others_go_elsewhere_meanwhile() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    for _ in 0..5 {
+        yard.call(1, false);
+    }
+    yard.passes(3.0);
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Selected { index: home, is_probe: true });
+    for number in 0..10 {
+        assert_eq!(yard.finds(&need(number)), TargetSelection::Selected { index: 1 - home, is_probe: false });
+    }
+}
+
+// UP-15
+#[test]
+fn where_all_rest_the_smallest_wait_is_told() {
+    let mut yard = Yard::new(2);
+    assert_eq!(yard.roster.unavailable_for(yard.now), None);
+    for (place, seconds) in [(0, 30), (1, 12)] {
+        let fall = CallFailure { retry_after: Some(Duration::from_secs(seconds)), ..FAILED };
+        yard.roster.record_failure(place, false, fall, yard.now);
+    }
+    yard.passes(2.0);
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Unavailable(Duration::from_secs(10)));
+    assert_eq!(yard.roster.unavailable_for(yard.now), Some(Duration::from_secs(10)));
+    assert_eq!(yard.roster.soonest(yard.now), None);
+}
+
+// UP-14, UP-15
+#[test]
+fn a_rate_takes_a_target_away_but_never_the_last_one() {
+    let mut yard = Yard::new(2);
+    let half = |yard: &mut Yard, place: usize| {
+        for turn in 0..20 {
+            if turn % 2 == 0 {
+                yard.roster.record_success(place, false, yard.now);
+            } else {
+                yard.roster.record_failure(place, false, FAILED, yard.now);
+            }
+        }
+    };
+    half(&mut yard, 0);
+    for number in 0..50 {
+        assert_eq!(yard.finds(&need(number)), TargetSelection::Selected { index: 1, is_probe: false });
+        yard.roster.release(1, 1, Duration::ZERO);
+    }
+    half(&mut yard, 1);
+    for number in 0..50 {
+        assert!(
+            matches!(yard.finds(&need(number)), TargetSelection::Selected { is_probe: false, .. }),
+            "one of both serves"
+        );
+    }
+}
+
+#[test]
+fn a_retry_goes_where_it_was_not_and_the_target_it_goes_to_pays_for_it() {
+    let settings = Settings {
+        retry: crate::fleet::RetrySettings { per_second: 1, ..Settings::default().retry },
+        ..Settings::default()
+    };
+    let mut yard = Yard::with(2, settings);
+    let again = |not| TargetQuery { is_retry: true, excluded: not, ..need(1) };
+    assert_eq!(yard.finds(&again(&[0])), TargetSelection::Selected { index: 1, is_probe: false });
+    assert_eq!(yard.finds(&again(&[0])), TargetSelection::RetryBudgetSpent);
+    assert_eq!(yard.finds(&again(&[1])), TargetSelection::Selected { index: 0, is_probe: false });
+    assert!(matches!(yard.finds(&again(&[0, 1])), TargetSelection::Unavailable(_)));
+}
+
+#[test]
+fn places_are_taken_and_given_back_and_a_large_request_goes_where_it_is_alone() {
+    let few = ConcurrencySettings { min: 2, start: 2, max: 2, ..ConcurrencySettings::default() };
+    let mut yard = Yard::with(1, Settings { concurrency: Some(few), ..Settings::default() });
+    let many = TargetQuery { calls: 8, ..need(1) };
+    assert_eq!(yard.finds(&many), TargetSelection::Selected { index: 0, is_probe: false });
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Full);
+    yard.roster.release(0, 8, Duration::from_secs(4));
+    assert!((yard.roster.queue_wait(3, yard.now) - 6.0).abs() < 1e-9);
+    assert!(matches!(yard.finds(&need(1)), TargetSelection::Selected { .. }));
+    assert_eq!(yard.finds(&many), TargetSelection::Full);
+    assert!(matches!(yard.finds(&need(1)), TargetSelection::Selected { .. }));
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Full);
+    assert_eq!(
+        yard.roster.status(yard.now),
+        [TargetStatus { is_available: true, in_flight: 2, limit: Some(2), holds_limits: true }]
+    );
+}
+
+#[test]
+fn what_an_engine_says_of_its_queue_counts_while_it_is_fresh() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    for place in [0, 1] {
+        let (waited, own) = (Duration::from_millis(100), Duration::ZERO);
+        let wait = FirstTokenWait {
+            tokens: Tokens(9),
+            began: yard.now,
+            in_flight: 1,
+            waited,
+            own_delay: own,
+            hidden: false,
+        };
+        yard.roster.record_first_token(place, wait, yard.now);
+    }
+    yard.roster.record_load(home, ReportedLoad { waiting: 40, running: 10 }, yard.now);
+    assert_eq!(yard.call(1, true), Some(1 - home), "others keep it busy");
+    assert_eq!(yard.roster.soonest(yard.now).map(|(place, _)| place), Some(1 - home));
+    yard.passes(7.0);
+    assert_eq!(yard.call(1, true), Some(home), "nobody knows any more");
+}
+
+#[test]
+fn a_refused_credential_is_left_alone_for_long() {
+    let mut yard = Yard::new(1);
+    let fall = CallFailure { kind: CallFailureKind::Credential, ..FAILED };
+    assert_eq!(yard.roster.record_failure(0, false, fall, yard.now), Some(TripCause::Credential));
+    let rest = BreakerSettings::default().credential_rest;
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Unavailable(rest));
+    assert!(!yard.roster.status(yard.now)[0].is_available);
+}
+
+// UP-17
+#[test]
+fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_retry() {
+    let retry = crate::fleet::RetrySettings { per_second: 1, ..Settings::default().retry };
+    let mut yard = Yard::with(2, Settings { retry, ..Settings::default() });
+    let beside = |yard: &mut Yard, not| {
+        let need = TargetQuery { is_retry: true, excluded: not, ..need(1) };
+        yard.roster.acquire_hedge(&need, yard.now)
+    };
+    assert_eq!(beside(&mut yard, &[0, 1]), None);
+    assert_eq!(beside(&mut yard, &[0]), Some(1));
+    assert_eq!(beside(&mut yard, &[0]), None, "there were enough");
+    yard.passes(1.0);
+    for _ in 0..5 {
+        yard.roster.record_failure(1, false, FAILED, yard.now);
+    }
+    assert_eq!(beside(&mut yard, &[0]), None, "it is left alone");
+    yard.passes(60.0);
+    assert_eq!(beside(&mut yard, &[0]), None, "nobody knows yet if it works");
+    assert_eq!(beside(&mut yard, &[1]), Some(0));
+    assert_eq!(yard.finds(&need(1)), TargetSelection::Selected { index: 1, is_probe: true });
+}
+
+#[test]
+fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    yard.roster.record_overrun(home, yard.now);
+    for number in 0..20 {
+        assert_ne!(yard.call(number, true), Some(home));
+    }
+    assert!(!yard.roster.status(yard.now)[home].holds_limits);
+    let not = [1 - home];
+    let need = TargetQuery { excluded: &not, ..need(1) };
+    assert!(
+        matches!(yard.finds(&need), TargetSelection::Selected { index, .. } if index == home),
+        "none else is left"
+    );
+    yard.passes(DISTRUST_TIME.as_secs_f64() + 1.0);
+    assert_eq!(yard.call(1, true), Some(home));
+}

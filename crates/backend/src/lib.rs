@@ -1,0 +1,346 @@
+//! Anything that generates, behind one trait.
+//!
+//! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
+//! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
+
+mod behavior;
+mod failure;
+pub mod fleet;
+pub mod local;
+mod output_stats;
+mod prefill;
+pub mod remote;
+pub mod scripted;
+mod speed;
+mod tool_calls;
+mod unavailable;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
+use stint_types::units::Tokens;
+
+pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
+pub use failure::{Failure, Fault, Retry, UnsupportedFeature};
+pub use output_stats::{OutputStats, weighted_characters};
+pub use unavailable::UnavailableBackend;
+
+/// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
+pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
+
+/// Something that generates.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// Starts a generation. Resolves when it was accepted, which may be before the first piece; a call that
+    /// was never sent says so in its failure.
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>>;
+
+    /// Makes vectors of texts.
+    fn embed(&self, _: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
+        let failure = Failure::incapable(UnsupportedFeature::Service, "this model makes no embeddings");
+        Box::pin(async move { Err(failure) })
+    }
+
+    /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.
+    fn prompt_tokens(&self, request: &Request) -> Tokens;
+
+    /// Whether [`prompt_tokens`](Backend::prompt_tokens) is exact.
+    fn counts_exactly(&self) -> bool {
+        false
+    }
+
+    /// The prompt's tokens as whoever reads it counts them, which may be a question that costs nothing; nothing where nobody
+    /// can say.
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        let counted = self.counts_exactly().then(|| self.prompt_tokens(&request));
+        Box::pin(std::future::ready(counted))
+    }
+
+    /// How fast it is now, as measured by itself.
+    fn conditions(&self) -> ModelConditions;
+
+    /// Why it is not there at all, where that is so until another configuration.
+    fn unavailable(&self) -> Option<&str> {
+        None
+    }
+
+    /// A prompt that has at most so many tokens had so many, as its upstream said.
+    fn record_prompt_tokens(&self, told: Tokens, most: Tokens) {
+        let _ = (told, most);
+    }
+
+    /// How it writes, as its finished answers told.
+    fn output_stats(&self) -> OutputStats {
+        OutputStats::default()
+    }
+
+    /// Who can verify what it signs; nothing where it signs nothing.
+    fn origin(&self) -> Option<SigningDomain> {
+        None
+    }
+
+    /// What is known of how it takes what it is told.
+    fn behavior(&self) -> TargetBehavior {
+        TargetBehavior::default()
+    }
+
+    /// The context that its server was given, once that has said it.
+    fn context(&self) -> Option<Tokens> {
+        None
+    }
+
+    /// Told what a call has shown of that.
+    fn observe(&self, _: BehaviorObservation) {}
+
+    /// How often since this was last asked a question was sent once more, because the connection was gone before anybody
+    /// could have read it.
+    fn take_resent(&self) -> u64 {
+        0
+    }
+
+    /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        0
+    }
+}
+
+/// One call of a backend.
+#[derive(Debug, Clone)]
+pub struct BackendCall {
+    /// What is asked.
+    pub request: Arc<Request>,
+    /// How its thinking is held.
+    pub class: EnforcementClass,
+    /// Which part of it.
+    pub part: GenerationPart,
+    /// Fixes the draw, for this choice.
+    pub seed: u64,
+    /// True where it may think unseen, where its upstream hides thoughts.
+    pub hidden: bool,
+    /// True where somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
+    /// the part says; limits on a thought alone are always sent.
+    pub tells_limit: bool,
+    /// The caller's word for how hard to think, where it is not known what it comes to in tokens and the part has none.
+    pub effort: Option<String>,
+    /// The word for the least effort, for an answer that is asked for without a thought where nothing else turns thinking off.
+    pub effort_least: Option<String>,
+}
+
+impl BackendCall {
+    /// The same call of a model that does not think: one answer, as its server makes it.
+    #[must_use]
+    pub fn unthought(self) -> BackendCall {
+        let part = match &self.part {
+            // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
+            GenerationPart::Thought { thinking, solution } | GenerationPart::Whole { thinking, solution } => {
+                GenerationPart::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
+            }
+            GenerationPart::Solution { solution, .. } => {
+                GenerationPart::Whole { thinking: Tokens::ZERO, solution: *solution }
+            }
+            GenerationPart::Total { .. } => self.part.clone(),
+        };
+        BackendCall { part, ..self }
+    }
+
+    /// A call that is not made: its prompt is to be counted.
+    pub fn for_counting(request: &Arc<Request>) -> BackendCall {
+        let part = GenerationPart::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
+        let (seed, hidden, tells_limit) = (0, false, true);
+        let (request, class, effort, effort_least) = (request.clone(), EnforcementClass::Native, None, None);
+        BackendCall { request, class, part, seed, hidden, tells_limit, effort, effort_least }
+    }
+
+    /// True where its limit is the thought's alone, which is always sent.
+    pub fn limits_thought_alone(&self) -> bool {
+        self.class == EnforcementClass::Continue && matches!(self.part, GenerationPart::Thought { .. })
+    }
+
+    /// The limit on an answer, where an upstream that needs none is sent one.
+    pub fn stated_limit(&self, limit: Tokens) -> Option<Tokens> {
+        self.tells_limit.then_some(limit)
+    }
+
+    /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
+    /// too.
+    pub fn hides_thinking(&self) -> bool {
+        self.hidden && self.class == EnforcementClass::Effort
+    }
+}
+
+/// Vectors, as the upstream wrote them: one for each text, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddingResult {
+    /// The list's items, each with `embedding` and `index`.
+    pub data: Vec<Value>,
+    /// Everything read, where the upstream says it.
+    pub prompt: Option<Tokens>,
+}
+
+/// Which part of a generation to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GenerationPart {
+    /// Thought and answer in one go; the backend holds both budgets and closes the thought itself (classes
+    /// `inline` and `native`).
+    Whole {
+        /// The thinking budget.
+        thinking: Tokens,
+        /// The solution budget.
+        solution: Tokens,
+    },
+    /// The thought, `thinking` tokens at most and at least 1, where the backend can hold that; else it is cut from
+    /// outside. A backend that cannot stop where the thought closes by itself goes on into the answer (classes
+    /// `continue` and `turn`, first phase).
+    Thought {
+        /// The thinking budget.
+        thinking: Tokens,
+        /// The solution budget, for an answer that follows at once.
+        solution: Tokens,
+    },
+    /// Only the answer, after a thought that is closed by now: resumed from it (class `continue`), or in a new turn
+    /// without thinking (class `turn`).
+    Solution {
+        /// The thought so far, without tags.
+        thought: Thought,
+        /// What was already written of the answer, which goes on from there; usually nothing.
+        answer: String,
+        /// The solution budget.
+        solution: Tokens,
+    },
+    /// Both under one limit (class `effort`).
+    Total {
+        /// The word of the model's effort scale, if it has one.
+        effort: Option<String>,
+        /// The limit of everything written.
+        tokens: Tokens,
+    },
+}
+
+impl GenerationPart {
+    /// The most that it may write, tags and hand-off aside.
+    pub fn tokens_max(&self) -> Tokens {
+        match self {
+            GenerationPart::Whole { thinking, solution } => {
+                EnforcementClass::native_max(*thinking) + *solution
+            }
+            GenerationPart::Thought { thinking, solution } => *thinking + *solution,
+            GenerationPart::Solution { solution, .. } => *solution,
+            GenerationPart::Total { tokens, .. } => *tokens,
+        }
+    }
+
+    /// The whole answer after a thought.
+    pub fn after_thought(thought: Thought, solution: Tokens) -> GenerationPart {
+        GenerationPart::Solution { thought, answer: String::new(), solution }
+    }
+}
+
+/// A thought to resume from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Thought {
+    /// Its tokens, where the backend reported them.
+    pub ids: Vec<u32>,
+    /// Its text.
+    pub text: String,
+    /// True where the model closed it itself; otherwise the hand-off goes in between.
+    pub closed: bool,
+}
+
+/// A piece of a generation, with how many of the model's tokens it stands for. Text may be empty: a token
+/// may end inside a character. Where tokens are not reported, `tokens` is 0 and usage says it at the end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// More of the thought.
+    Thought {
+        /// What it says.
+        text: String,
+        /// How many tokens it is.
+        tokens: Tokens,
+        /// Which tokens, where known.
+        ids: Vec<u32>,
+    },
+    /// More of what the upstream tells of a thought that it hides. It is shown as the thought, and counts nothing: what
+    /// was really thought only usage says.
+    Summary(String),
+    /// A tag of thinking that the model wrote itself; never shown.
+    Tag {
+        /// How many tokens it is.
+        tokens: Tokens,
+        /// What the tag says.
+        edge: TagEdge,
+    },
+    /// The hand-off that the backend put in; never shown.
+    HandOff {
+        /// How many tokens it is.
+        tokens: Tokens,
+    },
+    /// A part of the thought that its provider wants back as it is.
+    Signed(SignedThought),
+    /// More of the answer.
+    Answer {
+        /// What it says, with the blank that stands before it: whoever shows it drops that.
+        text: String,
+        /// How many tokens it is.
+        tokens: Tokens,
+    },
+    /// The chances of the answer's next tokens, as OpenAI tells them; before the text of these tokens.
+    Logprobs(Vec<Value>),
+    /// More of a tool call.
+    ToolCall(ToolCallDelta),
+    /// The stop text of the caller's that ended the answer, where the upstream tells which.
+    StoppedBy(Box<str>),
+    /// All that this part has shown as its thought was its answer: no thought was in the text.
+    Unthought,
+    /// The upstream's own count; the last one wins.
+    Usage(TokenUsage),
+    /// The end of this part.
+    End(GenerationEnd),
+}
+
+/// Which side of a thought a tag is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagEdge {
+    /// The thought begins.
+    Start,
+    /// The thought is closed.
+    End,
+}
+
+/// Why a part ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GenerationEnd {
+    /// The model ended its text; `tokens` counts the end-of-text token where it was generated.
+    Stop {
+        /// 1 where the end-of-text token is counted, else 0.
+        tokens: Tokens,
+    },
+    /// The part's limit was reached.
+    Limit,
+    /// The model wants tools to be called.
+    ToolCalls,
+    /// The upstream withheld the answer.
+    Filtered,
+}
+
+/// An upstream's own count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenUsage {
+    /// Everything read; 0 where that is not told.
+    pub prompt: Tokens,
+    /// How much of it the provider's cache had.
+    pub cache_read: Tokens,
+    /// How much of it the provider put into its cache, where that has a price.
+    pub cache_write: Tokens,
+    /// How much of that for an hour, where the provider tells it apart.
+    pub cache_hour: Option<Tokens>,
+    /// Everything written.
+    pub completion: Tokens,
+    /// How much of it was thought, where the upstream says it.
+    pub thinking: Option<Tokens>,
+}

@@ -1,0 +1,232 @@
+//! Anthropic's events as our pieces.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+use crate::remote::refusal;
+use crate::remote::uncounted::{answer, stop, thought};
+use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use stint_types::chat::{SignedThought, ThoughtSigner, ToolCallDelta};
+use stint_types::units::Tokens;
+
+/// Reads one stream of events.
+#[derive(Debug)]
+pub(super) struct AnthropicReader {
+    /// Who signs what it says.
+    maker: ThoughtSigner,
+    /// The blocks that have begun and not ended, by their index.
+    open: BTreeMap<u64, AnthropicStreamBlock>,
+    /// How many tools were called.
+    calls: u32,
+    /// The counts so far; those of the prompt come first, and may be said again at the end.
+    counts: Map<String, Value>,
+    ending: Option<GenerationEnd>,
+}
+
+/// A block that has begun.
+#[derive(Debug)]
+enum AnthropicStreamBlock {
+    /// Goes out piece by piece.
+    Text,
+    /// The thought's text goes out piece by piece, and the whole with its signature at the end.
+    Thinking(Map<String, Value>),
+    /// Means nothing to anybody but its provider.
+    Redacted(Map<String, Value>),
+    /// A call: its place, the arguments that came at once, and whether others came since.
+    Call { index: u32, input: Value, streamed: bool },
+    /// What was not asked for.
+    Other,
+}
+
+impl AnthropicReader {
+    pub(super) fn new(maker: ThoughtSigner) -> AnthropicReader {
+        AnthropicReader { maker, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
+    }
+
+    fn start_block(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
+        let members = || block.as_object().cloned().unwrap_or_default();
+        match text(block, "type") {
+            "text" => {
+                pieces.extend(non_empty(text(block, "text")).map(answer));
+                AnthropicStreamBlock::Text
+            }
+            "thinking" => {
+                pieces.extend(non_empty(text(block, "thinking")).map(thought));
+                AnthropicStreamBlock::Thinking(members())
+            }
+            "redacted_thinking" => AnthropicStreamBlock::Redacted(members()),
+            "tool_use" => self.call(block, pieces),
+            _ => AnthropicStreamBlock::Other,
+        }
+    }
+
+    fn call(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
+        let index = self.calls;
+        self.calls += 1;
+        let (id, name) = (text(block, "id").to_owned(), text(block, "name").to_owned());
+        let arguments = String::new();
+        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id: Some(id), name: Some(name), arguments }));
+        AnthropicStreamBlock::Call {
+            index,
+            input: block.get("input").cloned().unwrap_or_else(|| json!({})),
+            streamed: false,
+        }
+    }
+
+    fn count(&mut self, usage: &Value) {
+        let told = usage.as_object().into_iter().flatten().filter(|(_, count)| !count.is_null());
+        self.counts.extend(told.map(|(name, count)| (name.clone(), count.clone())));
+    }
+
+    /// What was read from the cache or put into it is not among `input_tokens`; what was thought is among
+    /// `output_tokens`.
+    fn usage(&self) -> Option<TokenUsage> {
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
+        let count = |name: &str| number(self.counts.get(name));
+        let cache_read = count("cache_read_input_tokens").unwrap_or_default();
+        let cache_write = count("cache_creation_input_tokens").unwrap_or_default();
+        let details = self.counts.get("output_tokens_details");
+        let kept = self.counts.get("cache_creation");
+        Some(TokenUsage {
+            prompt: count("input_tokens")? + cache_read + cache_write,
+            cache_read,
+            cache_write,
+            cache_hour: number(kept.and_then(|kept| kept.get("ephemeral_1h_input_tokens"))),
+            completion: count("output_tokens")?,
+            thinking: number(details.and_then(|details| details.get("thinking_tokens"))),
+        })
+    }
+
+    /// The count at the end.
+    fn finish(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
+        if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
+            self.ending = Some(ending(word));
+        }
+        let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
+        pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
+        self.count(&event["usage"]);
+        pieces.extend(self.usage().map(Piece::Usage));
+    }
+}
+
+impl AnthropicStreamBlock {
+    fn append_delta(&mut self, delta: &Value, pieces: &mut VecDeque<Piece>) {
+        match (self, text(delta, "type")) {
+            (AnthropicStreamBlock::Text, "text_delta") => {
+                pieces.extend(non_empty(text(delta, "text")).map(answer));
+            }
+            (AnthropicStreamBlock::Thinking(block), "thinking_delta") => {
+                append(block, "thinking", text(delta, "thinking"));
+                pieces.extend(non_empty(text(delta, "thinking")).map(thought));
+            }
+            (AnthropicStreamBlock::Thinking(block), "signature_delta") => {
+                append(block, "signature", text(delta, "signature"));
+            }
+            (AnthropicStreamBlock::Call { index, streamed, .. }, "input_json_delta") => {
+                let more = text(delta, "partial_json");
+                *streamed |= !more.is_empty();
+                pieces.extend(non_empty(more).map(|more| arguments(*index, more)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A thought is handed out with its signature, or not at all.
+    fn end(self, maker: &ThoughtSigner, pieces: &mut VecDeque<Piece>) {
+        let signed = |block: Map<String, Value>| {
+            let block = Value::Object(block).to_string().into();
+            Piece::Signed(SignedThought { signer: maker.clone(), block })
+        };
+        match self {
+            AnthropicStreamBlock::Thinking(block)
+                if block.get("signature").is_some_and(|it| *it != json!("")) =>
+            {
+                pieces.push_back(signed(block));
+            }
+            AnthropicStreamBlock::Redacted(block) => pieces.push_back(signed(block)),
+            AnthropicStreamBlock::Call { index, input, streamed: false } => {
+                pieces.push_back(arguments(index, &input.to_string()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl crate::remote::EventReader for AnthropicReader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let event: Value = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
+        let index = event["index"].as_u64().unwrap_or_default();
+        match text(&event, "type") {
+            "message_start" => {
+                self.count(&event["message"]["usage"]);
+                // Of what will be written it knows next to nothing yet.
+                let read = self.usage().map(|usage| TokenUsage {
+                    completion: Tokens::ZERO,
+                    thinking: None,
+                    ..usage
+                });
+                pieces.extend(read.map(Piece::Usage));
+            }
+            "content_block_start" => {
+                let block = self.start_block(&event["content_block"], pieces);
+                self.open.insert(index, block);
+            }
+            "content_block_delta" => {
+                if let Some(block) = self.open.get_mut(&index) {
+                    block.append_delta(&event["delta"], pieces);
+                }
+            }
+            "content_block_stop" => {
+                if let Some(block) = self.open.remove(&index) {
+                    block.end(&self.maker, pieces);
+                }
+            }
+            "message_delta" => self.finish(&event, pieces),
+            "message_stop" => pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?)),
+            "error" => return Err(refusal::of_event(&event["error"])),
+            // `ping`, and what may come to be.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?));
+        Ok(())
+    }
+}
+
+/// `pause_turn` wants to be gone on with, which is only asked of those who let the provider run tools.
+fn ending(word: &str) -> GenerationEnd {
+    match word {
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => GenerationEnd::Limit,
+        "tool_use" => GenerationEnd::ToolCalls,
+        "refusal" => GenerationEnd::Filtered,
+        _ => stop(),
+    }
+}
+
+fn arguments(index: u32, more: &str) -> Piece {
+    Piece::ToolCall(ToolCallDelta { index, id: None, name: None, arguments: more.to_owned() })
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// The most bytes of a thought's text, and of its signature, that are kept to be handed out with it.
+const KEPT_MAX: usize = 4 << 20;
+
+fn append(block: &mut Map<String, Value>, name: &str, more: &str) {
+    match block.entry(name).or_insert_with(|| json!("")) {
+        Value::String(text) if text.len() + more.len() > KEPT_MAX => {}
+        Value::String(text) => text.push_str(more),
+        other => *other = json!(more),
+    }
+}

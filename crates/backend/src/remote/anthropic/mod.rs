@@ -1,0 +1,83 @@
+//! Anthropic's Messages.
+//!
+//! A thought is either given a budget, which the provider holds (class `native`), or is as long as an effort makes it
+//! (class `effort`); both show it while it runs, so it can be cut and the answer asked for in a new turn (class
+//! `turn`). What the provider signs of a thought is handed out whole and goes back as it was, to the same model only.
+//!
+//! What it cannot do: penalties, seeds, JSON without a schema, sound, going on with an assistant's message. While a
+//! model thinks, it takes no temperature, and no tool can be forced on it; a forced tool goes without the thought.
+
+mod conversation;
+mod events;
+mod request;
+mod settings;
+
+use std::sync::Arc;
+
+use super::summary_reader::SummaryReader;
+use super::{
+    Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
+};
+use crate::{BackendCall, Failure};
+use stint_types::catalog::EnforcementClass;
+use stint_types::chat::Request;
+
+pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
+
+/// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
+const VERSION: &str = "2026-10-21";
+/// The one before it, which is the only one that some others than Anthropic know.
+pub(super) const VERSION_WITH_SAMPLING: &str = "2023-06-01";
+
+/// Messages of one model.
+#[derive(Debug)]
+pub struct AnthropicMessages {
+    settings: Settings,
+}
+
+/// One model of an upstream that speaks Anthropic's Messages.
+pub type AnthropicBackend = RemoteBackend<AnthropicMessages>;
+
+impl AnthropicBackend {
+    /// The model, not asked anything yet.
+    ///
+    /// # Errors
+    /// When there can be no client with these settings.
+    pub fn new(connections: &Connections, settings: Settings) -> Result<AnthropicBackend, SettingsError> {
+        let mut client = super::Settings { auth: Auth::Header("x-api-key"), ..settings.client.clone() };
+        let version = if settings.sampling { VERSION_WITH_SAMPLING } else { VERSION };
+        client.headers.push(("anthropic-version", version.to_owned()));
+        RemoteBackend::with_provider(connections, client, AnthropicMessages { settings })
+    }
+}
+
+impl Provider for AnthropicMessages {
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+        Ok(UpstreamRequest { path: "messages".into(), body: request::body(&self.settings, call)? })
+    }
+
+    fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
+        let body = request::count_body(&self.settings, request).ok()?;
+        Some((UpstreamRequest { path: "messages/count_tokens".into(), body }, "/input_tokens"))
+    }
+
+    /// It begins its stream before it thinks.
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hides_thinking() { SilencePolicy::ThinksInStream } else { SilencePolicy::Streams }
+    }
+
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
+        let reader = events::AnthropicReader::new(self.settings.maker());
+        // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
+        // they show: there is nothing else.
+        match self.settings.thinking == AnthropicThinking::Adaptive && call.class == EnforcementClass::Effort
+        {
+            true => Box::new(SummaryReader(reader)),
+            false => Box::new(reader),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

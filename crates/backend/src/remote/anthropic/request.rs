@@ -1,0 +1,322 @@
+//! Our call as a request for Messages.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::conversation::{self, turns};
+use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
+use crate::remote::caller_options::{
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, disables_parallel_tools, end_user,
+    insert_present, refuse_penalties,
+};
+use crate::remote::wire::{self, decimal};
+use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
+use stint_prompt::token_bound;
+use stint_types::catalog::Model;
+use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Tool};
+use stint_types::units::Tokens;
+
+/// The least budget of a thought.
+const BUDGET_MIN: Tokens = Tokens(1024);
+
+/// Hardly any text has fewer bytes to a token.
+const BYTES_PER_TOKEN: u64 = 2;
+
+/// How much a call may think, and write altogether.
+#[derive(Debug, Clone)]
+struct AnthropicThinkingPlan {
+    /// `thinking`, where the model is to think.
+    thinking: Option<Value>,
+    /// `output_config.effort`.
+    word: Option<String>,
+    /// `max_tokens`.
+    max_tokens: Tokens,
+}
+
+/// The body of the call.
+pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
+    let request = &*call.request;
+    refuse_penalties(request)?;
+    let choice = OpenAiToolChoice::of(request)?;
+    let AnthropicThinkingPlan { thinking, word, max_tokens: most } =
+        thinking_plan(settings, call, choice.as_ref())?;
+    let thinks = thinking.is_some()
+        || (settings.thinking_off == AnthropicThinkingOff::Never
+            && settings.thinking != AnthropicThinking::Never);
+    let told = thinking.or_else(|| {
+        (settings.thinking_off == AnthropicThinkingOff::Disabled).then(|| json!({"type": "disabled"}))
+    });
+    let (system, messages) = turns(settings, call, thinks)?;
+    let mut body = Map::new();
+    insert_present(
+        &mut body,
+        [
+            ("model", Some(json!(settings.model))),
+            ("max_tokens", Some(json!(limit(settings, call, most)))),
+            ("stream", Some(json!(true))),
+            ("system", system),
+            ("messages", Some(messages)),
+            ("thinking", told),
+            ("output_config", output(request, word)?),
+            ("stop_sequences", stops(request)),
+            ("metadata", end_user(request).map(|id| json!({"user_id": id}))),
+            ("tools", tools(request)),
+            ("tool_choice", tool_choice(request, choice)),
+        ],
+    );
+    sampling(settings, request, thinks, &mut body);
+    let mut body = Value::Object(body);
+    if request.cache_ttl() == CacheTtl::Hour {
+        wire::extend_hour_marks(&mut body);
+    }
+    // Where the caller marks what is to be kept, nothing else is.
+    if settings.caches && request.cache_breakpoints().next().is_none() {
+        match before_seam(request, &mut body) {
+            Some(block) => wire::mark_for_cache(block, CacheTtl::Minutes),
+            None => wire::mark_for_cache(&mut body, CacheTtl::Minutes),
+        }
+    }
+    Ok(body)
+}
+
+/// The member that this API cannot do without: never more than the provider takes, and where nobody states a limit no more than
+/// is likely left of the context, since beyond that older models refuse.
+fn limit(settings: &Settings, call: &BackendCall, most: Tokens) -> Tokens {
+    let most = most.min(settings.output_max.unwrap_or(Tokens::MAX));
+    match settings.context {
+        Some(context) if !call.tells_limit => {
+            let prompt = Tokens(token_bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
+            most.min(context.saturating_sub(prompt)).max(Tokens(1))
+        }
+        // How much an unknown model writes is a guess; whoever states a limit is not held to it.
+        None if !call.tells_limit && settings.output_max.is_none() => most.min(Model::TOLD_MAX),
+        _ => most,
+    }
+}
+
+/// The body of a question how many tokens the prompt has: what the model reads, and nothing of how it is to answer.
+pub(super) fn count_body(settings: &Settings, request: &Arc<Request>) -> Result<Value, Failure> {
+    let mut body = body(settings, &BackendCall::for_counting(request))?;
+    if let Some(members) = body.as_object_mut() {
+        members.retain(|name, _| ["model", "system", "messages", "tools", "tool_choice"].contains(&&**name));
+    }
+    Ok(body)
+}
+
+/// The last block that will be there at the next turn, where what follows it will not: the provider finds nothing again that
+/// was kept further on.
+fn before_seam<'b>(request: &Request, body: &'b mut Value) -> Option<&'b mut Value> {
+    let has_seam = |message: &Message| message.content.contains(&ContentPart::StableEnd);
+    if !request.messages.last().is_some_and(has_seam) {
+        return None;
+    }
+    let turn = body["messages"].as_array_mut()?.last_mut()?;
+    turn["content"].as_array_mut()?.iter_mut().rev().nth(1)
+}
+
+fn cannot_think(why: &str) -> Failure {
+    Failure::incapable(UnsupportedFeature::Thinking, why)
+}
+
+/// What the part means here, as far as the request lets the model think.
+fn thinking_plan(
+    settings: &Settings,
+    call: &BackendCall,
+    choice: Option<&OpenAiToolChoice>,
+) -> Result<AnthropicThinkingPlan, Failure> {
+    let quiet = |most| AnthropicThinkingPlan { thinking: None, word: None, max_tokens: most };
+    let thinks = may_think(settings, &call.request, choice)?;
+    Ok(match &call.part {
+        GenerationPart::Whole { solution, .. } if !thinks => quiet(*solution),
+        GenerationPart::Whole { thinking: Tokens::ZERO, solution } => {
+            refuse_if_always_thinking(settings)?;
+            quiet(*solution)
+        }
+        GenerationPart::Whole { thinking, solution } => match settings.thinking {
+            AnthropicThinking::Budget if *thinking >= BUDGET_MIN => AnthropicThinkingPlan {
+                thinking: Some(budget(settings, *thinking)),
+                word: None,
+                max_tokens: *thinking + *solution,
+            },
+            AnthropicThinking::Budget => {
+                return Err(cannot_think("this model thinks 1024 tokens at least, or none"));
+            }
+            AnthropicThinking::Adaptive => {
+                return Err(cannot_think("this model takes no budget for its thinking"));
+            }
+            AnthropicThinking::Never => quiet(*solution),
+        },
+        GenerationPart::Thought { thinking, solution } => {
+            let most = *thinking + *solution;
+            match settings.thinking {
+                AnthropicThinking::Adaptive if thinks => {
+                    AnthropicThinkingPlan { thinking: Some(adaptive(settings)), word: None, max_tokens: most }
+                }
+                // It is cut from outside, so it may be given more; but no limit may lie below the least budget.
+                AnthropicThinking::Budget if thinks && most > BUDGET_MIN => {
+                    let thinking = Some(budget(settings, (*thinking).max(BUDGET_MIN)));
+                    AnthropicThinkingPlan { thinking, word: None, max_tokens: most }
+                }
+                _ => quiet(*solution),
+            }
+        }
+        GenerationPart::Solution { answer, .. } if !answer.is_empty() && !settings.goes_on() => {
+            return Err(cannot_think("this model cannot go on with an answer"));
+        }
+        GenerationPart::Solution { solution, .. } => {
+            refuse_if_always_thinking(settings)?;
+            quiet(*solution)
+        }
+        GenerationPart::Total { effort, tokens } => match (settings.thinking, effort.as_deref()) {
+            (AnthropicThinking::Adaptive, Some(word)) if thinks && word != "none" => AnthropicThinkingPlan {
+                thinking: Some(adaptive(settings)),
+                word: Some(word.to_owned()),
+                max_tokens: *tokens,
+            },
+            (AnthropicThinking::Adaptive, None | Some("none")) | (_, None) => quiet(*tokens),
+            (AnthropicThinking::Adaptive, word) => {
+                AnthropicThinkingPlan { word: word.map(str::to_owned), ..quiet(*tokens) }
+            }
+            _ => return Err(cannot_think("this model takes no effort")),
+        },
+    })
+}
+
+/// Whether thinking can be on at all. A forced tool rules it out; and in a run with tools a thought that has a budget
+/// must have been there from the beginning of the turn.
+fn may_think(
+    settings: &Settings,
+    request: &Request,
+    choice: Option<&OpenAiToolChoice>,
+) -> Result<bool, Failure> {
+    let forced = choice.is_some_and(OpenAiToolChoice::is_forced) && !request.tools.is_empty();
+    if forced
+        && settings.thinking_off == AnthropicThinkingOff::Never
+        && settings.thinking != AnthropicThinking::Never
+    {
+        return Err(Failure::incapable(
+            UnsupportedFeature::Choice,
+            "this model always thinks, so no tool can be forced on it",
+        ));
+    }
+    let interrupted =
+        settings.thinking == AnthropicThinking::Budget && conversation::is_unsigned(settings, request);
+    Ok(settings.thinking != AnthropicThinking::Never && !forced && !interrupted)
+}
+
+fn refuse_if_always_thinking(settings: &Settings) -> Result<(), Failure> {
+    match settings.thinking_off {
+        AnthropicThinkingOff::Never if settings.thinking != AnthropicThinking::Never => {
+            Err(Failure::incapable(UnsupportedFeature::Thinking, "this model cannot be kept from thinking"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn budget(settings: &Settings, tokens: Tokens) -> Value {
+    with_display(settings, json!({"type": "enabled", "budget_tokens": tokens}))
+}
+
+fn adaptive(settings: &Settings) -> Value {
+    with_display(settings, json!({"type": "adaptive"}))
+}
+
+fn with_display(settings: &Settings, mut thinking: Value) -> Value {
+    if settings.asks_for_thoughts {
+        thinking["display"] = json!("summarized");
+    }
+    thinking
+}
+
+/// While it thinks a model takes none of these, and never two of them that say the same.
+fn sampling(settings: &Settings, request: &Request, thinks: bool, body: &mut Map<String, Value>) {
+    if thinks || !settings.sampling {
+        return;
+    }
+    let sampling = &request.sampling;
+    let temperature = sampling.temperature.map(|value| decimal(value.min(1.0)));
+    let top_p = sampling.top_p.filter(|_| temperature.is_none()).map(decimal);
+    insert_present(
+        body,
+        [("temperature", temperature), ("top_p", top_p), ("top_k", sampling.top_k.map(|k| json!(k)))],
+    );
+}
+
+/// Blank ones are refused there; `execute` sees to all of them anyway.
+fn stops(request: &Request) -> Option<Value> {
+    let stops: Vec<&String> = request.sampling.stop.iter().filter(|text| !text.trim().is_empty()).collect();
+    (!stops.is_empty()).then(|| json!(stops))
+}
+
+fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Failure> {
+    let mut output = Map::new();
+    insert_present(&mut output, [("effort", effort.map(Value::String))]);
+    match OpenAiResponseFormat::of(request)? {
+        OpenAiResponseFormat::Text => {}
+        OpenAiResponseFormat::Json => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Form,
+                "this model writes JSON by a schema only: send json_schema",
+            ));
+        }
+        OpenAiResponseFormat::Schema(named) => {
+            let format = json!({"type": "json_schema", "schema": named["schema"]});
+            output.insert("format".to_owned(), format);
+        }
+    }
+    Ok((!output.is_empty()).then_some(Value::Object(output)))
+}
+
+fn tools(request: &Request) -> Option<Value> {
+    let declare = |tool: &Tool| {
+        let function = FunctionDeclaration::of(tool);
+        let mut declared = Map::new();
+        insert_present(
+            &mut declared,
+            [
+                ("name", Some(json!(function.name))),
+                ("description", function.description.map(|text| json!(text))),
+                ("input_schema", Some(function.parameters)),
+                ("strict", function.strict.then(|| json!(true))),
+            ],
+        );
+        let mut declared = Value::Object(declared);
+        if let Some(keep) = tool.cache_breakpoint {
+            wire::mark_for_cache(&mut declared, keep);
+        }
+        declared
+    };
+    if request.tools.is_empty() {
+        return previously_called_tools(request);
+    }
+    Some(request.tools.iter().map(declare).collect())
+}
+
+/// The tools that were called before, where the request declares none any more: what they were called with and brought must be
+/// declared.
+fn previously_called_tools(request: &Request) -> Option<Value> {
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    let names: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
+    let declare = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    (!names.is_empty()).then(|| names.into_iter().map(declare).collect())
+}
+
+fn tool_choice(request: &Request, choice: Option<OpenAiToolChoice>) -> Option<Value> {
+    if request.tools.is_empty() {
+        return previously_called_tools(request).map(|_| json!({"type": "none"}));
+    }
+    let one = disables_parallel_tools(request);
+    let mut told = match choice {
+        None if !one => return None,
+        Some(OpenAiToolChoice::None) => return Some(json!({"type": "none"})),
+        None | Some(OpenAiToolChoice::Auto) => json!({"type": "auto"}),
+        Some(OpenAiToolChoice::Any) => json!({"type": "any"}),
+        Some(OpenAiToolChoice::Named(name)) => json!({"type": "tool", "name": name}),
+    };
+    if one {
+        told["disable_parallel_tool_use"] = json!(true);
+    }
+    Some(told)
+}

@@ -1,0 +1,96 @@
+//! How one model of Anthropic's is spoken to.
+
+use std::sync::Arc;
+
+use crate::remote;
+use stint_types::chat::ThoughtSigner;
+use stint_types::units::Tokens;
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnthropicThinking {
+    /// It does not think, and is told nothing.
+    Never,
+    /// With a budget of at least 1024 tokens: `thinking: {type: enabled, budget_tokens}`.
+    #[default]
+    Budget,
+    /// As much as it sees fit: `thinking: {type: adaptive}`, and `output_config: {effort}` where there is one.
+    Adaptive,
+}
+
+/// How a model is told not to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnthropicThinkingOff {
+    /// By saying nothing.
+    #[default]
+    Omitted,
+    /// `thinking: {type: disabled}`, for models that would think without it.
+    Disabled,
+    /// It cannot be told.
+    Never,
+}
+
+/// How one model is spoken to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How the upstream is reached. How the key is sent, and the API's version, need not be said.
+    pub client: remote::Settings,
+    /// What the upstream calls the model.
+    pub model: String,
+    /// What callers call it: what it signs goes back to this name only.
+    pub name: Arc<str>,
+    /// How it is told to think.
+    pub thinking: AnthropicThinking,
+    /// How it is told not to.
+    pub thinking_off: AnthropicThinkingOff,
+    /// Asks for its thoughts to be shown: newer models leave them out otherwise, older ones do not know the member.
+    pub asks_for_thoughts: bool,
+    /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
+    /// Claude 4.6, by the API's older version. Else the newer one is spoken, and they are left out.
+    pub sampling: bool,
+    /// True where the provider is to keep the prompt in its cache, which has a price.
+    pub caches: bool,
+    /// The most that it writes in one call, where that is known.
+    pub output_max: Option<Tokens>,
+    /// Its context, where that is known.
+    pub context: Option<Tokens>,
+    /// What stands before a thought that was cut, when the answer is asked for.
+    pub thought_so_far: String,
+    /// What asks for the answer after it.
+    pub answer_now: String,
+}
+
+impl Settings {
+    /// Who signs what it says.
+    pub(super) fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
+    }
+
+    /// Whether it goes on with the beginning of an answer. Models that think as much as they see fit refuse one ("does not support
+    /// assistant message prefill").
+    pub fn goes_on(&self) -> bool {
+        self.thinking != AnthropicThinking::Adaptive && self.thinking_off != AnthropicThinkingOff::Never
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            client: remote::Settings::default(),
+            model: String::new(),
+            name: "".into(),
+            thinking: AnthropicThinking::default(),
+            thinking_off: AnthropicThinkingOff::default(),
+            asks_for_thoughts: false,
+            sampling: true,
+            caches: false,
+            output_max: None,
+            context: None,
+            thought_so_far: "Your reasoning on this so far, which ran out of time:".to_owned(),
+            answer_now:
+                "Do not go on reasoning. Take the next step or give the final answer now, from what you \
+                         have."
+                    .to_owned(),
+        }
+    }
+}

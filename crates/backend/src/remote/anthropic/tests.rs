@@ -1,0 +1,90 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::remote::{self, Connections, golden};
+use crate::{Backend, Fault, GenerationPart};
+use stint_types::units::Tokens;
+
+fn settings(fixture: &Value) -> Settings {
+    let settings = &fixture["settings"];
+    Settings {
+        model: "upstream-model".to_owned(),
+        name: "m".into(),
+        thinking: match settings["thinking"].as_str() {
+            Some("never") => AnthropicThinking::Never,
+            Some("adaptive") => AnthropicThinking::Adaptive,
+            _ => AnthropicThinking::Budget,
+        },
+        thinking_off: match settings["off"].as_str() {
+            Some("disabled") => AnthropicThinkingOff::Disabled,
+            Some("never") => AnthropicThinkingOff::Never,
+            _ => AnthropicThinkingOff::Omitted,
+        },
+        asks_for_thoughts: settings["asks_for_thoughts"] == true,
+        sampling: settings["sampling"] != false,
+        caches: settings["caches"] == true,
+        output_max: settings["output_max"].as_u64().map(Tokens),
+        context: settings["context"].as_u64().map(Tokens),
+        thought_so_far: "So far:".to_owned(),
+        answer_now: "Answer now.".to_owned(),
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn requests_are_written_as_the_fixtures_say() {
+    golden::check("anthropic", "request", |fixture| {
+        let provider = AnthropicMessages { settings: settings(fixture) };
+        golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
+    });
+}
+
+#[test]
+fn streams_are_read_as_the_fixtures_say() {
+    golden::check("anthropic", "stream", |fixture| {
+        golden::pieces(events::AnthropicReader::new(golden::maker("m")), &fixture["events"])
+    });
+}
+
+#[tokio::test]
+async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
+    let client =
+        remote::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..remote::Settings::default() };
+    let upstream =
+        AnthropicBackend::new(&Connections::default(), Settings { client, ..Settings::default() }).unwrap();
+    let fixture = json!({"messages": [{"role": "user", "content": ["hi"]}]});
+    let part = GenerationPart::Whole { thinking: Tokens(1023), solution: Tokens(8) };
+    let failure = upstream.generate(golden::call(&fixture, part)).await.err().unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}
+
+/// What a thought comes out as, for a model that is told to think like that and a part of a generation.
+fn thought_of(thinking: AnthropicThinking, part: GenerationPart) -> Value {
+    let settings = Settings { thinking, name: "m".into(), ..Settings::default() };
+    let reader = AnthropicMessages { settings }.reader(&golden::call(&json!({"messages": []}), part));
+    let begins = json!({"type": "content_block_start", "index": 0,
+                        "content_block": {"type": "thinking", "thinking": "", "signature": ""}});
+    let more = json!({"type": "content_block_delta", "index": 0,
+                      "delta": {"type": "thinking_delta", "thinking": "hm"}});
+    golden::pieces(reader, &json!([begins, more]))[0].clone()
+}
+
+#[test]
+fn what_an_adaptive_model_shows_is_a_summary_and_no_count() {
+    let total = || GenerationPart::Total { effort: None, tokens: Tokens(9) };
+    let whole = || GenerationPart::Whole { thinking: Tokens(1024), solution: Tokens(9) };
+    assert_eq!(thought_of(AnthropicThinking::Adaptive, total()), json!({"summary": "hm"}));
+    assert_eq!(thought_of(AnthropicThinking::Budget, whole())["thought"], "hm");
+}
+
+#[test]
+fn a_prompt_is_counted_by_what_the_model_reads_and_nothing_of_how_it_answers() {
+    let provider = AnthropicMessages { settings: settings(&Value::Null) };
+    let mut request =
+        Request::new("m", vec![stint_types::chat::Message::text(stint_types::chat::Role::User, "hi")]);
+    request.sampling.temperature = Some(0.5);
+    let (sent, at) = provider.count_request(&Arc::new(request)).unwrap();
+    assert_eq!((&*sent.path, at), ("messages/count_tokens", "/input_tokens"));
+    let members: Vec<&String> = sent.body.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["model", "messages"]);
+}

@@ -1,0 +1,170 @@
+//! What a caller asks for in OpenAI's words, for upstreams that have other words for it.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{Failure, UnsupportedFeature};
+use stint_types::chat::{Request, Tool};
+
+/// Whether tools are to be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OpenAiToolChoice {
+    /// As the model sees fit.
+    Auto,
+    /// None.
+    None,
+    /// One at least.
+    Any,
+    /// This one.
+    Named(String),
+}
+
+impl OpenAiToolChoice {
+    /// What a request says, where it says anything.
+    pub(super) fn of(request: &Request) -> Result<Option<OpenAiToolChoice>, Failure> {
+        let Some(choice) = &request.tool_choice else { return Ok(None) };
+        let named = choice.pointer("/function/name").and_then(Value::as_str);
+        match (choice.as_str(), named) {
+            (Some("auto"), _) => Ok(Some(OpenAiToolChoice::Auto)),
+            (Some("none"), _) => Ok(Some(OpenAiToolChoice::None)),
+            (Some("required"), _) => Ok(Some(OpenAiToolChoice::Any)),
+            (None, Some(name)) => Ok(Some(OpenAiToolChoice::Named(name.to_owned()))),
+            _ => Err(Failure::incapable(
+                UnsupportedFeature::Choice,
+                "this model knows tool_choice as none, auto, required and one function only",
+            )),
+        }
+    }
+
+    /// True where the model may not answer without a tool.
+    pub(super) fn is_forced(&self) -> bool {
+        matches!(self, OpenAiToolChoice::Any | OpenAiToolChoice::Named(_))
+    }
+}
+
+/// A function as it was declared.
+#[derive(Debug)]
+pub(super) struct FunctionDeclaration<'t> {
+    pub(super) name: &'t str,
+    pub(super) description: Option<&'t str>,
+    /// A JSON schema; of an object without members where none was declared.
+    pub(super) parameters: Value,
+    pub(super) strict: bool,
+}
+
+impl<'t> FunctionDeclaration<'t> {
+    pub(super) fn of(tool: &'t Tool) -> FunctionDeclaration<'t> {
+        let declared = tool.declaration.get("function").unwrap_or(&tool.declaration);
+        let parameters = declared.get("parameters").filter(|schema| schema.is_object());
+        FunctionDeclaration {
+            name: &tool.name,
+            description: declared.get("description").and_then(Value::as_str),
+            parameters: parameters.cloned().unwrap_or_else(|| json!({"type": "object", "properties": {}})),
+            strict: declared.get("strict") == Some(&Value::Bool(true)),
+        }
+    }
+}
+
+/// The form that the answer must have.
+#[derive(Debug)]
+pub(super) enum OpenAiResponseFormat<'r> {
+    /// Any text.
+    Text,
+    /// Some JSON object.
+    Json,
+    /// JSON that fits a schema; this is `json_schema`, with its name and its schema.
+    Schema(&'r Value),
+}
+
+impl<'r> OpenAiResponseFormat<'r> {
+    pub(super) fn of(request: &'r Request) -> Result<OpenAiResponseFormat<'r>, Failure> {
+        let Some(format) = &request.response_format else { return Ok(OpenAiResponseFormat::Text) };
+        let schema = format.get("json_schema").filter(|named| named.get("schema").is_some());
+        match (format.get("type").and_then(Value::as_str), schema) {
+            (Some("text"), _) => Ok(OpenAiResponseFormat::Text),
+            (Some("json_object"), _) => Ok(OpenAiResponseFormat::Json),
+            (Some("json_schema"), Some(schema)) => Ok(OpenAiResponseFormat::Schema(schema)),
+            _ => Err(Failure::incapable(
+                UnsupportedFeature::Form,
+                "this model knows response_format as text, json_object and json_schema only",
+            )),
+        }
+    }
+}
+
+/// Where an image is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ImageSource<'p> {
+    /// In the message: its media type and its bytes in base 64.
+    Inline(&'p str, &'p str),
+    /// Elsewhere.
+    Url(&'p str),
+}
+
+impl<'p> ImageSource<'p> {
+    /// The image that a part is, if it is one.
+    pub(super) fn of(part: &'p Value) -> Option<ImageSource<'p>> {
+        let url = part.pointer("/image_url/url").and_then(Value::as_str)?;
+        let Some(data) = url.strip_prefix("data:") else { return Some(ImageSource::Url(url)) };
+        let (kind, bytes) = data.split_once(',')?;
+        Some(ImageSource::Inline(kind.strip_suffix(";base64")?, bytes))
+    }
+}
+
+/// The arguments of a call as an object. What a model wrote that is none is kept as text.
+pub(super) fn parse_arguments(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ if text.trim().is_empty() => json!({}),
+        _ => json!({ "arguments": text }),
+    }
+}
+
+/// Refuses penalties and biases that would change something.
+pub(super) fn refuse_penalties(request: &Request) -> Result<(), Failure> {
+    let penalty = |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|it| it != 0.0);
+    let bias = request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+    if bias || penalty("presence_penalty") || penalty("frequency_penalty") {
+        return Err(Failure::incapable(
+            UnsupportedFeature::Penalties,
+            "this model takes no penalties and no logit_bias",
+        ));
+    }
+    Ok(())
+}
+
+/// Whom the request is for, by the name that the caller gave.
+pub(super) fn end_user(request: &Request) -> Option<&str> {
+    let text = |name: &str| request.extra.get(name).and_then(Value::as_str);
+    text("safety_identifier").or_else(|| text("user"))
+}
+
+/// The longest name of a user that OpenAI, and those in front of it, take; agents write whole objects there.
+const USER_MAX: usize = 64;
+
+/// A member as it is passed on: as it came, but for a user's name that is too long, of which the hash goes.
+pub(super) fn passed_member(name: &str, value: &Value) -> (String, Value) {
+    let long = match (name, value) {
+        ("user" | "safety_identifier", Value::String(user)) if user.chars().count() > USER_MAX => user,
+        _ => return (name.to_owned(), value.clone()),
+    };
+    let hash: String = Sha256::digest(long).iter().map(|byte| format!("{byte:02x}")).collect();
+    (name.to_owned(), hash.into())
+}
+
+/// True where only one tool may be called at a time.
+pub(super) fn disables_parallel_tools(request: &Request) -> bool {
+    request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
+}
+
+/// Adds members that are there.
+pub(super) fn insert_present<const N: usize>(
+    object: &mut Map<String, Value>,
+    members: [(&str, Option<Value>); N],
+) {
+    for (name, value) in members {
+        if let Some(value) = value {
+            object.insert(name.to_owned(), value);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! How an upstream is asked: no redirects, no proxy but ours, no credentials but ours, and a limit on every wait.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::Response;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::connections::{ConnectionPool, Connections};
+use super::event_stream::UpstreamEventStream;
+use super::settings::{Settings, SettingsError};
+use super::silence_policy::SilencePolicy;
+use super::timeouts::UpstreamTimeouts;
+use super::{rate_limits, refusal};
+use crate::{Failure, Fault};
+use stint_types::catalog::MemberRules;
+use stint_types::chat::SigningDomain;
+
+/// One model's client of an upstream.
+#[derive(Debug, Clone)]
+pub(super) struct UpstreamClient {
+    pool: Arc<ConnectionPool>,
+    /// Requests that were sent once more and not reported yet.
+    resent: Arc<AtomicU64>,
+    /// Answers that said that nothing is left of a rate limit, not reported yet.
+    exhausted_rate_limits: Arc<AtomicU64>,
+    base_url: String,
+    settings: Settings,
+}
+
+impl UpstreamClient {
+    /// A client that has not asked yet.
+    pub(super) fn new(
+        connections: &Connections,
+        settings: Settings,
+    ) -> Result<UpstreamClient, SettingsError> {
+        let base = settings.parsed_base_url()?;
+        Ok(UpstreamClient {
+            pool: connections.pool(&base, &settings)?,
+            resent: Arc::default(),
+            exhausted_rate_limits: Arc::default(),
+            base_url: base.as_str().trim_end_matches('/').to_owned(),
+            settings,
+        })
+    }
+
+    /// Who can verify what is signed there.
+    pub(super) fn origin(&self) -> SigningDomain {
+        self.settings.origin()
+    }
+
+    /// Which members it is sent that the gateway gives no meaning to.
+    pub(super) fn members(&self) -> &MemberRules {
+        &self.settings.members
+    }
+
+    /// How many requests were sent once more since this was last asked.
+    pub(super) fn take_resent(&self) -> u64 {
+        self.resent.swap(0, Ordering::Relaxed)
+    }
+
+    /// How many answers since this was last asked said that nothing is left of a rate limit.
+    pub(super) fn take_exhausted_rate_limits(&self) -> u64 {
+        self.exhausted_rate_limits.swap(0, Ordering::Relaxed)
+    }
+
+    /// Asks for an event stream; resolves when the upstream has begun one.
+    pub(super) async fn stream(
+        &self,
+        path: &str,
+        body: &Value,
+        silence: SilencePolicy,
+    ) -> Result<UpstreamEventStream, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let first_byte = match silence {
+            SilencePolicy::Streams | SilencePolicy::ThinksInStream => self.settings.first_byte,
+            SilencePolicy::ThinksBeforeHeaders => Duration::MAX,
+        };
+        let timeouts = UpstreamTimeouts { idle: first_byte, deadline };
+        let response = self.send(path, body, "text/event-stream", timeouts).await?;
+        refusal::require_stream(response.headers())?;
+        let idle = match silence {
+            SilencePolicy::Streams => self.settings.idle,
+            SilencePolicy::ThinksInStream | SilencePolicy::ThinksBeforeHeaders => Duration::MAX,
+        };
+        let timeouts = UpstreamTimeouts { idle, deadline };
+        Ok(UpstreamEventStream::new(response, &self.settings, timeouts))
+    }
+
+    /// Asks for one JSON value.
+    pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let first_byte = UpstreamTimeouts { idle: self.settings.first_byte, deadline };
+        let response = self.send(path, body, "application/json", first_byte).await?;
+        let timeouts = UpstreamTimeouts { idle: self.settings.idle, deadline };
+        let bytes = read_body(response, self.settings.limits.event, timeouts).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
+    /// Reads one JSON value that is there without asking for it.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let timeouts = UpstreamTimeouts {
+            idle: self.settings.idle,
+            deadline: Instant::now() + self.settings.first_byte,
+        };
+        let request =
+            self.pool.http.get(format!("{}/{path}", self.base_url)).header(ACCEPT, "application/json");
+        let response = timeouts.wait(request.send(), "did not answer").await?;
+        let response = response.map_err(|error| transport_failure(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refusal_failure(response, timeouts.deadline).await);
+        }
+        refusal::require_uncompressed(response.headers())?;
+        let bytes = read_body(response, self.settings.limits.event, timeouts).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        body: &Value,
+        accept: &str,
+        first_byte: UpstreamTimeouts,
+    ) -> Result<Response, Failure> {
+        let body = serde_json::to_vec(body)
+            .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
+        let body = Bytes::from(body);
+        let sending = self.pool.connect_tracker.start_send();
+        let asked = |http: &reqwest::Client| {
+            let request = http.post(format!("{}/{path}", self.base_url));
+            request.header(CONTENT_TYPE, "application/json").header(ACCEPT, accept).body(body.clone()).send()
+        };
+        let mut answered = first_byte.wait(asked(&self.pool.http), "did not answer").await?;
+        let was_lost = answered.as_ref().is_err_and(|error| sending.was_lost(error));
+        if was_lost && self.settings.sent_too {
+            self.resent.fetch_add(1, Ordering::Relaxed);
+            answered = first_byte.wait(asked(&self.pool.fresh), "did not answer").await?;
+        }
+        let response = answered.map_err(|error| transport_failure(&error))?;
+        if response.status().is_success() {
+            refusal::require_uncompressed(response.headers())?;
+            let is_exhausted = rate_limits::is_rate_limit_exhausted(response.headers());
+            self.exhausted_rate_limits.fetch_add(u64::from(is_exhausted), Ordering::Relaxed);
+            return Ok(response);
+        }
+        Err(self.refusal_failure(response, first_byte.deadline).await)
+    }
+
+    async fn refusal_failure(&self, response: Response, deadline: Instant) -> Failure {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let timeouts = UpstreamTimeouts { idle: self.settings.idle.min(Duration::from_secs(5)), deadline };
+        // A refusal without a readable body is still a refusal.
+        let body = read_body(response, 64 << 10, timeouts).await.unwrap_or_default();
+        let failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
+        refusal::without_secret(failure, self.settings.api_key.as_ref())
+    }
+}
+
+/// A request that no answer came to. Over HTTP/2 an upstream can say that nothing has looked at it.
+fn transport_failure(error: &reqwest::Error) -> Failure {
+    let failure = refusal::of_transport(error);
+    let mut causes = std::iter::successors(error.source(), |error| Error::source(*error));
+    let refused = causes.any(|cause| {
+        cause
+            .downcast_ref::<h2::Error>()
+            .is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    });
+    if refused { failure.unsent() } else { failure }
+}
+
+async fn read_body(
+    mut response: Response,
+    most: usize,
+    timeouts: UpstreamTimeouts,
+) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = timeouts.wait(response.chunk(), "fell silent").await?;
+        let Some(chunk) = chunk.map_err(|error| refusal::of_transport(&error))? else { return Ok(body) };
+        if body.len() + chunk.len() > most {
+            return Err(Failure::new(Fault::Backend, format!("the upstream sent more than {most} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+}

@@ -1,0 +1,239 @@
+//! HTTP clients that models have in common.
+//!
+//! There is one for each upstream and credential, and not one for each model, so that models share what is open; what differs from
+//! model to model, paths and waits, is no part of it. One that nobody uses any more is dropped. While another
+//! configuration is built, its models get the clients that exist, with the certificates that were trusted when those were made.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, ClientBuilder, Url, redirect};
+
+use super::secret::Secret;
+use super::settings::{Auth, Settings, SettingsError};
+use super::stale_connections::ConnectTracker;
+use super::tls_roots::TlsRoots;
+
+/// How long a connection may wait for the next request. Common servers close after 5 s; a connection of that age may be gone
+/// just as we send.
+const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(4);
+
+/// The most pools that one upstream has over TLS. An upstream that speaks HTTP/2 gets one connection from a pool, and commonly
+/// takes a hundred requests at once on it: a provider's models do not share these as long as they are few.
+const POOLS_MAX: usize = 16;
+
+/// HTTP clients, each for all models that an upstream serves under one credential. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Connections {
+    pools: Arc<Mutex<Vec<Weak<ConnectionPool>>>>,
+    tls_roots: TlsRoots,
+    pool_index: usize,
+}
+
+/// Connections to one upstream under one credential.
+#[derive(Debug)]
+pub(super) struct ConnectionPool {
+    key: ConnectionKey,
+    index: usize,
+    pub(super) http: Client,
+    /// Connects anew each time.
+    pub(super) fresh: Client,
+    pub(super) connect_tracker: ConnectTracker,
+}
+
+/// Where connections lead and how they are made. Another credential has connections of its own: one that fails a target
+/// must not be the next target's.
+#[derive(Debug, Clone, PartialEq)]
+struct ConnectionKey {
+    origin: String,
+    api_key: Option<Secret>,
+    auth: Auth,
+    headers: Vec<(&'static str, String)>,
+    proxy: Option<String>,
+    keep_alive: bool,
+    connect: Duration,
+}
+
+impl Connections {
+    /// The same, for one more target after so many others: the first few of an upstream get pools of their own.
+    #[must_use]
+    pub fn for_target(&self, targets: usize) -> Connections {
+        Connections { pool_index: (self.pool_index + targets) % POOLS_MAX, ..self.clone() }
+    }
+
+    /// The same, where new clients use the certificates that the system trusts now.
+    #[must_use]
+    pub fn with_fresh_roots(&self) -> Connections {
+        Connections { tls_roots: TlsRoots::default(), ..self.clone() }
+    }
+
+    /// Those that these settings ask for, made where there are none.
+    pub(super) fn pool(&self, base: &Url, settings: &Settings) -> Result<Arc<ConnectionPool>, SettingsError> {
+        let key = ConnectionKey::of(base, settings);
+        // Without TLS there is no HTTP/2, and a connection is one request's.
+        let index = if key.is_secure() { self.pool_index } else { 0 };
+        let mut pools = self.lock_pools();
+        pools.retain(|pool| pool.strong_count() > 0);
+        let same = || pools.iter().filter_map(Weak::upgrade).filter(|pool| pool.key == key);
+        if let Some(pool) = same().find(|pool| pool.index == index) {
+            return Ok(pool);
+        }
+        let fresh = same().next().map(|pool| pool.fresh.clone());
+        let pool = Arc::new(ConnectionPool::new(key, index, fresh, &self.tls_roots)?);
+        pools.push(Arc::downgrade(&pool));
+        Ok(pool)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock_pools().iter().filter(|pool| pool.strong_count() > 0).count()
+    }
+
+    /// Held while clients are made: only a start and a reload do that.
+    fn lock_pools(&self) -> MutexGuard<'_, Vec<Weak<ConnectionPool>>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionPool {
+    fn new(
+        key: ConnectionKey,
+        index: usize,
+        fresh: Option<Client>,
+        roots: &TlsRoots,
+    ) -> Result<ConnectionPool, SettingsError> {
+        let connects = ConnectTracker::new(key.is_secure());
+        let kept = key
+            .client_builder(roots)?
+            .pool_idle_timeout(IDLE_CONNECTION_MAX)
+            .connector_layer(connects.clone());
+        let kept = if key.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
+        let fresh = match fresh {
+            Some(fresh) => fresh,
+            None => build_client(key.client_builder(roots)?.pool_max_idle_per_host(0))?,
+        };
+        Ok(ConnectionPool { http: build_client(kept)?, fresh, connect_tracker: connects, key, index })
+    }
+}
+
+impl ConnectionKey {
+    fn of(base: &Url, settings: &Settings) -> ConnectionKey {
+        ConnectionKey {
+            origin: base.origin().ascii_serialization(),
+            api_key: settings.api_key.clone(),
+            auth: settings.auth,
+            headers: settings.headers.clone(),
+            proxy: settings.proxy.clone(),
+            keep_alive: settings.keep_alive,
+            connect: settings.connect,
+        }
+    }
+
+    fn is_secure(&self) -> bool {
+        self.origin.starts_with("https")
+    }
+
+    /// What both clients have in common.
+    fn client_builder(&self, roots: &TlsRoots) -> Result<ClientBuilder, SettingsError> {
+        let http = Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(self.connect)
+            // Only the gateway tries again: it knows the money.
+            .retry(reqwest::retry::never())
+            .http2_max_header_list_size(32 << 10)
+            .default_headers(self.headers()?);
+        let http = match &self.proxy {
+            Some(proxy) => http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?),
+            // Without TLS no certificate is checked, so none need be read.
+            None if !self.is_secure() => return Ok(http.tls_certs_only([])),
+            None => http,
+        };
+        Ok(http.tls_backend_preconfigured(roots.client_config().map_err(SettingsError::Roots)?))
+    }
+
+    fn headers(&self) -> Result<HeaderMap, SettingsError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let value = HeaderValue::try_from(value).map_err(|_| SettingsError::Header)?;
+            headers.insert(HeaderName::try_from(*name).map_err(|_| SettingsError::Header)?, value);
+        }
+        if let Some(key) = &self.api_key {
+            let (name, value) = match self.auth {
+                Auth::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+                Auth::Header(name) => {
+                    let name = HeaderName::try_from(name).map_err(|_| SettingsError::Header)?;
+                    (name, key.expose().to_owned())
+                }
+            };
+            let mut value = HeaderValue::try_from(value).map_err(|_| SettingsError::Key)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn build_client(http: ClientBuilder) -> Result<Client, SettingsError> {
+    http.build().map_err(|error| SettingsError::Client(error.without_url()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand models of which each says so much of its way; how many lines there are.
+    fn check(lines: usize, settings: impl Fn(usize) -> Settings) {
+        let connections = Connections::default();
+        let made = |number: usize| {
+            let settings = settings(number);
+            connections.for_target(number).pool(&Url::parse(&settings.base_url).unwrap(), &settings).unwrap()
+        };
+        let held: Vec<Arc<ConnectionPool>> = (0..1000).map(made).collect();
+        assert_eq!(connections.count(), lines);
+        let again: Vec<Arc<ConnectionPool>> = (0..1000).map(made).collect();
+        assert!(held.iter().zip(&again).all(|(one, other)| Arc::ptr_eq(one, other)), "taken over");
+        drop((held, again));
+        assert_eq!(connections.count(), 0, "let go of with the last who used them");
+    }
+
+    fn at(base_url: &str) -> Settings {
+        Settings { base_url: base_url.to_owned(), ..Settings::default() }
+    }
+
+    #[test]
+    fn a_thousand_models_of_an_upstream_share_its_connections() {
+        check(1, |number| at(&format!("http://127.0.0.1:1/v{number}")));
+        check(1, |number| {
+            let waits = Duration::from_secs(u64::try_from(number).unwrap());
+            Settings { first_byte: waits, total: waits, ..at("http://127.0.0.1:1/v1") }
+        });
+    }
+
+    #[test]
+    fn over_tls_few_models_share_none() {
+        check(POOLS_MAX, |_| at("https://127.0.0.1:1/v1"));
+        let connections = Connections::default();
+        let settings = at("https://127.0.0.1:1/v1");
+        let base = Url::parse(&settings.base_url).unwrap();
+        let [one, other] =
+            [3, 4].map(|number| connections.for_target(number).pool(&base, &settings).unwrap());
+        assert!(!Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn another_place_or_credential_or_manner_is_another_way() {
+        check(8, |number| at(&format!("http://127.0.0.1:{}/v1", 1 + number % 8)));
+        check(2, |number| Settings {
+            api_key: Some(Secret::new(format!("sk-{}", number % 2))),
+            ..at("http://127.0.0.1:1/v1")
+        });
+        check(2, |number| Settings { keep_alive: number % 2 == 0, ..at("http://127.0.0.1:1/v1") });
+        check(2, |number| Settings {
+            connect: Duration::from_secs(if number % 2 == 0 { 1 } else { 2 }),
+            ..at("http://127.0.0.1:1/v1")
+        });
+    }
+}

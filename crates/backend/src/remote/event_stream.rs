@@ -1,0 +1,123 @@
+//! The event stream of an upstream's answer: bounded in time and in bytes, and without our key in its failures.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::Response;
+
+use super::refusal;
+use super::secret::Secret;
+use super::settings::Settings;
+use super::sse::{SseData, SseScanner};
+use super::timeouts::UpstreamTimeouts;
+use crate::{Failure, Fault};
+use stint_types::units::Tokens;
+
+/// How long the end of a stream may lag behind its last event.
+const RELEASE_WAIT: Duration = Duration::from_millis(20);
+/// What an upstream may send for a token of its limit, with all that stands around it.
+const BYTES_PER_TOKEN: u64 = 4 << 10;
+/// What it may send besides.
+const BYTES_EXTRA: u64 = 8 << 20;
+
+/// An event stream that an upstream has begun. Dropping it closes the connection.
+#[derive(Debug)]
+pub(super) struct UpstreamEventStream {
+    response: Response,
+    /// `None` once the upstream has ended the stream.
+    scanner: Option<SseScanner>,
+    ready: VecDeque<SseData>,
+    /// What no failure may repeat.
+    secret: Option<Secret>,
+    timeouts: UpstreamTimeouts,
+    /// How long to wait between two pieces, once there was one.
+    idle: Duration,
+    /// How many more bytes may come.
+    bytes_left: u64,
+}
+
+impl UpstreamEventStream {
+    /// The stream that this response begins; `timeouts` hold until the answer begins.
+    pub(super) fn new(
+        response: Response,
+        settings: &Settings,
+        timeouts: UpstreamTimeouts,
+    ) -> UpstreamEventStream {
+        UpstreamEventStream {
+            response,
+            scanner: Some(SseScanner::new(settings.limits)),
+            ready: VecDeque::new(),
+            secret: settings.api_key.clone(),
+            timeouts,
+            idle: settings.idle,
+            bytes_left: u64::MAX,
+        }
+    }
+
+    /// The same, of which no more may come than answers of so many tokens have.
+    pub(super) fn with_token_limit(self, tokens: Tokens) -> UpstreamEventStream {
+        let bytes_left = tokens.0.saturating_mul(BYTES_PER_TOKEN).saturating_add(BYTES_EXTRA);
+        UpstreamEventStream { bytes_left, ..self }
+    }
+
+    /// The next event; `None` at a clean end. A stream that breaks off inside an event is a failure, except
+    /// inside `[DONE]`, which some upstreams send without the blank line.
+    pub(super) async fn next(&mut self) -> Result<Option<SseData>, Failure> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.scanner.is_none() {
+                return Ok(None);
+            }
+            let chunk = self.timeouts.wait(self.response.chunk(), "fell silent").await?;
+            let chunk = chunk.map_err(|error| refusal::of_transport(&error))?;
+            self.count_bytes(chunk.as_ref().map_or(0, Bytes::len))?;
+            self.feed(chunk.as_deref())?;
+        }
+    }
+
+    /// The answer has begun, or a thought that shows: from now on it is not silent for long.
+    pub(super) fn start_idle_timeout(&mut self) {
+        self.timeouts.idle = self.idle;
+    }
+
+    /// What an event says is wrong, without our key.
+    pub(super) fn without_secret(&self, failure: Failure) -> Failure {
+        refusal::without_secret(failure, self.secret.as_ref())
+    }
+
+    /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.
+    pub(super) async fn release(&mut self) {
+        let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _ = tokio::time::timeout(RELEASE_WAIT, end).await;
+    }
+
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
+        let left = self.bytes_left.checked_sub(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.bytes_left = left.ok_or_else(|| {
+            let what =
+                "the upstream sent more than any answer within its limit has: upstream_answer_too_large";
+            Failure::new(Fault::Backend, what).retry_elsewhere()
+        })?;
+        Ok(())
+    }
+
+    fn feed(&mut self, chunk: Option<&[u8]>) -> Result<(), Failure> {
+        let too_large = |error| Failure::new(Fault::Backend, format!("{error}: upstream_event_too_large"));
+        match (chunk, self.scanner.as_mut()) {
+            (Some(bytes), Some(scanner)) => scanner.feed(bytes, &mut self.ready).map_err(too_large)?,
+            _ => {
+                let rest =
+                    self.scanner.take().map(SseScanner::finish).transpose().map_err(too_large)?.flatten();
+                match rest {
+                    Some(event) if event == b"[DONE]" => self.ready.push_back(event),
+                    Some(_) => return Err(refusal::truncated()),
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Our conversation as Gemini's contents.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Settings;
+use super::events::MADE_ID_PREFIX;
+use super::signature::{GeminiSignature, SignedPart};
+use crate::remote::caller_options::{ImageSource, insert_present, parse_arguments};
+use crate::{Failure, UnsupportedFeature};
+use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
+
+/// The contents of a conversation; neighbours of one role are one content.
+pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, Failure> {
+    let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    for message in request.messages.iter().filter(|message| message.role != Role::System) {
+        names.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+        let (role, parts) = match message.role {
+            Role::Assistant => ("model", model_parts(settings, message)?),
+            Role::Tool => ("user", vec![function_response(message, &names)?]),
+            Role::User | Role::System => ("user", parts(&message.content)?),
+        };
+        match contents.last_mut() {
+            _ if parts.is_empty() => {}
+            Some((last, all)) if *last == role => all.extend(parts),
+            _ => contents.push((role, parts)),
+        }
+    }
+    match contents.last() {
+        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
+        Some(("model", _)) => Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model cannot go on with an assistant's message: end with the user's",
+        )),
+        Some(_) => {
+            Ok(contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
+        }
+    }
+}
+
+/// A turn of the model: its shown thought where that was signed, its text, its calls.
+fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
+    let signatures = GeminiSignature::all(message, &settings.maker());
+    let mut all = Vec::new();
+    for signature in &signatures {
+        if let SignedPart::Thought(text) = &signature.on {
+            all.push(json!({"text": text, "thought": true, "thoughtSignature": signature.thought_signature}));
+        }
+    }
+    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        all.extend(parts(&message.content)?);
+    } else {
+        all.extend(text_parts(&message.plain_text(), &signatures));
+    }
+    for (at, call) in message.tool_calls.iter().enumerate() {
+        let own = signatures.iter().find(|signature| signature.on == SignedPart::Call(at));
+        // Of several calls at once only the first is signed.
+        let stand_in = settings.placeholder_signature.as_ref().filter(|_| at == 0);
+        all.push(function_call(call, own.map(|own| &own.thought_signature).or(stand_in)));
+    }
+    Ok(all)
+}
+
+/// A text, split so that signed parts of it stand by themselves.
+fn text_parts(text: &str, signatures: &[GeminiSignature]) -> Vec<Value> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    let plain = |text: &str| json!({"text": text});
+    for GeminiSignature { on, thought_signature } in signatures {
+        let SignedPart::Text(signed) = on else { continue };
+        // An empty part came last. What the caller changed is no longer what was signed.
+        let at = if signed.is_empty() { Some(rest.len()) } else { rest.find(signed.as_str()) };
+        let Some(at) = at else { continue };
+        let (before, from) = rest.split_at(at);
+        parts.extend((!before.is_empty()).then(|| plain(before)));
+        parts.push(json!({"text": signed, "thoughtSignature": thought_signature}));
+        rest = from.get(signed.len()..).unwrap_or_default();
+    }
+    parts.extend((!rest.is_empty()).then(|| plain(rest)));
+    parts
+}
+
+fn function_call(call: &ToolCall, signature: Option<&String>) -> Value {
+    let mut function = Map::new();
+    insert_present(
+        &mut function,
+        [
+            ("id", provider_id(&call.id)),
+            ("name", Some(json!(call.name))),
+            ("args", Some(parse_arguments(&call.arguments))),
+        ],
+    );
+    let mut part = json!({"functionCall": function});
+    if let Some(signature) = signature {
+        part["thoughtSignature"] = json!(signature);
+    }
+    part
+}
+
+fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<Value, Failure> {
+    let of = message.tool_call_id.as_deref().unwrap_or_default();
+    let Some(name) = names.get(of).copied().or(message.name.as_deref()) else {
+        return Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "a tool's message answers no call: its tool_call_id is that of none before it",
+        ));
+    };
+    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        return Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model takes only text as a tool's result",
+        ));
+    }
+    let mut response = Map::new();
+    insert_present(
+        &mut response,
+        [
+            ("id", provider_id(of)),
+            ("name", Some(json!(name))),
+            ("response", Some(json!({"output": message.plain_text()}))),
+        ],
+    );
+    Ok(json!({"functionResponse": response}))
+}
+
+/// Ids that we made up mean nothing to the provider.
+fn provider_id(id: &str) -> Option<Value> {
+    (!id.starts_with(MADE_ID_PREFIX)).then(|| json!(id))
+}
+
+fn parts(parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
+    parts.iter().filter_map(|part| self::part(part).transpose()).collect()
+}
+
+/// What a part is here; nothing for what says nothing.
+fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
+    let value = match part {
+        ContentPart::Text(text) => return Ok((!text.is_empty()).then(|| json!({"text": text}))),
+        ContentPart::Other(value) => value,
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => return Ok(None),
+    };
+    let inline = |kind: &str, data: &str| Some(json!({"inlineData": {"mimeType": kind, "data": data}}));
+    let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
+    match (ImageSource::of(value), sound("format").zip(sound("data"))) {
+        (Some(ImageSource::Inline(kind, data)), _) => Ok(inline(kind, data)),
+        (Some(ImageSource::Url(_)), _) => {
+            Err(Failure::incapable(UnsupportedFeature::Prompt, "this model takes images as data: URLs only"))
+        }
+        (None, Some((format, data))) => Ok(inline(&format!("audio/{format}"), data)),
+        (None, None) => Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model takes text, images and sound only",
+        )),
+    }
+}

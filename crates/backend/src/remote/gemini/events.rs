@@ -1,0 +1,192 @@
+//! Gemini's responses, each a piece of the whole, as our pieces.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::signature::{GeminiSignature, SignedPart};
+use crate::remote::refusal;
+use crate::remote::uncounted::{answer, stop};
+use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
+use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::units::Tokens;
+
+/// How the ids begin that we make up for calls that came without one.
+pub(super) const MADE_ID_PREFIX: &str = "stint_";
+
+/// Reads one stream of responses. It has no last event: its end is the end.
+#[derive(Debug)]
+pub(super) struct GeminiReader {
+    /// Who signs what it says.
+    maker: ThoughtSigner,
+    /// Tells ids of one request from those of another.
+    seed: u64,
+    /// How many tools were called.
+    calls: usize,
+    usage: Option<TokenUsage>,
+    ending: Option<GenerationEnd>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GeminiResponse {
+    candidates: Vec<GeminiCandidate>,
+    prompt_feedback: Value,
+    usage_metadata: Option<GeminiUsageMetadata>,
+    error: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GeminiCandidate {
+    index: u32,
+    content: GeminiContent,
+    finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct GeminiContent {
+    parts: Vec<GeminiPart>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GeminiPart {
+    text: Option<String>,
+    thought: bool,
+    thought_signature: Option<String>,
+    function_call: Option<GeminiFunctionCall>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct GeminiFunctionCall {
+    id: Option<String>,
+    name: String,
+    args: Map<String, Value>,
+}
+
+/// What there is none of is left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GeminiUsageMetadata {
+    prompt_token_count: Tokens,
+    tool_use_prompt_token_count: Tokens,
+    cached_content_token_count: Tokens,
+    candidates_token_count: Tokens,
+    thoughts_token_count: Tokens,
+}
+
+impl GeminiReader {
+    pub(super) fn new(maker: ThoughtSigner, seed: u64) -> GeminiReader {
+        GeminiReader { maker, seed, calls: 0, usage: None, ending: None }
+    }
+
+    fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        for part in candidate.content.parts {
+            self.part(part, pieces);
+        }
+        if let Some(word) = candidate.finish_reason {
+            self.ending = Some(self.finish(&word)?);
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: GeminiPart, pieces: &mut VecDeque<Piece>) {
+        let GeminiPart { text, thought: thinks, thought_signature, function_call } = part;
+        let text = text.unwrap_or_default();
+        let on = match function_call {
+            Some(call) => SignedPart::Call(self.call(call, pieces)),
+            None => {
+                if !text.is_empty() {
+                    pieces.push_back(if thinks {
+                        Piece::Summary(text.clone())
+                    } else {
+                        answer(text.as_str())
+                    });
+                }
+                if thinks { SignedPart::Thought(text) } else { SignedPart::Text(text) }
+            }
+        };
+        let signature = thought_signature.map(|thought_signature| GeminiSignature { on, thought_signature });
+        let signed = signature.and_then(|signature| signature.signed(&self.maker));
+        pieces.extend(signed.map(Piece::Signed));
+    }
+
+    /// A call comes whole.
+    fn call(&mut self, call: GeminiFunctionCall, pieces: &mut VecDeque<Piece>) -> usize {
+        let at = self.calls;
+        self.calls += 1;
+        let id = call.id.unwrap_or_else(|| format!("{MADE_ID_PREFIX}{:x}_{at}", self.seed));
+        pieces.push_back(Piece::ToolCall(ToolCallDelta {
+            index: u32::try_from(at).unwrap_or(u32::MAX),
+            id: Some(id),
+            name: Some(call.name),
+            arguments: Value::Object(call.args).to_string(),
+        }));
+        at
+    }
+
+    /// Thoughts are counted apart from what is shown of the answer.
+    fn count(&mut self, counts: &GeminiUsageMetadata, pieces: &mut VecDeque<Piece>) {
+        let usage = TokenUsage {
+            prompt: counts.prompt_token_count + counts.tool_use_prompt_token_count,
+            cache_read: counts.cached_content_token_count,
+            cache_write: Tokens::ZERO,
+            cache_hour: None,
+            completion: counts.candidates_token_count + counts.thoughts_token_count,
+            thinking: Some(counts.thoughts_token_count),
+        };
+        // The prompt is counted before anything is written; that says nothing of what is written by then.
+        let says = usage.completion > Tokens::ZERO || self.ending.is_some();
+        if says && self.usage.is_none_or(|last| last != usage && usage.completion >= last.completion) {
+            self.usage = Some(usage);
+            pieces.push_back(Piece::Usage(usage));
+        }
+    }
+
+    fn finish(&self, word: &str) -> Result<GenerationEnd, Failure> {
+        let broken = |what| Err(Failure::new(Fault::Backend, what));
+        match word {
+            "MAX_TOKENS" | "CONTINUATION" => Ok(GenerationEnd::Limit),
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
+                // It says nothing of the target, and would not be better for being asked again.
+                let failure =
+                    Failure::new(Fault::Backend, "the model called a tool in a way that cannot be read");
+                Err(Failure { retry: Retry::Never, ..failure })
+            }
+            "MALFORMED_RESPONSE" | "MISSING_THOUGHT_SIGNATURE" => broken("the upstream gave up"),
+            "STOP" | "FINISH_REASON_UNSPECIFIED" if self.calls > 0 => Ok(GenerationEnd::ToolCalls),
+            "STOP" | "FINISH_REASON_UNSPECIFIED" => Ok(stop()),
+            // Safety, recitation, and all the other reasons to withhold it.
+            _ => Ok(GenerationEnd::Filtered),
+        }
+    }
+}
+
+impl crate::remote::EventReader for GeminiReader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let response: GeminiResponse = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no response"))?;
+        if !response.error.is_null() {
+            return Err(refusal::of_event(&response.error));
+        }
+        if response.prompt_feedback["blockReason"].is_string() {
+            self.ending = Some(GenerationEnd::Filtered);
+        }
+        for candidate in response.candidates.into_iter().filter(|candidate| candidate.index == 0) {
+            self.candidate(candidate, pieces)?;
+        }
+        if let Some(counts) = &response.usage_metadata {
+            self.count(counts, pieces);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?));
+        Ok(())
+    }
+}

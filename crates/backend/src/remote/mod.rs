@@ -1,0 +1,279 @@
+//! Models behind somebody else's HTTP API.
+//!
+//! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
+
+pub mod anthropic;
+mod caller_options;
+mod client;
+mod connections;
+mod event_stream;
+pub mod gemini;
+#[cfg(test)]
+mod golden;
+pub mod llamacpp;
+pub mod members;
+pub mod model_lister;
+pub mod openai;
+mod passthrough;
+mod rate_limits;
+mod refusal;
+pub mod responses;
+mod secret;
+mod settings;
+mod silence_policy;
+mod sse;
+mod stale_connections;
+mod summary_reader;
+#[cfg(test)]
+mod tests;
+mod timeouts;
+mod tls_roots;
+mod uncounted;
+#[cfg(test)]
+mod upstream;
+pub mod vllm;
+mod wire;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
+use serde_json::Value;
+
+use client::UpstreamClient;
+use event_stream::UpstreamEventStream;
+
+use super::speed::{CallTimer, SpeedEstimator};
+use super::{
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
+    UnsupportedFeature,
+};
+use stint_prompt as prompt;
+use stint_types::catalog::ModelConditions;
+use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
+use stint_types::units::Tokens;
+
+pub use connections::Connections;
+pub use secret::Secret;
+pub use settings::{Auth, Settings, SettingsError};
+pub use silence_policy::SilencePolicy;
+pub use sse::SseLimits;
+
+/// An upstream's API, as two pure translations: our call to what is sent, and its events to our pieces.
+pub trait Provider: fmt::Debug + Send + Sync + 'static {
+    /// What is sent for a call.
+    ///
+    /// # Errors
+    /// When the API has no words for it; nothing is sent then.
+    fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure>;
+
+    /// What is sent for vectors.
+    ///
+    /// # Errors
+    /// When the API has none, as most.
+    fn embed(&self, _: &EmbeddingRequest) -> Result<UpstreamRequest, Failure> {
+        Err(Failure::incapable(UnsupportedFeature::Service, "this model makes no embeddings"))
+    }
+
+    /// Whether an answer can be asked for in a new turn, behind a thought that was cut.
+    fn turns(&self) -> Turns {
+        Turns::Never
+    }
+
+    /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
+    /// question.
+    fn count_request(&self, _: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
+        None
+    }
+
+    /// How it may be silent before it answers a call.
+    fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
+        if call.hides_thinking() { SilencePolicy::ThinksBeforeHeaders } else { SilencePolicy::Streams }
+    }
+
+    /// What reads the answer to a call.
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader>;
+}
+
+/// What is sent to an upstream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpstreamRequest {
+    /// Below the base URL.
+    pub path: Cow<'static, str>,
+    /// JSON.
+    pub body: Value,
+}
+
+/// One model of an upstream that is asked once for each part: its API between our calls and its connections.
+#[derive(Debug)]
+pub struct RemoteBackend<P> {
+    client: UpstreamClient,
+    provider: P,
+    speed: SpeedEstimator,
+}
+
+impl<P: Provider> RemoteBackend<P> {
+    /// The model, not asked anything yet.
+    fn with_provider(
+        connections: &Connections,
+        settings: Settings,
+        provider: P,
+    ) -> Result<RemoteBackend<P>, SettingsError> {
+        Ok(RemoteBackend {
+            client: UpstreamClient::new(connections, settings)?,
+            provider,
+            speed: SpeedEstimator::default(),
+        })
+    }
+
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
+        passthrough::add_members(&mut sent.body, &call, self.client.members());
+        let lap = self.speed.start();
+        let events = self.client.stream(&sent.path, &sent.body, self.provider.silence_policy(&call)).await?;
+        let events = events.with_token_limit(call.part.tokens_max());
+        Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
+    }
+
+    async fn count_prompt_tokens(&self, request: &Arc<Request>) -> Option<Tokens> {
+        let (sent, at) = self.provider.count_request(request)?;
+        let answer = self.client.json(&sent.path, &sent.body).await;
+        let answer =
+            answer.inspect_err(|error| tracing::debug!(%error, "a prompt's tokens were not counted"));
+        answer.ok()?.pointer(at)?.as_u64().map(Tokens)
+    }
+
+    async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
+        let sent = self.provider.embed(ask)?;
+        let answer = self.client.json(&sent.path, &sent.body).await?;
+        parse_embeddings(answer, ask.inputs.len())
+    }
+}
+
+/// The vectors of an answer in OpenAI's form, which most have taken over.
+fn parse_embeddings(mut answer: Value, wanted: usize) -> Result<EmbeddingResult, Failure> {
+    let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
+        Value::Array(data) if data.len() == wanted => data,
+        _ => {
+            return Err(Failure::new(
+                Fault::Backend,
+                "the upstream sent other than one vector for each text",
+            ));
+        }
+    };
+    let told =
+        ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
+    Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
+}
+
+impl<P: Provider> Backend for RemoteBackend<P> {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        self.start(call).boxed()
+    }
+
+    fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
+        async move { self.embed_inputs(&ask).await }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        prompt::token_bound::prompt_tokens(request)
+    }
+
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        async move { self.count_prompt_tokens(&request).await }.boxed()
+    }
+
+    fn conditions(&self) -> ModelConditions {
+        self.speed.conditions()
+    }
+
+    fn behavior(&self) -> TargetBehavior {
+        TargetBehavior { turns: self.provider.turns(), ..TargetBehavior::default() }
+    }
+
+    fn origin(&self) -> Option<SigningDomain> {
+        Some(self.client.origin())
+    }
+
+    fn take_resent(&self) -> u64 {
+        self.client.take_resent()
+    }
+
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        self.client.take_exhausted_rate_limits()
+    }
+}
+
+/// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.
+pub trait EventReader: fmt::Debug + Send + 'static {
+    /// Reads the data of one event.
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
+
+    /// The upstream has ended its stream; a failure where it was not complete.
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
+}
+
+impl EventReader for Box<dyn EventReader> {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        (**self).read(data, pieces)
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        (**self).close(pieces)
+    }
+}
+
+struct RemoteStream<R> {
+    events: UpstreamEventStream,
+    reader: R,
+    timer: CallTimer,
+    pieces: VecDeque<Piece>,
+    is_finished: bool,
+}
+
+/// The pieces of a stream that has begun. `first` come before whatever the upstream says.
+fn generation_stream<R: EventReader>(
+    events: UpstreamEventStream,
+    reader: R,
+    lap: CallTimer,
+    first: VecDeque<Piece>,
+) -> Generation {
+    let flow = RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false };
+    Box::pin(stream::unfold(flow, |mut flow| async move {
+        let piece = flow.next().await?;
+        flow.is_finished |= piece.is_err();
+        Some((piece, flow))
+    }))
+}
+
+impl<R: EventReader> RemoteStream<R> {
+    async fn next(&mut self) -> Option<Result<Piece, Failure>> {
+        while !self.is_finished && self.pieces.is_empty() {
+            if let Err(failure) = self.advance().await {
+                return Some(Err(failure));
+            }
+        }
+        let piece = self.pieces.pop_front()?;
+        self.timer.record(&piece);
+        if matches!(piece, Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_)) {
+            self.events.start_idle_timeout();
+        }
+        if matches!(piece, Piece::End(_)) {
+            self.is_finished = true;
+            self.pieces.clear();
+            self.events.release().await;
+        }
+        Some(Ok(piece))
+    }
+
+    async fn advance(&mut self) -> Result<(), Failure> {
+        let read = match self.events.next().await? {
+            Some(event) => self.reader.read(&event, &mut self.pieces),
+            None => self.reader.close(&mut self.pieces),
+        };
+        read.map_err(|failure| self.events.without_secret(failure))
+    }
+}

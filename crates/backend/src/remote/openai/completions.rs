@@ -1,0 +1,98 @@
+//! Text completions: OpenAI's older endpoint, which most servers still have.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::chunk::{finish_reason, stop};
+use super::usage::{StreamProgress, UsageReader};
+use crate::remote::refusal;
+use crate::remote::wire::decimal;
+use crate::{BackendCall, Failure, Fault, GenerationEnd, Piece};
+use stint_types::units::Tokens;
+
+/// Members of the caller's that mean the same here.
+const PASSED: [&str; 4] = ["presence_penalty", "frequency_penalty", "logit_bias", "user"];
+
+/// The body of the call.
+pub(super) fn body(model: &str, call: &BackendCall, text: &str, tokens: Tokens) -> Value {
+    let sampling = &call.request.sampling;
+    let mut body = Map::from_iter([
+        ("model".to_owned(), json!(model)),
+        ("prompt".to_owned(), json!(text)),
+        ("max_tokens".to_owned(), json!(tokens)),
+        ("stream".to_owned(), json!(true)),
+        ("stream_options".to_owned(), json!({"include_usage": true})),
+    ]);
+    let optional = [
+        ("temperature", sampling.temperature.map(decimal)),
+        ("top_p", sampling.top_p.map(decimal)),
+        ("seed", sampling.seed.map(|_| json!(call.seed & i64::MAX.cast_unsigned()))),
+        ("stop", (!sampling.stop.is_empty()).then(|| json!(sampling.stop))),
+    ];
+    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
+    let present = optional.into_iter().chain(passed);
+    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Value::Object(body)
+}
+
+/// Reads one stream of chunks.
+#[derive(Debug, Default)]
+pub(super) struct OpenAiCompletionReader {
+    ending: Option<GenerationEnd>,
+    counter: UsageReader,
+}
+
+#[derive(Debug, Deserialize)]
+struct OpenAiCompletionChunk {
+    #[serde(default)]
+    choices: Vec<OpenAiCompletionChoice>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct OpenAiCompletionChoice {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+impl crate::remote::EventReader for OpenAiCompletionReader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        if data == b"[DONE]" {
+            pieces.push_back(Piece::End(self.ending.unwrap_or_else(stop)));
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        let chunk: OpenAiCompletionChunk = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        if !chunk.error.is_null() {
+            return Err(refusal::of_event(&chunk.error));
+        }
+        for choice in chunk.choices.into_iter().take(1) {
+            if !choice.text.is_empty() {
+                pieces.push_back(Piece::Answer { text: choice.text, tokens: Tokens::ZERO });
+            }
+            if let Some(word) = choice.finish_reason {
+                self.ending = Some(finish_reason(&word)?);
+            }
+        }
+        pieces.extend(
+            self.counter.read(&chunk.usage, &Value::Null, StreamProgress::default()).map(Piece::Usage),
+        );
+        Ok(())
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let ending = self.ending.ok_or_else(refusal::truncated)?;
+        pieces.push_back(Piece::End(ending));
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The conversation as it is sent: with thoughts of earlier turns, and with the one that is resumed from.
+
+use serde_json::{Value, json};
+
+use super::dialect::{ResumeMethod, ThoughtReplay};
+use super::{Dialect, Settings};
+use crate::Thought;
+use crate::remote::wire;
+use stint_types::chat::{ContentPart, Message, Role};
+
+/// The caller's conversation.
+pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message]) -> Vec<Value> {
+    let Value::Array(mut turns) = wire::messages(messages, false) else { return Vec::new() };
+    for (turn, message) in turns.iter_mut().zip(messages) {
+        if let Some((name, thought)) = replayed_thought(settings, message) {
+            turn[name] = thought;
+        }
+        if let Some(content) = wire::marked_content(message).filter(|_| settings.dialect.passes_cache_marks) {
+            turn["content"] = content;
+        }
+    }
+    turns
+}
+
+/// The same, to be gone on with behind a closed thought and what was already answered.
+pub(super) fn resumed_messages(
+    settings: &Settings,
+    messages: &[Message],
+    thought: &Thought,
+    answer: &str,
+) -> Vec<Value> {
+    let mut turns = plain_messages(settings, messages);
+    turns.push(match settings.dialect.resume {
+        ResumeMethod::PrefixReasoning => {
+            let text = [&thought.text, untagged_hand_off(settings, thought)].concat();
+            json!({"role": "assistant", "content": answer, "reasoning_content": text, "prefix": true})
+        }
+        ResumeMethod::PrefixPart => {
+            let text = [&thought.text, untagged_hand_off(settings, thought)].concat();
+            let inner = json!([{"type": "text", "text": text}]);
+            let mut content = vec![json!({"type": "thinking", "thinking": inner, "closed": true})];
+            content.extend((!answer.is_empty()).then(|| json!({"type": "text", "text": answer})));
+            json!({"role": "assistant", "content": content, "prefix": true})
+        }
+        ResumeMethod::FinalMessage | ResumeMethod::Never => {
+            let opened = [&settings.start_tag, "\n", &thought.text].concat();
+            let close =
+                if thought.closed { format!("{}\n\n", settings.end_tag) } else { settings.hand_off.clone() };
+            let content = [&opened, &close, answer].concat();
+            json!({"role": "assistant", "content": content})
+        }
+    });
+    turns
+}
+
+/// The same, with a new turn that asks for the answer to a thought which was cut. It goes into the user's last turn where
+/// that is the last one: some templates want the roles by turns.
+pub(super) fn new_turn_messages(settings: &Settings, messages: &[Message], thought: &Thought) -> Vec<Value> {
+    let mut messages = messages.to_vec();
+    let text = settings.new_turn_prompt.replace("{thought}", thought.text.trim());
+    match messages.last_mut() {
+        Some(Message { role: Role::User, content, .. }) => match content.last_mut() {
+            Some(ContentPart::Text(last)) => *last = [last, "\n\n", &text].concat(),
+            Some(ContentPart::CacheBreakpoint(_)) => content.push(ContentPart::Text(format!("\n\n{text}"))),
+            _ => content.push(ContentPart::Text(text)),
+        },
+        _ => messages.push(Message::text(Role::User, text)),
+    }
+    plain_messages(settings, &messages)
+}
+
+/// What closes a thought where the upstream writes the tag itself.
+fn untagged_hand_off<'s>(settings: &'s Settings, thought: &Thought) -> &'s str {
+    let said = settings.hand_off.split(&settings.end_tag).next().unwrap_or_default();
+    if thought.closed { "" } else { said.trim_end() }
+}
+
+/// What goes back of the thought before a turn, and under which name.
+fn replayed_thought(settings: &Settings, message: &Message) -> Option<(&'static str, Value)> {
+    let Settings { dialect: Dialect { thought_replay: thoughts_back, .. }, .. } = settings;
+    match *thoughts_back {
+        ThoughtReplay::Never => None,
+        ThoughtReplay::AsReceived(member) => Some((member, json!(message.thought.as_ref()?))),
+        ThoughtReplay::WithCalls(_) if message.tool_calls.is_empty() => None,
+        ThoughtReplay::WithCalls(member) => {
+            Some((member, json!(message.thought.as_deref().unwrap_or_default())))
+        }
+        ThoughtReplay::Details => {
+            let maker = settings.maker();
+            let blocks = message.signed_by(&maker).filter_map(|block| serde_json::from_str(block).ok());
+            let blocks: Vec<Value> = blocks.collect();
+            (!blocks.is_empty()).then(|| ("reasoning_details", blocks.into()))
+        }
+    }
+}

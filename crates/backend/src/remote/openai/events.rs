@@ -1,0 +1,292 @@
+//! The chunks of a stream as our pieces.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
+use super::details::ReasoningDetails;
+use super::dialect::{ResumeMethod, ThoughtReplay};
+use super::implicit_thought::{AnswerOpening, ImplicitThought};
+use super::usage::{StreamProgress, UsageReader};
+use super::{Settings, request};
+use crate::remote::refusal;
+use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
+use stint_prompt::tags::{Splitter, TaggedSpan};
+use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::units::Tokens;
+
+/// Reads one stream of chunks.
+#[derive(Debug)]
+pub(super) struct OpenAiChatReader {
+    splitter: Splitter,
+    /// Where the template opens a thought.
+    beginning: Option<AnswerOpening>,
+    /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
+    answers_only: bool,
+    ending: Option<GenerationEnd>,
+    counter: UsageReader,
+    progress: StreamProgress,
+    /// The tool call that a piece without an index belongs to.
+    call: Option<u32>,
+    details: Option<(ThoughtSigner, ReasoningDetails)>,
+    /// The chances of tokens whose text was not shown yet; nothing where nobody asked for them.
+    logprobs: Option<Vec<Value>>,
+}
+
+impl OpenAiChatReader {
+    pub(super) fn new(
+        settings: &Settings,
+        call: &BackendCall,
+        opening: &ImplicitThought,
+    ) -> OpenAiChatReader {
+        let Settings { start_tag, end_tag, dialect, .. } = settings;
+        let (start, end) = (start_tag.as_str(), end_tag.as_str());
+        let resumes = request::resumes(settings, call);
+        let thinks = match &call.part {
+            GenerationPart::Solution { .. } => false,
+            GenerationPart::Whole { thinking, .. } => *thinking > Tokens::ZERO,
+            GenerationPart::Thought { .. } | GenerationPart::Total { .. } => true,
+        };
+        let opens = settings.starts_in_thinking && thinks && !resumes;
+        let beginning = opens.then(|| AnswerOpening::new(opening, end));
+        let splitter = if resumes {
+            Splitter::after_thought(start, end)
+        } else {
+            Splitter::new(start, end, beginning.as_ref().is_some_and(|beginning| beginning.is_open))
+        };
+        let keeps = dialect.thought_replay == ThoughtReplay::Details;
+        OpenAiChatReader {
+            splitter,
+            beginning,
+            answers_only: resumes && dialect.resume == ResumeMethod::FinalMessage,
+            ending: None,
+            counter: UsageReader::default(),
+            progress: StreamProgress::default(),
+            call: None,
+            details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
+            logprobs: call.request.logprobs.map(|_| Vec::new()),
+        }
+    }
+
+    fn choice(&mut self, choice: OpenAiChunkChoice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let tokens = Tokens(choice.tokens());
+        let delta = choice.delta.unwrap_or_default();
+        let text = delta.thought();
+        if !text.is_empty() {
+            if self.answers_only {
+                self.content(&Value::String(text), pieces);
+            } else {
+                self.thinks_apart();
+                pieces.push_back(thought(text));
+            }
+        }
+        if let Some((_, details)) = &mut self.details {
+            details.push(delta.reasoning_details);
+        }
+        self.content(&delta.content, pieces);
+        if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
+            pieces.push_back(answer(text));
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            pieces.push_back(Piece::ToolCall(self.tool_call(call)));
+        }
+        distribute_tokens(tokens, pieces);
+        if let Some(word) = choice.finish_reason {
+            self.ending = Some(finish_reason(&word)?);
+        }
+        Ok(())
+    }
+
+    /// A string, or a list of parts as Mistral sends it.
+    fn content(&mut self, content: &Value, pieces: &mut VecDeque<Piece>) {
+        match content {
+            Value::String(text) => {
+                let spans = self.splitter.push(text);
+                self.note(&spans);
+                pieces.extend(spans.into_iter().map(span_piece));
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| self.part(part, pieces)),
+            _ => {}
+        }
+    }
+
+    fn part(&mut self, part: &Value, pieces: &mut VecDeque<Piece>) {
+        if let Some(parts) = part.get("thinking").and_then(Value::as_array) {
+            self.thinks_apart();
+            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
+            pieces.extend(texts.map(|text| thought(text.to_owned())));
+        } else if let Some(text) = part.get("text") {
+            self.content(text, pieces);
+        }
+    }
+
+    /// A thought comes by another way than the text.
+    fn thinks_apart(&mut self) {
+        self.splitter.plain();
+        self.beginning.iter_mut().for_each(AnswerOpening::thought_is_separate);
+    }
+
+    /// Looks at what the text turned out to be.
+    fn note(&mut self, spans: &[TaggedSpan]) {
+        let Some(beginning) = &mut self.beginning else { return };
+        for span in spans {
+            match span {
+                TaggedSpan::End => beginning.thought_closed(),
+                TaggedSpan::Answer(text) => beginning.check_answer(text),
+                TaggedSpan::Start | TaggedSpan::Thought(_) => {}
+            }
+        }
+    }
+
+    fn tool_call(&mut self, call: OpenAiCallDelta) -> ToolCallDelta {
+        let begins = call.id.as_ref().is_some_and(|id| !id.is_empty());
+        let next = match (self.call, begins) {
+            (Some(last), false) => last,
+            (Some(last), true) => last + 1,
+            (None, _) => 0,
+        };
+        let index = call.index.unwrap_or(next);
+        self.call = Some(index);
+        let function = call.function.unwrap_or_default();
+        let present = |text: &String| !text.is_empty();
+        let arguments = match function.arguments {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            object => object.to_string(),
+        };
+        ToolCallDelta { index, id: call.id.filter(present), name: function.name.filter(present), arguments }
+    }
+
+    /// Looks at what a chunk has brought, so that a count in the middle can be told apart.
+    fn update_progress<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
+        self.progress.is_thinking = false;
+        for piece in pieces {
+            match piece {
+                Piece::Thought { .. } => {
+                    (self.progress.is_thinking, self.progress.has_thought) = (true, true);
+                }
+                Piece::Answer { .. } | Piece::ToolCall(_) => self.progress.has_answer = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts the chances of tokens before the answer's text that is made of them. Those of a thought are dropped; those of text
+    /// that is held back, as it may be a tag, wait for it.
+    fn place_logprobs(&mut self, entries: Vec<Value>, pieces: &mut VecDeque<Piece>) {
+        let Some(waiting) = &mut self.logprobs else { return };
+        waiting.extend(entries);
+        let says = |piece: &Piece| matches!(piece, Piece::Answer { .. });
+        if let Some(at) = pieces.iter().position(says) {
+            let entries = std::mem::take(waiting);
+            if !entries.is_empty() {
+                pieces.insert(at, Piece::Logprobs(entries));
+            }
+        } else if pieces.iter().any(is_no_answer) {
+            waiting.clear();
+        }
+    }
+
+    fn end(&mut self, ending: GenerationEnd, pieces: &mut VecDeque<Piece>) {
+        let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(span_piece).collect();
+        self.place_logprobs(Vec::new(), &mut last);
+        pieces.append(&mut last);
+        let (stops, told) = (matches!(ending, GenerationEnd::Stop { .. }), self.counter.told());
+        if self
+            .beginning
+            .as_mut()
+            .is_some_and(|beginning| beginning.text_ended(stops, told.map(|told| told.0)))
+        {
+            pieces.push_back(Piece::Unthought);
+            pieces.extend(self.counter.unthought().map(Piece::Usage));
+        }
+        if let Some((maker, details)) = &mut self.details {
+            pieces.extend(details.signed(maker).map(Piece::Signed));
+        }
+        pieces.push_back(Piece::End(ending));
+    }
+}
+
+impl crate::remote::EventReader for OpenAiChatReader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        if data == b"[DONE]" {
+            let unsaid = if self.call.is_some() { GenerationEnd::ToolCalls } else { stop() };
+            self.end(self.ending.unwrap_or(unsaid), pieces);
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        let OpenAiChunk { choices, usage, timings, error } = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        if !error.is_null() {
+            return Err(refusal::of_event(&error));
+        }
+        let mut new = VecDeque::new();
+        let mut inner = Value::Null;
+        for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
+            inner = choice.usage.take();
+            let entries = choice.take_logprobs();
+            self.choice(choice, &mut new)?;
+            self.place_logprobs(entries, &mut new);
+        }
+        self.update_progress(new.iter());
+        pieces.append(&mut new);
+        let usage = if usage.is_null() { &inner } else { &usage };
+        pieces.extend(self.counter.read(usage, &timings, self.progress).map(Piece::Usage));
+        Ok(())
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let ending = self.ending.ok_or_else(refusal::truncated)?;
+        self.end(ending, pieces);
+        Ok(())
+    }
+}
+
+/// Shares a chunk's tokens among its texts by their length. Those that show nothing are tags, or the end of the text.
+fn distribute_tokens(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
+    if tokens == Tokens::ZERO {
+        return;
+    }
+    let length = |piece: &Piece| match piece {
+        Piece::Thought { text, .. } | Piece::Answer { text, .. } => text.len() as u64,
+        Piece::ToolCall(call) => call.arguments.len() as u64,
+        _ => 0,
+    };
+    let all: u64 = pieces.iter().map(length).sum();
+    let (mut seen, mut given) = (0, 0);
+    for piece in pieces.iter_mut() {
+        seen += length(piece);
+        let share = (tokens.0 * seen).checked_div(all).unwrap_or(0).saturating_sub(given);
+        if let Piece::Thought { tokens, .. } | Piece::Answer { tokens, .. } = piece {
+            *tokens = Tokens(share);
+            given += share;
+        }
+    }
+    let rest = Tokens(tokens.0.saturating_sub(given));
+    pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: TagEdge::Start }));
+}
+
+/// True for what ends the waiting for an answer's text: a thought, a call, or a tag that was split off.
+fn is_no_answer(piece: &Piece) -> bool {
+    matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_) | Piece::Tag { tokens: Tokens::ZERO, .. })
+}
+
+fn span_piece(span: TaggedSpan) -> Piece {
+    match span {
+        TaggedSpan::Thought(text) => thought(text),
+        TaggedSpan::Answer(text) => answer(text),
+        TaggedSpan::Start => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::Start },
+        TaggedSpan::End => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::End },
+    }
+}
+
+fn thought(text: String) -> Piece {
+    Piece::Thought { text, tokens: Tokens::ZERO, ids: Vec::new() }
+}
+
+fn answer(text: String) -> Piece {
+    Piece::Answer { text, tokens: Tokens::ZERO }
+}

@@ -1,0 +1,349 @@
+//! Our call as the JSON of a dialect.
+
+use serde_json::{Map, Value, json};
+
+use super::conversation;
+use super::dialect::{
+    BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, ThinkingSwitch, UsageMember,
+};
+use super::{Settings, completions};
+use crate::remote::UpstreamRequest;
+use crate::remote::caller_options::passed_member;
+use crate::remote::wire::{self, decimal};
+use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::chat::{CacheTtl, Request, Tool};
+use stint_types::units::Tokens;
+
+/// Members that are ours to set, whatever the caller passed through.
+const GATEWAY_MEMBERS: [&str; 7] =
+    ["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"];
+
+/// What is to be sent for a part, in the dialect's terms but not yet in its words.
+struct DialectRequest<'c> {
+    path: &'static str,
+    messages: Vec<Value>,
+    /// The most that is to be written, where that is said.
+    limit: Option<Tokens>,
+    thinking: ThinkingMode<'c>,
+    /// True where the last message is to be gone on with.
+    is_continuation: bool,
+    /// True where the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
+    sends_stops: bool,
+}
+
+/// What is said of thinking.
+enum ThinkingMode<'c> {
+    /// A word, or nothing.
+    Effort(Option<&'c str>),
+    /// That it is to think.
+    On,
+    /// That it is not to.
+    Off,
+    /// That it is to think so much.
+    Budget(Tokens),
+}
+
+/// What is sent for a call.
+pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+    if let Some(text) = call.request.raw_prompt() {
+        return text_request(settings, call, &text);
+    }
+    let ask = dialect_request(settings, call)?;
+    let path = ask.path.into();
+    let mut body = body(settings, call, ask)?;
+    if settings.dialect.passes_cache_marks && call.request.cache_ttl() == CacheTtl::Hour {
+        wire::extend_hour_marks(&mut body);
+    }
+    Ok(UpstreamRequest { path, body })
+}
+
+/// How a text goes on, in one go.
+fn text_request(settings: &Settings, call: &BackendCall, text: &str) -> Result<UpstreamRequest, Failure> {
+    let tokens = match &call.part {
+        GenerationPart::Total { tokens, .. } => *tokens,
+        GenerationPart::Whole { solution, .. } | GenerationPart::Solution { solution, .. } => *solution,
+        GenerationPart::Thought { .. } => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "there is no thought in how a text goes on",
+            ));
+        }
+    };
+    let path = settings.dialect.sibling_path("completions").into();
+    Ok(UpstreamRequest { path, body: completions::body(&settings.model, call, text, tokens) })
+}
+
+/// What is told of a limit that nobody states: what is left of a context that is not known is no number to send.
+fn untold(limit: Tokens) -> Tokens {
+    let is_guess = limit > Tokens(Model::CONTEXT_UNKNOWN.0 / 2);
+    if is_guess { Model::TOLD_MAX } else { limit }
+}
+
+fn dialect_request<'c>(settings: &Settings, call: &'c BackendCall) -> Result<DialectRequest<'c>, Failure> {
+    let dialect = &settings.dialect;
+    let messages = conversation::plain_messages(settings, &call.request.messages);
+    let ask = |limit, thinks| {
+        let is_told = call.tells_limit || call.limits_thought_alone();
+        let untold = dialect.needs_limit.then(|| untold(limit));
+        let limit = if is_told { Some(limit) } else { untold };
+        DialectRequest {
+            path: dialect.path,
+            messages,
+            limit,
+            thinking: thinks,
+            is_continuation: false,
+            sends_stops: false,
+        }
+    };
+    Ok(match &call.part {
+        GenerationPart::Total { effort, tokens } => {
+            DialectRequest { sends_stops: true, ..ask(*tokens, ThinkingMode::Effort(effort.as_deref())) }
+        }
+        GenerationPart::Whole { thinking: Tokens::ZERO, solution } => ask(*solution, ThinkingMode::Off),
+        GenerationPart::Whole { thinking, solution } => {
+            let together = *thinking + *solution + settings.closing_tokens;
+            let limit = if dialect.limit_includes_thought { together } else { *solution };
+            ask(limit, ThinkingMode::Budget(*thinking + settings.opening_tokens))
+        }
+        GenerationPart::Thought { thinking, .. } if call.class == EnforcementClass::Continue => {
+            if dialect.resume == ResumeMethod::Never || !dialect.limit_includes_thought {
+                return Err(Failure::incapable(
+                    UnsupportedFeature::Thinking,
+                    "this model's thoughts cannot be resumed",
+                ));
+            }
+            ask(*thinking, ThinkingMode::On)
+        }
+        GenerationPart::Thought { thinking, solution } => {
+            let limit = if dialect.limit_includes_thought { *thinking + *solution } else { *solution };
+            ask(limit, ThinkingMode::On)
+        }
+        GenerationPart::Solution { thought, answer, solution } => {
+            // Who has no other way to be kept from thinking has a word for the least of it.
+            let least = call.effort_least.as_deref().filter(|_| dialect.switch == ThinkingSwitch::Never);
+            let thinks = if least.is_some() { ThinkingMode::Effort(least) } else { ThinkingMode::Off };
+            let ask = ask(*solution, thinks);
+            solution_request(settings, call, ask, thought, answer)?
+        }
+    })
+}
+
+/// The answer after a thought.
+fn solution_request<'c>(
+    settings: &Settings,
+    call: &BackendCall,
+    ask: DialectRequest<'c>,
+    thought: &Thought,
+    answer: &str,
+) -> Result<DialectRequest<'c>, Failure> {
+    let messages = &call.request.messages;
+    if !resumes(settings, call) {
+        let thinks = !thought.text.is_empty();
+        let messages =
+            if thinks { conversation::new_turn_messages(settings, messages, thought) } else { ask.messages };
+        return Ok(DialectRequest { messages, ..ask });
+    }
+    let dialect = &settings.dialect;
+    let thinks = match dialect.resume {
+        ResumeMethod::PrefixReasoning => ThinkingMode::On,
+        // Who cannot turn it off needs no words for that: the thought is closed.
+        ResumeMethod::FinalMessage if dialect.switch == ThinkingSwitch::Never => ThinkingMode::Effort(None),
+        ResumeMethod::FinalMessage | ResumeMethod::PrefixPart => ThinkingMode::Off,
+        ResumeMethod::Never => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "this model's thoughts cannot be resumed",
+            ));
+        }
+    };
+    let messages = conversation::resumed_messages(settings, messages, thought, answer);
+    let path = dialect.resume.path().unwrap_or(dialect.path);
+    Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
+}
+
+/// True where the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
+/// thinking can be turned off.
+pub(super) fn resumes(settings: &Settings, call: &BackendCall) -> bool {
+    let dialect = &settings.dialect;
+    match &call.part {
+        GenerationPart::Solution { thought, answer, .. } if call.class == EnforcementClass::Continue => {
+            let none = thought.text.is_empty() && answer.is_empty();
+            !none || (dialect.resume == ResumeMethod::FinalMessage && dialect.switch == ThinkingSwitch::Never)
+        }
+        _ => false,
+    }
+}
+
+fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Result<Value, Failure> {
+    let Settings { dialect, model, .. } = settings;
+    let mut body = members(call, dialect, ask.sends_stops);
+    let thinks = !matches!(ask.thinking, ThinkingMode::Off);
+    let unsent = |words: &[MemberWord], body: &mut Map<String, Value>| {
+        body.retain(|name, _| !words.iter().any(|it| it == name));
+    };
+    unsent(&dialect.omits, &mut body);
+    if thinks {
+        unsent(&dialect.omits_thinking, &mut body);
+    }
+    // Where that no tool may be called cannot be said, none is told of.
+    let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+    if withheld && !body.contains_key("tool_choice") {
+        body.remove("tools");
+    }
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), ask.messages.into());
+    body.insert("stream".to_owned(), json!(true));
+    if let Some(limit) = ask.limit {
+        body.insert(dialect.limit.as_str().to_owned(), json!(limit));
+    }
+    usage(dialect, &mut body);
+    if ask.is_continuation && dialect.resume == ResumeMethod::FinalMessage {
+        // They exclude each other, and the latter is the usual one.
+        body.insert("continue_final_message".to_owned(), json!(true));
+        body.insert("add_generation_prompt".to_owned(), json!(false));
+    }
+    thinking(dialect, &ask.thinking, &mut body)?;
+    if let Some(word) = call.effort.as_deref().filter(|_| thinks) {
+        effort(dialect, word, &mut body);
+    }
+    Ok(Value::Object(body))
+}
+
+/// What the caller wants of the answer, in words that all dialects share.
+fn members(call: &BackendCall, dialect: &Dialect, stops: bool) -> Map<String, Value> {
+    let request = &call.request;
+    let extra = request.extra.iter().filter(|(name, _)| !GATEWAY_MEMBERS.contains(&name.as_str()));
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
+    let sampling = &request.sampling;
+    // A choice's own seed, and only where the caller wants one: some upstreams refuse the member. Theirs is a
+    // signed number.
+    let seed = sampling.seed.map(|_| json!(call.seed & i64::MAX.cast_unsigned()));
+    let optional = [
+        ("temperature", sampling.temperature.map(decimal)),
+        ("top_p", sampling.top_p.map(decimal)),
+        ("top_k", sampling.top_k.map(|k| json!(k))),
+        (dialect.seed.unwrap_or_default(), seed.filter(|_| dialect.seed.is_some())),
+        ("stop", (stops && !sampling.stop.is_empty()).then(|| json!(sampling.stop))),
+        ("tools", tools(dialect, request)),
+        ("tool_choice", request.tool_choice.clone()),
+        ("response_format", request.response_format.clone()),
+        ("logprobs", request.logprobs.map(|_| json!(true))),
+        ("top_logprobs", request.logprobs.filter(|count| *count > 0).map(|count| json!(count))),
+    ];
+    body.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body
+}
+
+fn tools(dialect: &Dialect, request: &Request) -> Option<Value> {
+    let declare = |tool: &Tool| {
+        let mut declaration = tool.declaration.clone();
+        if let Some(keep) = tool.cache_breakpoint.filter(|_| dialect.passes_cache_marks) {
+            wire::mark_for_cache(&mut declaration, keep);
+        }
+        declaration
+    };
+    (!request.tools.is_empty()).then(|| request.tools.iter().map(declare).collect())
+}
+
+fn usage(dialect: &Dialect, body: &mut Map<String, Value>) {
+    let options = match dialect.usage {
+        UsageMember::AtEnd | UsageMember::Timings => json!({"include_usage": true}),
+        UsageMember::EachChunk => json!({"include_usage": true, "continuous_usage_stats": true}),
+        UsageMember::Unasked => return,
+    };
+    body.insert("stream_options".to_owned(), options);
+    if dialect.usage == UsageMember::Timings {
+        body.insert("timings_per_token".to_owned(), json!(true));
+    }
+    if dialect.token_ids {
+        body.insert("return_token_ids".to_owned(), json!(true));
+    }
+}
+
+fn thinking(
+    dialect: &Dialect,
+    thinks: &ThinkingMode<'_>,
+    body: &mut Map<String, Value>,
+) -> Result<(), Failure> {
+    match thinks {
+        ThinkingMode::Effort(None) => {}
+        ThinkingMode::Effort(Some(word)) => effort(dialect, word, body),
+        ThinkingMode::On => switch(dialect, true, body),
+        ThinkingMode::Off if !dialect.turns_off() => {
+            return Err(Failure::incapable(
+                UnsupportedFeature::Thinking,
+                "this model cannot be kept from thinking",
+            ));
+        }
+        ThinkingMode::Off => match (dialect.budget, &dialect.switch) {
+            (Some(member), ThinkingSwitch::Never) => budget(member, Tokens::ZERO, body),
+            (_, _) => switch(dialect, false, body),
+        },
+        ThinkingMode::Budget(tokens) => {
+            let member = dialect.budget.ok_or_else(|| {
+                Failure::incapable(UnsupportedFeature::Thinking, "this model takes no thinking budget")
+            })?;
+            // A budget turns it on by itself there, and the two words exclude each other.
+            if dialect.switch != ThinkingSwitch::Reasoning {
+                switch(dialect, true, body);
+            }
+            budget(member, *tokens, body);
+        }
+    }
+    Ok(())
+}
+
+fn effort(dialect: &Dialect, word: &str, body: &mut Map<String, Value>) {
+    match dialect.effort {
+        EffortMember::ReasoningEffort => set(body, &["reasoning_effort"], json!(word)),
+        EffortMember::Reasoning => set(body, &["reasoning", "effort"], json!(word)),
+        EffortMember::Never => {}
+    }
+}
+
+fn switch(dialect: &Dialect, on: bool, body: &mut Map<String, Value>) {
+    match &dialect.switch {
+        ThinkingSwitch::Template(argument) => set(body, &["chat_template_kwargs", argument], json!(on)),
+        ThinkingSwitch::EnableThinking => set(body, &["enable_thinking"], json!(on)),
+        ThinkingSwitch::ThinkingType => {
+            set(body, &["thinking"], json!({"type": if on { "enabled" } else { "disabled" }}));
+        }
+        ThinkingSwitch::Reasoning => set(body, &["reasoning", "enabled"], json!(on)),
+        ThinkingSwitch::Effort { on: word, off } => {
+            let word = if on { word.as_ref() } else { Some(off) };
+            if let Some(word) = word {
+                set(body, &["reasoning_effort"], json!(word));
+            }
+        }
+        ThinkingSwitch::Never => {}
+    }
+}
+
+fn budget(member: BudgetMember, tokens: Tokens, body: &mut Map<String, Value>) {
+    let tokens = json!(tokens);
+    match member {
+        BudgetMember::ThinkingTokenBudget => set(body, &["thinking_token_budget"], tokens),
+        BudgetMember::CustomParams => set(body, &["custom_params", "thinking_budget"], tokens),
+        BudgetMember::ThinkingBudgetTokens => set(body, &["thinking_budget_tokens"], tokens),
+        BudgetMember::ThinkingBudget => set(body, &["thinking_budget"], tokens),
+        BudgetMember::ReasoningMaxTokens => {
+            set(body, &["reasoning", "max_tokens"], tokens);
+            set(body, &["provider", "require_parameters"], json!(true));
+        }
+    }
+}
+
+/// Sets a member of a member, beside what the caller may have put there.
+fn set(body: &mut Map<String, Value>, path: &[&str], value: Value) {
+    match path {
+        [] => {}
+        [name] => drop(body.insert((*name).to_owned(), value)),
+        [name, rest @ ..] => {
+            let inner = body.entry((*name).to_owned()).or_insert(Value::Null);
+            let mut members = inner.as_object().cloned().unwrap_or_default();
+            set(&mut members, rest, value);
+            *inner = Value::Object(members);
+        }
+    }
+}

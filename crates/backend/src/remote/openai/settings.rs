@@ -1,0 +1,73 @@
+//! How one model behind OpenAI's chat completions is spoken to.
+
+use std::sync::Arc;
+
+use super::dialect::Dialect;
+use crate::remote;
+use stint_prompt::tool_calls::ToolCallSyntax;
+use stint_types::chat::ThoughtSigner;
+use stint_types::units::Tokens;
+
+/// What asks for the answer in a new turn, behind the thought that was cut. `{thought}` stands for it.
+pub const NEW_TURN_PROMPT: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\
+                        Give the final answer now, from this reasoning and without any more of it.";
+
+/// How one model is spoken to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How the upstream is reached.
+    pub client: remote::Settings,
+    /// The name that callers use; what was signed under it is given back.
+    pub name: Arc<str>,
+    /// What the upstream calls the model.
+    pub model: String,
+    /// How the upstream is spoken to.
+    pub dialect: Dialect,
+    /// The tag that begins a thought inside the content.
+    pub start_tag: String,
+    /// The tag that closes a thought inside the content.
+    pub end_tag: String,
+    /// True where the chat template opens the thought, so that the content shows only its end.
+    pub starts_in_thinking: bool,
+    /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
+    /// the upstream writes it itself.
+    pub hand_off: String,
+    /// How the model writes its tool calls, where they can be read out of its raw text.
+    pub tool_syntax: Option<ToolCallSyntax>,
+    /// What asks for the answer in a new turn, with `{thought}` in it.
+    pub new_turn_prompt: String,
+    /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
+    /// are added to a budget that it holds.
+    pub opening_tokens: Tokens,
+    /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
+    pub closing_tokens: Tokens,
+    /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
+    pub thinks: Option<bool>,
+}
+
+impl Settings {
+    /// Who signs what it says.
+    pub(super) fn maker(&self) -> ThoughtSigner {
+        ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            client: remote::Settings::default(),
+            name: "".into(),
+            model: String::new(),
+            dialect: Dialect::default(),
+            start_tag: "<think>".to_owned(),
+            end_tag: "</think>".to_owned(),
+            starts_in_thinking: false,
+            hand_off: "\n</think>\n\n".to_owned(),
+            tool_syntax: None,
+            new_turn_prompt: NEW_TURN_PROMPT.to_owned(),
+            opening_tokens: Tokens::ZERO,
+            closing_tokens: Tokens::ZERO,
+            thinks: None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::remote::{self, Connections, golden};
+use crate::{Backend, Fault, GenerationPart};
+use stint_types::units::Tokens;
+
+/// The upstreams with fixtures of their own, and how they are spoken to.
+fn dialects() -> [(&'static str, Dialect); 10] {
+    [
+        ("openai", Dialect::openai()),
+        ("deepseek", Dialect::deepseek()),
+        ("dashscope", Dialect::dashscope()),
+        ("openrouter", Dialect::openrouter()),
+        ("vllm", Dialect::vllm()),
+        ("sglang", Dialect::sglang()),
+        ("llamacpp-chat", Dialect::llamacpp()),
+        ("mistral", Dialect::mistral()),
+        ("xai", Dialect::xai()),
+        ("ollama", Dialect::ollama()),
+    ]
+}
+
+fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
+    let flag = |name: &str| fixture["settings"][name].as_bool().unwrap_or(false);
+    let mut dialect = dialect.clone();
+    if flag("max_tokens") {
+        dialect.limit = LimitMember::MaxTokens;
+    }
+    if flag("thoughts_back") {
+        dialect.thought_replay = ThoughtReplay::AsReceived("reasoning_content");
+    }
+    if flag("thinks_always") {
+        dialect.switch = ThinkingSwitch::Never;
+    }
+    Settings {
+        name: "our-model".into(),
+        model: "upstream-model".to_owned(),
+        dialect,
+        starts_in_thinking: flag("starts_in_thinking"),
+        hand_off: "\nTime is up.\n</think>\n\n".to_owned(),
+        ..Settings::default()
+    }
+}
+
+/// What is sent, with the path where it is not the usual one, or why nothing is.
+fn sent(settings: Settings, fixture: &Value) -> Value {
+    let usual = settings.dialect.path;
+    let provider = ChatCompletions::new(settings);
+    match provider.write_request(&golden::call(fixture, golden::part(fixture))) {
+        Ok(sent) if sent.path == usual => sent.body,
+        Ok(sent) => json!({"path": sent.path, "body": sent.body}),
+        Err(failure) => json!({"failure": failure.message, "unsent": failure.unsent}),
+    }
+}
+
+#[test]
+fn requests_are_written_as_the_fixtures_say() {
+    for (provider, dialect) in dialects() {
+        golden::check(provider, "request", |fixture| sent(settings(&dialect, fixture), fixture));
+    }
+}
+
+#[test]
+fn streams_are_read_as_the_fixtures_say() {
+    for (provider, dialect) in dialects() {
+        golden::check(provider, "stream", |fixture| {
+            let part = if fixture["part"].is_null() {
+                GenerationPart::Total { effort: None, tokens: Tokens(64) }
+            } else {
+                golden::part(fixture)
+            };
+            let settings = settings(&dialect, fixture);
+            golden::pieces(
+                events::OpenAiChatReader::new(
+                    &settings,
+                    &golden::call(fixture, part),
+                    &ImplicitThought::default(),
+                ),
+                &fixture["events"],
+            )
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_it_cannot_make_is_refused_before_anything_is_sent() {
+    let settings = Settings {
+        client: remote::Settings {
+            base_url: "http://127.0.0.1:9/v1".to_owned(),
+            ..remote::Settings::default()
+        },
+        ..Settings::default()
+    };
+    let upstream = OpenAiBackend::new(&Connections::default(), settings).unwrap();
+    let call = golden::call(&json!({}), GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) });
+    let failure = upstream.generate(call).await.err().unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}

@@ -1,0 +1,175 @@
+//! What it means: whose fault it is, and whether trying again can help.
+
+use super::upstream_error::UpstreamError;
+use crate::{Failure, Fault, Retry};
+
+impl UpstreamError {
+    /// What is meant by saying so under a status; `message` is how our own words begin.
+    pub(super) fn into_failure(self, status: u16, message: &str) -> Failure {
+        let failure = |fault, why: &str| Failure::new(fault, format!("{message}{why}"));
+        let refused = |fault, why| failure(fault, why).unsent();
+        match status {
+            // Some upstreams say 400 to a bad key, and 429 to an empty account.
+            400..=499 if self.is_account_error() => {
+                refused(Fault::Credential, ": it refuses our key or our account")
+            }
+            // Some refuse what the caller wrote like that, which must not cost others the model.
+            403 if self.is_content_refusal() => self.refusal(&refused),
+            401..=403 => refused(Fault::Credential, ""),
+            429 => refused(Fault::Overload, ""),
+            529 => failure(Fault::Overload, ""),
+            // Google says that of a model that has no room.
+            503 if self.words.contains("UNAVAILABLE") => failure(Fault::Overload, ""),
+            408 => failure(Fault::Timeout, ""),
+            // Something else held it up for a moment, the official SDKs take it.
+            409 => refused(Fault::Backend, ""),
+            400 | 422 if !self.is_content_refusal() => self.refusal(&refused).allow_retry_elsewhere(),
+            400 | 413 | 422 => self.refusal(&refused),
+            300..=499 => refused(Fault::Backend, "").retry_elsewhere(),
+            _ => failure(Fault::Backend, ""),
+        }
+    }
+
+    /// Something is wrong with the request.
+    fn refusal(self, refused: &impl Fn(Fault, &'static str) -> Failure) -> Failure {
+        let (context, model) = (self.is_context_overflow(), self.is_unknown_model());
+        match self.message {
+            told if context => {
+                let failure = refused(Fault::Caller, ": the prompt is too long");
+                Failure { upstream_message: told, ..failure.code("context_length_exceeded") }
+            }
+            _ if model => refused(Fault::Backend, ": it does not know the model").retry_elsewhere(),
+            Some(words) => refused(Fault::Caller, ": it refuses the request").with_upstream_message(words),
+            // Whose fault it was is not known; that it is refused everywhere is likely.
+            None => Failure { retry: Retry::Never, ..refused(Fault::Backend, "") },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use reqwest::header::HeaderMap;
+
+    use crate::remote::refusal::of_status;
+    use crate::{Failure, Fault, Retry};
+
+    const MOST: Duration = Duration::from_secs(60);
+
+    fn check(status: u16, body: &str, fault: Fault, message: &str) -> Failure {
+        let failure = of_status(status, &HeaderMap::new(), body.as_bytes(), MOST);
+        assert_eq!((failure.fault, failure.for_caller()), (fault, message), "{status} {body}");
+        failure
+    }
+
+    #[test]
+    fn a_request_that_is_wrong_is_the_callers_fault_in_the_upstreams_words() {
+        let body = r#"{"error":{"message":"'tools' must not be empty","type":"invalid_request_error"}}"#;
+        assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
+        check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
+        check(403, r#"{"error":"Input flagged: violence"}"#, Fault::Caller, "Input flagged: violence");
+    }
+
+    #[test]
+    fn a_refusal_without_words_is_not_blamed_on_the_caller() {
+        check(400, "<html>no</html>", Fault::Backend, "the upstream answered 400");
+        check(404, r#"{"error":{"message":"no such route"}}"#, Fault::Backend, "the upstream answered 404");
+        let body = r#"{"error":{"message":"who?","code":"model_not_found"}}"#;
+        check(400, body, Fault::Backend, "the upstream answered 400: it does not know the model");
+        check(307, "", Fault::Backend, "the upstream answered 307");
+    }
+
+    #[test]
+    fn a_refused_key_or_an_empty_account_is_ours() {
+        check(401, "", Fault::Credential, "the upstream answered 401");
+        check(403, r#"{"error":"no"}"#, Fault::Credential, "the upstream answered 403");
+        let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
+        let message = "the upstream answered 429: it refuses our key or our account";
+        check(429, body, Fault::Credential, message);
+        let body = r#"{"error":"Incorrect API key provided: sk-123. See https://x.ai/keys"}"#;
+        check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let body = r#"{"error":"API key not valid. Please pass a valid API key."}"#;
+        check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let quoted = "there is no tool 'incorrect api key'";
+        check(400, &format!(r#"{{"error":"{quoted}"}}"#), Fault::Caller, quoted);
+    }
+
+    #[test]
+    fn an_upstreams_words_are_for_the_caller_and_not_for_the_log() {
+        let body = r#"{"error":{"message":"cannot read 'my diary' at https://x.ai/1 with sk-123"}}"#;
+        let failure = check(400, body, Fault::Caller, "cannot read 'my diary' at … with …");
+        assert_eq!(failure.to_string(), "the upstream answered 400: it refuses the request");
+        assert!(!format!("{failure:?}").contains("diary"));
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_has_its_own_code() {
+        let body = r#"{"error":{"code":400,"message":"request (90 tokens) exceeds the available context size",
+            "type":"exceed_context_size_error","n_prompt_tokens":90,"n_ctx":64}}"#;
+        let message = "request (90 tokens) exceeds the available context size";
+        assert_eq!(check(400, body, Fault::Caller, message).code, Some("context_length_exceeded"));
+    }
+
+    #[test]
+    fn no_room_and_a_broken_upstream_are_told_apart() {
+        for (status, fault) in
+            [(429, Fault::Overload), (529, Fault::Overload), (500, Fault::Backend), (503, Fault::Backend)]
+        {
+            assert!(check(status, "", fault, &format!("the upstream answered {status}")).unsent, "{status}");
+        }
+        let timed_out = check(504, "", Fault::Backend, "the upstream answered 504");
+        assert!(!timed_out.unsent, "a model may have been at work");
+    }
+
+    #[test]
+    fn what_may_pass_by_itself_is_told_from_what_another_target_may_do_and_from_what_nobody_will() {
+        let check = |statuses: &[u16], body: &str, expected: Retry| {
+            for status in statuses {
+                let failure = of_status(*status, &HeaderMap::new(), body.as_bytes(), MOST);
+                assert_eq!(failure.retry, expected, "{status} {body}");
+            }
+        };
+        check(&[408, 409, 429, 500, 502, 503, 504, 529], "", Retry::Again);
+        check(&[307, 401, 402, 403, 404, 410, 451], "", Retry::Elsewhere);
+        check(&[429], r#"{"error":{"code":"insufficient_quota"}}"#, Retry::Elsewhere);
+        check(&[400], r#"{"error":{"code":"model_not_found"}}"#, Retry::Elsewhere);
+        check(&[400, 422], r#"{"error":"no such word"}"#, Retry::Elsewhere);
+        check(&[413], r#"{"error":"no such word"}"#, Retry::Never);
+        check(&[400], r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#, Retry::Never);
+        check(&[400], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
+        check(&[400, 413, 422], "", Retry::Never);
+        check(&[403], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
+    }
+
+    #[test]
+    fn anthropics_and_googles_refusals_are_understood() {
+        let of = |kind: &str, said: &str| {
+            format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{said}"}}}}"#)
+        };
+        let low = of("invalid_request_error", "Your credit balance is too low to access the API");
+        check(400, &low, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
+        check(
+            402,
+            &of("billing_error", "x"),
+            Fault::Credential,
+            "the upstream answered 402: it refuses our key or our account",
+        );
+        check(529, &of("overloaded_error", "Overloaded"), Fault::Overload, "the upstream answered 529");
+        let long = "input length and `max_tokens` exceed context limit: 9 + 2 > 10";
+        let failure = check(400, &of("invalid_request_error", long), Fault::Caller, long);
+        assert_eq!(failure.code, Some("context_length_exceeded"));
+
+        let of = |code: u16, status: &str, said: &str| {
+            format!(r#"{{"error":{{"code":{code},"status":"{status}","message":"{said}"}}}}"#)
+        };
+        let long = "The input token count (9) exceeds the maximum number of tokens allowed (8).";
+        let failure = check(400, &of(400, "INVALID_ARGUMENT", long), Fault::Caller, long);
+        assert_eq!(failure.code, Some("context_length_exceeded"));
+        let key = of(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
+        check(400, &key, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
+        check(429, &of(429, "RESOURCE_EXHAUSTED", "quota"), Fault::Overload, "the upstream answered 429");
+        check(503, &of(503, "UNAVAILABLE", "overloaded"), Fault::Overload, "the upstream answered 503");
+        check(403, &of(403, "PERMISSION_DENIED", "no"), Fault::Credential, "the upstream answered 403");
+    }
+}

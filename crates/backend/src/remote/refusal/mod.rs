@@ -1,0 +1,194 @@
+//! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
+//!
+//! An upstream's own words may quote the prompt, so they go to the caller whose fault it is. Of what is about the operator's
+//! side (the address, the model's name, the key, the upstream itself) the log has them too: see [`UpstreamError::log_reason`].
+
+mod classify;
+mod upstream_error;
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
+
+use super::rate_limits;
+use super::secret::Secret;
+use crate::{Failure, Fault};
+use stint_types::units::Timestamp;
+
+use upstream_error::UpstreamError;
+
+/// So many characters of a secret's beginning show something of it.
+const SECRET_PREFIX_MIN: usize = 4;
+
+/// A stream that ended before it was complete.
+pub(super) fn truncated() -> Failure {
+    Failure::new(Fault::Backend, "the upstream's stream broke off: upstream_truncated")
+}
+
+/// No answer came. The class of the error is told, never the address.
+pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
+    if !error.is_connect() {
+        return Failure::new(Fault::Backend, "the connection to the upstream broke");
+    }
+    if error.is_timeout() {
+        return Failure::new(Fault::Timeout, "the upstream could not be connected to in time").unsent();
+    }
+    Failure::new(
+        Fault::Backend,
+        format!("the upstream could not be connected to: {}", connect_error_class(error)),
+    )
+    .unsent()
+}
+
+/// An answer came that is not a success.
+pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
+    let error = UpstreamError::read(&serde_json::from_slice(body).unwrap_or_default());
+    let reason = error.log_reason(Some(status));
+    let failure = error.into_failure(status, &format!("the upstream answered {status}")).with_reason(reason);
+    let retry_after = match failure.fault {
+        Fault::Overload | Fault::Backend => {
+            rate_limits::retry_after(headers, Timestamp::now(), retry_after_max)
+        }
+        _ => None,
+    };
+    // Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
+    let unsent = failure.unsent || !matches!(status, 408 | 504 | 524);
+    Failure { retry_after, unsent, ..failure }
+}
+
+/// An error event came inside a stream; a model was at work by then.
+pub(super) fn of_event(error: &Value) -> Failure {
+    let said = UpstreamError::read(error);
+    let known = said.status.or(said.typical_status());
+    let (status, reason) = (known.unwrap_or(500), said.log_reason(known));
+    let failure = said
+        .into_failure(status, &format!("the upstream's stream ended in an error {status}"))
+        .with_reason(reason);
+    Failure { unsent: false, ..failure }
+}
+
+/// A success that is not the stream which was asked for.
+pub(super) fn require_stream(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("unreadable"));
+    match kind {
+        None => Ok(()),
+        Some(kind) if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") => Ok(()),
+        Some(_) => {
+            Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
+        }
+    }
+}
+
+/// A success that is packed. Nobody asked for that, and what is in it may be any size.
+pub(super) fn require_uncompressed(headers: &HeaderMap) -> Result<(), Failure> {
+    let packed = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if packed {
+        return Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for"));
+    }
+    Ok(())
+}
+
+/// The failure without the secret, should an upstream have repeated it.
+pub(super) fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
+    let secret = secret.map(Secret::expose).unwrap_or_default();
+    if secret.is_empty() {
+        return failure;
+    }
+    let strip = |text: String| without_partial_secret(text.replace(secret, "…"), secret);
+    Failure {
+        upstream_message: failure.upstream_message.map(strip),
+        reason: failure.reason.map(strip),
+        ..failure
+    }
+}
+
+/// The text without the secret's beginning at its end: words are cut, and the cut may go through it.
+fn without_partial_secret(mut text: String, secret: &str) -> String {
+    let beginnings = (SECRET_PREFIX_MIN..secret.len()).rev().filter_map(|length| secret.get(..length));
+    if let Some(beginning) = beginnings.into_iter().find(|beginning| text.ends_with(beginning)) {
+        text.truncate(text.len() - beginning.len());
+        text.push('…');
+    }
+    text
+}
+
+fn connect_error_class(error: &reqwest::Error) -> &'static str {
+    if error.is_dns() {
+        return "its name is unknown";
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "connection refused",
+            Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => return "no route",
+            Some(io::ErrorKind::InvalidData) => return "its certificate or TLS is not accepted",
+            _ => source = cause.source(),
+        }
+    }
+    "connection failed"
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_answers_are_read() {
+        let check = |codings: &[&'static str], plain| {
+            let mut headers = HeaderMap::new();
+            for coding in codings {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(coding));
+            }
+            assert_eq!(require_uncompressed(&headers).is_ok(), plain, "{codings:?}");
+        };
+        check(&[], true);
+        check(&["identity"], true);
+        check(&["gzip"], false);
+        check(&["identity", "br"], false);
+        check(&["identity, gzip"], false);
+    }
+
+    #[test]
+    fn a_secret_shows_in_no_words_whole_or_cut() {
+        let told = |words: &str| {
+            Failure::new(Fault::Caller, "no").with_upstream_message(words).with_reason(Some(words.into()))
+        };
+        let check = |words: &str, expected: &str| {
+            let failure = without_secret(told(words), Some(&Secret::new("geheim-123")));
+            assert_eq!(
+                (failure.upstream_message.as_deref(), failure.reason.as_deref()),
+                (Some(expected), Some(expected))
+            );
+        };
+        check("key geheim-123 is unknown", "key … is unknown");
+        check("unknown is geheim-", "unknown is …");
+        check("unknown is g", "unknown is g");
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_that_says_no_status_may_quote_the_prompt() {
+        let failure = of_event(&serde_json::json!({"error": {"message": "no diary", "type": "odd_error"}}));
+        assert_eq!(failure.to_string(), "the upstream's stream ended in an error 500: odd_error");
+        let failure = of_event(&serde_json::json!({"error": {"code": 503, "message": "no room"}}));
+        assert!(failure.to_string().ends_with("an error 503: \"no room\""), "{failure}");
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_may_have_been_billed() {
+        let failure = of_event(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"type": "overloaded_error", "message": "Overloaded"}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Backend, false));
+        assert_eq!(failure.message, "the upstream's stream ended in an error 500");
+    }
+}

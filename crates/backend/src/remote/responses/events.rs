@@ -1,0 +1,149 @@
+//! The events of a response as our pieces.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+
+use super::reasoning::Reasoning;
+use crate::remote::refusal;
+use crate::remote::uncounted::{answer, stop};
+use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::units::Tokens;
+
+/// Reads one stream of events.
+#[derive(Debug)]
+pub(super) struct OpenAiResponsesReader {
+    /// Who signs what it says.
+    maker: ThoughtSigner,
+    /// The calls that have begun, by their place in the output.
+    calls: BTreeMap<u64, StreamedCall>,
+    /// True once there was text of the answer.
+    has_text: bool,
+}
+
+/// A call that has begun.
+#[derive(Debug, Clone, Copy)]
+struct StreamedCall {
+    index: u32,
+    /// True once some of its arguments came.
+    has_arguments: bool,
+}
+
+impl OpenAiResponsesReader {
+    pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
+        OpenAiResponsesReader { maker, calls: BTreeMap::new(), has_text: false }
+    }
+
+    /// An item begins: of interest is a call, with its name.
+    fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        if item["type"] != "function_call" || self.calls.contains_key(&place) {
+            return;
+        }
+        let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+        self.calls.insert(place, StreamedCall { index, has_arguments: false });
+        let (id, name) = (Some(text(item, "call_id").to_owned()), Some(text(item, "name").to_owned()));
+        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
+    }
+
+    fn arguments(&mut self, place: u64, more: &str, pieces: &mut VecDeque<Piece>) {
+        let Some(call) = self.calls.get_mut(&place).filter(|_| !more.is_empty()) else { return };
+        call.has_arguments = true;
+        let index = call.index;
+        pieces.push_back(Piece::ToolCall(ToolCallDelta {
+            index,
+            id: None,
+            name: None,
+            arguments: more.to_owned(),
+        }));
+    }
+
+    /// An item is whole: reasoning is handed out now, and arguments that did not come piece by piece.
+    fn finish_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        match (text(item, "type"), item.as_object()) {
+            ("function_call", _) => {
+                self.start_item(place, item, pieces);
+                if self.calls.get(&place).is_some_and(|call| !call.has_arguments) {
+                    self.arguments(place, text(item, "arguments"), pieces);
+                }
+            }
+            ("reasoning", Some(item)) if item.get("encrypted_content").is_some_and(Value::is_string) => {
+                let (after_text, after_calls) = (self.has_text, self.calls.len());
+                let reasoning = Reasoning { after_text, after_calls, item: item.clone() };
+                pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, more: &str, pieces: &mut VecDeque<Piece>) {
+        if !more.is_empty() {
+            self.has_text = true;
+            pieces.push_back(answer(more));
+        }
+    }
+
+    fn completed_reason(&self) -> GenerationEnd {
+        if self.calls.is_empty() { stop() } else { GenerationEnd::ToolCalls }
+    }
+}
+
+impl crate::remote::EventReader for OpenAiResponsesReader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        if data == b"[DONE]" {
+            return Ok(());
+        }
+        let event: Value = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
+        let (place, delta) = (event["output_index"].as_u64().unwrap_or_default(), text(&event, "delta"));
+        let response = &event["response"];
+        let ends = |ending: GenerationEnd, pieces: &mut VecDeque<Piece>| {
+            pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+            pieces.push_back(Piece::End(ending));
+        };
+        match text(&event, "type") {
+            "response.output_item.added" => self.start_item(place, &event["item"], pieces),
+            "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
+            "response.output_text.delta" | "response.refusal.delta" => self.answer(delta, pieces),
+            "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
+            "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
+                pieces.push_back(Piece::Summary("\n\n".to_owned()));
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta"
+                if !delta.is_empty() =>
+            {
+                pieces.push_back(Piece::Summary(delta.into()));
+            }
+            "response.completed" => ends(self.completed_reason(), pieces),
+            "response.incomplete" => match text(&response["incomplete_details"], "reason") {
+                "content_filter" => ends(GenerationEnd::Filtered, pieces),
+                _ => ends(GenerationEnd::Limit, pieces),
+            },
+            "response.failed" => return Err(refusal::of_event(&response["error"])),
+            "error" => return Err(refusal::of_event(event.get("error").unwrap_or(&event))),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Every response says how it ends.
+    fn close(&mut self, _: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        Err(refusal::truncated())
+    }
+}
+
+fn usage(usage: &Value) -> Option<TokenUsage> {
+    let number = |place: &str| usage.pointer(place).and_then(Value::as_u64).map(Tokens);
+    Some(TokenUsage {
+        prompt: number("/input_tokens")?,
+        cache_read: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
+        cache_write: number("/input_tokens_details/cache_write_tokens").unwrap_or_default(),
+        cache_hour: None,
+        completion: number("/output_tokens")?,
+        thinking: number("/output_tokens_details/reasoning_tokens"),
+    })
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}

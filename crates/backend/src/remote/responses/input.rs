@@ -1,0 +1,89 @@
+//! Our conversation as input items.
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::reasoning::Reasoning;
+use crate::remote::wire;
+use crate::{Failure, UnsupportedFeature};
+use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
+
+/// What the system says first, and the items of the rest.
+pub(super) fn instructions_and_items(
+    settings: &Settings,
+    request: &Request,
+) -> Result<(String, Value), Failure> {
+    let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
+    let (system, rest) = request.messages.split_at(first);
+    let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
+    let items: Result<Vec<Vec<Value>>, Failure> =
+        rest.iter().map(|message| items(settings, message)).collect();
+    let items: Vec<Value> = items?.into_iter().flatten().collect();
+    if items.is_empty() {
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user"));
+    }
+    Ok((instructions.join("\n\n"), Value::Array(items)))
+}
+
+fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
+    Ok(match message.role {
+        Role::System => vec![json!({"role": "developer", "content": message.plain_text()})],
+        Role::User => vec![json!({"role": "user", "content": content(&message.content)?})],
+        Role::Assistant => assistant_items(settings, message),
+        Role::Tool => {
+            let of = message.tool_call_id.as_deref().unwrap_or_default();
+            let output = content(&message.content)?;
+            vec![json!({"type": "function_call_output", "call_id": of, "output": output})]
+        }
+    })
+}
+
+/// A turn of the model: its text, its calls, and each item of its reasoning where it stood.
+fn assistant_items(settings: &Settings, message: &Message) -> Vec<Value> {
+    let mut reasoning = Reasoning::all(message, &settings.maker());
+    let text = message.plain_text();
+    let mut items = Vec::new();
+    move_items(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
+    if !text.is_empty() {
+        items.push(json!({"role": "assistant", "content": text}));
+    }
+    for (at, call) in message.tool_calls.iter().enumerate() {
+        move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
+        items.push(function_call(call));
+    }
+    items.extend(reasoning.into_iter().map(|it| Value::Object(it.item)));
+    items
+}
+
+/// Moves the items that are to stand here.
+fn move_items(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
+    let (now, later): (Vec<_>, Vec<_>) = std::mem::take(from).into_iter().partition(here);
+    to.extend(now.into_iter().map(|it| Value::Object(it.item)));
+    *from = later;
+}
+
+fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
+    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+}
+
+fn content(parts: &[ContentPart]) -> Result<Value, Failure> {
+    let said = wire::merged_parts(parts);
+    match said.as_slice() {
+        [] => Ok(json!("")),
+        [only] if let ContentPart::Text(text) = &**only => Ok(json!(text)),
+        said => said.iter().filter_map(|part| self::part(part).transpose()).collect(),
+    }
+}
+
+fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
+    let value = match part {
+        ContentPart::Text(text) => return Ok(Some(json!({"type": "input_text", "text": text}))),
+        ContentPart::Other(value) => value,
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => return Ok(None),
+    };
+    let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model takes text and images only"));
+    };
+    let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
+    Ok(Some(json!({"type": "input_image", "image_url": url, "detail": detail})))
+}

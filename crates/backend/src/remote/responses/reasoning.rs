@@ -1,0 +1,32 @@
+//! Encrypted reasoning, and where in its turn it stood.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use stint_types::chat::{Message, SignedThought, ThoughtSigner};
+
+/// A reasoning item as it came, and what of its turn came before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reasoning {
+    /// True where the turn's text came before it.
+    pub(super) after_text: bool,
+    /// How many of the turn's calls came before it.
+    pub(super) after_calls: usize,
+    /// The item, with nothing added or left out.
+    pub(super) item: Map<String, Value>,
+}
+
+impl Reasoning {
+    /// For the way to the caller and back.
+    pub(super) fn signed(&self, maker: &ThoughtSigner) -> Option<SignedThought> {
+        let block = serde_json::to_string(self).ok()?;
+        Some(SignedThought { signer: maker.clone(), block: block.into() })
+    }
+
+    /// This model's reasoning in a turn. What came back changed into something else is left out.
+    pub(super) fn all(message: &Message, maker: &ThoughtSigner) -> Vec<Reasoning> {
+        let read = message.signed_by(maker).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
+        read.filter(|reasoning| reasoning.item.get("type").is_some_and(|kind| kind == "reasoning")).collect()
+    }
+}

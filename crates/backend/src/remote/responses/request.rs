@@ -1,0 +1,114 @@
+//! Our call as a request for a response.
+
+use serde_json::{Map, Value, json};
+
+use super::Settings;
+use super::input;
+use crate::remote::caller_options::{
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present, passed_member,
+    refuse_penalties,
+};
+use crate::remote::wire::decimal;
+use crate::{BackendCall, Failure, UnsupportedFeature};
+use stint_types::chat::Request;
+use stint_types::units::Tokens;
+
+/// The least limit that is taken.
+const LIMIT_MIN: Tokens = Tokens(16);
+
+/// Members that mean the same there.
+const PASSED: [&str; 5] =
+    ["metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user"];
+
+/// The body of the call.
+pub(super) fn body(
+    settings: &Settings,
+    call: &BackendCall,
+    effort: Option<&str>,
+    tokens: Tokens,
+) -> Result<Value, Failure> {
+    let request = &*call.request;
+    refuse_penalties(request)?;
+    let limit = call.stated_limit(tokens);
+    if limit.is_some_and(|limit| limit < LIMIT_MIN) {
+        return Err(Failure::incapable(UnsupportedFeature::Length, "this model is given 16 tokens at least"));
+    }
+    let (instructions, input) = input::instructions_and_items(settings, request)?;
+    let extra = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
+    let encrypted = || json!(["reasoning.encrypted_content"]);
+    let sampled = |value: Option<f32>| value.filter(|_| !settings.can_reason).map(decimal);
+    insert_present(
+        &mut body,
+        [
+            ("model", Some(json!(settings.model))),
+            ("instructions", (!instructions.is_empty()).then(|| json!(instructions))),
+            ("input", Some(input)),
+            ("stream", Some(json!(true))),
+            ("store", Some(json!(false))),
+            ("include", settings.can_reason.then(encrypted)),
+            ("reasoning", reasoning(settings, effort)),
+            ("max_output_tokens", limit.map(|limit| json!(limit))),
+            ("temperature", sampled(request.sampling.temperature)),
+            ("top_p", sampled(request.sampling.top_p)),
+            ("text", text(request)?),
+            ("tools", tools(request)),
+            ("tool_choice", tool_choice(request)?),
+        ],
+    );
+    Ok(Value::Object(body))
+}
+
+fn reasoning(settings: &Settings, effort: Option<&str>) -> Option<Value> {
+    let mut reasoning = Map::new();
+    insert_present(
+        &mut reasoning,
+        [("effort", effort.map(|word| json!(word))), ("summary", settings.summaries.then(|| json!("auto")))],
+    );
+    (settings.can_reason && !reasoning.is_empty()).then_some(Value::Object(reasoning))
+}
+
+fn text(request: &Request) -> Result<Option<Value>, Failure> {
+    let format = match OpenAiResponseFormat::of(request)? {
+        OpenAiResponseFormat::Text => None,
+        OpenAiResponseFormat::Json => Some(json!({"type": "json_object"})),
+        OpenAiResponseFormat::Schema(named) => {
+            let mut format = named.as_object().cloned().unwrap_or_default();
+            format.insert("type".to_owned(), json!("json_schema"));
+            Some(Value::Object(format))
+        }
+    };
+    let mut text = Map::new();
+    insert_present(&mut text, [("format", format), ("verbosity", request.extra.get("verbosity").cloned())]);
+    Ok((!text.is_empty()).then_some(Value::Object(text)))
+}
+
+/// A function is held to its schema there unless it is said otherwise; with chat completions it is the other way.
+fn tools(request: &Request) -> Option<Value> {
+    let declare = |function: FunctionDeclaration<'_>| {
+        let mut tool = Map::new();
+        insert_present(
+            &mut tool,
+            [
+                ("type", Some(json!("function"))),
+                ("name", Some(json!(function.name))),
+                ("description", function.description.map(|text| json!(text))),
+                ("parameters", Some(function.parameters)),
+                ("strict", Some(json!(function.strict))),
+            ],
+        );
+        Value::Object(tool)
+    };
+    let tools = || request.tools.iter().map(FunctionDeclaration::of).map(declare).collect();
+    (!request.tools.is_empty()).then(tools)
+}
+
+fn tool_choice(request: &Request) -> Result<Option<Value>, Failure> {
+    let choice = OpenAiToolChoice::of(request)?.filter(|_| !request.tools.is_empty());
+    Ok(choice.map(|choice| match choice {
+        OpenAiToolChoice::Auto => json!("auto"),
+        OpenAiToolChoice::None => json!("none"),
+        OpenAiToolChoice::Any => json!("required"),
+        OpenAiToolChoice::Named(name) => json!({"type": "function", "name": name}),
+    }))
+}

@@ -1,0 +1,134 @@
+//! How an upstream is reached: its address, its credential, and a limit on every wait. Every dialect's settings have these.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use sha2::{Digest, Sha256};
+
+use super::secret::Secret;
+use super::sse::SseLimits;
+use stint_types::catalog::MemberRules;
+use stint_types::chat::SigningDomain;
+
+/// How the key is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// As a bearer token.
+    #[default]
+    Bearer,
+    /// As it is, in a header of that name.
+    Header(&'static str),
+}
+
+/// How an upstream is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where the API begins, as OpenAI's SDKs want it: `https://api.example.com/v1`.
+    pub base_url: String,
+    /// Sent as `auth` says.
+    pub api_key: Option<Secret>,
+    /// How the key is sent.
+    pub auth: Auth,
+    /// Whose the credential is, where that is said: what one signs, all of the same organisation can verify.
+    pub organization: Option<String>,
+    /// Sent with every request: a header's name, and what it says.
+    pub headers: Vec<(&'static str, String)>,
+    /// The proxy to go through; the environment's is not looked at.
+    pub proxy: Option<String>,
+    /// Whether a connection is used again for the next request.
+    pub keep_alive: bool,
+    /// Whether a request is sent once more whose connection was gone before anybody seems to have read it: nothing proves
+    /// that nobody has.
+    pub sent_too: bool,
+    /// How long to wait for a connection, TLS included.
+    pub connect: Duration,
+    /// How long to wait for the first byte of an answer, unless the upstream may think before.
+    pub first_byte: Duration,
+    /// How long to wait between two pieces of an answer; where the thought is hidden, from the first token on.
+    pub idle: Duration,
+    /// How long an answer may take altogether.
+    pub total: Duration,
+    /// The longest `Retry-After` that is believed.
+    pub retry_after_max: Duration,
+    /// How long lines and events may be; the latter bounds bodies too.
+    pub limits: SseLimits,
+    /// Which members of a caller's it is sent that the gateway gives no meaning to.
+    pub members: MemberRules,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            base_url: String::new(),
+            api_key: None,
+            auth: Auth::Bearer,
+            organization: None,
+            headers: Vec::new(),
+            proxy: None,
+            keep_alive: true,
+            sent_too: true,
+            connect: Duration::from_secs(2),
+            first_byte: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            retry_after_max: Duration::from_secs(60),
+            limits: SseLimits::default(),
+            members: MemberRules::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Who can verify what is signed there: what is reached at the same address with the same credential, or is said to
+    /// be of the same organisation. Of the hash only so little is shown that no credential can be found by it.
+    pub fn origin(&self) -> SigningDomain {
+        let (base, key) = (self.base_url.trim_end_matches('/'), self.api_key.as_ref().map(Secret::expose));
+        let parts = match &self.organization {
+            Some(name) => ["organization", name, ""],
+            None => ["credential", base, key.unwrap_or_default()],
+        };
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hash.update(part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        SigningDomain(u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]))
+    }
+
+    /// The base URL, which must be plain.
+    pub(super) fn parsed_base_url(&self) -> Result<Url, SettingsError> {
+        let url = Url::parse(&self.base_url).map_err(|_| SettingsError::Url)?;
+        let plain =
+            matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
+        if !plain || !url.has_host() || url.query().is_some() {
+            return Err(SettingsError::Url);
+        }
+        Ok(url)
+    }
+}
+
+/// Why an upstream cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The base URL is none.
+    #[error("the base URL of an upstream must be an absolute http or https URL without credentials")]
+    Url,
+    /// The key has characters that no header may have.
+    #[error("the API key of an upstream has characters that no header may have")]
+    Key,
+    /// A header has a name or a value that none may have.
+    #[error("a header for an upstream has characters that no header may have")]
+    Header,
+    /// The proxy is none.
+    #[error("the proxy of an upstream is not a URL")]
+    Proxy,
+    /// The HTTP client refuses to be made.
+    #[error("the HTTP client of an upstream could not be made")]
+    Client(#[source] reqwest::Error),
+    /// The certificates that the system trusts cannot be had.
+    #[error(
+        "the certificates that the system trusts cannot be read; install them (ca-certificates), or name them in SSL_CERT_FILE"
+    )]
+    Roots(#[source] rustls::Error),
+}

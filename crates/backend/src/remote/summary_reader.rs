@@ -1,0 +1,30 @@
+//! Thoughts of which only summaries are shown: what is read as thought counts nothing.
+
+use std::collections::VecDeque;
+
+use super::EventReader;
+use crate::{Failure, Piece};
+
+/// A reader whose thoughts are summaries.
+#[derive(Debug)]
+pub(super) struct SummaryReader<R>(pub(super) R);
+
+impl<R: EventReader> EventReader for SummaryReader<R> {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let read = self.0.read(data, pieces);
+        pieces.iter_mut().for_each(summarize);
+        read
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let closed = self.0.close(pieces);
+        pieces.iter_mut().for_each(summarize);
+        closed
+    }
+}
+
+fn summarize(piece: &mut Piece) {
+    if let Piece::Thought { text, .. } = piece {
+        *piece = Piece::Summary(std::mem::take(text));
+    }
+}

@@ -1,0 +1,391 @@
+//! What the adapters do on the wire, against an upstream that is told what to say.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::llamacpp::{self, LlamaCppBackend};
+use super::openai::{self, OpenAiBackend};
+use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
+use super::{Connections, Secret, Settings, golden};
+use crate::{
+    Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
+};
+use stint_types::units::Tokens;
+
+const CHAT: &str = "/v1/chat/completions";
+const KEY: &str = "canary-0123456789";
+
+fn settings(address: &str) -> Settings {
+    Settings {
+        base_url: address.to_owned(),
+        api_key: Some(Secret::new(KEY)),
+        connect: Duration::from_secs(2),
+        first_byte: Duration::from_secs(20),
+        idle: Duration::from_secs(10),
+        total: Duration::from_secs(60),
+        ..Settings::default()
+    }
+}
+
+fn openai(address: &str) -> OpenAiBackend {
+    let client = settings(&format!("{address}/v1/"));
+    OpenAiBackend::new(
+        &Connections::default(),
+        openai::Settings { client, model: "m".to_owned(), ..openai::Settings::default() },
+    )
+    .unwrap()
+}
+
+fn llamacpp(address: &str) -> LlamaCppBackend {
+    LlamaCppBackend::new(
+        &Connections::default(),
+        llamacpp::Settings { client: settings(address), thinks: Some(true), ..llamacpp::Settings::default() },
+    )
+    .unwrap()
+}
+
+fn call(part: GenerationPart) -> BackendCall {
+    golden::call(&json!({"messages": [{"role": "user", "content": ["12+30*4?"]}], "temperature": "0"}), part)
+}
+
+fn total() -> BackendCall {
+    call(GenerationPart::Total { effort: None, tokens: Tokens(8) })
+}
+
+/// The pieces of a generation, and how it failed if it did, before or after them.
+async fn run(backend: &dyn Backend, call: BackendCall) -> (Vec<Piece>, Option<Failure>) {
+    let mut generation = match backend.generate(call).await {
+        Ok(generation) => generation,
+        Err(failure) => return (Vec::new(), Some(failure)),
+    };
+    let mut pieces = Vec::new();
+    while let Some(piece) = generation.next().await {
+        match piece {
+            Ok(piece) => pieces.push(piece),
+            Err(failure) => {
+                assert!(generation.next().await.is_none(), "nothing follows a failure");
+                return (pieces, Some(failure));
+            }
+        }
+    }
+    (pieces, None)
+}
+
+async fn check(steps: Vec<AnswerStep>, pieces: usize, fault: Fault, message: &str, unsent: bool) -> Failure {
+    let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+    let (seen, failure) = run(&openai(&upstream.address), total()).await;
+    let failure = failure.expect("a failure");
+    assert_eq!((seen.len(), failure.fault, failure.unsent), (pieces, fault, unsent), "{failure:?}");
+    assert_eq!(failure.for_caller(), message);
+    assert!(!format!("{failure:?} {:?}", failure.upstream_message).contains("canary"), "{failure:?}");
+    failure
+}
+
+fn chunk(text: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]})
+}
+
+fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) -> Vec<AnswerStep> {
+    steps.extend(more);
+    steps
+}
+
+#[tokio::test]
+async fn an_answer_comes_piece_by_piece_and_only_our_credentials_are_sent() {
+    let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let text = events(&[chunk("4"), chunk("2"), finish]) + ": bye\n\ndata: [DONE]";
+    let upstream = TestUpstream::start(vec![(CHAT, stream(&text))]).await;
+    let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+    let answer = |text: &str| Piece::Answer { text: text.to_owned(), tokens: Tokens::ZERO };
+    let end = Piece::End(GenerationEnd::Stop { tokens: Tokens::ZERO });
+    assert_eq!((pieces, failure), (vec![answer("4"), answer("2"), end], None));
+    let asked = upstream.asked();
+    assert!(asked[0].head.contains(&format!("authorization: Bearer {KEY}")), "{}", asked[0].head);
+    assert!(!asked[0].head.contains("accept-encoding"), "{}", asked[0].head);
+    assert_eq!(asked[0].body["max_completion_tokens"], 8);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_whole_answer() {
+    let text = events(&[chunk("42")]) + "data: [DONE]\n\n";
+    let upstream = TestUpstream::start(vec![(CHAT, chunked(&text)), (CHAT, chunked(&text))]).await;
+    let backend = openai(&upstream.address);
+    for _ in 0..2 {
+        assert_eq!(run(&backend, total()).await.1, None);
+    }
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_connection_was_never_sent_and_names_no_address() {
+    let address = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let failure = run(&openai(&address), total()).await.1.unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Backend, true));
+    assert_eq!(failure.message, "the upstream could not be connected to: connection refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_never_answers_times_out_at_the_first_byte() {
+    let start = tokio::time::Instant::now();
+    check(vec![AnswerStep::Hang], 0, Fault::Timeout, "the upstream did not answer", false).await;
+    assert_eq!(start.elapsed().as_secs(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_falls_silent_times_out_between_pieces() {
+    let steps = with(stream(&events(&[chunk("4")])), [AnswerStep::Hang]);
+    check(steps, 1, Fault::Timeout, "the upstream fell silent", false).await;
+    check(with(stream(""), [AnswerStep::Hang]), 0, Fault::Timeout, "the upstream fell silent", false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_trickles_is_ended_by_the_total_time() {
+    let trickle =
+        (0..20).flat_map(|_| [AnswerStep::Sleep(Duration::from_secs(9)), AnswerStep::Send(b":\n".to_vec())]);
+    let steps = with(stream(""), trickle);
+    check(steps, 0, Fault::Timeout, "the upstream took too long altogether", false).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_never_a_clean_end() {
+    let truncated = "the upstream's stream broke off: upstream_truncated";
+    let whole = events(&[chunk("4"), chunk("2")]);
+    check(stream(&whole), 2, Fault::Backend, truncated, false).await;
+    check(stream(&whole[..whole.len() - 2]), 1, Fault::Backend, truncated, false).await;
+    let short =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{whole}");
+    let steps = vec![AnswerStep::Send(short.into_bytes())];
+    check(steps, 2, Fault::Backend, "the connection to the upstream broke", false).await;
+}
+
+#[tokio::test]
+async fn something_other_than_a_stream_is_the_backends_fault() {
+    let message = "the upstream answered with something other than a stream";
+    let html = answer("200 OK", "content-type: text/html\r\n", "<html>login</html>");
+    check(html, 0, Fault::Backend, message, false).await;
+    check(json(&json!({"choices": []})), 0, Fault::Backend, message, false).await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let steps = answer("307 Temporary Redirect", "location: http://127.0.0.1:9/v1\r\n", "");
+    check(steps, 0, Fault::Backend, "the upstream answered 307", true).await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_without_our_key() {
+    let body = json!({"error": {"message": format!("bad key {KEY} or ({KEY}) at https://x.example/{KEY}")}});
+    let failure = check(
+        answer("401 Unauthorized", "", &body.to_string()),
+        0,
+        Fault::Credential,
+        "the upstream answered 401",
+        true,
+    )
+    .await;
+    assert_eq!(failure.retry_after, None);
+}
+
+#[tokio::test]
+async fn our_key_is_in_nothing_that_the_caller_reads() {
+    let error = json!({"error": {"code": 400, "message": format!("no ({KEY}) at https://x.example/{KEY}")}});
+    let refused = answer("400 Bad Request", "", &error.to_string());
+    check(refused, 0, Fault::Caller, "no (…) at …", true).await;
+    check(stream(&events(&[error])), 0, Fault::Caller, "no (…) at …", false).await;
+}
+
+#[tokio::test]
+async fn an_overloaded_upstream_says_when_to_come_back() {
+    let steps = answer("429 Too Many Requests", "retry-after: 2\r\n", "");
+    let failure = check(steps, 0, Fault::Overload, "the upstream answered 429", true).await;
+    assert_eq!(failure.retry_after, Some(Duration::from_secs(2)));
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_cut_off() {
+    let steps = with(stream("data: "), (0..33).map(|_| AnswerStep::Send(vec![b'x'; 32 << 10])));
+    let message = "the upstream sent a line of more than 1048576 bytes: upstream_event_too_large";
+    check(steps, 0, Fault::Backend, message, false).await;
+}
+
+#[tokio::test]
+async fn hanging_up_hangs_up_on_the_upstream() {
+    let steps = with(stream(&events(&[chunk("4")])), [AnswerStep::Hang]);
+    let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+    let mut generation = openai(&upstream.address).generate(total()).await.unwrap();
+    generation.next().await.unwrap().unwrap();
+    drop(generation);
+    upstream.left().await;
+}
+
+const PROMPT: &str = "<|im_start|>user\n12+30*4?<|im_end|>\n<|im_start|>assistant\n<think>\n";
+const CLOSED: &str = "<|im_start|>user\n12+30*4?<|im_end|>\n<|im_start|>assistant\n<think>\n</think>\n\n";
+
+fn token(text: &str, id: u32) -> Value {
+    json!({"index": 0, "content": text, "tokens": [id], "stop": false})
+}
+
+fn last(stop_type: &str, predicted: u64, evaluated: u64) -> Value {
+    json!({"index": 0, "content": "", "tokens": [], "stop": true, "stop_type": stop_type, "truncated": false,
+        "tokens_predicted": predicted, "tokens_evaluated": evaluated})
+}
+
+/// A server that renders `prompts` in turn, knows the tokens of our texts, and completes as told.
+async fn server(prompts: &[&str], completion: &[Value]) -> TestUpstream {
+    server_and(prompts, completion, Vec::new()).await
+}
+
+/// The same, with more to say.
+async fn server_and(
+    prompts: &[&str],
+    completion: &[Value],
+    more: Vec<(&'static str, Vec<AnswerStep>)>,
+) -> TestUpstream {
+    let rendered = prompts.iter().map(|prompt| ("/apply-template", json(&json!({"prompt": prompt}))));
+    let known = [json!([26, 4, 8]), json!([3]), json!([4])];
+    let known = known.map(|ids| ("/tokenize", json(&json!({"tokens": ids}))));
+    let completion = ("/completion", stream(&events(completion)));
+    TestUpstream::start(rendered.chain(known).chain([completion]).chain(more).collect()).await
+}
+
+fn thought(text: &str, id: u32) -> Piece {
+    Piece::Thought { text: text.to_owned(), tokens: Tokens(1), ids: vec![id] }
+}
+
+fn written(text: &str) -> Piece {
+    Piece::Answer { text: text.to_owned(), tokens: Tokens(1) }
+}
+
+fn usage(prompt: u64, completion: u64) -> Piece {
+    Piece::Usage(TokenUsage {
+        prompt: Tokens(prompt),
+        completion: Tokens(completion),
+        ..TokenUsage::default()
+    })
+}
+
+#[tokio::test]
+async fn a_thought_that_the_model_closes_ends_with_its_tag() {
+    let said = [token("1", 65), token("\n", 26), token("", 4), last("word", 3, 18)];
+    let upstream = server(&[PROMPT], &said).await;
+    let part = GenerationPart::Thought { thinking: Tokens(40), solution: Tokens(8) };
+    let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
+    let tag = Piece::Tag { tokens: Tokens(1), edge: TagEdge::End };
+    let end = Piece::End(GenerationEnd::Stop { tokens: Tokens::ZERO });
+    assert_eq!(pieces, [thought("1", 65), thought("\n", 26), tag, usage(18, 3), end]);
+    assert_eq!(failure, None);
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], PROMPT);
+}
+
+#[tokio::test]
+async fn a_cut_thought_is_closed_by_our_hand_off() {
+    let said = [token("1", 65), token("2", 66), token("", 2), last("eos", 3, 23)];
+    let upstream = server(&[PROMPT], &said).await;
+    let thought = Thought { ids: vec![67, 64], text: "30".to_owned(), closed: false };
+    let part = GenerationPart::after_thought(thought, Tokens(9));
+    let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
+    let (hand_off, end) =
+        (Piece::HandOff { tokens: Tokens(3) }, Piece::End(GenerationEnd::Stop { tokens: Tokens(1) }));
+    assert_eq!(pieces, [hand_off, written("1"), written("2"), usage(23, 3), end]);
+    assert_eq!(failure, None);
+    let asked = upstream.asked();
+    let body = &asked.last().unwrap().body;
+    assert_eq!(body["prompt"], json!([PROMPT, 67, 64, "\n</think>\n\n"]));
+    assert_eq!(body["logit_bias"], json!([[3, false], [4, false]]));
+}
+
+#[tokio::test]
+async fn a_thought_that_is_cut_behind_what_looks_like_the_tag_is_whole() {
+    let said = || [token("1", 65), token("", 76), last("limit", 2, 18)];
+    let part = || GenerationPart::Thought { thinking: Tokens(2), solution: Tokens(8) };
+    let known = [json!({"content": "<"}), json!({"content": "\u{fffd}"})].map(|answer| json(&answer));
+    let broken = answer("500 Internal Server Error", "", "");
+    for (answer, text) in known.into_iter().chain([broken]).zip(["<", "", ""]) {
+        let upstream = server_and(&[PROMPT], &said(), vec![("/detokenize", answer)]).await;
+        let (pieces, failure) = run(&llamacpp(&upstream.address), call(part())).await;
+        let end = Piece::End(GenerationEnd::Limit);
+        assert_eq!((pieces, failure), (vec![thought("1", 65), thought(text, 76), usage(18, 2), end], None));
+        assert_eq!(upstream.asked().last().unwrap().body, json!({"tokens": [76]}));
+    }
+}
+
+#[tokio::test]
+async fn a_closed_thought_is_resumed_after_its_tag() {
+    let said = [token("\n\n", 8), token("42", 66), last("limit", 2, 23)];
+    let upstream = server(&[PROMPT], &said).await;
+    let thought = Thought { ids: vec![67], text: "3".to_owned(), closed: true };
+    let part = GenerationPart::after_thought(thought, Tokens(2));
+    let (pieces, _) = run(&llamacpp(&upstream.address), call(part)).await;
+    assert_eq!(pieces, [written("\n\n"), written("42"), usage(23, 2), Piece::End(GenerationEnd::Limit)]);
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], json!([PROMPT, 67, "</think>"]));
+}
+
+#[tokio::test]
+async fn no_thought_at_all_is_closed_by_the_template_where_it_can() {
+    let part = || GenerationPart::after_thought(Thought::default(), Tokens(2));
+    let said = [token("42", 66), last("limit", 1, 20)];
+    let upstream = server(&[PROMPT, CLOSED], &said).await;
+    let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
+    assert_eq!(pieces, [written("42"), usage(20, 1), Piece::End(GenerationEnd::Limit)]);
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], CLOSED);
+
+    let upstream = server(&["user: hi", "user: hi"], &said).await;
+    let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
+    assert_eq!(pieces[0], Piece::HandOff { tokens: Tokens(3) });
+    // One text: several would be several prompts.
+    let prompt = "user: hi<think>\n\n</think>\n\n";
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], prompt);
+}
+
+#[tokio::test]
+async fn a_prompt_beyond_the_context_has_its_own_code() {
+    let body = json!({"error": {"code": 400, "message": "the request exceeds the available context size",
+        "type": "exceed_context_size_error", "n_prompt_tokens": 90, "n_ctx": 64}});
+    let rendered = ("/apply-template", json(&json!({"prompt": PROMPT})));
+    let known = || ("/tokenize", json(&json!({"tokens": [4]})));
+    let refused =
+        ("/completion", answer("400 Bad Request", "content-type: application/json\r\n", &body.to_string()));
+    let upstream = TestUpstream::start(vec![rendered, known(), known(), known(), refused]).await;
+    let failure = run(
+        &llamacpp(&upstream.address),
+        call(GenerationPart::Thought { thinking: Tokens(4), solution: Tokens(8) }),
+    )
+    .await
+    .1
+    .unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+    assert_eq!(failure.code, Some("context_length_exceeded"));
+}
+
+/// The real one closes connections without having said so.
+#[tokio::test]
+async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
+    let rendered = || ("/apply-template", json(&json!({"prompt": PROMPT})));
+    let known = || ("/tokenize", json(&json!({"tokens": [4]})));
+    let said = || ("/completion", chunked(&events(&[token("1", 65), last("limit", 1, 18)])));
+    let says = vec![rendered(), known(), known(), known(), said(), rendered(), said()];
+    let upstream = TestUpstream::start(says).await;
+    let backend = llamacpp(&upstream.address);
+    for _ in 0..2 {
+        assert_eq!(
+            run(&backend, call(GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) })).await.1,
+            None
+        );
+    }
+    assert_eq!(upstream.connections(), upstream.asked().len());
+}
+
+#[tokio::test]
+async fn a_server_that_dies_while_thinking_is_a_failure() {
+    let upstream = server(&[PROMPT], &[token("1", 65)]).await;
+    let part = GenerationPart::Thought { thinking: Tokens(4), solution: Tokens(8) };
+    let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
+    assert_eq!(pieces, [thought("1", 65)]);
+    assert_eq!(failure.unwrap().fault, Fault::Backend);
+}

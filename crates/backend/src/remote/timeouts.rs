@@ -1,0 +1,27 @@
+//! How long an upstream is waited for.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{Failure, Fault};
+
+/// How long to wait for a piece, and until when for the whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UpstreamTimeouts {
+    pub(super) idle: Duration,
+    pub(super) deadline: Instant,
+}
+
+impl UpstreamTimeouts {
+    /// Waits for it.
+    pub(super) async fn wait<T>(self, work: impl Future<Output = T>, otherwise: &str) -> Result<T, Failure> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let (patience, why) =
+            if left < self.idle { (left, "took too long altogether") } else { (self.idle, otherwise) };
+        tokio::time::timeout(patience, work)
+            .await
+            .map_err(|_| Failure::new(Fault::Timeout, format!("the upstream {why}")))
+    }
+}

@@ -1,0 +1,400 @@
+//! vLLM's own server, by its raw completions where a thought is resumed.
+//!
+//! They take token ids as a prompt and name the tokens of each chunk. So a thought is cut after exactly its budget and
+//! resumed without being tokenized again (class `continue`). The chat template is rendered and tokenized by the server.
+//! All else goes to its chat completions.
+
+mod events;
+mod request;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::client::UpstreamClient;
+use super::openai::{ChatCompletions, Settings};
+use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough};
+use crate::speed::SpeedEstimator;
+use crate::tool_calls;
+use crate::{
+    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, TargetBehavior,
+    Thought,
+};
+use stint_prompt as prompt;
+use stint_prompt::tags::Splitter;
+use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::chat::{EmbeddingRequest, Message, Request, Role};
+use stint_types::units::Tokens;
+
+/// One model of a vLLM server.
+#[derive(Debug)]
+pub struct VllmBackend {
+    client: UpstreamClient,
+    /// As for its chat completions; the hand-off has all that must stand before the answer.
+    settings: Settings,
+    speed: SpeedEstimator,
+    tag_tokens: OnceCell<VllmTagTokens>,
+    chat: OnceCell<RemoteBackend<ChatCompletions>>,
+    /// Whether its chat template knows of thoughts.
+    thinks: OnceCell<bool>,
+    /// The context that it was given, as it last said; 0 before that.
+    context: AtomicU64,
+}
+
+/// What the server's tokenizer makes of our texts; asked once.
+#[derive(Debug)]
+struct VllmTagTokens {
+    start: Vec<u32>,
+    end: Vec<u32>,
+    hand_off: Vec<u32>,
+    newline: Vec<u32>,
+    /// True where the tags stand on lines of their own, as the hand-off shows.
+    tags_on_own_lines: bool,
+}
+
+/// A prompt by its tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TokenPrompt {
+    ids: Vec<u32>,
+    /// How many of them stand behind the tag that begins a thought; nothing where none is begun.
+    opening: Option<usize>,
+}
+
+impl VllmTagTokens {
+    /// The tokens with the place where they begin a thought, if they do: nothing but a line's end follows the tag.
+    fn prompt(&self, ids: Vec<u32>) -> TokenPrompt {
+        let before_newline = ids.strip_suffix(&self.newline[..]).unwrap_or(&ids).ends_with(&self.start);
+        let opening = if self.start.is_empty() {
+            None
+        } else if ids.ends_with(&self.start) {
+            Some(0)
+        } else {
+            before_newline.then_some(self.newline.len())
+        };
+        TokenPrompt { ids, opening }
+    }
+
+    /// The prompt's tokens, with a thought begun at their end.
+    fn with_open_thought(&self, prompt: TokenPrompt) -> Vec<u32> {
+        match prompt.opening {
+            Some(_) => prompt.ids,
+            None if self.tags_on_own_lines => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
+            None => [prompt.ids, self.start.clone()].concat(),
+        }
+    }
+
+    /// What closes a thought. Where the hand-off begins with the tag, it stands behind every thought: in Harmony the
+    /// answer is a message of its own.
+    fn closing_tokens(&self, closed: bool) -> &[u32] {
+        if closed && !self.hand_off.starts_with(&self.end) { &self.end } else { &self.hand_off }
+    }
+
+    /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
+    fn banned(&self) -> Option<[u32; 2]> {
+        match (&self.start[..], &self.end[..]) {
+            ([start], [end]) => Some([*start, *end]),
+            _ => None,
+        }
+    }
+}
+
+impl VllmBackend {
+    /// The model, not asked anything yet.
+    pub fn new(connections: &Connections, settings: Settings) -> Result<VllmBackend, SettingsError> {
+        let client = UpstreamClient::new(connections, settings.client.clone())?;
+        let pace = SpeedEstimator::default();
+        Ok(VllmBackend {
+            client,
+            settings,
+            speed: pace,
+            tag_tokens: OnceCell::new(),
+            chat: OnceCell::new(),
+            thinks: OnceCell::new(),
+            context: AtomicU64::new(0),
+        })
+    }
+
+    async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let is_raw = call.request.raw_prompt().is_some();
+        if !is_raw
+            && matches!(call.class, EnforcementClass::Continue | EnforcementClass::Native)
+            && !self.thinks().await?
+        {
+            return self.chat().await?.start(call.unthought()).await;
+        }
+        if call.class != EnforcementClass::Continue || is_raw {
+            return self.chat().await?.start(call).await;
+        }
+        tool_calls::check(&call.request, self.settings.tool_syntax)?;
+        match &call.part {
+            GenerationPart::Thought { thinking, .. } => self.generate_thought(&call, *thinking).await,
+            // A thought stops at its tag here, so no answer has begun.
+            GenerationPart::Solution { thought, solution, .. } => {
+                self.generate_solution(&call, thought, *solution).await
+            }
+            GenerationPart::Whole { .. } | GenerationPart::Total { .. } => {
+                Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
+            }
+        }
+    }
+
+    /// Whether there is a thought to be held: by what is configured, else by the chat template. That of a model that thinks
+    /// begins a thought, or renders a prompt otherwise where none is wanted.
+    async fn thinks(&self) -> Result<bool, Failure> {
+        if let Some(thinks) = self.settings.thinks {
+            return Ok(thinks);
+        }
+        let learn = || async {
+            let request = Request::new("", vec![Message::text(Role::User, "?")]);
+            let thinking = self.render(&request, true).await?;
+            let begins = self.tag_tokens().await?.prompt(thinking.clone()).opening.is_some();
+            Ok(begins || thinking != self.render(&request, false).await?)
+        };
+        self.thinks.get_or_try_init(learn).await.copied()
+    }
+
+    async fn generate_thought(&self, call: &BackendCall, thinking: Tokens) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let prompt = vocabulary.with_open_thought(vocabulary.prompt(self.render(&call.request, true).await?));
+        let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completions", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
+        let reader = events::VllmReader::thought(vocabulary.end.len());
+        Ok(generation_stream(events, reader, lap, VecDeque::new()))
+    }
+
+    async fn generate_solution(
+        &self,
+        call: &BackendCall,
+        thought: &Thought,
+        solution: Tokens,
+    ) -> Result<Generation, Failure> {
+        let lap = self.speed.start();
+        let vocabulary = self.tag_tokens().await?;
+        let (prompt, hand_off) = self.resumed_prompt(vocabulary, &call.request, thought).await?;
+        let mut body = request::solution_body(&self.settings, call, &prompt, solution, vocabulary.banned());
+        passthrough::add_members_after_template(&mut body, call, self.client.members());
+        let events = self
+            .client
+            .stream("completions", &body, SilencePolicy::Streams)
+            .await?
+            .with_token_limit(call.part.tokens_max());
+        let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
+        let Settings { start_tag, end_tag, .. } = &self.settings;
+        // Tags that are banned stay out by themselves; what spells them then only speaks of them.
+        let strips = vocabulary.banned().is_none();
+        let splitter = strips.then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()));
+        let reader = events::VllmReader::solution(splitter);
+        let pieces = generation_stream(events, reader, lap, first.into_iter().collect());
+        Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
+    }
+
+    /// What stands before the answer, and whether our hand-off is a part of it.
+    async fn resumed_prompt(
+        &self,
+        vocabulary: &VllmTagTokens,
+        request: &Request,
+        thought: &Thought,
+    ) -> Result<(Vec<u32>, bool), Failure> {
+        let thinks = vocabulary.prompt(self.render(request, true).await?);
+        if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
+            // No thought at all: a template that can close it by itself does so in the form that was trained.
+            let closed = vocabulary.prompt(self.render(request, false).await?);
+            if closed != thinks && closed.opening.is_none() {
+                return Ok((closed.ids, false));
+            }
+        }
+        let ids = match (&thought.ids[..], thought.text.as_str()) {
+            ([], "") => Vec::new(),
+            ([], text) => self.tokenize(text).await?,
+            (ids, _) => ids.to_vec(),
+        };
+        let close = vocabulary.closing_tokens(thought.closed);
+        let hand_off = close == vocabulary.hand_off;
+        Ok(([&vocabulary.with_open_thought(thinks)[..], &ids, close].concat(), hand_off))
+    }
+
+    /// Its chat completions. What the template puts behind the tag counts as thought there, so that is asked for once.
+    async fn chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
+        let learn = || async {
+            let vocabulary = self.tag_tokens().await?;
+            let request = Request::new("", vec![Message::text(Role::User, "?")]);
+            let opening = vocabulary.prompt(self.render(&request, true).await?).opening.unwrap_or(0);
+            let (opening, closing) = (Tokens(opening as u64), count(&vocabulary.hand_off));
+            let settings =
+                Settings { opening_tokens: opening, closing_tokens: closing, ..self.settings.clone() };
+            let (client, pace) = (self.client.clone(), self.speed.clone());
+            Ok(RemoteBackend { client, provider: ChatCompletions::new(settings), speed: pace })
+        };
+        self.chat.get_or_try_init(learn).await
+    }
+
+    async fn tag_tokens(&self) -> Result<&VllmTagTokens, Failure> {
+        let learn = || async {
+            let Settings { start_tag, end_tag, hand_off, .. } = &self.settings;
+            Ok(VllmTagTokens {
+                start: self.tokenize(start_tag).await?,
+                end: self.tokenize(end_tag).await?,
+                hand_off: self.tokenize(hand_off).await?,
+                newline: self.tokenize("\n").await?,
+                tags_on_own_lines: hand_off.starts_with('\n'),
+            })
+        };
+        self.tag_tokens.get_or_try_init(learn).await
+    }
+
+    async fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
+        self.ids(request::template_body(&self.settings, request, thinking)).await
+    }
+
+    async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
+        let body = json!({"model": self.settings.model, "prompt": text, "add_special_tokens": false});
+        self.ids(body).await
+    }
+
+    /// A question that costs nothing: its failures never reached a model.
+    async fn ids(&self, body: Value) -> Result<Vec<u32>, Failure> {
+        // It stands beside `/v1`.
+        let answer = self.client.json("../tokenize", &body).await.map_err(Failure::unsent)?;
+        if let Some(context) = answer.get("max_model_len").and_then(Value::as_u64) {
+            self.context.store(context, Ordering::Relaxed);
+        }
+        let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
+        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    }
+}
+
+fn count(ids: &[u32]) -> Tokens {
+    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
+}
+
+impl Backend for VllmBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.start(call).await }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
+        async move { self.chat().await?.embed(ask).await }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        prompt::token_bound::prompt_tokens(request)
+    }
+
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        async move {
+            let ids = match request.raw_prompt() {
+                Some(text) => self.tokenize(&text).await,
+                None => self.render(&request, true).await,
+            };
+            ids.ok().map(|ids| count(&ids))
+        }
+        .boxed()
+    }
+
+    fn conditions(&self) -> ModelConditions {
+        self.speed.conditions()
+    }
+
+    fn behavior(&self) -> TargetBehavior {
+        let told = self.settings.thinks.or(self.thinks.get().copied());
+        TargetBehavior { never_thinks: told == Some(false), ..TargetBehavior::default() }
+    }
+
+    fn context(&self) -> Option<Tokens> {
+        let told = self.context.load(Ordering::Relaxed);
+        (told > 0).then_some(Tokens(told))
+    }
+
+    fn take_resent(&self) -> u64 {
+        self.client.take_resent()
+    }
+
+    fn take_exhausted_rate_limits(&self) -> u64 {
+        self.client.take_exhausted_rate_limits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::openai::Dialect;
+    use crate::remote::{self, golden};
+    use stint_types::catalog::{MemberRules, UnknownMembers};
+
+    fn settings() -> Settings {
+        let members = MemberRules { unknown: UnknownMembers::Pass, ..MemberRules::default() };
+        let client = remote::Settings { members, ..remote::Settings::default() };
+        Settings {
+            client,
+            model: "upstream-model".to_owned(),
+            dialect: Dialect::vllm(),
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn raw_parts_are_asked_for_as_the_fixtures_say() {
+        golden::check("vllm", "raw-request", |fixture| {
+            let call = golden::call(fixture, golden::part(fixture));
+            match &call.part {
+                GenerationPart::Thought { thinking, .. } => {
+                    request::thought_body(&settings(), &call, &[1, 2, 3], *thinking)
+                }
+                GenerationPart::Solution { thought, solution, .. } => {
+                    request::solution_body(&settings(), &call, &thought.ids, *solution, Some([3, 4]))
+                }
+                _ => request::template_body(&settings(), &call.request, fixture["thinks"] == true),
+            }
+        });
+    }
+
+    #[test]
+    fn raw_streams_are_read_as_the_fixtures_say() {
+        golden::check("vllm", "raw-stream", |fixture| {
+            let splitter = || Splitter::after_thought("<think>", "</think>");
+            let reader = match fixture["tag"].as_u64() {
+                Some(length) => events::VllmReader::thought(length.try_into().unwrap()),
+                None => events::VllmReader::solution((fixture["strips"] == true).then(splitter)),
+            };
+            golden::pieces(reader, &fixture["events"])
+        });
+    }
+
+    #[test]
+    fn a_thought_is_begun_where_the_template_has_not() {
+        let (start, end, newline) = (vec![3], vec![4], vec![26]);
+        let vocabulary =
+            VllmTagTokens { start, end, hand_off: vec![26, 4, 8], newline, tags_on_own_lines: true };
+        let opened = |ids: &[u32]| vocabulary.with_open_thought(vocabulary.prompt(ids.to_vec()));
+        assert_eq!(opened(&[1, 2]), [1, 2, 3, 26]);
+        assert_eq!(opened(&[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(opened(&[1, 2, 3, 26]), [1, 2, 3, 26]);
+        assert_eq!(opened(&[1, 3, 2, 26]), [1, 3, 2, 26, 3, 26]);
+        assert_eq!(
+            (vocabulary.closing_tokens(true), vocabulary.closing_tokens(false)),
+            (&[4][..], &[26, 4, 8][..])
+        );
+    }
+
+    #[test]
+    fn in_harmony_the_answers_message_is_opened_behind_every_thought() {
+        let (start, end, newline) = (vec![5, 6, 7], vec![4], vec![26]);
+        let vocabulary =
+            VllmTagTokens { start, end, hand_off: vec![4, 1, 5, 8, 7], newline, tags_on_own_lines: false };
+        assert_eq!(vocabulary.with_open_thought(vocabulary.prompt(vec![1, 2])), [1, 2, 5, 6, 7]);
+        for closed in [true, false] {
+            assert_eq!(vocabulary.closing_tokens(closed), [4, 1, 5, 8, 7]);
+        }
+    }
+}

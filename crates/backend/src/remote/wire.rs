@@ -1,0 +1,149 @@
+//! Members that several APIs write alike.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use stint_types::chat::{CacheTtl, ContentPart, EmbeddingInputs, EmbeddingRequest, Message, Role};
+
+/// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
+pub(super) fn decimal(value: f32) -> Value {
+    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// A call for vectors in OpenAI's form.
+pub(super) fn embedding(ask: &EmbeddingRequest, model: Option<&str>) -> Value {
+    let mut body = ask.extra.clone();
+    if let Some(model) = model {
+        body.insert("model".to_owned(), json!(model));
+    }
+    let input = match &ask.inputs {
+        EmbeddingInputs::Texts(texts) => json!(texts),
+        EmbeddingInputs::Tokens(lists) => json!(lists),
+    };
+    body.insert("input".to_owned(), input);
+    Value::Object(body)
+}
+
+/// The conversation.
+pub(super) fn messages(messages: &[Message], thoughts_back: bool) -> Value {
+    messages.iter().map(|turn| message(turn, thoughts_back)).collect()
+}
+
+fn message(message: &Message, thoughts_back: bool) -> Value {
+    let mut turn = Map::new();
+    turn.insert("role".to_owned(), json!(message.role.as_str()));
+    turn.insert("content".to_owned(), content(message));
+    let mut optional = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            turn.insert(name.to_owned(), value);
+        }
+    };
+    optional("name", message.name.as_ref().map(|name| json!(name)));
+    optional("tool_call_id", message.tool_call_id.as_ref().map(|id| json!(id)));
+    optional("reasoning_content", message.thought.as_ref().filter(|_| thoughts_back).map(|text| json!(text)));
+    let calls = message.tool_calls.iter().map(|call| {
+        let function = json!({"name": call.name, "arguments": call.arguments});
+        json!({"id": call.id, "type": "function", "function": function})
+    });
+    optional("tool_calls", (!message.tool_calls.is_empty()).then(|| calls.collect()));
+    Value::Object(turn)
+}
+
+/// What is said, without marks for a cache.
+fn content(message: &Message) -> Value {
+    let said = merged_parts(&message.content);
+    match said.as_slice() {
+        [] if message.role == Role::Assistant && !message.tool_calls.is_empty() => Value::Null,
+        [] => json!(""),
+        [only] if let ContentPart::Text(text) = &**only => json!(text),
+        said => said.iter().filter_map(|part| self::part(part)).collect(),
+    }
+}
+
+fn part(part: &ContentPart) -> Option<Value> {
+    match part {
+        ContentPart::Text(text) => Some(json!({"type": "text", "text": text})),
+        ContentPart::Other(value) => Some(value.clone()),
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => None,
+    }
+}
+
+/// The parts that say something. What stands behind a seam goes on with the text before it, so that what was one text stays one.
+pub(super) fn merged_parts(parts: &[ContentPart]) -> Vec<Cow<'_, ContentPart>> {
+    let mut said: Vec<Cow<'_, ContentPart>> = Vec::new();
+    let mut is_behind = false;
+    for part in parts {
+        match (part, said.last_mut()) {
+            (ContentPart::CacheBreakpoint(_), _) => {}
+            (ContentPart::StableEnd, _) => is_behind = true,
+            (ContentPart::Text(more), Some(last)) if is_behind && matches!(&**last, ContentPart::Text(_)) => {
+                if let ContentPart::Text(text) = last.to_mut() {
+                    text.push_str(more);
+                }
+            }
+            _ => said.push(Cow::Borrowed(part)),
+        }
+    }
+    said
+}
+
+/// What is said, part by part, with the marks for a cache; nothing where there are none.
+pub(super) fn marked_content(message: &Message) -> Option<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    if !message.content.iter().any(|part| part.cache_ttl().is_some()) {
+        return None;
+    }
+    for part in &message.content {
+        parts.extend(self::part(part));
+        if let Some((keep, last)) = part.cache_ttl().zip(parts.last_mut()) {
+            mark_for_cache(last, keep);
+        }
+    }
+    (!parts.is_empty()).then_some(Value::Array(parts))
+}
+
+/// How a block, or tool, is marked.
+const CACHE_MARK: &str = "cache_control";
+
+/// Has all up to this block, or tool, kept in the provider's cache for so long.
+pub(super) fn mark_for_cache(block: &mut Value, keep: CacheTtl) {
+    block[CACHE_MARK] = match keep {
+        CacheTtl::Minutes => json!({"type": "ephemeral"}),
+        CacheTtl::Hour => json!({"type": "ephemeral", "ttl": "1h"}),
+    };
+}
+
+/// Has all that is marked before the last mark of an hour kept for an hour too: Anthropic refuses a mark of an hour behind one
+/// of minutes, which not every caller knows. It reads the tools first, then the instructions, then the conversation.
+pub(super) fn extend_hour_marks(body: &mut Value) {
+    let (mut hours, mut seen) = (0, 0);
+    for_each_marked(body, |block| {
+        seen += 1;
+        if block[CACHE_MARK]["ttl"] == "1h" {
+            hours = seen;
+        }
+    });
+    let mut left = hours;
+    for_each_marked(body, |block| {
+        if left > 0 {
+            left -= 1;
+            mark_for_cache(block, CacheTtl::Hour);
+        }
+    });
+}
+
+/// What is marked, in the order in which it is read.
+fn for_each_marked(body: &mut Value, mut heed: impl FnMut(&mut Value)) {
+    let mut heed_all = |blocks: Option<&mut Value>| {
+        let blocks = blocks.and_then(Value::as_array_mut).into_iter().flatten();
+        blocks.filter(|block| block.get(CACHE_MARK).is_some()).for_each(&mut heed);
+    };
+    heed_all(body.get_mut("tools"));
+    heed_all(body.get_mut("system"));
+    let Some(turns) = body.get_mut("messages").and_then(Value::as_array_mut) else { return };
+    for is_system in [true, false] {
+        let turns = turns.iter_mut().filter(|turn| (turn["role"] == "system") == is_system);
+        turns.for_each(|turn| heed_all(turn.get_mut("content")));
+    }
+}

@@ -1,0 +1,285 @@
+//! How hard a request looks: from its text to the lengths and chances that the plan prices.
+//!
+//! Pure, and microseconds: surface features of the last user message, and a small linear model for each of
+//! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
+
+mod ability;
+mod arithmetic;
+mod classify;
+mod cue;
+mod domain;
+mod feature_counts;
+mod features;
+mod fit;
+mod grams;
+mod lexeme;
+mod option_shape;
+pub mod prior;
+mod prior_estimator;
+mod prior_file;
+mod scale;
+mod signal;
+mod solve;
+mod spelling;
+mod surface;
+mod surface_counts;
+mod swar;
+mod tally;
+mod task_cues;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stint_types::catalog::{
+    Calibration, Demand, Features, LogNormal, MeasuredLengths, ModelCalibration, ModelDemand, Prior,
+    TaskClass,
+};
+use stint_types::chat::Request;
+use stint_types::units::{Chance, Difficulty, Tokens};
+
+pub use ability::ability;
+pub use arithmetic::is_arithmetic;
+pub use features::features;
+pub use fit::{BudgetedAnswer, CalibrationTrace, fit};
+pub use prior_file::{PriorError, decode, encode};
+pub use signal::{ProbeSignal, with_signal};
+
+use grams::{GramReading, LEXEMES_MAX, read_grams};
+use text::{QuestionText, TextAnalysis};
+
+/// A prediction beyond this is a feature out of its range, not a length.
+const LENGTH_MAX: f64 = 1e6;
+
+/// The prior that ships with the binary.
+static PRIOR: &[u8] = include_bytes!("prior.bin");
+
+/// Why the shipped data cannot be read, which the tests rule out.
+#[derive(Debug, thiserror::Error)]
+pub enum ShippedError {
+    /// The coefficients.
+    #[error("the shipped calibration is damaged; build from a clean checkout")]
+    Calibration(#[source] toml::de::Error),
+    /// The prior.
+    #[error(transparent)]
+    Prior(#[from] PriorError),
+}
+
+/// Estimates what a request needs of each model in `prompts`, which gives the upper bound of its prompt's
+/// tokens.
+pub fn estimate(
+    request: &Request,
+    prompts: &BTreeMap<Arc<str>, Tokens>,
+    calibration: &Calibration,
+) -> Demand {
+    let text = QuestionText::of(request);
+    let strange = prompts.keys().any(|name| !calibration.models.contains_key(name));
+    let (reading, said) = read(&text, &calibration.general, strange);
+    let features = features::of(&reading);
+    let class = classify::class_of(!request.tools.is_empty(), &reading);
+    let view = RequestView { reading: &reading, features: &features, class };
+    let stranger = prior_estimator::PriorEstimator::of(calibration, &view, said.as_ref());
+    let (mut confidence, mut difficulty) = (0.0, 0.0);
+    let mut one = |name: &Arc<str>, prompt: Tokens| {
+        let told = match calibration.models.get(name) {
+            Some(own) => view.estimate_with_coefficients(own),
+            None => stranger.estimate_model(name),
+        };
+        confidence += told.confidence;
+        difficulty += told.difficulty;
+        (name.clone(), ModelDemand { prompt, prompt_least: prompt, ..told.demand })
+    };
+    let models: BTreeMap<_, _> = prompts.iter().map(|(name, &prompt)| one(name, prompt)).collect();
+    let count = Tokens(models.len() as u64).as_f64().max(1.0);
+    let (confidence, difficulty) = (Chance::new(confidence / count), Difficulty::new(difficulty / count));
+    Demand { class, difficulty, confidence, models }
+}
+
+/// Takes a text apart; with what a prior says of its words, where a model asks for that.
+fn read<'t>(
+    text: &'t QuestionText<'_>,
+    prior: &Prior,
+    strange: bool,
+) -> (TextAnalysis<'t>, Option<GramReading>) {
+    if !strange {
+        return (TextAnalysis::of(text), None);
+    }
+    let mut lexemes = Vec::with_capacity(text.excerpt.len().min(LEXEMES_MAX));
+    let reading = TextAnalysis::with(text, |lexeme| lexemes.push(lexeme));
+    (reading, read_grams(prior, &lexemes))
+}
+
+/// The coefficients that ship with the binary.
+///
+/// # Errors
+/// When a data file is damaged, which the tests rule out.
+pub fn shipped() -> Result<Calibration, ShippedError> {
+    let calibration: Calibration =
+        toml::from_str(include_str!("calibration.toml")).map_err(ShippedError::Calibration)?;
+    Ok(Calibration { general: Arc::new(decode(PRIOR)?), ..calibration })
+}
+
+/// What a model's coefficients say of a request with these features, if it is of the kind that they were
+/// fitted on. The prompt is not counted.
+pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDemand {
+    let chance = |weights| Chance::new(logistic(features.dot(weights)));
+    ModelDemand {
+        thinking: LogNormal {
+            mu: features.dot(&calibration.thinking).clamp(0.0, LENGTH_MAX.ln()),
+            sigma: calibration.sigma,
+        },
+        solution: Tokens::round(calibration.solution.max(1.0)),
+        prompt: Tokens::ZERO,
+        done: chance(&calibration.done),
+        blind: chance(&calibration.blind),
+        bend: calibration.bend,
+        spread: 0.0,
+        prompt_least: Tokens::ZERO,
+        measured: MeasuredLengths::default(),
+    }
+}
+
+/// A request as the linear models see it.
+struct RequestView<'a> {
+    reading: &'a TextAnalysis<'a>,
+    features: &'a Features,
+    class: TaskClass,
+}
+
+/// What is said of one model, with how sure that is and how hard the request is for it.
+struct ModelEstimate {
+    demand: ModelDemand,
+    confidence: f64,
+    difficulty: f64,
+}
+
+impl RequestView<'_> {
+    /// By a model's own coefficients. How sure they are of success goes with how familiar the request is.
+    fn estimate_with_coefficients(&self, calibration: &ModelCalibration) -> ModelEstimate {
+        /// The spread of a belief about which nothing is known: that of chances that are all as likely.
+        const UNKNOWN: f64 = 0.289;
+        let plain = demand(calibration, self.features);
+        let familiar = domain::familiarity(&calibration.domain, self.class, self.reading);
+        let shrunk = |chance: Chance| Chance::new(chance.get() * familiar);
+        let confidence = calibration.confidence * familiar;
+        let (done, blind) = (shrunk(plain.done), shrunk(plain.blind));
+        let difficulty = hardness(&plain.thinking);
+        let measured = MeasuredLengths { thinking: true, solution: true };
+        let demand = ModelDemand { done, blind, spread: UNKNOWN * (1.0 - confidence), measured, ..plain };
+        ModelEstimate { demand, confidence, difficulty }
+    }
+}
+
+/// A thinking model's own thinking length is a free, honest label of difficulty: the usual thought, on a scale of
+/// doublings on which a token is 0 and 2¹⁵ tokens are 1.
+fn hardness(thinking: &LogNormal) -> f64 {
+    const DOUBLINGS: f64 = 15.0;
+    (thinking.median().log2() / DOUBLINGS).clamp(0.0, 1.0)
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = Tokens(values.len() as u64).as_f64().max(1.0);
+    values.sum::<f64>() / count
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_types::chat::{Message, Role};
+
+    fn request(text: &str) -> Request {
+        Request::new("auto", vec![Message::text(Role::System, "Be brief."), Message::text(Role::User, text)])
+    }
+
+    fn check(text: &str) -> Demand {
+        let prompts = ["reasoner", "stranger"].map(|name| (Arc::from(name), Tokens(50))).into();
+        estimate(&request(text), &prompts, &shipped().unwrap())
+    }
+
+    #[test]
+    fn a_long_calculation_is_expected_to_take_a_longer_thought_than_a_short_one() {
+        let (short, long) = (check("What is 3+4?"), check("What is (34+15)*27-18*(9+4)?"));
+        assert!(short.models["reasoner"].thinking.mu < long.models["reasoner"].thinking.mu);
+        assert!(short.difficulty < long.difficulty);
+        assert_eq!(short.class, TaskClass::Math);
+    }
+
+    #[test]
+    fn a_model_is_trusted_only_with_what_it_was_fitted_on() {
+        let (sum, talk) = (check("What is 12+30?"), check("What is the capital of France?"));
+        assert!(sum.models["reasoner"].done.get() > 0.8, "{}", sum.models["reasoner"].done);
+        assert!(talk.models["reasoner"].done.get() < talk.models["stranger"].done.get() / 2.0);
+        assert!(talk.confidence < sum.confidence);
+    }
+
+    #[test]
+    fn a_model_without_coefficients_gets_the_prior() {
+        let demand = check("Hello!");
+        let stranger = &demand.models["stranger"];
+        assert!((100.0..1000.0).contains(&stranger.thinking.median()), "{}", stranger.thinking.median());
+        assert_eq!(stranger.prompt, Tokens(50));
+    }
+
+    /// What is said of a weak, a usual and a strong model of which only the ability is known.
+    fn by_ability(text: &str) -> Demand {
+        let abilities = [("weak", 0.4), ("usual", 0.6), ("strong", 0.8)];
+        let abilities = abilities.map(|(name, ability)| (Arc::from(name), Chance::new(ability))).into();
+        let prompts = ["weak", "usual", "strong", "silent"].map(|name| (Arc::from(name), Tokens(50))).into();
+        estimate(&request(text), &prompts, &Calibration { abilities, ..shipped().unwrap() })
+    }
+
+    #[test]
+    fn a_model_never_seen_is_told_by_its_ability_and_gains_more_where_others_fail() {
+        let chance = |demand: &Demand, name: &str| demand.models[name].done.get();
+        let hard = "A particle of mass m moves in the potential V(x) = kx^4/4. Using the Bohr-Sommerfeld \
+                    quantization condition, determine how the energy levels scale with n.\nA) n\nB) n^(4/3)\nC) \
+                    n^2\nD) n^(2/3)\nE) n^(1/2)\nF) n^3\nG) n^(3/4)\nH) n^(5/3)\nI) n^(1/3)\nJ) n^(3/2)";
+        for demand in [by_ability("What is the capital of France?"), by_ability(hard)] {
+            assert!(chance(&demand, "weak") < chance(&demand, "usual"));
+            assert!(chance(&demand, "usual") < chance(&demand, "strong"));
+            assert!((chance(&demand, "usual") - chance(&demand, "silent")).abs() < 1e-12);
+        }
+        assert!(
+            chance(&by_ability(hard), "usual")
+                < chance(&by_ability("What is the capital of France?"), "usual")
+        );
+    }
+
+    #[test]
+    fn a_models_own_usual_thought_takes_the_place_of_what_is_said_of_any() {
+        let thoughts = [("brief", 100.0), ("lengthy", 2000.0)];
+        let thoughts = thoughts.map(|(name, usual)| (Arc::from(name), f64::ln(usual))).into();
+        let calibration = Calibration { thoughts, ..shipped().unwrap() };
+        let prompts = ["brief", "lengthy", "stranger"].map(|name| (Arc::from(name), Tokens(50))).into();
+        let median = |text: &str, name: &str| {
+            estimate(&request(text), &prompts, &calibration).models[name].thinking.median()
+        };
+        for text in ["Hello!", "Prove that the square root of two is irrational."] {
+            let ratio = median(text, "lengthy") / median(text, "brief");
+            assert!((ratio - 20.0).abs() < 1e-6, "{ratio}");
+        }
+        let everyday =
+            "Write a short e-mail that invites my colleagues to lunch on Friday and asks what they like.";
+        assert!((50.0..200.0).contains(&median(everyday, "brief")), "{}", median(everyday, "brief"));
+    }
+
+    #[test]
+    fn strange_words_make_an_estimate_less_sure() {
+        let plain = by_ability("Which of the following is true of the demand for a good?");
+        let strange = by_ability("Qxv zrgh bnnt ploik wwqz, fjdks uuqop vbnxz?");
+        assert!(strange.confidence < plain.confidence);
+        assert!(strange.models["usual"].spread > plain.models["usual"].spread);
+    }
+
+    #[test]
+    fn no_text_at_all_has_an_estimate_too() {
+        let mut request = request("");
+        request.messages.clear();
+        let prompts = [(Arc::from("stranger"), Tokens(1))].into();
+        assert_eq!(estimate(&request, &prompts, &shipped().unwrap()).class, TaskClass::Chat);
+    }
+}

@@ -1,0 +1,159 @@
+//! The text that is looked at, and what it is taken apart into.
+
+use std::borrow::Cow;
+
+use stint_types::chat::{ContentPart, Message, Request, Role};
+
+use super::tally::TextTally;
+
+/// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
+const END_BYTES: usize = 8 * 1024;
+
+/// The last user message, without its middle where it is long.
+#[derive(Debug)]
+pub(super) struct QuestionText<'t> {
+    /// What is looked at.
+    pub excerpt: Cow<'t, str>,
+    /// Bytes of the whole message.
+    pub bytes: usize,
+    /// Bytes of the messages before it.
+    pub context: usize,
+}
+
+/// A text taken apart, once for all estimates.
+#[derive(Debug)]
+pub(super) struct TextAnalysis<'t> {
+    /// All of it.
+    pub text: &'t str,
+    /// Bytes of the whole message.
+    pub bytes: usize,
+    /// Bytes of the messages before it.
+    pub context: usize,
+    /// What was counted in it.
+    pub tally: TextTally,
+    /// What stands before the first of its options: all, where it has none.
+    pub question: &'t str,
+    /// How many lines of that have ended.
+    pub lines: usize,
+    /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`, without that opening.
+    pub options: Vec<&'t str>,
+}
+
+impl<'t> QuestionText<'t> {
+    /// The text of a request.
+    pub(super) fn of(request: &'t Request) -> QuestionText<'t> {
+        let asked = request.messages.iter().rposition(|message| message.role == Role::User);
+        let asked = asked.unwrap_or(request.messages.len().saturating_sub(1));
+        let context = request.messages.iter().take(asked).flat_map(parts).map(str::len).sum();
+        let asked: Vec<&str> = request.messages.get(asked).into_iter().flat_map(parts).collect();
+        QuestionText::from_parts(&asked, context)
+    }
+
+    /// The text of a question alone.
+    pub(super) fn question(question: &'t str) -> QuestionText<'t> {
+        QuestionText::from_parts(&[question], 0)
+    }
+
+    fn from_parts(parts: &[&'t str], context: usize) -> QuestionText<'t> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
+            return QuestionText { excerpt: Cow::Borrowed(part), bytes, context };
+        }
+        let mut seen = String::with_capacity(bytes.min(2 * END_BYTES + 1));
+        if bytes <= 2 * END_BYTES {
+            parts.iter().for_each(|part| seen.push_str(part));
+        } else {
+            parts.iter().for_each(|part| seen.push_str(head(part, END_BYTES.saturating_sub(seen.len()))));
+            seen.push('\n');
+            let mut wanted = END_BYTES;
+            let mut ends: Vec<&str> = Vec::new();
+            for part in parts.iter().rev() {
+                ends.push(tail(part, wanted));
+                wanted = wanted.saturating_sub(part.len());
+            }
+            ends.iter().rev().for_each(|end| seen.push_str(end));
+        }
+        QuestionText { excerpt: Cow::Owned(seen), bytes, context }
+    }
+}
+
+impl<'t> TextAnalysis<'t> {
+    /// Takes a text apart.
+    pub(super) fn of(text: &'t QuestionText<'_>) -> TextAnalysis<'t> {
+        TextAnalysis::with(text, |_| ())
+    }
+
+    /// Takes a text apart, and calls with the hash of every lexeme.
+    pub(super) fn with(text: &'t QuestionText<'_>, lexeme: impl FnMut(u64)) -> TextAnalysis<'t> {
+        let seen: &str = &text.excerpt;
+        let tally = TextTally::of(seen, lexeme);
+        let mut options = Vec::new();
+        let mut asked = seen;
+        let (mut from, mut lines) = (0, 0);
+        for line in seen.split('\n') {
+            if let Some(option) = option(line) {
+                if options.is_empty() {
+                    asked = &seen[..from];
+                }
+                options.push(option);
+            }
+            from += line.len() + 1;
+            lines += usize::from(options.is_empty() && from <= seen.len());
+        }
+        TextAnalysis {
+            text: seen,
+            bytes: text.bytes,
+            context: text.context,
+            tally,
+            question: asked,
+            lines,
+            options,
+        }
+    }
+}
+
+/// What an option says, where the line opens like one.
+fn option(line: &str) -> Option<&str> {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix('(').unwrap_or(line);
+    let [letter, sign, ..] = line.as_bytes() else { return None };
+    let opens = matches!(letter.to_ascii_uppercase(), b'A'..=b'J') && matches!(sign, b')' | b'.' | b':');
+    opens.then(|| line[2..].trim_ascii())
+}
+
+fn parts(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(|part| match part {
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Other(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => None,
+    })
+}
+
+fn head(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+fn tail(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_looked_at_from_both_ends() {
+        let middle = "é".repeat(40_000);
+        let text = QuestionText::from_parts(&["begin ", &middle, " end"], 0);
+        assert!(text.excerpt.starts_with("begin é") && text.excerpt.ends_with("é end"));
+        assert!(text.excerpt.len() <= 2 * END_BYTES + 1);
+        assert_eq!(text.bytes, 80_010);
+    }
+
+    #[test]
+    fn options_are_the_lines_that_open_with_a_letter() {
+        let text = QuestionText::question("Which gas?\n(A) helium\n b. neon\nC: \nDo not guess.");
+        let reading = TextAnalysis::of(&text);
+        assert_eq!(reading.options, ["helium", "neon", ""]);
+        assert_eq!(reading.question, "Which gas?\n");
+    }
+}

@@ -1,0 +1,190 @@
+//! All that was learned, by model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stint_types::catalog::{Demand, ModelDemand, TaskClass};
+use stint_types::units::Chance;
+
+use super::demand_summary::DemandSummary;
+use super::model_belief::{ModelBelief, prior_weight};
+use super::model_state::ModelState;
+use super::observation::{self, JudgementMark};
+use super::outcome_sample::OutcomeSample;
+use super::settings::Settings;
+use super::state::{LearnedState, StateError};
+
+/// What this replica has learned, what others have learned, and what follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeliefStore {
+    settings: Settings,
+    own: LearnedState,
+    /// What the others have learned, added up.
+    others: BTreeMap<Arc<str>, ModelState>,
+    beliefs: BTreeMap<Arc<str>, ModelBelief>,
+}
+
+impl BeliefStore {
+    /// Nothing learned yet: the prior is believed.
+    pub fn new(settings: Settings) -> BeliefStore {
+        BeliefStore {
+            settings,
+            own: LearnedState::new(&settings),
+            others: BTreeMap::new(),
+            beliefs: BTreeMap::new(),
+        }
+    }
+
+    /// Goes on from what this replica had learned before.
+    ///
+    /// # Errors
+    /// When the state cannot be taken in: see [`LearnedState::check`].
+    pub fn resume(settings: Settings, own: LearnedState) -> Result<BeliefStore, StateError> {
+        own.check(&settings)?;
+        let mut store = BeliefStore { own, ..BeliefStore::new(settings) };
+        store.update_all_beliefs();
+        Ok(store)
+    }
+
+    /// Turns the prior's predictions into what is believed now, and sets each model's `spread`. A model without
+    /// outcomes keeps its prediction, with a spread as wide as its prior is unsure: it is worth a try. Allocates
+    /// nothing.
+    pub fn adjust(&self, demand: &mut Demand) {
+        let context = DemandSummary::of(demand);
+        let class = demand.class;
+        for (name, model) in &mut demand.models {
+            match self.beliefs.get(name) {
+                Some(believed) => believed.adjust(&context, class, model),
+                None => model.spread = self.prior_spread(&context, class, model),
+            }
+        }
+    }
+
+    /// Takes in one outcome.
+    pub fn observe(&mut self, sample: &OutcomeSample) {
+        self.learn(sample);
+    }
+
+    fn learn(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
+        let name = &sample.model;
+        if !self.own.models.contains_key(name) {
+            let weight = prior_weight(&sample.context, sample.class, &sample.predicted, &self.settings);
+            self.own.models.insert(name.clone(), ModelState::new(weight));
+            self.update_belief(name);
+        }
+        let (state, believed) = (self.own.models.get_mut(name)?, self.beliefs.get(name)?);
+        let mark = observation::observe(state, sample, believed, &self.settings);
+        self.model_updated(name);
+        mark
+    }
+
+    /// Takes in what is said of an answer whose own outcome was taken in before; the mark by which it can be taken back
+    /// comes back. A sample without a word on success changes nothing.
+    pub fn judge(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
+        let name = &sample.model;
+        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
+            // Another replica had the outcome, or it was long ago.
+            return self.learn(sample);
+        };
+        let mark = observation::observe_judgement(state, sample, believed, &self.settings);
+        self.model_updated(name);
+        mark
+    }
+
+    /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
+    /// is known. False where that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
+    /// was said before.
+    pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
+        let name = &sample.model;
+        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
+            return false;
+        };
+        let is_amended = observation::amend(state, sample, before, mark, believed, &self.settings);
+        self.model_updated(name);
+        is_amended
+    }
+
+    /// Takes over what replicas have learned that are gone. What cannot be taken in is left out.
+    pub fn take_over(&mut self, gone: &[LearnedState]) {
+        for state in gone.iter().filter(|state| state.check(&self.settings).is_ok()) {
+            self.own.take_over(state, &self.settings);
+        }
+        self.update_all_beliefs();
+    }
+
+    /// What this replica has learned itself: to be stored, and shown to others.
+    pub fn own_state(&self) -> LearnedState {
+        self.own.clone()
+    }
+
+    /// Takes in what the others have learned, in any order, in place of what was known of them. What cannot be taken
+    /// in is left out.
+    ///
+    /// # Errors
+    /// The first state that was left out: see [`LearnedState::check`].
+    pub fn with_others(&mut self, others: Vec<LearnedState>) -> Result<(), StateError> {
+        let (mut sound, mut checked) = (Vec::new(), Ok(()));
+        for state in others {
+            match state.check(&self.settings) {
+                Ok(()) => sound.push(state),
+                Err(fault) => checked = checked.and(Err(fault)),
+            }
+        }
+        self.others.clear();
+        let names: Vec<Arc<str>> = sound
+            .iter()
+            .flat_map(|state| state.models.keys().cloned())
+            .chain(self.own.models.keys().cloned())
+            .collect();
+        for name in names {
+            if !self.others.contains_key(&name) {
+                self.merge_others(&name, &sound);
+            }
+        }
+        self.update_all_beliefs();
+        checked
+    }
+
+    /// Adds up what others know of a model, and lets what is known here fade by what they saw meanwhile. The last alarm that
+    /// any of them has raised is heeded by all.
+    fn merge_others(&mut self, name: &Arc<str>, others: &[LearnedState]) {
+        let mut known: Vec<ModelState> =
+            others.iter().filter_map(|state| state.models.get(name).cloned()).collect();
+        let forget = self.settings.forget();
+        let least = known.iter().map(|state| state.prior_weight).fold(self.settings.prior_weight, f64::min);
+        let own = self.own.models.entry(name.clone()).or_insert_with(|| ModelState::new(least));
+        let alarms = known.iter().map(|state| state.alarms).fold(own.alarms, u32::max);
+        own.apply_alarm(alarms, &self.settings);
+        known.iter_mut().for_each(|state| state.apply_alarm(alarms, &self.settings));
+        let judged = own.judged.merged(known.iter().map(|state| &state.judged), forget);
+        let seen = own.seen.merged(known.iter().map(|state| &state.seen), forget);
+        own.apply_remote_ticks(&judged, &seen, forget);
+        self.others.insert(name.clone(), ModelState { judged, seen, ..own.clone() });
+    }
+
+    /// Something was learned here: an alarm may have been raised, which goes for what others know too.
+    fn model_updated(&mut self, name: &Arc<str>) {
+        if let (Some(own), Some(others)) = (self.own.models.get(name), self.others.get_mut(name)) {
+            others.apply_alarm(own.alarms, &self.settings);
+        }
+        self.update_belief(name);
+    }
+
+    fn update_all_beliefs(&mut self) {
+        let names: Vec<Arc<str>> = self.own.models.keys().cloned().collect();
+        names.iter().for_each(|name| self.update_belief(name));
+    }
+
+    fn update_belief(&mut self, name: &Arc<str>) {
+        if let Some(state) = self.own.models.get(name) {
+            let believed = ModelBelief::of(state, self.others.get(name), &self.settings);
+            self.beliefs.insert(name.clone(), believed);
+        }
+    }
+
+    fn prior_spread(&self, context: &DemandSummary, class: TaskClass, model: &ModelDemand) -> f64 {
+        let square: f64 = context.row(class, model, 1.0).iter().map(|x| x * x).sum();
+        let outcomes = prior_weight(context, class, model, &self.settings);
+        self.settings.spread_factor(outcomes) * (0.25 * square / outcomes).sqrt()
+    }
+}

@@ -1,0 +1,38 @@
+//! What outcomes teach: corrections of the prior's predictions, and the price of money that holds a budget's pace.
+//!
+//! Pure. [`BeliefStore::observe`] takes in one outcome, [`BeliefStore::adjust`] turns a prior demand into what is believed now,
+//! with the spread of that belief; a draw from it belongs to `plan`. What was learned is plain data ([`LearnedState`]) that
+//! survives restarts and adds up over replicas. [`BudgetPacer`] holds an account to its budget, and [`SuccessPacer`] a route to a
+//! stated success. Neither reads a clock: the time is an argument.
+//!
+//! Settings, by the names that they should have in the configuration's `[learn]`: `forget`, `prior_weight`, `spread`,
+//! `ample`, `alarm`, `alarm_slack` and `alarm_kept` of [`Settings`]; `step`, `average` and `price_max` of
+//! [`PaceSettings`]. The floor of exploration belongs to a route. Replicas must agree on `forget`.
+
+mod belief;
+mod belief_store;
+mod budget_pacer;
+mod decayed_sums;
+mod demand_summary;
+mod lengths;
+mod matrix;
+mod model_belief;
+mod model_state;
+mod observation;
+mod outcome_sample;
+mod settings;
+mod slopes;
+mod state;
+mod success_pacer;
+#[cfg(test)]
+mod tests;
+
+pub use belief_store::BeliefStore;
+pub use budget_pacer::{BudgetPacer, PaceSettings, RemainingBudget};
+pub use demand_summary::DemandSummary;
+pub use model_state::ModelState;
+pub use observation::JudgementMark;
+pub use outcome_sample::OutcomeSample;
+pub use settings::Settings;
+pub use state::{LearnedState, StateError};
+pub use success_pacer::SuccessPacer;

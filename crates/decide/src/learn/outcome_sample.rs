@@ -1,0 +1,37 @@
+//! One outcome, with what was predicted of it.
+
+use std::sync::Arc;
+
+use stint_types::catalog::{ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason};
+use stint_types::units::{Chance, Tokens};
+
+use super::DemandSummary;
+
+/// What came of one choice of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutcomeSample {
+    /// Who did it.
+    pub model: Arc<str>,
+    /// The kind of work.
+    pub class: TaskClass,
+    /// What the prior predicted of that model, before any correction.
+    pub predicted: ModelDemand,
+    /// What the prior predicted of all models.
+    pub context: DemandSummary,
+    /// The thinking budget that was held; zero where there was to be no thought.
+    pub budget: Tokens,
+    /// How long it thought.
+    pub thinking: Tokens,
+    /// How its thought ended: a cut one only says that it would have been longer.
+    pub ended: ThinkingStopReason,
+    /// How long its answer was; zero where it did not begin.
+    pub solution: Tokens,
+    /// How its answer ended: one at its limit only says that it would have been longer.
+    pub solution_ended: SolutionStopReason,
+    /// How good it was, where somebody or something judged it.
+    pub success: Option<Chance>,
+    /// What the judgement counts, as a share of a sure one: above zero.
+    pub weight: f64,
+    /// What it counts in the alarm that the model has changed; less where the same source has judged much already.
+    pub alarm: f64,
+}

@@ -1,0 +1,97 @@
+//! Offers in full, of the candidates that were taken.
+
+use std::sync::Arc;
+
+use stint_types::catalog::{Contender, EnforcementClass, Offer};
+use stint_types::units::{Money, Tokens};
+
+use super::candidate_pool::{CandidatePool, worth};
+use super::eligible_model::{EligibleModel, PricedCandidate};
+use super::explore::BanditArm;
+use super::reason::BudgetReason;
+use super::request::PlanRequest;
+
+/// A candidate as an offer.
+pub(super) fn offer(
+    request: &PlanRequest,
+    pool: &CandidatePool,
+    candidate: &PricedCandidate,
+    reason: BudgetReason,
+) -> Offer {
+    let eligible = &pool.models[candidate.model_index];
+    let terms = &eligible.terms;
+    let second = candidate.escalation.map(|at| {
+        let second = &pool.candidates[at];
+        offer(request, pool, second, pool.reason(second))
+    });
+    let answer = &candidate.answer;
+    let alone = terms.worst_case(candidate.thinking, answer.opening) * candidate.samples;
+    Offer {
+        model: terms.model.name.clone(),
+        class: terms.class,
+        resume: terms.resume(candidate.thinking),
+        thinking: candidate.thinking,
+        solution: answer.most,
+        solution_by: answer.by,
+        answer_takes_rest: eligible.bounds.shares_limit(candidate.thinking + answer.most),
+        opening: answer.opening,
+        continuation: answer.continuation,
+        tells_limit: answer.tells_limit,
+        overhead: terms.overhead(candidate.thinking),
+        rescue: terms.may_be_rescued(),
+        effort: effort(request, eligible, candidate.thinking, reason),
+        samples: candidate.samples,
+        success: candidate.success(),
+        cost: Money::from_dollars_up(candidate.dollars),
+        worst: second.as_ref().map_or(alone, |second| alone + second.worst),
+        escalate: second.map(Arc::new),
+        seconds: candidate.seconds,
+        value: candidate.value(worth(request)),
+    }
+}
+
+/// A model's best candidate for the decision log.
+pub(super) fn contender(
+    request: &PlanRequest,
+    pool: &CandidatePool,
+    BanditArm { best, propensity }: &BanditArm,
+) -> Contender {
+    Contender {
+        model: pool.models[best.model_index].terms.model.name.clone(),
+        thinking: best.thinking,
+        samples: best.samples,
+        escalates: best.escalation.is_some(),
+        success: best.success(),
+        cost: Money::from_dollars_up(best.dollars),
+        seconds: best.seconds,
+        value: best.value(worth(request)),
+        propensity: *propensity,
+    }
+}
+
+/// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
+/// where it has the word and nothing lowered it, else the highest whose usual thought fits the budget, or the lowest.
+fn effort(
+    request: &PlanRequest,
+    eligible: &EligibleModel,
+    thinking: Tokens,
+    reason: BudgetReason,
+) -> Option<String> {
+    let model = eligible.terms.model;
+    let stated = request.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
+    if eligible.terms.class != EnforcementClass::Effort {
+        let leaves_it_open = request.budget.thinking.is_none() && !eligible.terms.has_known_thinking();
+        return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
+    }
+    // As long as it likes is as its provider has it where nothing is said.
+    if reason == BudgetReason::Uncapped {
+        return None;
+    }
+    let by_effort = stated.filter(|_| matches!(reason, BudgetReason::Effort(_)));
+    if model.efforts.is_empty() {
+        return by_effort.map(str::to_owned);
+    }
+    let own = model.efforts.iter().find(|level| by_effort == Some(&level.word));
+    let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
+    own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
+}

@@ -1,0 +1,31 @@
+//! The plan of a request: what was selected, as offers, with the reason.
+
+use stint_types::catalog::Plan;
+
+use super::candidate_pool::CandidatePool;
+use super::explain::explain;
+use super::offer::{contender, offer};
+use super::refusal::PlanRefusal;
+use super::request::PlanRequest;
+use super::selection::{keep_nearest, select};
+
+/// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
+pub const POLICY: &str = "value-1";
+
+/// Plans a request.
+///
+/// # Errors
+/// When no model can serve it within its budgets; of several models' refusals, the one that came nearest.
+pub fn plan(request: &PlanRequest) -> Result<Plan, PlanRefusal> {
+    let mut nearest = None;
+    let pool = CandidatePool::of(request, |_, refusal| keep_nearest(&mut nearest, refusal));
+    let selection = select(request, &pool).ok_or_else(|| nearest.unwrap_or(PlanRefusal::Unhealthy))?;
+    let mut offers =
+        selection.ranked.iter().map(|ranked| offer(request, &pool, &ranked.candidate, ranked.reason));
+    let best = offers.next().ok_or(PlanRefusal::Unhealthy)?;
+    let fallbacks: Vec<_> = offers.collect();
+    let reasons = pool.reasons(&selection.ranked[0].candidate, selection.ranked[0].reason);
+    let why = explain(request, &best, reasons, selection.selected_by, fallbacks.first());
+    let contenders = selection.arms.iter().map(|arm| contender(request, &pool, arm)).collect();
+    Ok(Plan { best, fallbacks, propensity: selection.propensity, contenders, why })
+}

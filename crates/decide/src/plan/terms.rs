@@ -1,0 +1,371 @@
+//! What one model would take for one request: the formulas of an offer.
+
+use std::sync::Arc;
+
+use stint_types::catalog::{
+    EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, WorstCase,
+};
+use stint_types::chat::CacheTtl;
+use stint_types::units::{Money, Price, Tokens};
+
+use super::refusal::{PlanRefusal, RejectedBy};
+use super::request::PlanRequest;
+
+/// What a model without a price costs, where no money is limited.
+static FREE: Tariff = Tariff::FREE;
+
+/// What a model lacks that calls tools, but none where its thoughts are held.
+const HELD_TOOLS: &str = "tools while its thinking is held";
+
+/// One model, on its terms for this request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModelTerms<'a> {
+    pub model: &'a Model,
+    pub demand: &'a ModelDemand,
+    pub conditions: ModelConditions,
+    /// How its thinking is held for this request.
+    pub class: EnforcementClass,
+    /// How an answer is asked for after a thought that was stopped, where that can be.
+    resume: Option<EnforcementClass>,
+    /// What is booked.
+    tariff: &'a Tariff,
+    choices: u32,
+    /// The longest that its caller wants any of the prompt kept in the provider's cache.
+    cache_ttl: CacheTtl,
+    /// True where a text is to go on, without template or thought.
+    raw: bool,
+    /// How an answer that its limit broke off is gone on with, where it is plain text.
+    goes_on: GoesOn,
+    /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
+    has_deadline: bool,
+    /// How much of the prompt is in the provider's cache, where the episode is with this model.
+    cached: Tokens,
+    /// What tokens are expected to cost.
+    dollars: DollarPrices,
+    /// How long a thought is, on average.
+    mean: f64,
+}
+
+/// The list prices that a model is weighed at, in dollars.
+#[derive(Debug, Clone, Copy)]
+struct DollarPrices {
+    /// For a call.
+    call: f64,
+    input: f64,
+    output: f64,
+    /// Less for one that is cached.
+    saved: f64,
+}
+
+/// What a pair of budgets is expected to reach and to take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expectation {
+    /// The chance of a right answer.
+    pub success: f64,
+    /// For all choices, in dollars.
+    pub dollars: f64,
+    /// To the whole answer; choices run side by side.
+    pub seconds: f64,
+}
+
+/// What a call reads and writes.
+type CallTokens = (Tokens, Tokens);
+
+/// What a cut costs beyond the thought: in tokens read and written again.
+struct CutCost {
+    read: f64,
+    written: f64,
+}
+
+impl<'a> ModelTerms<'a> {
+    /// A model's terms, if it can be asked at all: capable, available, and priced where money is limited.
+    pub(super) fn of(request: &PlanRequest<'a>, model: &'a Model) -> Result<ModelTerms<'a>, PlanRefusal> {
+        if !model.services.contains(&request.needs.service) {
+            return Err(PlanRefusal::NotCapable { what: request.needs.service.as_str() });
+        }
+        if let Some(lacking) = request.needs.capabilities.iter().find(|need| !model.has_capability(**need)) {
+            return Err(PlanRefusal::NotCapable { what: lacking.as_str() });
+        }
+        check_members(request, model)?;
+        let class = model.class(request.needs).ok_or(PlanRefusal::NotCapable { what: HELD_TOOLS })?;
+        let limited = request.allowance.limits_money(&model.name) || request.budget.cost.is_some();
+        if limited && model.tariff.is_none() {
+            return Err(PlanRefusal::Unpriced { model: model.name.clone() });
+        }
+        let conditions = request.market.conditions(&model.name);
+        let demand = request.demand.models.get(&model.name).ok_or(PlanRefusal::Unhealthy)?;
+        if !conditions.healthy {
+            return Err(PlanRefusal::Unhealthy);
+        }
+        let tariff = model.tariff.as_ref().unwrap_or(&FREE);
+        let Some(weighed) = model.planning_tariff().or((request.models.len() == 1).then_some(&FREE)) else {
+            return Err(PlanRefusal::PriceUnknown { model: model.name.clone() });
+        };
+        let list = weighed.list(demand.prompt);
+        let sticky = request.sticky.filter(|sticky| *sticky.model == *model.name);
+        Ok(ModelTerms {
+            model,
+            demand,
+            conditions,
+            class,
+            resume: model.resume_class(class, request.needs),
+            tariff,
+            choices: request.choices.max(1),
+            raw: request.needs.service == Service::Completions,
+            goes_on: goes_on(request, model),
+            cache_ttl: request.needs.cache_ttl,
+            has_deadline: request.budget.deadline.is_some(),
+            cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
+            dollars: DollarPrices {
+                call: weighed.call.as_dollars(),
+                input: list.input.dollars_per_token(),
+                output: list.output.dollars_per_token(),
+                saved: weighed.saved_by_cache(demand.prompt),
+            },
+            mean: demand.thinking.mean(),
+        })
+    }
+
+    /// False for a model that answers at once, and where no answer is asked for but how a text goes on.
+    pub(super) fn thinks(&self) -> bool {
+        self.model.thinking_max > Tokens::ZERO && !self.raw
+    }
+
+    /// Whether a thinking budget is one that the model can be given.
+    pub(super) fn allows(&self, t: Tokens) -> bool {
+        let model = self.model;
+        if t == Tokens::ZERO {
+            self.raw || !model.thinks_always
+        } else {
+            self.class != EnforcementClass::Native || t >= model.thinking_min
+        }
+    }
+
+    /// How an answer is asked for after a thought of at most `t` that was stopped, where that can be. Nothing is set aside for
+    /// stopping a thought that was not asked for: a model that thinks all the same is held by its limit, and offered otherwise from then on.
+    pub(super) fn resume(&self, t: Tokens) -> Option<EnforcementClass> {
+        self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
+    }
+
+    /// True where an answer behind a thought of at most `t` can be gone on with in another call.
+    pub(super) fn goes_on(&self, t: Tokens) -> bool {
+        match self.goes_on {
+            GoesOn::Never => false,
+            GoesOn::Resumed => self.class == EnforcementClass::Continue,
+            GoesOn::Unthought => t == Tokens::ZERO && !self.hides_thoughts(),
+        }
+    }
+
+    /// True where a text is to go on.
+    pub(super) fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// The least thought that the model can be given.
+    pub(super) fn thinking_min(&self) -> Tokens {
+        if self.allows(Tokens::ZERO) { Tokens::ZERO } else { self.model.thinking_min.max(Tokens(1)) }
+    }
+
+    /// True where its usual lengths of thought are known: by what the operator or the catalogue says, or by what was learned.
+    pub(super) fn has_known_thinking(&self) -> bool {
+        self.model.thinking_usual.is_some() || !self.model.efforts.is_empty() || self.demand.measured.thinking
+    }
+
+    /// True where a thought is not seen, so that only a limit on all that is written holds it.
+    pub(super) fn hides_thoughts(&self) -> bool {
+        self.class == EnforcementClass::Effort && self.thinks()
+    }
+
+    /// What is likely in the context beside thought and answer.
+    pub(super) fn likely_context_use(&self, t: Tokens) -> Tokens {
+        self.demand.prompt_likely() + self.overhead(t)
+    }
+
+    /// True where a longer answer costs more.
+    pub(super) fn is_priced(&self) -> bool {
+        let free = |rates: &Rates| rates.list.output == Price::FREE;
+        !free(&self.tariff.rates) || self.tariff.long.as_ref().is_some_and(|(_, rates)| !free(rates))
+    }
+
+    /// What is written beside a thinking budget of `t` and the answer: tags, hand-off, end of text. Nothing is put in where a
+    /// thought is hidden: the upstream counts all that it writes as thought or answer.
+    pub(super) fn overhead(&self, t: Tokens) -> Tokens {
+        let hand_off = &self.model.hand_off;
+        match self.class {
+            EnforcementClass::Effort => Tokens::ZERO,
+            EnforcementClass::Inline if t == Tokens::ZERO && self.allows(t) => {
+                hand_off.overhead_without_thought.min(hand_off.overhead)
+            }
+            _ => hand_off.overhead,
+        }
+    }
+
+    /// What of that is written, and so counts with the answer. A thought that is none is closed in the prompt, and the end of
+    /// the text takes the place of a token of the answer; only where a template opens a thought all the same is the hand-off
+    /// written here.
+    pub(super) fn written_overhead(&self, t: Tokens) -> Tokens {
+        let hand_off = &self.model.hand_off;
+        let is_closed_before = match self.class {
+            EnforcementClass::Continue | EnforcementClass::Native | EnforcementClass::Turn => true,
+            EnforcementClass::Inline => hand_off.overhead_without_thought < hand_off.overhead,
+            EnforcementClass::Effort => false,
+        };
+        let is_none = t == Tokens::ZERO && self.allows(t);
+        if is_none && is_closed_before { Tokens::ZERO } else { self.overhead(t) }
+    }
+
+    /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
+    pub(super) fn may_be_rescued(&self) -> bool {
+        self.hides_thoughts()
+    }
+
+    /// The most that budgets of `t` and `s` can take, over all choices.
+    pub(super) fn worst_case(&self, t: Tokens, s: Tokens) -> WorstCase {
+        let (first, second) = self.call_bounds(t, s);
+        let thinking = match self.class {
+            // A hidden thought may fill the whole of both calls.
+            EnforcementClass::Effort if self.thinks() => t + s + self.overhead(t) + s,
+            EnforcementClass::Native => EnforcementClass::native_max(t),
+            _ => t,
+        };
+        let choices = u64::from(self.choices);
+        let calls = std::iter::once(first).chain(second);
+        let money: Money =
+            calls.map(|(input, output)| self.tariff.worst_cost(input, output, self.cache_ttl)).sum();
+        WorstCase { money: money * choices, thinking: thinking * choices }
+    }
+
+    /// What one choice's calls read and write at most. *Inline* makes one, and under a deadline one that resumes from
+    /// where it struck; *continue* and *turn* a second one that reads the thought, and the first of *turn* may write the answer
+    /// too; *native* may go a little beyond its budget, and is cut where it goes further; *effort* may need a rescue.
+    fn call_bounds(&self, t: Tokens, s: Tokens) -> (CallTokens, Option<CallTokens>) {
+        let (prompt, overhead, thinks) = (self.demand.prompt, self.overhead(t), t > Tokens::ZERO);
+        let first = match self.class {
+            EnforcementClass::Inline => (prompt, t + overhead + s),
+            EnforcementClass::Native if thinks => (prompt, EnforcementClass::native_max(t) + overhead + s),
+            EnforcementClass::Continue if thinks => (prompt, t),
+            EnforcementClass::Native | EnforcementClass::Continue => (prompt + self.closing_overhead(), s),
+            EnforcementClass::Turn if thinks => (prompt, t + s),
+            EnforcementClass::Effort if self.thinks() => (prompt, t + s + overhead),
+            EnforcementClass::Turn | EnforcementClass::Effort => (prompt, s),
+        };
+        let second = match self.class {
+            EnforcementClass::Inline => {
+                (self.has_deadline && thinks).then_some((prompt + t + overhead, Tokens::ZERO))
+            }
+            EnforcementClass::Native => {
+                let read = prompt + EnforcementClass::native_max(t) + overhead;
+                self.resume(t).map(|_| (read, overhead + s))
+            }
+            EnforcementClass::Continue | EnforcementClass::Turn => {
+                thinks.then_some((prompt + t + overhead, overhead + s))
+            }
+            EnforcementClass::Effort => self.thinks().then_some((prompt, s + overhead)),
+        };
+        (first, second)
+    }
+
+    /// What closes a thought in the prompt that is not to be one.
+    fn closing_overhead(&self) -> Tokens {
+        match self.class {
+            EnforcementClass::Continue if !self.raw => self.model.hand_off.overhead,
+            EnforcementClass::Native if self.thinks() => self.model.hand_off.overhead,
+            _ => Tokens::ZERO,
+        }
+    }
+
+    /// What budgets of `t` and `s` are expected to reach and to take. With F the distribution of the thought's length,
+    /// each choice reads `prompt + (1 − F(t))·what a cut reads again` and writes `E[min(L, t)] + E[S] + (1 − F(t))·
+    /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue. What the
+    /// provider has in its cache is read at the price for that, and in no time: so a switch to another model is charged
+    /// the cache that it loses.
+    pub(super) fn expectation(&self, t: Tokens, s: Tokens) -> Expectation {
+        let solution = self.demand.solution.min(s).as_f64();
+        let cut = self.cut_cost(t, solution);
+        let held = self.demand.thinking.truncated_at(t.as_f64(), self.mean);
+        let share = if self.thinks() { 1.0 - held.finished } else { 0.0 };
+        let (prompt, cached) = (self.demand.prompt.as_f64(), self.cached.as_f64());
+        let read = prompt + share * cut.read;
+        let written = held.within + solution + share * cut.written;
+        let DollarPrices { call, input, output, saved } = self.dollars;
+        let ModelConditions { queue, prefill, token, .. } = self.conditions;
+        Expectation {
+            success: rounded(self.demand.success_truncated(t, &held).get()),
+            dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
+            seconds: queue + prefill * (read - cached) + token * written,
+        }
+    }
+
+    /// What the prompt and a usual answer cost at list prices: by which models are called dearer.
+    pub(super) fn list_dollars(&self) -> f64 {
+        self.dollars.input * self.demand.prompt.as_f64() + self.dollars.output * self.demand.solution.as_f64()
+    }
+
+    /// The time that budgets of `t` and `s` take when they are used up, hand-off included.
+    pub(super) fn seconds_at_most(&self, t: Tokens, s: Tokens) -> f64 {
+        self.seconds_to_first_token()
+            + self.seconds_per_thought() * t.as_f64()
+            + self.conditions.token * (self.overhead(t) + s).as_f64()
+    }
+
+    /// Queue and prefill; twice the prefill where a cut reads the prompt again.
+    fn seconds_to_first_token(&self) -> f64 {
+        let reads = if self.reads_again() { 2.0 } else { 1.0 };
+        self.conditions.queue + reads * self.conditions.prefill * self.demand.prompt.as_f64()
+    }
+
+    /// For a token of thought: writing it, and reading it again after a cut.
+    pub(super) fn seconds_per_thought(&self) -> f64 {
+        self.conditions.token + if self.reads_again() { self.conditions.prefill } else { 0.0 }
+    }
+
+    fn reads_again(&self) -> bool {
+        self.thinks() && self.class.is_resumed()
+    }
+
+    fn cut_cost(&self, t: Tokens, solution: f64) -> CutCost {
+        let (prompt, overhead) = (self.demand.prompt.as_f64(), self.overhead(t).as_f64());
+        match self.class {
+            EnforcementClass::Continue | EnforcementClass::Turn if t > Tokens::ZERO => {
+                CutCost { read: prompt + t.as_f64() + overhead, written: overhead }
+            }
+            EnforcementClass::Native if t > Tokens::ZERO => CutCost { read: 0.0, written: overhead },
+            EnforcementClass::Inline => CutCost { read: 0.0, written: overhead },
+            EnforcementClass::Continue | EnforcementClass::Native => {
+                CutCost { read: self.closing_overhead().as_f64(), written: 0.0 }
+            }
+            EnforcementClass::Turn => CutCost { read: 0.0, written: 0.0 },
+            EnforcementClass::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
+            EnforcementClass::Effort => CutCost { read: prompt, written: solution },
+        }
+    }
+}
+
+/// An answer of a certain form cannot be continued: a server that enforces the form may begin a new object.
+fn goes_on(request: &PlanRequest, model: &Model) -> GoesOn {
+    let is_plain = request.needs.service == Service::Chat && !request.needs.shapes_answer;
+    if is_plain { model.goes_on } else { GoesOn::Never }
+}
+
+/// Refuses a model whose backend does not take a member of the request that nobody here knows.
+fn check_members(request: &PlanRequest, model: &Model) -> Result<(), PlanRefusal> {
+    let refused = |member: &Arc<str>, by| PlanRefusal::MemberRejected {
+        member: member.clone(),
+        by,
+        model: None,
+        others: Vec::new(),
+    };
+    let is_local = model.classes == [EnforcementClass::Inline];
+    let by = if is_local { RejectedBy::Engine } else { RejectedBy::Backend };
+    if let Some(member) = model.first_refused_member(request.needs) {
+        return Err(refused(member, by));
+    }
+    model
+        .first_unresumable_member(request.needs)
+        .map_or(Ok(()), |member| Err(refused(member, RejectedBy::Endpoint)))
+}
+
+/// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.
+pub(super) fn rounded(success: f64) -> f64 {
+    Tokens::round(success * 1e4).as_f64() / 1e4
+}

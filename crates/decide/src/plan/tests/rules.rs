@@ -1,0 +1,285 @@
+//! The rules, as tables.
+
+use std::time::Duration;
+
+use super::*;
+use stint_types::catalog::ModelConditions;
+use stint_types::units::Preference;
+
+pub(super) fn check(change: impl FnOnce(&mut PlanFixture), thinking: u64, solution: u64, why: &str) {
+    let plan = world().with(change).plan().unwrap();
+    let offer = &plan.best;
+    assert_eq!((offer.thinking, offer.solution), (Tokens(thinking), Tokens(solution)), "{}", plan.why);
+    assert!(plan.why.contains(why), "{}", plan.why);
+}
+
+pub(super) fn check_refused(change: impl FnOnce(&mut PlanFixture), expected: &PlanRefusal) {
+    assert_eq!(&world().with(change).plan().unwrap_err(), expected);
+}
+
+#[test]
+fn a_stated_thinking_budget_is_the_thinking_budget() {
+    check(|w| w.budget.thinking = Some(Tokens(800)), 800, 256, "stated");
+    check(|w| w.budget.thinking = Some(Tokens(0)), 0, 256, "without thinking");
+    check(
+        |w| (w.budget.thinking, w.budget.reasoning_effort) = (Some(Tokens(9)), effort_of(1.0, None)),
+        9,
+        256,
+        "stated",
+    );
+    check(|w| (w.budget.thinking, w.market.shadow_price) = (Some(Tokens(800)), 1e6), 800, 256, "stated");
+}
+
+#[test]
+fn a_stated_thinking_budget_gives_way_to_other_stated_caps_and_to_what_is_possible() {
+    check(|w| w.budget.thinking = Some(Tokens(9999)), 4096, 256, "the most that the model thinks");
+    let total =
+        |w: &mut PlanFixture| (w.budget.thinking, w.budget.total) = (Some(Tokens(300)), Some(Tokens(200)));
+    check(total, 140, 56, "max_completion_tokens");
+    let both = |w: &mut PlanFixture| {
+        total(w);
+        w.budget.solution = Some(Tokens(100));
+    };
+    check(both, 96, 100, "max_completion_tokens");
+    check(
+        |w| (w.budget.thinking, w.models[0].context) = (Some(Tokens(300)), Tokens(304)),
+        144,
+        56,
+        "context",
+    );
+    check(
+        |w| (w.budget.thinking, w.budget.cost) = (Some(Tokens(800)), Some(Money(130_000))),
+        240,
+        56,
+        "cost_usd",
+    );
+}
+
+#[test]
+fn the_plan_thinks_as_long_as_it_pays() {
+    let thinking = |worth: u64| world().with(|w| w.route.worth = Money(worth)).first().thinking;
+    assert_eq!(thinking(0), Tokens::ZERO);
+    assert!(thinking(100_000) > Tokens(50));
+    assert!(thinking(1_000_000) > thinking(100_000));
+    let plan = world().plan().unwrap();
+    assert!(plan.why.starts_with("math, difficulty 0.31: reasoner thinks up to"), "{}", plan.why);
+    assert!(plan.why.ends_with("chosen by value"), "{}", plan.why);
+    let dear = world().with(|w| w.market.shadow_price = 30.0).plan().unwrap();
+    let says = "chosen by value while a dollar counts 30.00, so that the budget lasts";
+    assert!(dear.why.ends_with(says), "{}", dear.why);
+}
+
+#[test]
+fn a_total_that_is_very_small_is_all_for_the_answer() {
+    check(|w| w.budget.total = Some(Tokens(20)), 0, 16, "without thinking");
+    let too_small =
+        PlanRefusal::BudgetTooSmall { needed: Tokens(5), stated: Tokens(4), member: "max_completion_tokens" };
+    check_refused(|w| w.budget.total = Some(Tokens(4)), &too_small);
+}
+
+#[test]
+fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
+    let slow = |w: &mut PlanFixture, seconds: u64| {
+        let conditions = ModelConditions { queue: 0.5, prefill: 0.005, token: 0.01, healthy: true };
+        w.market.models.insert("reasoner".into(), conditions);
+        w.budget.thinking = Some(Tokens(300));
+        w.budget.deadline = Some(Duration::from_secs(seconds));
+    };
+    check(|w| slow(w, 60), 300, 256, "stated");
+    check(|w| slow(w, 3), 140, 256, "deadline");
+    let stated = |w: &mut PlanFixture| {
+        slow(w, 3);
+        w.budget.solution = Some(Tokens(100));
+    };
+    check(stated, 140, 100, "deadline");
+    check_refused(
+        |w| slow(w, 1),
+        &PlanRefusal::DeadlineUnreachable {
+            needed: Duration::from_millis(1240),
+            left: Duration::from_secs(1),
+            member: Some("budget.deadline_ms"),
+        },
+    );
+}
+
+#[test]
+fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
+    let worst = world().with(|w| w.budget.thinking = Some(Tokens(200))).first().worst;
+    assert_eq!(worst.money, Money(10_000 + 400 * (200 + 4 + 256)));
+    let poor = |w: &mut PlanFixture| w.allowance.overall.money = money_left(10_000 + 400 * 160);
+    let poor_effort = |w: &mut PlanFixture| {
+        poor(w);
+        w.budget.reasoning_effort = effort_of(1.0, None);
+    };
+    check(poor_effort, 93, 63, "key money month");
+    let few = |w: &mut PlanFixture| {
+        (w.allowance.overall.thinking, w.budget.reasoning_effort) = (thinking_left(30), effort_of(1.0, None));
+    };
+    check(few, 30, 256, "key thinking month");
+    check_refused(
+        |w| {
+            poor(w);
+            w.budget.thinking = Some(Tokens(800));
+        },
+        &PlanRefusal::InsufficientQuota {
+            limit: Box::new(key(Unit::Money)),
+            needed: Amount::Money(Money(10_000 + 400 * (800 + 4 + 56))),
+            left: Amount::Money(Money(74_000)),
+            resets_at: Some(Timestamp(7)),
+            member: "max_completion_tokens",
+        },
+    );
+}
+
+#[test]
+fn what_cannot_serve_is_told_apart() {
+    check_refused(
+        |w| w.models[0].context = Tokens(104),
+        &PlanRefusal::ContextExceeded { needed: Tokens(105), context: Tokens(104), member: "messages" },
+    );
+    check_refused(
+        |w| w.needs.capabilities.push(Capability::Images),
+        &PlanRefusal::NotCapable { what: "images" },
+    );
+    let sick = ModelConditions { healthy: false, ..ModelConditions::default() };
+    check_refused(|w| w.market.models = [("reasoner".into(), sick)].into(), &PlanRefusal::Unhealthy);
+    check_refused(|w| w.models.clear(), &PlanRefusal::Unhealthy);
+}
+
+#[test]
+fn a_budget_below_the_provider_s_least_is_no_thought() {
+    let least = |w: &mut PlanFixture| {
+        w.models[0].classes = vec![EnforcementClass::Native];
+        w.models[0].thinking_min = Tokens(1024);
+    };
+    let stated = |tokens| {
+        move |w: &mut PlanFixture| {
+            least(w);
+            w.budget.thinking = Some(Tokens(tokens));
+        }
+    };
+    check(stated(1023), 0, 256, "less is no thought");
+    check(stated(1024), 1024, 256, "stated");
+    check_refused(
+        |w| {
+            stated(1023)(w);
+            w.models[0].thinks_always = true;
+        },
+        &PlanRefusal::AlwaysThinks { needed: Tokens(1024), member: "budget.thinking_tokens" },
+    );
+}
+
+#[test]
+fn an_effort_model_is_sent_its_own_words() {
+    let word = |change: fn(&mut PlanFixture)| {
+        let effort = |w: &mut PlanFixture| w.models[0].classes = vec![EnforcementClass::Effort];
+        world().with(effort).with(change).first().effort.unwrap()
+    };
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(0))), "minimal");
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(500))), "low");
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(1000))), "high");
+    assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("high"))), "high");
+    assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("medium"))), "minimal");
+}
+
+#[test]
+fn a_model_that_does_not_think_answers_at_once() {
+    check(
+        |w| (w.models[0].thinking_max, w.budget.thinking) = (Tokens(0), Some(Tokens(50))),
+        0,
+        256,
+        "without",
+    );
+}
+
+#[test]
+fn who_asks_a_model_for_thought_that_is_not_known_to_think_is_told() {
+    let asked = |change: fn(&mut Budget)| {
+        move |w: &mut PlanFixture| {
+            w.models[0].thinking_max = Tokens::ZERO;
+            change(&mut w.budget);
+        }
+    };
+    let high = asked(|budget| budget.reasoning_effort = effort_of(0.9, Some("high")));
+    check(high, 0, 256, "reasoning_effort has no effect since the model is not known to think");
+    let stated = asked(|budget| budget.thinking = Some(Tokens(500)));
+    check(stated, 0, 256, "budget.thinking_tokens has no effect since the model is not known to think");
+    check(asked(|budget| budget.thinking = Some(Tokens(0))), 0, 256, "stated as budget.thinking_tokens");
+}
+
+#[test]
+fn nothing_is_set_aside_for_the_end_of_a_thought_that_cannot_be() {
+    let local = |w: &mut PlanFixture| {
+        w.models[0].hand_off =
+            HandOff { text: String::new(), overhead: Tokens(122), overhead_without_thought: Tokens(1) };
+    };
+    let offered = |change: &dyn Fn(&mut PlanFixture)| {
+        let best = world().with(local).with(change).first();
+        (best.thinking.0, best.solution.0, best.overhead.0)
+    };
+    let total = |total: u64| move |w: &mut PlanFixture| w.budget.total = Some(Tokens(total));
+    assert_eq!(offered(&total(1)), (0, 1, 1), "the end of the text would take the place of the answer");
+    assert_eq!(offered(&total(60)), (0, 60, 1), "a thought would leave no answer");
+    let never = |w: &mut PlanFixture| {
+        total(122)(w);
+        w.models[0].thinking_max = Tokens::ZERO;
+    };
+    assert_eq!(offered(&never), (0, 122, 1));
+    let stated = |w: &mut PlanFixture| {
+        total(200)(w);
+        w.budget.thinking = Some(Tokens(10));
+    };
+    assert_eq!(offered(&stated), (10, 200 - 122 - 10, 122));
+    let always = world().with(local).with(total(60)).with(|w| w.models[0].thinks_always = true);
+    let member = "max_completion_tokens";
+    let refused = PlanRefusal::BudgetTooSmall { needed: Tokens(123), stated: Tokens(60), member };
+    assert_eq!(always.plan().unwrap_err(), refused);
+}
+
+#[test]
+fn what_closes_a_thought_elsewhere_is_read_and_takes_nothing_of_the_answer() {
+    let offered = |class: EnforcementClass, thinking: u64, total: Option<u64>| {
+        let remote = |w: &mut PlanFixture| {
+            w.models[0].classes = vec![class, EnforcementClass::Turn];
+            w.models[0].hand_off =
+                HandOff { text: String::new(), overhead: Tokens(122), overhead_without_thought: Tokens(122) };
+            w.budget.thinking = Some(Tokens(thinking));
+            w.budget.solution = Some(Tokens(10));
+            w.budget.total = total.map(Tokens);
+        };
+        world().with(remote).first()
+    };
+    let prompt = world().demands[0].prompt.0;
+    let Prices { input, output } = world().models[0].tariff.unwrap().rates.list;
+    for (class, resume) in
+        [(EnforcementClass::Continue, Some(EnforcementClass::Continue)), (EnforcementClass::Native, None)]
+    {
+        let alone = offered(class, 0, None);
+        let most = input.cost(Tokens(prompt + 122)) + output.cost(Tokens(10));
+        assert_eq!((alone.worst.money, alone.resume), (most, resume), "{class:?}");
+        assert_eq!(offered(class, 0, Some(1)).solution, Tokens(1), "{class:?}");
+        let thought = offered(class, 1, None);
+        assert!(thought.worst.money > most + input.cost(Tokens(prompt)) && thought.resume.is_some());
+    }
+}
+
+#[test]
+fn the_others_stand_by_as_fallbacks() {
+    let plan = two().plan().unwrap();
+    let names: Vec<&str> = offers(&plan).map(|offer| &*offer.model).collect();
+    assert_eq!(names, ["large", "small"]);
+    assert!(plan.why.contains("; next: small with "), "{}", plan.why);
+}
+
+#[test]
+fn preference_turns_from_the_cheapest_good_enough_to_the_best() {
+    let at = |preference: f64| {
+        let preference = Some(Preference::try_from(preference).unwrap());
+        two().with(|w| w.budget.preference = preference).first()
+    };
+    let (frugal, best) = (at(0.0), at(1.0));
+    assert_eq!(&*frugal.model, "small");
+    assert!((0.5..0.7).contains(&frugal.success.get()), "{frugal:?}");
+    assert_eq!(&*best.model, "large");
+    assert!(best.success.get() > 0.98, "{best:?}");
+}

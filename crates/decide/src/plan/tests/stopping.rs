@@ -1,0 +1,81 @@
+//! Where more thinking stops to pay.
+
+use super::*;
+use stint_types::catalog::ModelConditions;
+
+/// The value of one thinking budget, as if it had been stated.
+fn value(world: &PlanFixture, thinking: u64) -> f64 {
+    world.clone().with(|w| w.budget.thinking = Some(Tokens(thinking))).first().value
+}
+
+/// The chosen budget is worth as much as the best of all, but for a hundredth of what thinking gains.
+fn check(change: impl FnOnce(&mut PlanFixture)) {
+    let world = world().with(change);
+    let chosen = world.first();
+    let values: Vec<f64> = (0..=4096).map(|t| value(&world, t)).collect();
+    let best = values.iter().copied().fold(f64::MIN, f64::max);
+    let gained = best - values[0];
+    assert!(chosen.value >= best - 0.01 * gained.max(1e-6), "{chosen:?} where {best} was possible");
+}
+
+#[test]
+fn no_other_budget_is_worth_more_wherever_the_grid_happens_to_be() {
+    for mu in [3.0, 4.4, 5.0, 6.1] {
+        for sigma in [0.15, 0.5, 1.1] {
+            check(|w| w.demands[0].thinking = LogNormal { mu, sigma });
+        }
+    }
+    check(|w| w.route.worth = Money(300_000));
+    check(|w| w.market.shadow_price = 30.0);
+    check(|w| w.demands[0].bend = 0.4);
+    check(|w| w.models[0].classes = vec![EnforcementClass::Continue]);
+}
+
+/// Where a cut thought is worth nothing more than none, what thinking buys is finishing: it stops where the hazard times
+/// what finishing is worth falls to what a token costs.
+#[test]
+fn thinking_stops_where_finishing_no_longer_covers_a_token() {
+    for worth in [100_000, 200_000, 300_000] {
+        let world = world().with(|w| {
+            w.route.worth = Money(worth);
+            (w.demands[0].bend, w.demands[0].thinking.sigma) = (1e6, 0.9);
+            w.models[0].hand_off.overhead = Tokens::ZERO;
+        });
+        let (demand, t) = (&world.demands[0], world.first().thinking);
+        let gained = Money(worth).as_dollars() * (demand.done.get() - demand.blind.get());
+        let price = 400e-9;
+        let pays = |t: f64| demand.thinking.hazard(t) * gained / price;
+        assert!(pays(t.as_f64() * 0.8) > 1.0 && pays(t.as_f64() * 1.25) < 1.0, "{t}: {}", pays(t.as_f64()));
+    }
+}
+
+#[test]
+fn what_a_right_answer_is_worth_now_moves_the_budget() {
+    let at = |factor: f64| {
+        world().with(|w| (w.route.worth, w.market.worth_factor) = (Money(100_000), factor)).first()
+    };
+    assert!(at(0.2).thinking < at(1.0).thinking);
+    assert!(at(1.0).thinking < at(5.0).thinking);
+    assert_eq!(at(0.0).thinking, Tokens::ZERO);
+}
+
+#[test]
+fn load_shrinks_budgets_before_anything_is_refused() {
+    let at = |token: f64| {
+        let busy = ModelConditions { token, ..ModelConditions::default() };
+        world().with(|w| {
+            w.market.models.insert("reasoner".into(), busy);
+            w.route.cost_per_second = Money(5_000_000);
+        })
+    };
+    assert!(at(0.05).first().thinking < at(0.002).first().thinking);
+    // A queue in front of one model moves the request to the other.
+    let queue = |seconds: f64| {
+        let queued = ModelConditions { queue: seconds, ..ModelConditions::default() };
+        two().with(|w| {
+            w.market.models.insert("large".into(), queued);
+            w.route.cost_per_second = Money(1_000_000);
+        })
+    };
+    assert_eq!((&*queue(0.0).first().model, &*queue(30.0).first().model), ("large", "small"));
+}

@@ -1,0 +1,84 @@
+//! What can go wrong, in the engine's own words.
+
+use thiserror::Error;
+
+use stint_gguf::GgufError;
+
+/// Why the engine could not start, or had to end a generation.
+#[derive(Debug, Clone, Error)]
+pub enum EngineError {
+    /// The file is not a model that the engine can read.
+    #[error(transparent)]
+    File(#[from] std::sync::Arc<GgufError>),
+    /// The file is fine, the model in it is not supported.
+    #[error("this model cannot be run: {0}")]
+    Model(String),
+    /// The settings ask for what the device cannot give.
+    #[error("{0}")]
+    Settings(String),
+    /// There is no device at all.
+    #[error("no GPU driver found: install mesa-vulkan-drivers (software) or the driver of your GPU")]
+    NoDevice,
+    /// There are devices, but none that the settings allow.
+    #[error("no usable GPU among {found}: {remedy}")]
+    NoUsableDevice {
+        /// The devices that were found.
+        found: String,
+        /// What to change.
+        remedy: String,
+    },
+    /// The device could not be opened.
+    #[error("cannot open the GPU {name}: {reason}")]
+    Open {
+        /// The device.
+        name: String,
+        /// What the driver said.
+        reason: String,
+    },
+    /// The device has not enough memory.
+    #[error("the GPU is out of memory: lower `kv_tokens` or choose a smaller model")]
+    OutOfMemory,
+    /// The device went away, or stopped answering.
+    #[error("the GPU was lost: {0}")]
+    Lost(String),
+    /// The driver refused a command; a mistake in the engine or the driver.
+    #[error("the GPU refused a command: {0}")]
+    Refused(String),
+    /// The kernel's budget state and the specification differ; a mistake in the engine or the driver.
+    #[error("the sampler strayed from its budget, so the generation was ended")]
+    SamplerMismatch,
+    /// The worker's thread could not be started.
+    #[error("cannot start the engine's thread: {0}")]
+    Thread(String),
+    /// The engine was stopped.
+    #[error("the engine was stopped")]
+    Stopped,
+}
+
+impl From<GgufError> for EngineError {
+    fn from(error: GgufError) -> Self {
+        Self::File(std::sync::Arc::new(error))
+    }
+}
+
+/// Why a job was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JobRejection {
+    /// The queue is full.
+    #[error("the engine's queue is full: try again shortly")]
+    Busy,
+    /// Prompt and budgets together do not fit the context.
+    #[error("the job needs {needed} tokens of context, the engine has {context}")]
+    TooLong {
+        /// Prompt, thought, hand-off and solution.
+        needed: u64,
+        /// What there is.
+        context: u32,
+    },
+    /// The job asks for something that no engine can do.
+    #[error("the job cannot be run: {0}")]
+    Invalid(&'static str),
+    /// The engine was stopped, or its device failed.
+    #[error("the engine has stopped")]
+    Stopped,
+}

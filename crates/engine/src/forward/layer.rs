@@ -1,0 +1,172 @@
+//! One layer: attention and the feed-forward network, each added to what came in.
+
+use super::buffers::{EngineCapacity, StepBuffers};
+use crate::error::EngineError;
+use crate::gpu::Gpu;
+use crate::ops::{AttendTied, Attention, BLOCK, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu};
+use crate::shape::ModelShape;
+use crate::weights::{WeightMatrix, norm_weights};
+use stint_gguf::Gguf;
+
+/// The kernels that all layers share.
+pub(super) struct LayerKernels {
+    pub(super) matmul: Matmul,
+    norm: RmsNorm,
+    rope: Rope,
+    attend: Attention,
+    gate: SwiGlu,
+}
+
+impl LayerKernels {
+    /// `table` is the length of a slot's table of blocks.
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, table: u32) -> Self {
+        Self {
+            matmul: Matmul::new(gpu),
+            norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
+            rope: Rope::new(gpu, shape, table),
+            attend: Attention::new(gpu, shape, table),
+            gate: SwiGlu::new(gpu, shape.feed_forward),
+        }
+    }
+}
+
+/// What flows between the kernels, one row a token.
+pub(super) struct Activations {
+    /// The residual stream.
+    pub(super) h: wgpu::Buffer,
+    pub(super) normed: wgpu::Buffer,
+    qkv: wgpu::Buffer,
+    attended: wgpu::Buffer,
+    /// Gate and up, side by side.
+    wide: wgpu::Buffer,
+    gated: wgpu::Buffer,
+}
+
+impl Activations {
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, extent: &EngineCapacity) -> Result<Self, EngineError> {
+        let bytes = |columns: u32| u64::from(extent.rows) * u64::from(columns) * 4;
+        let widest = shape.qkv().max(2 * shape.feed_forward);
+        if bytes(widest) > gpu.binding_max || extent.rows > 65_535 {
+            return Err(EngineError::Settings(
+                "`prefill_chunk` is too large for this device: lower it".into(),
+            ));
+        }
+        Ok(Self {
+            h: gpu.buffer("h", bytes(shape.hidden)),
+            normed: gpu.buffer("normed", bytes(shape.hidden)),
+            qkv: gpu.buffer("qkv", bytes(shape.qkv())),
+            attended: gpu.buffer("attended", bytes(shape.queries())),
+            wide: gpu.buffer("wide", bytes(2 * shape.feed_forward)),
+            gated: gpu.buffer("gated", bytes(shape.feed_forward)),
+        })
+    }
+}
+
+/// What all layers are loaded from and into.
+pub(super) struct LoadContext<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) gguf: &'a Gguf,
+    pub(super) shape: &'a ModelShape,
+    pub(super) state: &'a StepBuffers,
+    pub(super) rotations: &'a wgpu::Buffer,
+    pub(super) capacity: &'a EngineCapacity,
+}
+
+/// A layer's weights and cache, tied to the activations.
+pub(super) struct Layer {
+    attention_norm: wgpu::BindGroup,
+    qkv: BoundMatmul,
+    rope: wgpu::BindGroup,
+    attend: wgpu::BindGroup,
+    output: BoundMatmul,
+    network_norm: wgpu::BindGroup,
+    wide: BoundMatmul,
+    gate: wgpu::BindGroup,
+    down: BoundMatmul,
+    /// Bytes of weights.
+    pub(super) bytes: u64,
+}
+
+impl Layer {
+    pub(super) fn load(
+        place: &LoadContext<'_>,
+        ops: &LayerKernels,
+        activations: &Activations,
+        index: u32,
+    ) -> Result<Self, EngineError> {
+        let &LoadContext { gpu, gguf, shape, state, .. } = place;
+        let Activations { h, normed, qkv, attended, wide, gated } = activations;
+        let name = |part: &str| format!("blk.{index}.{part}.weight");
+        let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
+            Ok(gpu.buffer_with(part, &norm_weights(gguf, &name(part), length)?))
+        };
+        let matrix = |parts: &[&str], columns: u32, rows: u32| -> Result<WeightMatrix, EngineError> {
+            let names: Vec<_> = parts.iter().map(|part| name(part)).collect();
+            let matrix = WeightMatrix::load(gpu, gguf, &names, columns)?;
+            let fits = matrix.rows == rows;
+            fits.then_some(matrix)
+                .ok_or_else(|| EngineError::Model(format!("{names:?} have not {rows} rows")))
+        };
+        let projections = matrix(&["attn_q", "attn_k", "attn_v"], shape.hidden, shape.qkv())?;
+        let output = matrix(&["attn_output"], shape.queries(), shape.hidden)?;
+        let widening = matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
+        let down = matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
+        let (rope, attend) = bind_attention(place, ops, activations, &norm)?;
+        let bind_norm = |weight: &wgpu::Buffer| ops.norm.bind(gpu, h, weight, &state.picks, normed);
+        Ok(Self {
+            attention_norm: bind_norm(&norm("attn_norm", shape.hidden)?),
+            qkv: ops.matmul.bind(gpu, &projections, normed, qkv, false),
+            rope,
+            attend,
+            output: ops.matmul.bind(gpu, &output, attended, h, true),
+            network_norm: bind_norm(&norm("ffn_norm", shape.hidden)?),
+            wide: ops.matmul.bind(gpu, &widening, normed, wide, false),
+            gate: ops.gate.bind(gpu, wide, gated),
+            down: ops.matmul.bind(gpu, &down, gated, h, true),
+            bytes: projections.bytes + output.bytes + widening.bytes + down.bytes,
+        })
+    }
+
+    pub(super) fn run(&self, gpu: &Gpu, ops: &LayerKernels, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
+        ops.norm.run(gpu, pass, &self.attention_norm, rows);
+        self.qkv.run(gpu, pass, rows);
+        ops.rope.run(gpu, pass, &self.rope, rows);
+        ops.attend.run(pass, &self.attend, rows);
+        self.output.run(gpu, pass, rows);
+        ops.norm.run(gpu, pass, &self.network_norm, rows);
+        self.wide.run(gpu, pass, rows);
+        ops.gate.run(pass, &self.gate, rows);
+        self.down.run(gpu, pass, rows);
+    }
+}
+
+/// Makes the layer's cache and ties rope and attention to it.
+fn bind_attention(
+    place: &LoadContext<'_>,
+    ops: &LayerKernels,
+    activations: &Activations,
+    norm: &impl Fn(&str, u32) -> Result<wgpu::Buffer, EngineError>,
+) -> Result<(wgpu::BindGroup, wgpu::BindGroup), EngineError> {
+    let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
+    let cache = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
+    let (keys, values) = (gpu.buffer("keys", cache), gpu.buffer("values", cache));
+    let rope = RopeTied {
+        qkv: &activations.qkv,
+        q_norm: &norm("attn_q_norm", shape.head_dim)?,
+        k_norm: &norm("attn_k_norm", shape.head_dim)?,
+        rotations,
+        rows: &state.rows,
+        blocks: &state.tables,
+        keys: &keys,
+        values: &values,
+    };
+    let attend = AttendTied {
+        qkv: &activations.qkv,
+        keys: &keys,
+        values: &values,
+        rows: &state.rows,
+        blocks: &state.tables,
+        y: &activations.attended,
+    };
+    Ok((ops.rope.bind(gpu, &rope), ops.attend.bind(gpu, &attend)))
+}

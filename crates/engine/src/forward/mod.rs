@@ -1,0 +1,176 @@
+//! The forward pass: a model's weights and buffers on the device, and one step over a batch of rows.
+//!
+//! A row is one token of one sequence at one position. Rows of many sequences, being prefilled or
+//! decoded, run together; each reads its own sequence's cache through its slot's table.
+
+mod buffers;
+mod layer;
+
+use std::sync::Arc;
+
+use super::error::EngineError;
+use super::gpu::Gpu;
+use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
+use super::shape::ModelShape;
+use super::weights::{WeightMatrix, norm_weights};
+use buffers::StepBuffers;
+use layer::{Activations, Layer, LayerKernels};
+use stint_gguf::Gguf;
+
+pub(crate) use buffers::EngineCapacity;
+
+/// One token to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchRow {
+    /// Its id, or [`super::ops::LAST`] for the last that its slot sampled.
+    pub(crate) token: u32,
+    pub(crate) slot: u32,
+    pub(crate) position: u32,
+}
+
+/// The rows of one step, and those among them whose next token is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ForwardBatch {
+    pub(crate) rows: Vec<BatchRow>,
+    /// Indices into `rows`.
+    pub(crate) picks: Vec<u32>,
+}
+
+/// A model on a device.
+pub(crate) struct EngineModel {
+    gpu: Arc<Gpu>,
+    capacity: EngineCapacity,
+    vocab: u32,
+    ops: LayerKernels,
+    embed: Embed,
+    layers: Vec<Layer>,
+    last_norm: (RmsNorm, wgpu::BindGroup),
+    lm_head: BoundMatmul,
+    sample: Sampler,
+    state: StepBuffers,
+    weight_bytes: u64,
+}
+
+impl EngineModel {
+    /// Uploads a model and makes room for what it needs to run.
+    pub(crate) fn load(
+        gpu: Arc<Gpu>,
+        gguf: &Gguf,
+        shape: &ModelShape,
+        extent: EngineCapacity,
+    ) -> Result<Self, EngineError> {
+        let state = StepBuffers::new(&gpu, &extent, shape.vocab)?;
+        let ops = LayerKernels::new(&gpu, shape, extent.table_len());
+        let activations = Activations::new(&gpu, shape, &extent)?;
+        let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
+        let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
+        let turns = gpu.buffer_with("rotations", &rotations(extent.context, shape.head_dim, shape.rope_base));
+        let place = layer::LoadContext {
+            gpu: &gpu,
+            gguf,
+            shape,
+            state: &state,
+            rotations: &turns,
+            capacity: &extent,
+        };
+        let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
+        let layers = layers.collect::<Result<Vec<_>, _>>()?;
+        let norm = RmsNorm::new(&gpu, shape.hidden, shape.epsilon, true);
+        let weight = gpu.buffer_with("output norm", &norm_weights(gguf, "output_norm.weight", shape.hidden)?);
+        let last = norm.bind(&gpu, &activations.h, &weight, &state.picks, &activations.normed);
+        // Without a matrix of its own the output shares the embeddings'.
+        let untied = gguf.has_tensor("output.weight");
+        let own = untied
+            .then(|| WeightMatrix::load(&gpu, gguf, &["output.weight".into()], shape.hidden))
+            .transpose()?;
+        let output = own.as_ref().unwrap_or(&table);
+        let head = ops.matmul.bind(&gpu, output, &activations.normed, &state.logits, false);
+        if output.rows != shape.vocab {
+            return Err(EngineError::Model("its output and its embeddings differ in size".into()));
+        }
+        let sample =
+            Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
+        let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
+        gpu.wait()?;
+        let last_norm = (norm, last);
+        let vocab = shape.vocab;
+        Ok(Self {
+            gpu,
+            capacity: extent,
+            vocab,
+            ops,
+            embed,
+            layers,
+            last_norm,
+            lm_head: head,
+            sample,
+            state,
+            weight_bytes,
+        })
+    }
+
+    /// Bytes of weights that one token reads.
+    pub(crate) fn weight_bytes(&self) -> u64 {
+        self.weight_bytes
+    }
+
+    /// Puts a new generation into a slot: its sampler's state and its blocks.
+    pub(crate) fn init_slot(&self, slot: u32, words: &[u32], blocks: &[u32]) {
+        let state = u64::from(slot) * u64::from(SLOT_WORDS) * 4;
+        let table = u64::from(slot) * u64::from(self.capacity.table_len()) * 4;
+        self.gpu.queue.write_buffer(&self.state.slots, state, bytemuck::cast_slice(words));
+        self.gpu.queue.write_buffer(&self.state.tables, table, bytemuck::cast_slice(blocks));
+    }
+
+    /// Runs a batch and draws a token for each of its picks, in their order.
+    pub(crate) fn step(&self, batch: &ForwardBatch) -> Result<Vec<SampledToken>, EngineError> {
+        self.submit(batch, true);
+        if batch.picks.is_empty() {
+            self.gpu.wait()?;
+            return Ok(Vec::new());
+        }
+        let words: Vec<[u32; 4]> = self.gpu.map_read(&self.state.sampled_readback, batch.picks.len())?;
+        Ok(SampledToken::all(&words))
+    }
+
+    /// Runs a batch and reads the logits of its picks instead of drawing from them.
+    pub(crate) fn logits(&self, batch: &ForwardBatch) -> Result<Vec<Vec<f32>>, EngineError> {
+        self.submit(batch, false);
+        let vocab = self.vocab as usize;
+        let all: Vec<f32> = self.gpu.read(&self.state.logits, batch.picks.len() * vocab)?;
+        Ok(all.chunks(vocab).map(<[f32]>::to_vec).collect())
+    }
+
+    fn submit(&self, batch: &ForwardBatch, draw: bool) {
+        let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
+        let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
+        let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
+        self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
+        self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        self.record(&mut pass, count(rows.len()), count(picks.len()), draw);
+        drop(pass);
+        if draw && !picks.is_empty() {
+            let bytes = picks.len() as u64 * 16;
+            encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+    }
+
+    fn record(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32, picks: u32, draw: bool) {
+        self.embed.run(pass, rows);
+        for layer in &self.layers {
+            layer.run(&self.gpu, &self.ops, pass, rows);
+        }
+        if picks == 0 {
+            return;
+        }
+        self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
+        self.lm_head.run(&self.gpu, pass, picks);
+        if draw {
+            self.sample.run(pass, picks);
+        }
+    }
+}

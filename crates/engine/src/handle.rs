@@ -1,0 +1,333 @@
+//! The handle to a running engine: jobs in, a stream of tokens out.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc;
+
+use super::error::{EngineError, JobRejection};
+use super::forward::EngineCapacity;
+use super::gpu::{DeviceInfo, Gpu};
+use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
+use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
+use super::phases::{PhaseBudgets, PhaseMachine};
+use super::shape::ModelShape;
+use super::worker::EngineWorker;
+use stint_gguf::Gguf;
+
+/// What an engine is told once, at its start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Part of the name of the device to use; without it, the best one.
+    pub adapter: Option<String>,
+    /// Sequences that run at once.
+    pub sequences: u32,
+    /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
+    pub context: Option<u32>,
+    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes what
+    /// its prompt and budgets may come to, and waits until that is free.
+    pub kv_tokens: u32,
+    /// Prompt tokens that run in one step, beside one token of every sequence past its prompt.
+    pub prefill_chunk: u32,
+    /// Jobs that may wait beside those that run.
+    pub queue: usize,
+    /// Whether a software driver will do.
+    pub allow_cpu: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            adapter: None,
+            sequences: 8,
+            context: None,
+            kv_tokens: 8192,
+            prefill_chunk: 128,
+            queue: 64,
+            allow_cpu: false,
+        }
+    }
+}
+
+/// One generation to run.
+#[derive(Debug, Clone)]
+pub struct GenerationJob {
+    /// The tokens to continue; at least one.
+    pub prompt: Vec<u32>,
+    /// How to draw.
+    pub sampling: SamplingParams,
+    /// How many tokens each phase may have.
+    pub phases: PhaseBudgets,
+    /// The tokens that end the text.
+    pub eos: Vec<u32>,
+}
+
+/// The tokens of one generation, as they come. Dropping it ends the generation and frees its cache.
+#[derive(Debug)]
+pub struct TokenStream {
+    events: mpsc::Receiver<GenerationEvent>,
+    ended: bool,
+}
+
+impl TokenStream {
+    /// The next event; `None` once the generation has ended.
+    pub async fn next(&mut self) -> Option<GenerationEvent> {
+        let event = self.events.recv().await;
+        self.track_end(event)
+    }
+
+    /// The same, for callers outside of any async runtime.
+    pub fn blocking_next(&mut self) -> Option<GenerationEvent> {
+        let event = self.events.blocking_recv();
+        self.track_end(event)
+    }
+
+    /// A stream that breaks off without a last word would look like one that is still going.
+    fn track_end(&mut self, event: Option<GenerationEvent>) -> Option<GenerationEvent> {
+        if self.ended {
+            return None;
+        }
+        let event = event.unwrap_or(GenerationEvent::Failed(EngineError::Stopped));
+        self.ended = !matches!(event, GenerationEvent::Token(_));
+        Some(event)
+    }
+}
+
+/// How busy an engine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineLoad {
+    /// Sequences that run.
+    pub running: usize,
+    /// Jobs that wait.
+    pub waiting: usize,
+    /// Blocks of the cache that are free.
+    pub blocks_free: usize,
+    /// Blocks of the cache.
+    pub blocks_total: usize,
+    /// Prompt tokens processed since the start.
+    pub prefilled: u64,
+    /// Tokens generated since the start.
+    pub decoded: u64,
+}
+
+/// A running engine. Cheap to clone; when the last handle is gone the thread ends its work and exits.
+#[derive(Clone)]
+pub struct Engine(Arc<EngineInner>);
+
+/// A handle to an engine that does not keep it running.
+#[derive(Clone)]
+pub struct WeakEngine(Weak<EngineInner>);
+
+impl WeakEngine {
+    /// The engine, where anybody still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
+
+struct EngineInner {
+    messages: SyncSender<WorkerMessage>,
+    shared: Arc<WorkerStatus>,
+    device: DeviceInfo,
+    context: u32,
+    vocab: u32,
+    blocks: u32,
+    accepted_max: usize,
+    weight_bytes: u64,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("device", &self.0.device.name).field("load", &self.load()).finish()
+    }
+}
+
+impl std::fmt::Debug for WeakEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WeakEngine")
+    }
+}
+
+impl Engine {
+    /// Opens the device, uploads the model and starts the thread. Blocks until that is done; the file is not
+    /// needed afterwards.
+    pub fn start(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
+        let gpu = Gpu::open(settings.adapter.as_deref(), settings.allow_cpu)?;
+        Self::start_on(Arc::new(gpu), gguf, settings)
+    }
+
+    pub(crate) fn start_on(gpu: Arc<Gpu>, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
+        let shape = ModelShape::read(gguf)?;
+        let extent = capacity(&gpu, &shape, settings)?;
+        let device = gpu.info.clone();
+        let model = super::forward::EngineModel::load(gpu, gguf, &shape, extent)?;
+        let held_max = settings.queue.saturating_add(extent.slots as usize);
+        // One more, for the message that only wakes.
+        let (orders, inbox) = sync_channel(held_max.saturating_add(1));
+        let shared = Arc::new(WorkerStatus::default());
+        shared.blocks_free.store(extent.blocks as usize, Ordering::Relaxed);
+        let weight_bytes = model.weight_bytes();
+        let worker = EngineWorker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.run());
+        let thread = thread.map_err(|error| EngineError::Thread(error.to_string()))?;
+        let (context, vocab, blocks) = (extent.context, shape.vocab, extent.blocks);
+        let thread = Mutex::new(Some(thread));
+        let inner = EngineInner {
+            messages: orders,
+            shared,
+            device,
+            context,
+            vocab,
+            blocks,
+            accepted_max: held_max,
+            weight_bytes,
+            thread,
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Takes a job, or says at once why not. Never blocks.
+    pub fn generate(&self, job: GenerationJob) -> Result<TokenStream, JobRejection> {
+        self.check(&job)?;
+        let needed = job.prompt.len() as u64 + job.phases.tokens_max();
+        if needed > u64::from(self.0.context) {
+            return Err(JobRejection::TooLong { needed, context: self.0.context });
+        }
+        // Room for every token there can be and the last word: the engine's thread never waits for a reader.
+        let room = usize::try_from(job.phases.tokens_max()).unwrap_or(usize::MAX).saturating_add(4);
+        let (out, events) = mpsc::channel(room);
+        let machine = PhaseMachine::new(job.phases, job.eos);
+        let tokens = TokenStream { events, ended: false };
+        if let Some(done) = machine.done() {
+            let _ = out.try_send(GenerationEvent::Done(done));
+            return Ok(tokens);
+        }
+        let shared = &self.0.shared;
+        let one_more = |held| (held < self.0.accepted_max).then_some(held + 1);
+        if shared.accepted.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
+            return Err(JobRejection::Busy);
+        }
+        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
+        let order = AcceptedJob { prompt: job.prompt, sampling: job.sampling, machine, needed, out };
+        self.0.messages.try_send(WorkerMessage::Job(Box::new(order))).map_err(|error| {
+            shared.accepted.fetch_sub(1, Ordering::AcqRel);
+            match error {
+                TrySendError::Full(_) => JobRejection::Busy,
+                TrySendError::Disconnected(_) => JobRejection::Stopped,
+            }
+        })?;
+        Ok(tokens)
+    }
+
+    fn check(&self, job: &GenerationJob) -> Result<(), JobRejection> {
+        let thinking = job.phases.thinking.as_ref();
+        let hand_off = thinking.map_or(&[][..], |thinking| &thinking.hand_off);
+        let known = |ids: &[u32]| ids.iter().all(|id| *id < self.0.vocab);
+        let problem = if !self.is_alive() {
+            return Err(JobRejection::Stopped);
+        } else if job.prompt.is_empty() {
+            "its prompt is empty"
+        } else if !known(&job.prompt) || !known(hand_off) {
+            "it has a token that the model does not know"
+        } else if hand_off.len() > HAND_OFF_MAX {
+            "its hand-off is longer than 256 tokens"
+        } else if job.phases.solution == 0 && thinking.is_some_and(|thinking| !thinking.open) {
+            "it has no tokens for a solution, which may come at once where the thought is not open"
+        } else if job.eos.len() > EOS_MAX {
+            "it has more than 8 end-of-text tokens"
+        } else if !job.sampling.temperature.is_finite() || job.sampling.temperature < 0.0 {
+            "its temperature is negative or not a number"
+        } else if !(0.0..=1.0).contains(&job.sampling.top_p) {
+            "its top_p is not between 0 and 1"
+        } else {
+            return Ok(());
+        };
+        Err(JobRejection::Invalid(problem))
+    }
+
+    /// A handle that does not keep it running.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Arc::downgrade(&self.0))
+    }
+
+    /// How busy it is now.
+    #[must_use]
+    pub fn load(&self) -> EngineLoad {
+        let shared = &self.0.shared;
+        let running = shared.running.load(Ordering::Acquire);
+        EngineLoad {
+            running,
+            waiting: shared.accepted.load(Ordering::Acquire).saturating_sub(running),
+            blocks_free: shared.blocks_free.load(Ordering::Acquire),
+            blocks_total: self.0.blocks as usize,
+            prefilled: shared.prefilled.load(Ordering::Relaxed),
+            decoded: shared.decoded.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether it still takes jobs: false once it was stopped or its device failed.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.0.shared.stopping.load(Ordering::Acquire)
+    }
+
+    /// The device it runs on.
+    #[must_use]
+    pub fn device(&self) -> &DeviceInfo {
+        &self.0.device
+    }
+
+    /// The most tokens that prompt and budgets of one job may have together.
+    #[must_use]
+    pub fn context(&self) -> u32 {
+        self.0.context
+    }
+
+    /// The size of the vocabulary.
+    #[must_use]
+    pub fn vocab(&self) -> u32 {
+        self.0.vocab
+    }
+
+    /// Bytes of weights that one token reads: against the device's bandwidth, the limit of decoding.
+    #[must_use]
+    pub fn weight_bytes(&self) -> u64 {
+        self.0.weight_bytes
+    }
+
+    /// Ends everything that runs or waits, and the thread. Blocks for one step at most.
+    pub fn stop(&self) {
+        self.0.shared.stopping.store(true, Ordering::Release);
+        let _ = self.0.messages.try_send(WorkerMessage::Wake);
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the settings ask for, checked against the model and the device.
+fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
+    let refuse = |what: String| Err(EngineError::Settings(what));
+    if settings.sequences == 0 || settings.prefill_chunk == 0 {
+        return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
+    }
+    let blocks = settings.kv_tokens / BLOCK;
+    let block_bytes = u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
+    let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
+    if blocks == 0 || blocks > blocks_max {
+        let most = u64::from(blocks_max) * u64::from(BLOCK);
+        return refuse(format!("`kv_tokens` must be between {BLOCK} and {most} on this device"));
+    }
+    let context = shape.context.min(settings.context.unwrap_or(u32::MAX)).min(blocks * BLOCK);
+    if context == 0 {
+        return refuse("`context` must be at least 1".into());
+    }
+    let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
+    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks })
+}

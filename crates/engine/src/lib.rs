@@ -1,0 +1,58 @@
+//! A local language model on the GPU: token ids in, token ids out, budgets kept to the token.
+//!
+//! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP; what is
+//! above it turns text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
+//! repeats schedule → forward → sample over a batch that changes with every step.
+//!
+//! ```text
+//! let engine = Engine::start(&Gguf::open(path)?, &Settings { allow_cpu: true, ..Settings::default() })?;
+//! let mut tokens = engine.generate(job)?;          // refused at once when it cannot run
+//! while let Some(event) = tokens.next().await {    // dropping `tokens` ends the generation
+//!     match event {
+//!         Event::Step(Step { id, role }) => …,
+//!         Event::Done(done) => …,                  // the last word, or
+//!         Event::Failed(error) => …,
+//!     }
+//! }
+//! ```
+//!
+//! Weights stay as they are stored (F32, F16, `Q8_0`) and are unpacked in the kernels; activations and the
+//! cache are f32. A result does not depend on what else runs: every kernel
+//! reduces in an order that depends on its own row alone.
+
+mod block_allocator;
+mod error;
+mod forward;
+mod gpu;
+mod ops;
+mod phases;
+#[doc(hidden)]
+pub mod probe;
+mod schedule;
+mod shape;
+mod weights;
+mod worker;
+
+mod handle;
+mod messages;
+
+pub use error::{EngineError, JobRejection};
+pub use gpu::{DeviceInfo, DeviceKind};
+pub use handle::{Engine, EngineLoad, GenerationJob, Settings, TokenStream, WeakEngine};
+pub use messages::GenerationEvent;
+pub use ops::SamplingParams;
+pub use phases::{
+    GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
+};
+
+/// Whether the engine could run a file's model, as far as the file tells.
+///
+/// # Errors
+/// Why it could not.
+pub fn examine(gguf: &stint_gguf::Gguf) -> Result<(), EngineError> {
+    shape::ModelShape::read(gguf)?;
+    Ok(gguf.check_tensors()?)
+}
+
+#[cfg(test)]
+mod tests;

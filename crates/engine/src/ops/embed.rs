@@ -1,0 +1,143 @@
+//! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
+
+use super::sample::SLOT_LAST;
+use super::{LAST_SAMPLED, SLOT_WORDS};
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::weights::{MatrixPart, WeightMatrix};
+use stint_gguf::TensorType;
+
+/// The table tied to the batch and to the activations it fills.
+pub(crate) struct Embed {
+    dispatches: Vec<EmbedDispatch>,
+    columns: u32,
+}
+
+struct EmbedDispatch {
+    kernel: Kernel,
+    bind_group: wgpu::BindGroup,
+    first: u32,
+    ids: u32,
+}
+
+/// The kernel spells the mark out.
+const _: () = assert!(LAST_SAMPLED == 0xffff_ffff);
+
+impl Embed {
+    pub(crate) fn new(
+        gpu: &Gpu,
+        table: &WeightMatrix,
+        rows: &wgpu::Buffer,
+        slots: &wgpu::Buffer,
+        h: &wgpu::Buffer,
+    ) -> Self {
+        let calls = table.parts.iter().map(|part| {
+            let kernel = kernel(gpu, part, table.columns);
+            let group = kernel.bind(gpu, &[&part.numbers, &part.scales, rows, slots, h]);
+            EmbedDispatch { kernel, bind_group: group, first: part.first, ids: part.rows }
+        });
+        Self { dispatches: calls.collect(), columns: table.columns }
+    }
+
+    pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
+        for call in &self.dispatches {
+            let grid = (self.columns.div_ceil(WORKGROUP), rows);
+            call.kernel.run(pass, &call.bind_group, &[rows, call.first, call.ids], grid);
+        }
+    }
+}
+
+fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
+    let kind = match part.kind {
+        TensorType::F32 => 0.0,
+        TensorType::F16 => 1.0,
+        TensorType::Q8_0 => 2.0,
+    };
+    let constants = [
+        ("KIND", kind),
+        ("COLUMNS", f64::from(columns)),
+        ("SLOT_WORDS", f64::from(SLOT_WORDS)),
+        ("SLOT_LAST", f64::from(SLOT_LAST)),
+    ];
+    Kernel::new(
+        gpu,
+        &KernelSource {
+            label: "embed",
+            wgsl: include_str!("embed.wgsl"),
+            constants: &constants,
+            bindings: &[
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Read,
+                BufferAccess::Write,
+            ],
+            immediates: 3,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{shared, submit};
+    use half::f16;
+    use stint_gguf::Gguf;
+    use stint_gguf::synth::SyntheticModel;
+
+    fn number(kind: TensorType, bytes: &[u8], at: usize) -> f32 {
+        let half = |at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32();
+        match kind {
+            TensorType::F32 => f32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().unwrap()),
+            TensorType::F16 => half(at * 2),
+            TensorType::Q8_0 => {
+                f32::from(i8::from_le_bytes([bytes[at / 32 * 34 + 2 + at % 32]])) * half(at / 32 * 34)
+            }
+        }
+    }
+
+    fn check(kind: TensorType, hidden: u32, binding_max: u64) {
+        let shared = shared();
+        let gguf =
+            Gguf::from_bytes(SyntheticModel { kind, hidden, ..SyntheticModel::default() }.bytes().into())
+                .unwrap();
+        let tensor = gguf.tensor("token_embd.weight").unwrap();
+        let table =
+            WeightMatrix::load_within(&shared, &gguf, &["token_embd.weight".into()], hidden, binding_max);
+        let table = table.unwrap();
+        // The second row asks for the last token of slot 1, which is 33.
+        let rows = [[0u32, 0, 0, 0], [LAST_SAMPLED, 1, 7, 0], [63, 0, 1, 0], [31, 0, 2, 0]];
+        let mut slots = vec![0u32; SLOT_WORDS as usize * 2];
+        slots[(SLOT_WORDS + SLOT_LAST) as usize] = 33;
+        let h = shared.buffer("h", u64::from(hidden) * 16);
+        let embed = Embed::new(
+            &shared,
+            &table,
+            &shared.buffer_with("rows", &rows),
+            &shared.buffer_with("slots", &slots),
+            &h,
+        );
+        submit(&shared, |pass| embed.run(pass, 4));
+        let got: Vec<f32> = shared.read(&h, hidden as usize * 4).unwrap();
+        let expected = [0, 33, 63, 31]
+            .into_iter()
+            .flat_map(|id: usize| (0..hidden as usize).map(move |column| (id, column)));
+        let expected: Vec<_> =
+            expected.map(|(id, column)| number(kind, tensor.data, id * hidden as usize + column)).collect();
+        let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&got), bits(&expected), "{kind:?}");
+    }
+
+    #[test]
+    fn every_kind_of_table_gives_exact_rows() {
+        check(TensorType::F32, 36, u64::MAX);
+        check(TensorType::F16, 40, u64::MAX);
+        check(TensorType::Q8_0, 96, u64::MAX);
+    }
+
+    #[test]
+    fn a_table_in_parts_gives_the_same_rows() {
+        check(TensorType::F32, 36, 36 * 4 * 10);
+        check(TensorType::F16, 40, 40 * 2 * 33);
+        check(TensorType::Q8_0, 96, 96 * 32);
+    }
+}

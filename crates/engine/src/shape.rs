@@ -1,0 +1,114 @@
+//! The numbers that describe a model, read from its file and checked against what the kernels can do.
+
+use super::error::EngineError;
+use stint_gguf::Gguf;
+
+/// The dimensions of a Qwen3 model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ModelShape {
+    pub(crate) layers: u32,
+    pub(crate) hidden: u32,
+    pub(crate) heads: u32,
+    pub(crate) kv_heads: u32,
+    pub(crate) head_dim: u32,
+    pub(crate) feed_forward: u32,
+    pub(crate) vocab: u32,
+    pub(crate) context: u32,
+    pub(crate) epsilon: f32,
+    pub(crate) rope_base: f32,
+}
+
+/// The attention kernel keeps one head in the shared memory of one workgroup.
+const HEAD_DIM_MAX: u32 = 256;
+
+impl ModelShape {
+    pub(crate) fn read(gguf: &Gguf) -> Result<Self, EngineError> {
+        let architecture = gguf.text("general.architecture").unwrap_or("unknown");
+        if architecture != "qwen3" {
+            return Err(EngineError::Model(format!(
+                "architecture `{architecture}` is not supported, only qwen3 is"
+            )));
+        }
+        // Ignoring it would give wrong answers that look right.
+        if gguf.text("qwen3.rope.scaling.type").is_some_and(|kind| kind != "none") {
+            return Err(EngineError::Model("scaled RoPE is not supported: use the unscaled file".into()));
+        }
+        let integer = |name: &str| {
+            let key = format!("qwen3.{name}");
+            gguf.integer(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
+        };
+        let float = |name: &str| {
+            let key = format!("qwen3.{name}");
+            gguf.float(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
+        };
+        let heads = integer("attention.head_count")?;
+        let hidden = integer("embedding_length")?;
+        let shape = Self {
+            layers: integer("block_count")?,
+            hidden,
+            heads,
+            kv_heads: integer("attention.head_count_kv").unwrap_or(heads),
+            head_dim: integer("attention.key_length").unwrap_or(hidden / heads.max(1)),
+            feed_forward: integer("feed_forward_length")?,
+            vocab: u32::try_from(gguf.tensor("token_embd.weight")?.rows).unwrap_or(u32::MAX),
+            context: integer("context_length")?,
+            epsilon: float("attention.layer_norm_rms_epsilon")?,
+            rope_base: float("rope.freq_base")?,
+        };
+        shape.check()?;
+        Ok(shape)
+    }
+
+    /// Rows of queries, keys and values together, in numbers.
+    pub(crate) fn qkv(&self) -> u32 {
+        (self.heads + 2 * self.kv_heads) * self.head_dim
+    }
+
+    /// The rows of a layer's queries, in numbers.
+    pub(crate) fn queries(&self) -> u32 {
+        self.heads * self.head_dim
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        let refuse = |what: &str| Err(EngineError::Model(what.to_owned()));
+        let sizes = [self.layers, self.hidden, self.heads, self.kv_heads, self.head_dim, self.feed_forward];
+        if sizes.iter().any(|size| *size == 0 || *size > 1 << 20) || self.vocab == 0 || self.context == 0 {
+            return refuse("one of its dimensions is zero or absurd");
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) {
+            return refuse("its heads cannot be divided among its key-value heads");
+        }
+        if !self.head_dim.is_multiple_of(4) || self.head_dim > HEAD_DIM_MAX {
+            return refuse("its head dimension is not a multiple of 4 up to 256");
+        }
+        if !self.hidden.is_multiple_of(4) || !self.feed_forward.is_multiple_of(4) {
+            return refuse("its hidden or feed-forward dimension is not a multiple of 4");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_gguf::synth::SyntheticModel;
+
+    fn read(synth: &SyntheticModel) -> Result<ModelShape, EngineError> {
+        ModelShape::read(&Gguf::from_bytes(synth.bytes().into()).unwrap())
+    }
+
+    #[test]
+    fn the_shape_is_what_the_file_says() {
+        let shape = read(&SyntheticModel::default()).unwrap();
+        assert_eq!((shape.heads, shape.kv_heads, shape.head_dim, shape.vocab), (4, 2, 16, 64));
+        assert_eq!(shape.qkv(), 128);
+    }
+
+    #[test]
+    fn shapes_that_the_kernels_cannot_do_are_refused() {
+        assert!(read(&SyntheticModel { kv_heads: 3, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { head_dim: 6, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { head_dim: 512, ..SyntheticModel::default() }).is_err());
+        assert!(read(&SyntheticModel { hidden: 30, ..SyntheticModel::default() }).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! The engine as its callers see it, and the forward pass against itself.
+
+mod reasoner;
+
+use std::sync::Arc;
+
+use stint_gguf::synth::SyntheticModel;
+use stint_gguf::{Gguf, TensorType};
+
+use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
+use super::gpu::{Gpu, ReductionStrategy, shared, shared_as};
+use super::ops::{BLOCK, slot_words};
+use super::phases::PhaseMachine;
+use super::shape::ModelShape;
+use super::*;
+
+const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+
+fn gguf(kind: TensorType) -> Gguf {
+    Gguf::from_bytes(SyntheticModel { kind, ..SyntheticModel::default() }.bytes().into()).unwrap()
+}
+
+fn settings() -> Settings {
+    Settings {
+        sequences: 4,
+        kv_tokens: 512,
+        prefill_chunk: 16,
+        queue: 2,
+        allow_cpu: true,
+        ..Settings::default()
+    }
+}
+
+fn engine(settings: &Settings) -> Engine {
+    Engine::start_on(shared(), &gguf(TensorType::F32), settings).unwrap()
+}
+
+/// A job whose thought no token of the model can close, so that its budgets alone decide.
+fn job(prompt: u32, thinking: u32, solution: u32) -> GenerationJob {
+    let thinking =
+        ThinkingPhase { budget: thinking, hand_off: vec![60, 61, 62], start: None, end: 63, open: true };
+    GenerationJob {
+        prompt: (1..=prompt).collect(),
+        sampling: GREEDY,
+        phases: PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution },
+        eos: vec![],
+    }
+}
+
+/// All steps and the last word.
+fn finish(mut tokens: TokenStream) -> (Vec<GeneratedToken>, GenerationEvent) {
+    let mut steps = Vec::new();
+    loop {
+        match tokens.blocking_next().expect("a last word") {
+            GenerationEvent::Token(step) => steps.push(step),
+            last => {
+                assert!(tokens.blocking_next().is_none());
+                return (steps, last);
+            }
+        }
+    }
+}
+
+fn ids(engine: &Engine, job: GenerationJob) -> Vec<u32> {
+    let (steps, last) = finish(engine.generate(job).unwrap());
+    assert!(matches!(last, GenerationEvent::Done(_)), "{last:?}");
+    steps.iter().map(|step| step.id).collect()
+}
+
+#[test]
+fn budgets_are_kept_to_the_token() {
+    let engine = engine(&settings());
+    for (thinking, solution) in [(0, 1), (1, 1), (7, 3), (20, 0), (5, 12)] {
+        let (steps, last) = finish(engine.generate(job(5, thinking, solution)).unwrap());
+        let count = |role| steps.iter().filter(|step| step.role == role).count();
+        assert_eq!(count(TokenRole::Solution), solution as usize);
+        let GenerationEvent::Done(done) = last else { panic!("{last:?}") };
+        let closed = done.thinking == ThinkingEnd::Closed;
+        assert!(closed || count(TokenRole::Thought) == thinking as usize);
+        assert!(closed || count(TokenRole::HandOff) == 3);
+        assert_eq!(done.solution, SolutionEnd::Length);
+        assert!(!steps.iter().any(|step| step.role == TokenRole::Solution && step.id == 63));
+    }
+    engine.stop();
+}
+
+#[test]
+fn a_job_with_nothing_to_generate_is_done_at_once() {
+    let engine = engine(&settings());
+    let nothing = GenerationJob { phases: PhaseBudgets::without_thinking(0), ..job(3, 0, 0) };
+    let (steps, last) = finish(engine.generate(nothing).unwrap());
+    assert!(steps.is_empty() && matches!(last, GenerationEvent::Done(_)));
+    engine.stop();
+}
+
+#[test]
+fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
+    for kind in [TensorType::F32, TensorType::F16, TensorType::Q8_0] {
+        let engine = Engine::start_on(shared(), &gguf(kind), &settings()).unwrap();
+        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, seed };
+        let jobs: Vec<_> = (0..6u32)
+            .map(|n| GenerationJob { sampling: warm(u64::from(n / 2)), ..job(3 + 7 * n, 10 + n, 8) })
+            .collect();
+        let alone: Vec<_> = jobs.iter().map(|job| ids(&engine, job.clone())).collect();
+        // Six for four slots: two join when others have left.
+        let streams: Vec<_> = jobs.iter().map(|job| engine.generate(job.clone()).unwrap()).collect();
+        for (alone, tokens) in alone.iter().zip(streams) {
+            let among: Vec<_> = finish(tokens).0.iter().map(|step| step.id).collect();
+            assert_eq!(*alone, among, "{kind:?}");
+        }
+        engine.stop();
+    }
+}
+
+#[test]
+fn equal_seeds_draw_equal_tokens_and_others_do_not() {
+    let engine = engine(&settings());
+    let warm = |seed| GenerationJob {
+        sampling: SamplingParams { temperature: 1.5, top_k: 0, top_p: 1.0, seed },
+        ..job(4, 20, 20)
+    };
+    assert_eq!(ids(&engine, warm(1)), ids(&engine, warm(1)));
+    assert_ne!(ids(&engine, warm(1)), ids(&engine, warm(2)));
+    engine.stop();
+}
+
+#[test]
+fn jobs_that_cannot_run_are_refused_with_the_reason() {
+    let engine = engine(&settings());
+    let refused = |job: GenerationJob| engine.generate(job).unwrap_err();
+    assert_eq!(engine.context(), 128);
+    assert_eq!(refused(job(60, 60, 6)), JobRejection::TooLong { needed: 129, context: 128 });
+    assert!(matches!(refused(job(0, 1, 1)), JobRejection::Invalid(_)));
+    assert!(matches!(refused(GenerationJob { prompt: vec![64], ..job(1, 1, 1) }), JobRejection::Invalid(_)));
+    assert!(matches!(refused(GenerationJob { eos: vec![1; 9], ..job(1, 1, 1) }), JobRejection::Invalid(_)));
+    let hot = SamplingParams { temperature: f32::NAN, ..GREEDY };
+    assert!(matches!(refused(GenerationJob { sampling: hot, ..job(1, 1, 1) }), JobRejection::Invalid(_)));
+    engine.stop();
+    assert_eq!(refused(job(1, 1, 1)), JobRejection::Stopped);
+    assert!(!engine.is_alive());
+}
+
+#[test]
+fn a_full_queue_refuses_and_a_freed_one_takes_again() {
+    let engine = engine(&Settings { sequences: 1, queue: 1, ..settings() });
+    let first = engine.generate(job(4, 60, 50)).unwrap();
+    let second = engine.generate(job(4, 1, 1)).unwrap();
+    assert_eq!(engine.generate(job(4, 1, 1)).unwrap_err(), JobRejection::Busy);
+    drop(first);
+    finish(second);
+    assert_eq!(finish(engine.generate(job(4, 1, 1)).unwrap()).0.len(), 5);
+    engine.stop();
+}
+
+#[test]
+fn hanging_up_frees_the_cache_for_those_who_wait() {
+    // The cache holds one such job, so the second can only run once the first's blocks are free.
+    let engine = engine(&Settings { kv_tokens: 128, ..settings() });
+    let mut first = engine.generate(job(4, 60, 60)).unwrap();
+    assert!(matches!(first.blocking_next(), Some(GenerationEvent::Token(_))));
+    assert_eq!(engine.load().blocks_free, 0);
+    let mut second = engine.generate(job(4, 60, 60)).unwrap();
+    drop(first);
+    assert!(matches!(second.blocking_next(), Some(GenerationEvent::Token(_))));
+    drop(second);
+    assert_eq!(finish(engine.generate(job(2, 1, 1)).unwrap()).0.len(), 5);
+    engine.stop();
+    let load = engine.load();
+    assert_eq!((load.running, load.waiting, load.blocks_free), (0, 0, load.blocks_total));
+}
+
+#[test]
+fn stopping_ends_every_stream_with_a_last_word() {
+    let engine = engine(&Settings { sequences: 1, ..settings() });
+    let running = engine.generate(job(4, 60, 50)).unwrap();
+    let waiting = engine.generate(job(4, 60, 50)).unwrap();
+    engine.stop();
+    for tokens in [running, waiting] {
+        let (_, last) = finish(tokens);
+        assert!(
+            matches!(last, GenerationEvent::Failed(EngineError::Stopped) | GenerationEvent::Done(_)),
+            "{last:?}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_device_ends_the_stream_instead_of_hanging() {
+    let gpu = Arc::new(Gpu::open(None, true).unwrap());
+    let engine = Engine::start_on(Arc::clone(&gpu), &gguf(TensorType::F32), &settings()).unwrap();
+    let mut tokens = engine.generate(job(4, 60, 50)).unwrap();
+    tokens.blocking_next();
+    gpu.device.destroy();
+    let (_, last) = finish(tokens);
+    assert!(matches!(last, GenerationEvent::Failed(_)), "{last:?}");
+    // A moment may pass before the thread has told its handles.
+    while engine
+        .generate(job(1, 1, 1))
+        .is_ok_and(|tokens| !matches!(finish(tokens).1, GenerationEvent::Failed(_)))
+    {}
+    engine.stop();
+}
+
+#[test]
+fn settings_that_the_device_cannot_meet_are_refused() {
+    let start =
+        |settings: &Settings| Engine::start_on(shared(), &gguf(TensorType::F32), settings).unwrap_err();
+    let message = start(&Settings { kv_tokens: 8, ..settings() }).to_string();
+    assert!(message.contains("kv_tokens"), "{message}");
+    assert!(start(&Settings { sequences: 0, ..settings() }).to_string().contains("sequences"));
+    let other = Gguf::from_static(b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0").unwrap();
+    let error = Engine::start_on(shared(), &other, &settings()).unwrap_err();
+    assert!(error.to_string().contains("qwen3"), "{error}");
+}
+
+/// A model with three slots of 64 positions, their blocks interleaved.
+fn model(kind: TensorType, grain: ReductionStrategy) -> EngineModel {
+    let gguf = gguf(kind);
+    let shape = ModelShape::read(&gguf).unwrap();
+    let extent = EngineCapacity { slots: 3, rows: 200, context: 64, blocks: 12 };
+    let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
+    let machine = PhaseMachine::new(PhaseBudgets::without_thinking(9), vec![]);
+    for slot in 0..3 {
+        let blocks: Vec<_> = (0..64 / BLOCK).map(|n| n * 3 + slot).rev().collect();
+        model.init_slot(slot, &slot_words(&machine, GREEDY), &blocks);
+    }
+    model
+}
+
+/// Rows of a slot's text, whose tokens depend on slot and position.
+fn rows(slot: u32, positions: std::ops::Range<u32>) -> Vec<BatchRow> {
+    positions.map(|position| BatchRow { token: (position * 7 + slot * 13) % 64, slot, position }).collect()
+}
+
+/// The bits of the logits after the last of these rows.
+fn last(model: &EngineModel, rows: Vec<BatchRow>) -> Vec<u32> {
+    let pick = u32::try_from(rows.len() - 1).unwrap();
+    let logits = model.logits(&ForwardBatch { rows, picks: vec![pick] }).unwrap();
+    logits[0].iter().map(|logit| logit.to_bits()).collect()
+}
+
+/// All that a result's bits may depend on, beside the sequence itself.
+fn kinds_and_grains() -> impl Iterator<Item = (TensorType, ReductionStrategy)> {
+    let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0].into_iter();
+    kinds.flat_map(|kind| {
+        [ReductionStrategy::Cooperative, ReductionStrategy::PerLane].map(|grain| (kind, grain))
+    })
+}
+
+#[test]
+fn a_prompt_in_chunks_has_the_same_bits_as_in_one_piece() {
+    for (kind, grain) in kinds_and_grains() {
+        let model = model(kind, grain);
+        let whole = last(&model, rows(0, 0..50));
+        for chunk in [1, 2, 15, 16, 17, 49] {
+            let mut bits = Vec::new();
+            for at in (0..50).step_by(chunk as usize) {
+                bits = last(&model, rows(0, at..(at + chunk).min(50)));
+            }
+            assert_eq!(bits, whole, "{kind:?}, {grain:?}, chunks of {chunk}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
+    for (kind, grain) in kinds_and_grains() {
+        let alone = |(slot, length)| last(&model(kind, grain), rows(slot, 0..length));
+        let alone = [(0, 33), (1, 50), (2, 7)].map(alone);
+        let model = model(kind, grain);
+        let all = [rows(0, 0..33), rows(1, 0..50), rows(2, 0..7)].concat();
+        let logits = model.logits(&ForwardBatch { rows: all, picks: vec![32, 82, 89] }).unwrap();
+        for (alone, among) in alone.iter().zip(&logits) {
+            let among: Vec<_> = among.iter().map(|logit| logit.to_bits()).collect();
+            assert_eq!(*alone, among, "{kind:?}, {grain:?}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Matrices on the device: tensors packed into as few buffers as its binding limit allows.
+//!
+//! Tensors that are multiplied by the same rows (queries, keys and values; gate and up) are stacked
+//! into one matrix, so that one run does them all; a tensor larger than the limit (the vocabulary's
+//! embedding, often) is split by rows. Both are the same packing.
+
+use super::error::EngineError;
+use super::gpu::Gpu;
+use stint_gguf::{Gguf, Q8_BLOCK, Tensor, TensorType};
+
+/// Some rows of a matrix, in one buffer.
+pub(crate) struct MatrixPart {
+    pub(crate) kind: TensorType,
+    /// The first of its rows, counted in the whole matrix.
+    pub(crate) first: u32,
+    pub(crate) rows: u32,
+    /// The numbers; the bytes of [`Kind::Q8_0`] without their scales.
+    pub(crate) numbers: wgpu::Buffer,
+    /// The scales of [`Kind::Q8_0`], 16-bit floats in pairs; of other kinds, empty.
+    pub(crate) scales: wgpu::Buffer,
+}
+
+/// A matrix of `rows` rows of `columns` numbers.
+pub(crate) struct WeightMatrix {
+    pub(crate) columns: u32,
+    pub(crate) rows: u32,
+    pub(crate) parts: Vec<MatrixPart>,
+    /// Bytes on the device.
+    pub(crate) bytes: u64,
+}
+
+/// One dispatch reaches so many rows at least, whatever the subgroup size.
+const ROWS_MAX: usize = 65_535 * 4;
+
+/// Bytes handed to the queue before waiting for it; each write keeps a copy until it is done.
+const STAGED_MAX: usize = 64 << 20;
+
+/// Rows `first..first + rows` of tensor `tensor`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TensorSlice {
+    tensor: usize,
+    first: usize,
+    rows: usize,
+}
+
+/// Groups the rows of tensors, in order, into parts of one kind and at most `limit` bytes.
+fn pack(
+    tensors: &[(TensorType, usize)],
+    row_bytes: impl Fn(TensorType) -> usize,
+    limit: usize,
+) -> Vec<(TensorType, Vec<TensorSlice>)> {
+    let mut parts: Vec<(TensorType, Vec<TensorSlice>)> = Vec::new();
+    for (tensor, &(kind, rows)) in tensors.iter().enumerate() {
+        let most = (limit / row_bytes(kind).max(1)).clamp(1, ROWS_MAX);
+        let mut first = 0;
+        while first < rows {
+            let fits = parts.last().is_some_and(|(last, pieces)| *last == kind && total_rows(pieces) < most);
+            if !fits {
+                parts.push((kind, Vec::new()));
+            }
+            let Some((_, pieces)) = parts.last_mut() else { break };
+            let piece = TensorSlice { tensor, first, rows: (rows - first).min(most - total_rows(pieces)) };
+            first += piece.rows;
+            pieces.push(piece);
+        }
+    }
+    parts
+}
+
+fn total_rows(pieces: &[TensorSlice]) -> usize {
+    pieces.iter().map(|piece| piece.rows).sum()
+}
+
+impl WeightMatrix {
+    /// Uploads tensors, stacked.
+    pub(crate) fn load(gpu: &Gpu, gguf: &Gguf, names: &[String], columns: u32) -> Result<Self, EngineError> {
+        Self::load_within(gpu, gguf, names, columns, gpu.binding_max)
+    }
+
+    /// Uploads tensors, stacked, no part larger than so many bytes.
+    pub(crate) fn load_within(
+        gpu: &Gpu,
+        gguf: &Gguf,
+        names: &[String],
+        columns: u32,
+        part_max: u64,
+    ) -> Result<Self, EngineError> {
+        let tensors = names.iter().map(|name| gguf.tensor(name)).collect::<Result<Vec<_>, _>>()?;
+        for (name, tensor) in names.iter().zip(&tensors) {
+            // Weights are read 16 bytes at a time.
+            let whole = tensor.kind != TensorType::F16 || tensor.columns.is_multiple_of(8);
+            if tensor.columns != columns as usize || !whole {
+                let message =
+                    format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
+                return Err(EngineError::Model(message));
+            }
+        }
+        let limit = usize::try_from(part_max).unwrap_or(usize::MAX);
+        let kinds: Vec<_> = tensors.iter().map(|tensor| (tensor.kind, tensor.rows)).collect();
+        let mut matrix = Self { columns, rows: 0, parts: Vec::new(), bytes: 0 };
+        for (kind, pieces) in pack(&kinds, |kind| plane_bytes(kind, columns as usize), limit) {
+            matrix.add(gpu, kind, &pieces, &tensors)?;
+        }
+        Ok(matrix)
+    }
+
+    fn add(
+        &mut self,
+        gpu: &Gpu,
+        kind: TensorType,
+        pieces: &[TensorSlice],
+        tensors: &[Tensor<'_>],
+    ) -> Result<(), EngineError> {
+        let rows = total_rows(pieces);
+        let numbers = gpu.buffer("weights", (rows * plane_bytes(kind, self.columns as usize)) as u64);
+        let mut upload = WeightUpload { gpu, numbers: &numbers, at: 0, staged: 0, scales: Vec::new() };
+        for piece in pieces {
+            upload.upload_slice(&tensors[piece.tensor], piece)?;
+        }
+        let mut scales = upload.scales;
+        scales.resize(scales.len().next_multiple_of(4), 0);
+        let scales = gpu.buffer_with("scales", &scales);
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        self.bytes += numbers.size() + scales.size();
+        self.parts.push(MatrixPart { kind, first: self.rows, rows, numbers, scales });
+        self.rows += rows;
+        gpu.wait()
+    }
+}
+
+/// The bytes of a row's numbers on the device.
+fn plane_bytes(kind: TensorType, columns: usize) -> usize {
+    match kind {
+        TensorType::F32 => columns * 4,
+        TensorType::F16 => columns * 2,
+        TensorType::Q8_0 => columns,
+    }
+}
+
+struct WeightUpload<'a> {
+    gpu: &'a Gpu,
+    numbers: &'a wgpu::Buffer,
+    at: u64,
+    staged: usize,
+    scales: Vec<u8>,
+}
+
+impl WeightUpload<'_> {
+    fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
+        let row = tensor.data.len() / tensor.rows.max(1);
+        let data = &tensor.data[piece.first * row..(piece.first + piece.rows) * row];
+        // Whole rows, and so whole blocks; rows are a multiple of 16 bytes of numbers.
+        let chunk = (STAGED_MAX / 4 / row.max(1)).max(1) * row.max(1);
+        for chunk in data.chunks(chunk) {
+            match tensor.kind {
+                TensorType::F32 | TensorType::F16 => self.write(chunk)?,
+                TensorType::Q8_0 => self.write_blocks(chunk)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_blocks(&mut self, chunk: &[u8]) -> Result<(), EngineError> {
+        let mut numbers = Vec::with_capacity(chunk.len());
+        for block in chunk.chunks_exact(Q8_BLOCK + 2) {
+            let (scale, bytes) = block.split_at(2);
+            self.scales.extend_from_slice(scale);
+            numbers.extend_from_slice(bytes);
+        }
+        self.write(&numbers)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
+        self.gpu.queue.write_buffer(self.numbers, self.at, bytes);
+        self.at += bytes.len() as u64;
+        self.staged += bytes.len();
+        if self.staged >= STAGED_MAX {
+            self.staged = 0;
+            self.gpu.queue.submit([]);
+            self.gpu.wait()?;
+        }
+        Ok(())
+    }
+}
+
+/// A tensor of one row, as plain floats: a norm's weights.
+pub(crate) fn norm_weights(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, EngineError> {
+    let tensor = gguf.tensor(name)?;
+    if tensor.kind != TensorType::F32 || tensor.columns != length as usize || tensor.rows != 1 {
+        return Err(EngineError::Model(format!("tensor `{name}` is not {length} numbers of F32")));
+    }
+    Ok(tensor.data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tensors: &[(TensorType, usize)], limit: usize, expected: &str) {
+        let parts = pack(tensors, |kind| plane_bytes(kind, 32), limit);
+        let piece = |piece: &TensorSlice| format!("{}:{}+{}", piece.tensor, piece.first, piece.rows);
+        let part = |(_, pieces): &(TensorType, Vec<TensorSlice>)| {
+            pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(parts.iter().map(part).collect::<Vec<_>>().join(" | "), expected);
+    }
+
+    #[test]
+    fn tensors_are_stacked_while_they_fit_and_split_where_they_do_not() {
+        let (f32, q8) = (TensorType::F32, TensorType::Q8_0);
+        check(&[(f32, 8), (f32, 4), (f32, 4)], 1 << 20, "0:0+8 1:0+4 2:0+4");
+        check(&[(f32, 8), (f32, 4)], 128 * 10, "0:0+8 1:0+2 | 1:2+2");
+        check(&[(f32, 25)], 128 * 10, "0:0+10 | 0:10+10 | 0:20+5");
+        check(&[(f32, 2), (q8, 2), (q8, 1)], 1 << 20, "0:0+2 | 1:0+2 2:0+1");
+        check(&[(q8, ROWS_MAX + 1)], 1 << 30, &format!("0:0+{ROWS_MAX} | 0:{ROWS_MAX}+1"));
+    }
+}

@@ -1,0 +1,4 @@
+//! Decisions tried outside of service: replayed from a log, and simulated in virtual time.
+
+pub mod replay;
+pub mod simulate;

@@ -1,0 +1,64 @@
+//! The decision log's lines, put together request by request.
+
+use std::collections::BTreeMap;
+
+use stint_sessions::history::DecisionLogLine;
+use stint_types::catalog::{Decision, DecisionOutcome, Verdict, VerdictSource};
+use stint_types::units::RequestId;
+
+/// Words that count less altogether are hints.
+const WEIGHT_MIN: f64 = 0.2;
+
+/// One logged request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedRequest {
+    /// What was decided.
+    pub decision: Decision,
+    /// What came of it.
+    pub outcome: DecisionOutcome,
+    /// What was said of the answer, by source.
+    pub verdicts: BTreeMap<VerdictSource, Verdict>,
+}
+
+impl LoggedRequest {
+    /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where there are
+    /// weak hints alone: those that need no person mostly tell of what went wrong.
+    pub fn success(&self) -> Option<f64> {
+        let weight: f64 = self.verdicts.values().map(|verdict| verdict.weight).sum();
+        let sum: f64 = self.verdicts.values().map(|verdict| verdict.weight * verdict.success.get()).sum();
+        (weight >= WEIGHT_MIN).then(|| sum / weight)
+    }
+}
+
+/// Collects lines in any order.
+#[derive(Debug, Clone, Default)]
+pub struct LogCollector {
+    requests: BTreeMap<RequestId, (Decision, DecisionOutcome)>,
+    verdicts: BTreeMap<RequestId, BTreeMap<VerdictSource, Verdict>>,
+}
+
+impl LogCollector {
+    /// Takes in one line. What is said later of an answer by the same source takes the place of what was said before.
+    pub fn push(&mut self, line: DecisionLogLine) {
+        match line {
+            DecisionLogLine::Decision { decision, outcome, .. } => {
+                self.requests.insert(decision.id, (*decision, *outcome));
+            }
+            DecisionLogLine::Verdict { verdict, .. } => {
+                let said = self.verdicts.entry(verdict.id).or_default();
+                if said.get(&verdict.source).is_none_or(|before| before.at <= verdict.at) {
+                    said.insert(verdict.source, verdict);
+                }
+            }
+        }
+    }
+
+    /// The requests in the order of their ids, which is that of their arrival.
+    pub fn finish(mut self) -> Vec<LoggedRequest> {
+        let logged = self.requests.into_iter().map(|(id, (decision, outcome))| {
+            let verdicts = self.verdicts.remove(&id).unwrap_or_default();
+            LoggedRequest { decision, outcome, verdicts }
+        });
+        logged.collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! What another policy would have chosen among what was weighed.
+
+use std::sync::Arc;
+
+use stint_types::catalog::{Candidate, Decision, Route};
+use stint_types::units::Preference;
+
+/// A way of choosing among the best offers of the models.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplayPolicy {
+    /// As a route would choose, by what it says of worth, time, models and exploration.
+    Route(Box<Route>),
+    /// Always this model, or the best of the others where it could not serve.
+    Model(Arc<str>),
+    /// The least expected cost.
+    Cheapest,
+    /// The highest predicted success.
+    Best,
+    /// All alike.
+    Even,
+}
+
+impl ReplayPolicy {
+    /// The chance with which it would have chosen each candidate; they sum up to 1 where there is one.
+    pub fn shares(&self, decision: &Decision) -> Vec<f64> {
+        let candidates = &decision.candidates;
+        match self {
+            ReplayPolicy::Even => even(candidates.len(), |_| true),
+            ReplayPolicy::Cheapest => {
+                all_on(candidates, best_by(candidates, |candidate| -candidate.cost.as_dollars()))
+            }
+            ReplayPolicy::Best => {
+                all_on(candidates, best_by(candidates, |candidate| candidate.success.get()))
+            }
+            ReplayPolicy::Model(name) => {
+                let named = candidates.iter().position(|candidate| candidate.model == *name);
+                all_on(candidates, named.or_else(|| best_by(candidates, |candidate| candidate.value)))
+            }
+            ReplayPolicy::Route(route) => of_route(route, decision),
+        }
+    }
+}
+
+/// The floor of exploration is spread evenly; the rest goes to the best by what was believed when it was decided. (A draw
+/// from the beliefs spreads more than that: the share of it that the logged policy had is in its propensities alone.)
+fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
+    let candidates = &decision.candidates;
+    let allowed = |candidate: &Candidate| route.models.is_empty() || route.models.contains(&candidate.model);
+    let preference = decision.stakes.preference;
+    let floor = preference.map_or(0.0, |_| reachable(route, candidates.iter().filter(|one| allowed(one))));
+    let worth = |candidate: &Candidate| {
+        if allowed(candidate) && candidate.success.get() >= floor {
+            value(route, preference, decision.stakes.shadow_price, candidate)
+        } else {
+            f64::NEG_INFINITY
+        }
+    };
+    let best = best_by(candidates, worth);
+    let spread = route.explore.get();
+    let mut shares = even(candidates.len(), |at| candidates.get(at).is_some_and(allowed));
+    shares.iter_mut().for_each(|share| *share *= spread);
+    if let Some(share) = best.and_then(|best| shares.get_mut(best)) {
+        *share += 1.0 - spread;
+    }
+    shares
+}
+
+/// The success that a stated preference must not fall below: the route's floor, or the highest there is.
+fn reachable<'a>(route: &Route, candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
+    let highest = candidates.map(|candidate| candidate.success.get()).fold(0.0, f64::max);
+    highest.min(route.success_floor.get())
+}
+
+/// `w(p)·success − λ·cost − ν·time`, as `plan` has it.
+fn value(route: &Route, preference: Option<Preference>, price: f64, candidate: &Candidate) -> f64 {
+    let p = preference.unwrap_or_default().get();
+    if p >= 1.0 {
+        return candidate.success.get();
+    }
+    let burden = price * candidate.cost.as_dollars() + route.cost_per_second.as_dollars() * candidate.seconds;
+    route.worth.as_dollars() * p / (1.0 - p) * candidate.success.get() - burden
+}
+
+fn even(count: usize, counts: impl Fn(usize) -> bool) -> Vec<f64> {
+    let among = (0..count).filter(|&at| counts(at)).count();
+    #[expect(clippy::cast_precision_loss, reason = "a handful of models")]
+    let share = 1.0 / among.max(1) as f64;
+    (0..count).map(|at| if counts(at) { share } else { 0.0 }).collect()
+}
+
+fn all_on(candidates: &[Candidate], chosen: Option<usize>) -> Vec<f64> {
+    (0..candidates.len()).map(|at| if Some(at) == chosen { 1.0 } else { 0.0 }).collect()
+}
+
+/// The first of the highest.
+fn best_by(candidates: &[Candidate], by: impl Fn(&Candidate) -> f64) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (at, candidate) in candidates.iter().enumerate() {
+        let value = by(candidate);
+        if best.is_none_or(|(_, so_far)| value > so_far) {
+            best = Some((at, value));
+        }
+    }
+    best.map(|(at, _)| at)
+}

@@ -1,0 +1,67 @@
+//! What is known of a request, and what a policy makes of it.
+
+use crate::simulate::policy::SimulationPolicy;
+use crate::simulate::population::SimulatedRequest;
+use stint_decide::learn::DemandSummary;
+use stint_decide::plan::{Exploration, OPENING_QUANTILE, PlanRefusal, PlanRequest};
+use stint_types::catalog::{Model, Needs, Plan};
+use stint_types::chat::Budget;
+use stint_types::units::Chance;
+
+use super::Simulation;
+
+impl Simulation<'_> {
+    /// Writes down what is known about a request and about the models now.
+    pub(super) fn update_estimates(&mut self, request: &SimulatedRequest) -> DemandSummary {
+        let (population, share) = (&self.setting.population, self.setting.elapsed_share(self.now));
+        self.demand.class = population.task(request);
+        self.demand.difficulty = population.difficulty(request);
+        for (number, demand) in self.demand.models.values_mut().enumerate() {
+            *demand = match self.policy {
+                SimulationPolicy::Oracle => {
+                    population.truth(request, number, self.servers[number].ability(share))
+                }
+                _ => population.predicted(request, number),
+            };
+        }
+        let context = DemandSummary::of(&self.demand);
+        if self.policy == SimulationPolicy::Stint {
+            self.learner.adjust(&mut self.demand);
+        }
+        for (host, conditions) in self.servers.iter().zip(self.market.models.values_mut()) {
+            *conditions = host.conditions(self.now);
+        }
+        self.market.shadow_price = match self.policy {
+            SimulationPolicy::Stint => self.learner.price(request.tenant),
+            SimulationPolicy::Oracle => self.oracle_prices[request.tenant],
+            _ => 1.0,
+        };
+        context
+    }
+
+    /// Plans it by the world's policy.
+    pub(super) fn plan(&self, request: &SimulatedRequest) -> Result<Plan, PlanRefusal> {
+        let models: Vec<&Model> = self.servers.iter().map(|host| &*host.model).collect();
+        let allowance = self.ledger.allowance(request.tenant, self.now.to_timestamp(self.setting.start));
+        let mut dice = self.setting.population.dice(request, 0xd1ce, 0);
+        let (floor, nothing) = (self.setting.route.explore, Chance::default());
+        let explores = self.policy == SimulationPolicy::Stint
+            && (floor > nothing || self.setting.route.uncapped > nothing);
+        let explore = explores.then(|| Exploration { seed: dice.next_u64(), floor });
+        let ask = PlanRequest {
+            demand: &self.demand,
+            models: &models,
+            route: &self.setting.route,
+            market: &self.market,
+            allowance: &allowance,
+            budget: &Budget::default(),
+            needs: &Needs::default(),
+            choices: 1,
+            streams: true,
+            sticky: None,
+            explore,
+            opening_quantile: Chance::new(OPENING_QUANTILE),
+        };
+        self.policy.plan(ask, self.setting.scenario.fixed.thinking, &mut dice)
+    }
+}

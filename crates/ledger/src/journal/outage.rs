@@ -1,0 +1,79 @@
+//! Whether the database works, and since when it does not. An outage is logged once when it begins and once when it ends,
+//! however often and by however many callers the database is tried in between.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::Instant;
+
+use crate::sync::Mutex;
+use stint_types::units::Timestamp;
+
+use super::error::JournalError;
+
+/// What all users of the database find out together.
+#[derive(Debug, Default)]
+pub(crate) struct DatabaseOutage {
+    /// Whether there is an outage, so that a working database costs no lock.
+    is_on: AtomicBool,
+    began: Mutex<Option<(Timestamp, Instant)>>,
+}
+
+impl DatabaseOutage {
+    /// It did not work; `what` could not be done.
+    pub(crate) fn record_failure(&self, what: &'static str, error: &JournalError) {
+        let source = std::error::Error::source(error).map(ToString::to_string);
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((since, _)) = *began {
+            tracing::debug!(%error, source, what, %since, "the database is still gone");
+            return;
+        }
+        let since = Timestamp::now();
+        *began = Some((since, Instant::now()));
+        self.is_on.store(true, Ordering::Release);
+        drop(began);
+        tracing::error!(
+            %error, source, what, %since,
+            "the database is gone, or takes nothing: what cannot be recorded is refused until it is back; trying again"
+        );
+    }
+
+    /// It worked.
+    pub(crate) fn record_success(&self) {
+        if !self.is_on.load(Ordering::Acquire) {
+            return;
+        }
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = began.take();
+        // Before the lock is given back, so that a failure after it stands.
+        self.is_on.store(false, Ordering::Release);
+        drop(began);
+        if let Some((since, began)) = over {
+            tracing::info!(%since, gone_for = ?began.elapsed(), "the database is back");
+        }
+    }
+
+    /// Since when it does not work.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.began.lock().unwrap_or_else(PoisonError::into_inner).map(|(since, _)| since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_begins_with_the_first_failure_and_ends_with_the_first_success() {
+        let outage = DatabaseOutage::default();
+        assert_eq!(outage.since(), None);
+        outage.record_failure("the lease is not renewed", &JournalError::new("refused"));
+        let since = outage.since();
+        assert!(since.is_some());
+        outage.record_failure("nothing is written", &JournalError::new("refused"));
+        assert_eq!(outage.since(), since);
+        outage.record_success();
+        outage.record_success();
+        assert_eq!(outage.since(), None);
+    }
+}

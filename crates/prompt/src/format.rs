@@ -1,0 +1,220 @@
+//! How one model is spoken to: its template, its tokenizer and its tags of thinking in one hand.
+
+use serde_json::{Map, Value, json};
+
+use super::detokenizer::{Detokenizer, TokenBytes};
+use super::error::PromptError;
+use super::template::{ChatTemplate, TemplateContext};
+use super::tokenizer::Tokenizer;
+use super::tool_calls::ToolCallSyntax;
+use super::vocabulary::Vocabulary;
+use stint_types::chat::{ContentPart, Message, Request};
+use stint_types::units::Timestamp;
+
+/// The tokens that begin and close a thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThinkingTags {
+    /// Begins it.
+    pub start: u32,
+    /// Closes it.
+    pub end: u32,
+}
+
+/// How one model is spoken to.
+#[derive(Debug)]
+pub struct PromptFormat {
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+    bytes: TokenBytes,
+    tags: Option<ThinkingTags>,
+    stop_tokens: Vec<u32>,
+    syntax: Option<ToolCallSyntax>,
+    bos: String,
+    eos: String,
+}
+
+impl PromptFormat {
+    /// The format of a model with this vocabulary, whose thoughts stand between these tags. A model without
+    /// them as tokens does not think.
+    pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
+        let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
+        let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
+        let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
+        Ok(PromptFormat {
+            tokenizer: Tokenizer::new(vocabulary)?,
+            template: ChatTemplate::new(template)?,
+            bytes: TokenBytes::new(vocabulary),
+            tags: tags.map(|(start, end)| ThinkingTags { start, end }),
+            stop_tokens: vocabulary.stop_tokens(),
+            syntax: ToolCallSyntax::of_template(template),
+            bos: vocabulary.bos.map(text).unwrap_or_default(),
+            eos: text(vocabulary.eos),
+        })
+    }
+
+    /// The prompt of a request, ready for the model's turn.
+    pub fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, PromptError> {
+        self.render_at(request, thinking, Timestamp::now())
+    }
+
+    /// The same, on a given date.
+    pub fn render_at(
+        &self,
+        request: &Request,
+        thinking: bool,
+        now: Timestamp,
+    ) -> Result<Vec<u32>, PromptError> {
+        let mut messages: Value = request.messages.iter().map(message).collect();
+        let withheld = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+        let mut tools = match request.tools.as_slice() {
+            [] => Value::Null,
+            _ if withheld => Value::Null,
+            tools => tools.iter().map(|tool| tool.declaration.clone()).collect(),
+        };
+        let mark = self.mark_controls(&mut [&mut messages, &mut tools]);
+        let (bos_token, eos_token) = (self.bos.clone(), self.eos.clone());
+        let context = TemplateContext { messages, tools, enable_thinking: thinking, bos_token, eos_token };
+        self.tokenizer.encode_prompt(&self.template.render(&context, now)?, mark)
+    }
+
+    /// The tokens of a text that is to go on as it is, control tokens and all.
+    pub fn encode_raw(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        self.tokenizer.encode_prompt(text, None)
+    }
+
+    /// The tokens of a text of ours, such as a hand-off.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        self.tokenizer.encode(text, None)
+    }
+
+    /// Turns this model's tokens into text.
+    pub fn detokenizer(&self) -> Detokenizer {
+        Detokenizer::new(self.bytes.clone())
+    }
+
+    /// The tags of thinking; `None` for a model that does not think.
+    pub fn tags(&self) -> Option<ThinkingTags> {
+        self.tags
+    }
+
+    /// The tokens that end a text, the end-of-text token first.
+    pub fn stop_tokens(&self) -> &[u32] {
+        &self.stop_tokens
+    }
+
+    /// How the template shows the model to write its tool calls, if it is a syntax that can be read.
+    pub fn syntax(&self) -> Option<ToolCallSyntax> {
+        self.syntax
+    }
+
+    /// True where the prompt ends inside a thought: with the tag that begins one, but for white space.
+    pub fn opens_thought(&self, prompt: &[u32]) -> bool {
+        let blank = |id: u32| {
+            let bytes = self.bytes.of(id);
+            !bytes.is_empty() && bytes.iter().all(u8::is_ascii_whitespace)
+        };
+        let last = prompt.iter().rev().find(|&&id| !blank(id));
+        self.tags.is_some_and(|tags| last == Some(&tags.start))
+    }
+
+    /// Marks every control token that a caller spells out; the mark is a character that nobody uses.
+    fn mark_controls(&self, texts: &mut [&mut Value]) -> Option<char> {
+        let mut spells = false;
+        let mut used = std::collections::BTreeSet::new();
+        for text in texts.iter() {
+            visit(text, &mut |text| {
+                spells |= self.tokenizer.spells_control(text);
+                used.extend(text.chars().filter(|character| PRIVATE.contains(character)));
+            });
+        }
+        if !spells {
+            return None;
+        }
+        let mark = PRIVATE.clone().find(|character| !used.contains(character)).unwrap_or(*PRIVATE.start());
+        for text in texts.iter_mut() {
+            **text = change(text, &|text| self.tokenizer.mark(text, mark));
+        }
+        Some(mark)
+    }
+}
+
+/// Characters without a meaning of their own; more of them than any request may have.
+const PRIVATE: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{10FFFD}';
+
+fn visit(value: &Value, see: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => see(text),
+        Value::Array(values) => values.iter().for_each(|value| visit(value, see)),
+        Value::Object(members) => members.iter().for_each(|(name, value)| {
+            see(name);
+            visit(value, see);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn change(value: &Value, with: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(with(text)),
+        Value::Array(values) => values.iter().map(|value| change(value, with)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (with(name), change(value, with))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// A message as Hugging Face's templates know it.
+fn message(message: &Message) -> Value {
+    let mut turn = Map::new();
+    turn.insert("role".to_owned(), json!(message.role.as_str()));
+    turn.insert("content".to_owned(), content(&message.content));
+    let texts = [
+        ("reasoning_content", &message.thought),
+        ("tool_call_id", &message.tool_call_id),
+        ("name", &message.name),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            turn.insert(name.to_owned(), json!(text));
+        }
+    }
+    let calls = message.tool_calls.iter().map(|call| {
+        // Templates write the arguments as JSON themselves; text would be quoted twice.
+        let arguments: Value =
+            serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
+        json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+    });
+    if !message.tool_calls.is_empty() {
+        turn.insert("tool_calls".to_owned(), calls.collect());
+    }
+    Value::Object(turn)
+}
+
+/// Plain text as text. Where there is more, neighbouring texts are joined, so that no control token can be
+/// spelled across two of them.
+fn content(parts: &[ContentPart]) -> Value {
+    let mut joined: Vec<Value> = Vec::new();
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            ContentPart::Text(more) => text.push_str(more),
+            ContentPart::Other(value) => {
+                flush(&mut text, &mut joined);
+                joined.push(value.clone());
+            }
+            ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => {}
+        }
+    }
+    if joined.is_empty() {
+        return json!(text);
+    }
+    flush(&mut text, &mut joined);
+    Value::Array(joined)
+}
+
+fn flush(text: &mut String, parts: &mut Vec<Value>) {
+    if !text.is_empty() {
+        parts.push(json!({"type": "text", "text": std::mem::take(text)}));
+    }
+}

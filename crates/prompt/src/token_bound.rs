@@ -1,0 +1,217 @@
+//! How many tokens a prompt has at most, without its tokenizer.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use stint_types::chat::{ContentPart, EmbeddingInputs, MemberPhase, Message, Request, Role};
+use stint_types::units::Tokens;
+
+/// What a template puts around one message.
+const MESSAGE: u64 = 16;
+/// What a template puts around the conversation, a system prompt of its own included.
+const CONVERSATION: u64 = 128;
+/// What a template says about tools before it lists them.
+const TOOLS: u64 = 1024;
+/// What an image costs at most, whatever its size in bytes.
+const IMAGE: u64 = 16_384;
+/// What is declared of a tool, besides its name, only because it was called before.
+const CALLED_TOOL: u64 = 64;
+/// No text is written in tokens of so many bytes on average.
+const BYTES_OF_A_TOKEN_MOST: u64 = 16;
+
+/// An upper bound: a token is at least one byte of text.
+pub fn prompt_tokens(request: &Request) -> Tokens {
+    let messages: u64 = request.messages.iter().map(message).sum();
+    Tokens(CONVERSATION + messages + tools_and_format(request))
+}
+
+fn tools_and_format(request: &Request) -> u64 {
+    let tools: u64 = request.tools.iter().map(|tool| TOOLS / 16 + json(&tool.declaration)).sum();
+    let format = request.response_format.as_ref().map_or(0, json);
+    let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
+    preamble + tools + format + called_tools(request)
+}
+
+/// The tools that were called before, where the request declares none any more: some APIs have them declared all the same.
+fn called_tools(request: &Request) -> u64 {
+    if !request.tools.is_empty() {
+        return 0;
+    }
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    let names: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
+    let preamble = if names.is_empty() { 0 } else { TOOLS };
+    preamble + names.iter().map(|name| CALLED_TOOL + spaced_len(name)).sum::<u64>()
+}
+
+/// How few tokens a prompt can have: only of what every template shows, its texts and its calls.
+pub fn min_prompt_tokens(request: &Request) -> Tokens {
+    let texts = request.messages.iter().flat_map(|message| &message.content).map(|part| match part {
+        ContentPart::Text(text) => bytes(text),
+        ContentPart::Other(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => 0,
+    });
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    Tokens(
+        (texts.sum::<u64>() + calls.map(|call| bytes(&call.arguments)).sum::<u64>()) / BYTES_OF_A_TOKEN_MOST,
+    )
+}
+
+/// Whether what stands beside the messages was counted with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptFrame {
+    /// It was, and perhaps more of it.
+    Counted,
+    /// Something of it is another.
+    Changed,
+}
+
+/// An upper bound of a prompt that goes on from one that was counted with the same tokenizer: that, and a token for each byte of
+/// what is new. `before` are the messages that were counted, as they now are without what is put behind them.
+pub fn extended_prompt_tokens(
+    counted: Tokens,
+    before: &[Message],
+    request: &Request,
+    frame: PromptFrame,
+) -> Tokens {
+    let sum = |messages: &[Message]| messages.iter().map(message).sum::<u64>();
+    let new = sum(&request.messages).saturating_sub(sum(before));
+    let beside = match frame {
+        PromptFrame::Counted => called_tools(request),
+        PromptFrame::Changed => frame_tokens(request),
+    };
+    counted + Tokens(CONVERSATION + new + before.iter().map(uncertain_tokens).sum::<u64>() + beside)
+}
+
+/// What of a message that was counted may be read otherwise now. Thoughts are shown or left out as a step is to think or not, and
+/// by who signed them; behind an address there may be another image.
+fn uncertain_tokens(message: &Message) -> u64 {
+    let signed: u64 = message.signed.iter().map(|signed| bytes(&signed.block)).sum();
+    let thought = message.thought.as_deref().map_or(0, bytes);
+    let elsewhere = |part: &&ContentPart| match part {
+        ContentPart::Other(value) => is_image(value) && !is_inline(value),
+        ContentPart::Text(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => false,
+    };
+    let images = message.content.iter().filter(elsewhere).map(|_| IMAGE).sum::<u64>();
+    signed + thought + images
+}
+
+/// What stands beside the messages, the operator's instructions among them.
+fn frame_tokens(request: &Request) -> u64 {
+    let system = request.messages.iter().filter(|message| message.role == Role::System).map(message);
+    let extra: u64 = request.extra.iter().map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
+    // Grammars and the like stand in no prompt; of what nobody knows that is not known either.
+    let is_rendered =
+        |name: &str| MemberPhase::of(name) == MemberPhase::Prompt || !MemberPhase::is_known(name);
+    let passed = request.unknown_members.iter().filter(|(name, _)| is_rendered(name));
+    let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
+    system.sum::<u64>() + tools_and_format(request) + extra + passed
+}
+
+/// An upper bound for each text: what a model puts around one is little.
+pub fn embedding_tokens(inputs: &EmbeddingInputs) -> Tokens {
+    let each = |length: usize| MESSAGE + u64::try_from(length).unwrap_or(u64::MAX);
+    Tokens(match inputs {
+        EmbeddingInputs::Texts(texts) => texts.iter().map(|text| each(text.len())).sum(),
+        EmbeddingInputs::Tokens(lists) => lists.iter().map(|ids| each(ids.len())).sum(),
+    })
+}
+
+fn message(message: &Message) -> u64 {
+    let content: u64 = message.content.iter().map(part).sum();
+    let calls: u64 = message
+        .tool_calls
+        .iter()
+        .map(|call| MESSAGE + bytes(&call.id) + bytes(&call.name) + spaced_len(&call.arguments))
+        .sum();
+    let signed: u64 = message.signed.iter().map(|signed| bytes(&signed.block)).sum();
+    let rest = [&message.thought, &message.tool_call_id, &message.name];
+    MESSAGE + content + calls + signed + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
+}
+
+fn part(part: &ContentPart) -> u64 {
+    match part {
+        ContentPart::Text(text) => bytes(text),
+        ContentPart::Other(value) if is_image(value) => IMAGE,
+        ContentPart::Other(value) => json(value),
+        ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => 0,
+    }
+}
+
+fn is_image(part: &Value) -> bool {
+    part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("image"))
+}
+
+/// Whether an image is sent itself, and not where it is to be had.
+fn is_inline(image: &Value) -> bool {
+    image.pointer("/image_url/url").and_then(Value::as_str).is_some_and(|url| url.starts_with("data:"))
+}
+
+fn json(value: &Value) -> u64 {
+    spaced_len(&value.to_string())
+}
+
+/// JSON as a template may write it anew: with a space, or a line's end and its indent, beside every mark.
+fn spaced_len(text: &str) -> u64 {
+    let marks = text.bytes().filter(|byte| b",:{}[]".contains(byte)).count();
+    bytes(text).saturating_add(u64::try_from(marks).unwrap_or(u64::MAX).saturating_mul(2))
+}
+
+fn bytes(text: &str) -> u64 {
+    text.len().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use stint_types::chat::ToolCall;
+
+    fn check(content: Vec<ContentPart>, least: u64, most: u64) {
+        let message = Message { content, ..Message::text(Role::User, "") };
+        let request = Request::new("m", vec![message]);
+        let bound = prompt_tokens(&request).0;
+        assert!((least..=most).contains(&bound), "{bound} is not within {least}..={most}");
+    }
+
+    #[test]
+    fn text_costs_at_most_a_token_a_byte() {
+        check(vec![ContentPart::Text("x".repeat(1000))], 1000, 1200);
+        check(vec![ContentPart::Text("ü".repeat(1000))], 2000, 2200);
+    }
+
+    #[test]
+    fn an_image_does_not_cost_its_bytes() {
+        let url = format!("data:image/png;base64,{}", "A".repeat(1 << 20));
+        check(
+            vec![ContentPart::Other(json!({"type": "image_url", "image_url": {"url": url}}))],
+            IMAGE,
+            IMAGE + 200,
+        );
+    }
+
+    #[test]
+    fn other_parts_cost_their_bytes() {
+        let data = "A".repeat(50_000);
+        check(vec![ContentPart::Other(json!({"type": "input_audio", "data": data}))], 50_000, 51_000);
+    }
+
+    #[test]
+    fn what_was_called_before_is_declared_where_no_tool_is() {
+        let call = |name: &str| {
+            let name = name.to_owned();
+            let call = ToolCall { id: String::new(), name, arguments: String::new() };
+            Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") }
+        };
+        let asked = |calls: &[&str]| Request::new("m", calls.iter().map(|name| call(name)).collect());
+        let (none, both) =
+            (prompt_tokens(&asked(&[])).0, prompt_tokens(&asked(&["search", "browse", "search"])).0);
+        let messages = 3 * (2 * MESSAGE + 6);
+        assert_eq!(both - none, messages + TOOLS + 2 * (CALLED_TOOL + 6));
+        let (before, now) = (asked(&["search"]), asked(&["search", "browse"]));
+        let more = extended_prompt_tokens(Tokens(100), &before.messages, &now, PromptFrame::Counted).0
+            - 100
+            - CONVERSATION;
+        assert_eq!(more, 2 * MESSAGE + 6 + TOOLS + 2 * (CALLED_TOOL + 6));
+    }
+}

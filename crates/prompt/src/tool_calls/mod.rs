@@ -1,0 +1,225 @@
+//! Tool calls that a model writes into its text, one syntax per family of models.
+//!
+//! Servers read them out for chat requests. Where an answer is resumed from a closed thought there is no chat request, so
+//! they are read here: the caller sees the calls and never their syntax. A call is told whole, once its end is there: half
+//! a call is of no use, and one that a limit breaks off is left out.
+
+mod coder;
+mod deepseek;
+mod harmony;
+mod json;
+mod syntax;
+
+use std::borrow::Cow;
+
+use stint_types::chat::{Tool, ToolCallDelta};
+
+pub use syntax::ToolCallSyntax;
+
+use coder::StringParams;
+use json::WrittenCall;
+
+/// What a text turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerSegment {
+    /// Part of the answer.
+    Text(String),
+    /// A whole call.
+    Call(ToolCallDelta),
+}
+
+/// Reads calls out of an answer that arrives in pieces, wherever the pieces are cut.
+#[derive(Debug, Clone)]
+pub struct ToolCallParser {
+    syntax: ToolCallSyntax,
+    /// What the ids of the calls begin with.
+    id: String,
+    count: u32,
+    state: CallParserState,
+    /// The text that may be a call or the beginning of a tag, or blank that may stand beside a call.
+    buffer: String,
+    /// The blank before what may be a call.
+    blank: String,
+    /// What a call may begin with.
+    starts: Vec<Cow<'static, str>>,
+    /// The tag that opened what may be a call.
+    opened: Cow<'static, str>,
+    /// A tag that may follow the last call and is nothing by itself.
+    tail: Option<&'static str>,
+    /// Which parameters are texts, whatever they look like.
+    string_params: StringParams,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallParserState {
+    /// Nothing but blank was said yet.
+    Before,
+    /// In the answer.
+    Text,
+    /// Inside a call.
+    Call,
+}
+
+impl ToolCallParser {
+    /// A reader for one answer. The ids of its calls begin with `id`, which must be of no other answer.
+    pub fn new(syntax: ToolCallSyntax, id: impl Into<String>) -> ToolCallParser {
+        ToolCallParser {
+            syntax,
+            id: id.into(),
+            count: 0,
+            state: CallParserState::Before,
+            buffer: String::new(),
+            blank: String::new(),
+            starts: syntax.starts(&[]),
+            opened: Cow::default(),
+            tail: None,
+            string_params: StringParams::default(),
+        }
+    }
+
+    /// The same, knowing what these tools take: some families write every argument as it is, and only its declaration
+    /// tells the number 7 from a text.
+    #[must_use]
+    pub fn with_tools(mut self, tools: &[Tool]) -> ToolCallParser {
+        self.string_params = self.syntax.string_params(tools);
+        self.starts = self.syntax.starts(tools);
+        self
+    }
+
+    /// True once there was a call.
+    pub fn has_calls(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Takes more text.
+    pub fn push(&mut self, text: &str) -> Vec<AnswerSegment> {
+        self.buffer.push_str(text);
+        let mut said = Vec::new();
+        while self.step(&mut said) {}
+        said
+    }
+
+    /// The text has ended. What was held back and is no call is text after all, unless it is one that broke off.
+    pub fn finish(&mut self) -> Vec<AnswerSegment> {
+        let mut said = Vec::new();
+        let rest = std::mem::take(&mut self.buffer);
+        if self.state != CallParserState::Call {
+            let broke_off = self.tail.take().is_some_and(|tail| tail.starts_with(rest.trim()));
+            if !(self.has_calls() && (broke_off || rest.trim().is_empty())) {
+                self.emit(rest, &mut said);
+            }
+        } else if self.syntax.ends_with_text() {
+            self.close(&rest, "", &mut said);
+        }
+        said
+    }
+}
+
+impl ToolCallParser {
+    /// Takes one tag out of the held text; false where there is none to take.
+    fn step(&mut self, said: &mut Vec<AnswerSegment>) -> bool {
+        match self.state {
+            CallParserState::Before | CallParserState::Text => match self.tail {
+                Some(tail) => self.skip_tail(tail),
+                None => self.open(said),
+            },
+            CallParserState::Call => {
+                match self.syntax.end(&self.opened).and_then(|end| Some((self.buffer.find(end)?, end))) {
+                    Some((at, end)) => {
+                        let rest = self.buffer.split_off(at + end.len());
+                        let whole = std::mem::replace(&mut self.buffer, rest);
+                        self.close(&whole[..at], end, said);
+                        self.state = CallParserState::Text;
+                        self.tail = self.syntax.tail(&self.opened);
+                        true
+                    }
+                    None => false,
+                }
+            }
+        }
+    }
+
+    /// Passes over a tag that belongs to the call before it, where it comes next; false while that is not known.
+    fn skip_tail(&mut self, tail: &'static str) -> bool {
+        let next = self.buffer.trim_start();
+        if next.len() < tail.len() && tail.starts_with(next) {
+            return false;
+        }
+        if let Some(rest) = next.strip_prefix(tail) {
+            self.buffer = rest.to_owned();
+        }
+        self.tail = None;
+        true
+    }
+
+    /// Looks for the beginning of a call. Llama's has no tag, so it can only be the whole answer.
+    fn open(&mut self, said: &mut Vec<AnswerSegment>) -> bool {
+        let starts = &self.starts;
+        let found = match self.syntax {
+            ToolCallSyntax::Llama if self.state == CallParserState::Text => None,
+            ToolCallSyntax::Llama => {
+                self.buffer.trim_start().starts_with('{').then(|| self.buffer.find('{')).flatten()
+            }
+            _ => None,
+        };
+        let found = match self.syntax {
+            ToolCallSyntax::Llama => found.map(|at| (at, Cow::default())),
+            _ => starts.iter().filter_map(|start| Some((self.buffer.find(&**start)?, start.clone()))).min(),
+        };
+        let Some((at, tag)) = found else {
+            // Blank before a call is no part of the answer, and whether one follows is not known yet.
+            let open = starts.iter().map(|start| overlap(&self.buffer, start)).max().unwrap_or(0);
+            let sure = &self.buffer[..self.buffer.len() - open];
+            let rest = self.buffer.split_off(sure.trim_end().len());
+            let text = std::mem::replace(&mut self.buffer, rest);
+            self.emit(text, said);
+            return false;
+        };
+        let rest = self.buffer.split_off(at + tag.len());
+        let mut before = std::mem::replace(&mut self.buffer, rest);
+        before.truncate(at);
+        self.blank = before.split_off(before.trim_end().len());
+        self.opened = tag;
+        self.emit(before, said);
+        self.state = CallParserState::Call;
+        true
+    }
+
+    /// What stood between a start and an end, which is nothing where the text has ended: calls, or text that only looked
+    /// like one. What broke off is left out.
+    fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) {
+        if let Some(calls) = self.syntax.read(&self.opened, text.trim(), &self.string_params) {
+            said.extend(calls.into_iter().map(|call| self.call_delta(call)));
+            return;
+        }
+        let blank = std::mem::take(&mut self.blank);
+        if !end.is_empty() || !self.syntax.is_truncated(text) {
+            self.emit([&*blank, &*self.opened, text, end].concat(), said);
+        }
+    }
+
+    fn call_delta(&mut self, (name, arguments): WrittenCall) -> AnswerSegment {
+        let index = self.count;
+        self.count += 1;
+        let id = Some(format!("{}_{index}", self.id));
+        AnswerSegment::Call(ToolCallDelta { index, id, name: Some(name), arguments })
+    }
+
+    fn emit(&mut self, text: String, said: &mut Vec<AnswerSegment>) {
+        if !text.is_empty() {
+            if !text.trim().is_empty() {
+                self.state = CallParserState::Text;
+            }
+            said.push(AnswerSegment::Text(text));
+        }
+    }
+}
+
+/// How many bytes at the end of the text may be the beginning of the tag.
+fn overlap(text: &str, tag: &str) -> usize {
+    let longest = text.len().min(tag.len().saturating_sub(1));
+    (1..=longest).rev().find(|&length| text.as_bytes().ends_with(&tag.as_bytes()[..length])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

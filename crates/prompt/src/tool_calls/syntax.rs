@@ -1,0 +1,121 @@
+//! The families of models by how they write a call.
+
+use std::borrow::Cow;
+
+use stint_types::chat::Tool;
+
+use super::coder::{self, StringParams};
+use super::json::{self, WrittenCall};
+use super::{deepseek, harmony};
+
+/// How a family of models writes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolCallSyntax {
+    /// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen 2.5 and 3, and many that were trained on
+    /// their data.
+    Hermes,
+    /// `[TOOL_CALLS][{"name": …, "arguments": {…}}, …]`, to the end of the text: Mistral.
+    Mistral,
+    /// The whole answer is `{"name": …, "parameters": {…}}`, several of them parted by `;`: Llama 3.1 and later.
+    Llama,
+    /// `<tool_call><function=…><parameter=…>…</parameter></function></tool_call>`: Qwen 3 Coder and later families, which
+    /// now and then forget the first tag.
+    Coder,
+    /// `<｜tool▁calls▁begin｜>`, each call between tokens of its own, `<｜tool▁calls▁end｜>`: `DeepSeek` V3, R1 and later.
+    DeepSeek,
+    /// `<|channel|>commentary to=functions.… <|constrain|>json<|message|>{…}<|call|>`: gpt-oss.
+    Harmony,
+}
+
+/// The end of a call that is wrapped in tags.
+const WRAPPED: &str = "</tool_call>";
+
+impl ToolCallSyntax {
+    /// The syntax that a chat template shows a model, if it is one of these.
+    pub fn of_template(template: &str) -> Option<ToolCallSyntax> {
+        let has = |mark: &str| template.contains(mark);
+        if has("<function=") && has("<parameter=") {
+            Some(ToolCallSyntax::Coder)
+        } else if has("<｜tool▁calls▁begin｜>") {
+            Some(ToolCallSyntax::DeepSeek)
+        } else if has("<|channel|>commentary") && has("to=functions.") {
+            Some(ToolCallSyntax::Harmony)
+        } else if has("<tool_call>") {
+            Some(ToolCallSyntax::Hermes)
+        } else if has("[TOOL_CALLS]") {
+            Some(ToolCallSyntax::Mistral)
+        } else if has("<|start_header_id|>") && has("\"parameters\"") {
+            Some(ToolCallSyntax::Llama)
+        } else {
+            None
+        }
+    }
+
+    /// What a call may begin with. Llama's brace is a part of the call; a tag is none. A coder's function begins one only
+    /// where there is such a tool: others are written about.
+    pub(super) fn starts(self, tools: &[Tool]) -> Vec<Cow<'static, str>> {
+        let tags: &[&'static str] = match self {
+            ToolCallSyntax::Hermes | ToolCallSyntax::Coder => &["<tool_call>"],
+            ToolCallSyntax::Mistral => &["[TOOL_CALLS]"],
+            ToolCallSyntax::Llama => &["{"],
+            ToolCallSyntax::DeepSeek => &["<｜tool▁calls▁begin｜>"],
+            ToolCallSyntax::Harmony => harmony::STARTS,
+        };
+        let functions =
+            tools.iter().filter(|_| self == ToolCallSyntax::Coder).map(|tool| coder::start(&tool.name));
+        tags.iter().map(|tag| Cow::Borrowed(*tag)).chain(functions.map(Cow::Owned)).collect()
+    }
+
+    /// What ends a call that was opened so; nothing but the end of the text where there is none.
+    pub(super) fn end(self, opened: &str) -> Option<&'static str> {
+        match self {
+            ToolCallSyntax::Coder if coder::is_start(opened) => Some(coder::END),
+            ToolCallSyntax::Hermes | ToolCallSyntax::Coder => Some(WRAPPED),
+            ToolCallSyntax::DeepSeek => Some("<｜tool▁calls▁end｜>"),
+            ToolCallSyntax::Harmony => Some(harmony::END),
+            ToolCallSyntax::Mistral | ToolCallSyntax::Llama => None,
+        }
+    }
+
+    /// True where the end of the text may end a call too.
+    pub(super) fn ends_with_text(self) -> bool {
+        !matches!(self, ToolCallSyntax::Hermes | ToolCallSyntax::Coder)
+    }
+
+    /// What may stand behind a call that was opened so and belongs to it all the same: the tag whose fellow was forgotten.
+    pub(super) fn tail(self, opened: &str) -> Option<&'static str> {
+        (self == ToolCallSyntax::Coder && coder::is_start(opened)).then_some(WRAPPED)
+    }
+
+    /// The calls that stand in a text between start and end; nothing where it is none.
+    pub(super) fn read(self, opened: &str, text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>> {
+        match self {
+            ToolCallSyntax::Coder if coder::is_start(opened) => {
+                coder::read(&[opened, text, coder::END].concat(), texts)
+            }
+            ToolCallSyntax::Hermes => json::parse_one(text),
+            ToolCallSyntax::Mistral => json::parse_list(text),
+            ToolCallSyntax::Llama => json::parse_sequence(text),
+            ToolCallSyntax::Coder => coder::read(text, texts),
+            ToolCallSyntax::DeepSeek => deepseek::read(text),
+            ToolCallSyntax::Harmony => harmony::read(text),
+        }
+    }
+
+    /// Whether what the end of the text left open is a call that broke off, and no text.
+    pub(super) fn is_truncated(self, text: &str) -> bool {
+        match self {
+            ToolCallSyntax::Mistral | ToolCallSyntax::Llama => json::is_unfinished(text),
+            // Nobody writes such a tag into a text.
+            ToolCallSyntax::Hermes
+            | ToolCallSyntax::Coder
+            | ToolCallSyntax::DeepSeek
+            | ToolCallSyntax::Harmony => true,
+        }
+    }
+
+    /// What must be known of the tools.
+    pub(super) fn string_params(self, tools: &[Tool]) -> StringParams {
+        if self == ToolCallSyntax::Coder { StringParams::of(tools) } else { StringParams::default() }
+    }
+}

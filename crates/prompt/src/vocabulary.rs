@@ -1,0 +1,136 @@
+//! What a model file says about its tokens.
+
+use std::collections::HashMap;
+
+use super::error::PromptError;
+use stint_gguf::Gguf;
+
+/// The kinds of tokens, as GGUF numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Text in the byte alphabet; what merges are about.
+    Normal,
+    /// Structure that no caller may write: it never becomes text.
+    Control,
+    /// A text of its own, found before everything else.
+    UserDefined,
+    /// Unknown, unused, or of other kinds of tokenizers.
+    Other,
+}
+
+/// The tokenizer's part of a model file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Vocabulary {
+    /// The tokens in the order of their ids (`tokenizer.ggml.tokens`).
+    pub tokens: Vec<String>,
+    /// Their kinds by number (`tokenizer.ggml.token_type`); all normal where it is empty.
+    pub kinds: Vec<u32>,
+    /// The merges, best first, two tokens and a space between (`tokenizer.ggml.merges`).
+    pub merges: Vec<String>,
+    /// How text is cut before it is merged (`tokenizer.ggml.pre`).
+    pub pre: String,
+    /// The token that ends a text.
+    pub eos: u32,
+    /// The token that begins a text, where there is one.
+    pub bos: Option<u32>,
+    /// Whether a prompt begins with it.
+    pub add_bos: bool,
+    /// The chat template (`tokenizer.chat_template`).
+    pub template: Option<String>,
+}
+
+/// What models call the end of a turn, beside their end-of-text token.
+const STOP_TOKENS: [&str; 7] =
+    ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|return|>"];
+
+impl Vocabulary {
+    /// What a model file says. Only byte-level BPE (`gpt2`) is understood.
+    pub fn from_gguf(file: &Gguf) -> Result<Vocabulary, PromptError> {
+        let lacks = |key: &str| PromptError::Vocabulary(format!("the file has no {key}"));
+        let model = file.text("tokenizer.ggml.model").unwrap_or_default();
+        if model != "gpt2" {
+            return Err(PromptError::Vocabulary(format!("its kind {model:?} is not supported")));
+        }
+        let texts = |key: &str| file.texts(key).map(<[String]>::to_vec);
+        let kinds = file.integers("tokenizer.ggml.token_type").unwrap_or_default();
+        Ok(Vocabulary {
+            tokens: texts("tokenizer.ggml.tokens").ok_or_else(|| lacks("tokenizer.ggml.tokens"))?,
+            kinds: kinds.iter().map(|&kind| u32::try_from(kind).unwrap_or(0)).collect(),
+            merges: texts("tokenizer.ggml.merges").unwrap_or_default(),
+            pre: file.text("tokenizer.ggml.pre").unwrap_or_default().to_owned(),
+            eos: file
+                .integer("tokenizer.ggml.eos_token_id")
+                .ok_or_else(|| lacks("tokenizer.ggml.eos_token_id"))?,
+            bos: file.integer("tokenizer.ggml.bos_token_id"),
+            add_bos: file.flag("tokenizer.ggml.add_bos_token").unwrap_or(false),
+            template: file.text("tokenizer.chat_template").map(str::to_owned),
+        })
+    }
+
+    /// The kind of a token.
+    pub fn kind(&self, id: u32) -> TokenKind {
+        match self.kinds.get(id as usize) {
+            None | Some(1) => TokenKind::Normal,
+            Some(3) => TokenKind::Control,
+            Some(4) => TokenKind::UserDefined,
+            Some(_) => TokenKind::Other,
+        }
+    }
+
+    /// Every token with its id.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..).zip(self.tokens.iter().map(String::as_str))
+    }
+
+    /// The tokens of one kind.
+    pub fn of_kind(&self, kind: TokenKind) -> impl Iterator<Item = (u32, &str)> {
+        self.iter().filter(move |&(id, _)| self.kind(id) == kind)
+    }
+
+    /// The token of that text among those with a text of their own.
+    pub fn special(&self, text: &str) -> Option<u32> {
+        let special = |id| matches!(self.kind(id), TokenKind::Control | TokenKind::UserDefined);
+        self.iter().find(|&(id, token)| token == text && special(id)).map(|(id, _)| id)
+    }
+
+    /// The tokens that end a text or a turn, the end-of-text token first.
+    pub fn stop_tokens(&self) -> Vec<u32> {
+        let mut ends = vec![self.eos];
+        let more = self
+            .of_kind(TokenKind::Control)
+            .filter(|(_, token)| STOP_TOKENS.contains(token))
+            .map(|(id, _)| id);
+        ends.extend(more.filter(|&id| id != self.eos));
+        ends
+    }
+
+    /// The bytes that each token stands for; none for those that never become text.
+    pub(super) fn bytes(&self) -> Vec<Box<[u8]>> {
+        let alphabet = alphabet();
+        let bytes = |(id, token): (u32, &str)| match self.kind(id) {
+            TokenKind::Normal => decode(token, &alphabet).into(),
+            TokenKind::UserDefined => token.as_bytes().into(),
+            TokenKind::Control | TokenKind::Other => Box::default(),
+        };
+        self.iter().map(bytes).collect()
+    }
+}
+
+/// The byte that each character of GPT-2's printable alphabet stands for.
+fn alphabet() -> HashMap<char, u8> {
+    let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
+    let (shown, hidden): (Vec<u8>, Vec<u8>) = (0..=u8::MAX).partition(|&byte| plain(byte));
+    let shown = shown.into_iter().map(|byte| (char::from(byte), byte));
+    shown.chain(('\u{100}'..).zip(hidden)).collect()
+}
+
+fn decode(token: &str, alphabet: &HashMap<char, u8>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(token.len());
+    for character in token.chars() {
+        match alphabet.get(&character) {
+            Some(byte) => bytes.push(*byte),
+            None => bytes.extend(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    bytes
+}

@@ -1,0 +1,63 @@
+//! Which tools an answer may call, in the request's own words.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use stint_types::chat::Request;
+
+/// Which tools an answer may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AllowedTools {
+    /// All but these.
+    Without(Vec<Arc<str>>),
+    /// None. They stay declared, so that what a provider has cached of the prompt goes on holding.
+    None,
+}
+
+/// True where the caller wants no tool called.
+pub(super) fn is_none(request: &Request) -> bool {
+    request.tool_choice.as_ref().is_some_and(|choice| choice == "none")
+}
+
+/// The one tool that the caller wants called, where there is one.
+pub(super) fn forced(request: &Request) -> Option<&str> {
+    request.tool_choice.as_ref()?.pointer("/function/name")?.as_str()
+}
+
+/// True where the caller wants one call at a time.
+pub(super) fn forbids_parallel_calls(request: &Request) -> bool {
+    request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
+}
+
+/// Changes what may be called.
+pub(super) fn apply(choice: &AllowedTools, request: &mut Request) {
+    match choice {
+        AllowedTools::None => request.tool_choice = Some(json!("none")),
+        AllowedTools::Without(withheld) if withheld.is_empty() => {}
+        AllowedTools::Without(withheld) => {
+            let is_withheld = |name: &str| withheld.iter().any(|withheld| **withheld == *name);
+            request.tools.retain(|tool| !is_withheld(&tool.name));
+            narrow(request, is_withheld);
+        }
+    }
+}
+
+/// The same request for an answer of a model that calls tools although it is told not to: it is told of none.
+pub fn without_tools(request: &Request) -> Request {
+    let mut request = request.clone();
+    (request.tools, request.tool_choice) = (Vec::new(), None);
+    // Providers refuse it where there are no tools.
+    request.extra.remove("parallel_tool_calls");
+    request
+}
+
+/// Takes what is withheld out of a list of allowed tools; an empty one allows none.
+fn narrow(request: &mut Request, is_withheld: impl Fn(&str) -> bool) {
+    let allowed = request.tool_choice.as_mut().and_then(|choice| choice.pointer_mut("/allowed_tools/tools"));
+    let Some(Value::Array(allowed)) = allowed else { return };
+    allowed.retain(|tool| !tool.pointer("/function/name").and_then(Value::as_str).is_some_and(&is_withheld));
+    if allowed.is_empty() {
+        request.tool_choice = Some(json!("none"));
+    }
+}

@@ -1,0 +1,241 @@
+//! What every store of runs must do: one suite for all of them.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use stint_types::catalog::TaskClass;
+use stint_types::chat::{EpisodeLimits, EpisodeRaise, Request};
+use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
+
+use super::{
+    AnsweredStep, CountedPrompt, EpisodeEnding, EpisodeLength, EpisodeStore, HistoryHash, IdenticalEpisode,
+    LastStep, RouteTurns, StoredEpisode,
+};
+
+const EVER: Timestamp = Timestamp(0);
+
+/// Runs the whole suite on an empty store.
+pub async fn conforms(store: &dyn EpisodeStore) {
+    limits_are_only_lowered(store, "limited").await;
+    limits_stay(store, "limited").await;
+    a_raise_is_on_top_of_what_is_stated(store).await;
+    runs_are_listed_by_account_and_name(store).await;
+    a_run_is_its_account_s_alone(store).await;
+    a_run_is_found_by_its_last_history(store).await;
+    twins_are_handed_out_once_each(store).await;
+    whoever_was_refused_is_handed_the_same_again(store).await;
+    what_is_too_old_is_not_found(store).await;
+    steps_are_counted_and_the_latest_courses_told(store).await;
+    the_oldest_are_purged_first(store).await;
+    of_many_twins_the_latest_are_kept(store).await;
+}
+
+fn account() -> AccountId {
+    AccountId::new("acme/alice")
+}
+
+fn id(name: &str) -> EpisodeId {
+    name.parse().unwrap()
+}
+
+fn limits(nanos: u64, searches: u64) -> EpisodeLimits {
+    let mut limits = EpisodeLimits { cost: Some(Money(nanos)), ..EpisodeLimits::default() };
+    limits.tools.all = Some(Count(9));
+    limits.tools.each.insert("search \"x\"*".into(), Count(searches));
+    limits
+}
+
+fn step(name: &str, from: Option<u8>, to: &[u8], at: i64) -> AnsweredStep {
+    let last = LastStep {
+        model: "one".into(),
+        class: TaskClass::Agentic,
+        context: Tokens(1_000),
+        reading: (at % 2 == 1)
+            .then(|| CountedPrompt::of(&Request::new("m", Vec::new()), "m", Tokens(at.unsigned_abs()), None))
+            .flatten(),
+        ended: EpisodeEnding::Open,
+        route_turns: Some(RouteTurns { used: Count(2), most: Count(5) }),
+    };
+    AnsweredStep {
+        account: account(),
+        id: id(name),
+        from: from.map(link),
+        to: to.iter().copied().map(link).collect(),
+        is_first: from.is_none(),
+        last,
+        at: Timestamp(at),
+    }
+}
+
+fn link(number: u8) -> HistoryHash {
+    HistoryHash([number; 16])
+}
+
+async fn find(store: &dyn EpisodeStore, number: u8) -> Option<String> {
+    let found = store.find(&account(), &link(number), EVER).await.unwrap();
+    found.map(|id| id.to_string())
+}
+
+/// A step lowers the limits of its episode, and never raises them.
+pub async fn limits_are_only_lowered(store: &dyn EpisodeStore, name: &str) {
+    let none = EpisodeLimits::default();
+    assert_eq!(store.read(&account(), &id(name)).await.unwrap(), None);
+    let begun = store.open(&account(), &id(name), &none, Timestamp(10)).await.unwrap();
+    assert_eq!(begun, StoredEpisode::new(id(name), none.clone(), Timestamp(10)));
+    store.open(&account(), &id(name), &limits(50, 3), Timestamp(11)).await.unwrap();
+    let higher = store.open(&account(), &id(name), &limits(70, 2), Timestamp(12)).await.unwrap();
+    assert_eq!(higher.limits, limits(50, 2));
+}
+
+/// What is left of that after a restart.
+pub async fn limits_stay(store: &dyn EpisodeStore, name: &str) {
+    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(13)).await.unwrap();
+    assert_eq!(again.limits, limits(50, 2));
+    store.record_step(&step(name, Some(1), &[2], 14)).await.unwrap();
+    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(15)).await.unwrap();
+    assert_eq!((again.limits, again.steps), (limits(50, 2), Count(1)));
+}
+
+async fn a_raise_is_on_top_of_what_is_stated(store: &dyn EpisodeStore) {
+    let (run, now) = (id("raised"), Timestamp(16));
+    let mut more = EpisodeRaise { cost: Money(30), raises: 1, ..EpisodeRaise::default() };
+    more.tools.each.insert("search \"x\"*".into(), Count(4));
+    assert_eq!(store.raise(&account(), &run, &more, now).await.unwrap(), None, "there is no such run");
+    store.open(&account(), &run, &limits(50, 2), now).await.unwrap();
+    let raised = store.raise(&account(), &run, &more, now).await.unwrap().unwrap();
+    let expected = EpisodeLimits { raises: 1, ..limits(80, 6) };
+    assert_eq!(raised.limits, expected);
+    // Its steps go on to state what they stated, and may state less.
+    assert_eq!(store.open(&account(), &run, &limits(50, 2), now).await.unwrap().limits, expected);
+    let lower = store.open(&account(), &run, &limits(40, 2), now).await.unwrap();
+    assert_eq!(lower.limits, EpisodeLimits { raises: 1, ..limits(70, 6) });
+    assert_eq!(store.read(&account(), &run).await.unwrap().unwrap().limits, lower.limits);
+    let end = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
+    let ended = store.raise(&account(), &run, &end, now).await.unwrap().unwrap();
+    assert_eq!((ended.limits.turns, ended.limits.raises), (Some(Count::ZERO), 2));
+}
+
+async fn runs_are_listed_by_account_and_name(store: &dyn EpisodeStore) {
+    let (one, other) = (AccountId::new("listed/a"), AccountId::new("listed/b"));
+    for (account, name) in [(&one, "2"), (&other, "1"), (&one, "1")] {
+        store.open(account, &id(name), &limits(5, 5), Timestamp(17)).await.unwrap();
+    }
+    let names = async |account: Option<&AccountId>, after: Option<(AccountId, EpisodeId)>, most: u32| {
+        let listed = store.list(account, after.as_ref(), most).await.unwrap();
+        let name = |(account, run): (AccountId, StoredEpisode)| format!("{account} {}", run.id);
+        listed.into_iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Some(&one), None, 9).await, ["listed/a 1", "listed/a 2"]);
+    assert_eq!(names(Some(&one), None, 1).await, ["listed/a 1"]);
+    let after = Some((one.clone(), id("1")));
+    assert_eq!(names(None, after, 2).await, ["listed/a 2", "listed/b 1"]);
+}
+
+async fn a_run_is_its_account_s_alone(store: &dyn EpisodeStore) {
+    let other = AccountId::new("acme");
+    store.open(&account(), &id("mine"), &limits(5, 5), Timestamp(20)).await.unwrap();
+    store.record_step(&step("mine", None, &[20], 21)).await.unwrap();
+    assert_eq!(store.read(&other, &id("mine")).await.unwrap(), None);
+    assert_eq!(store.find(&other, &link(20), EVER).await.unwrap(), None);
+    let theirs = store.open(&other, &id("mine"), &EpisodeLimits::default(), Timestamp(22)).await.unwrap();
+    assert!(theirs.limits.is_empty());
+}
+
+async fn a_run_is_found_by_its_last_history(store: &dyn EpisodeStore) {
+    assert_eq!(find(store, 30).await, None);
+    store.record_step(&step("found", None, &[30, 31], 30)).await.unwrap();
+    store.record_step(&step("found", Some(30), &[32], 31)).await.unwrap();
+    for number in [31, 32, 30] {
+        assert_eq!(find(store, number).await.as_deref(), Some("found"), "also by an earlier one");
+    }
+    let found = store.read(&account(), &id("found")).await.unwrap().unwrap();
+    assert_eq!(
+        (found.steps, found.last, found.last_used),
+        (Count(2), Some(step("found", None, &[], 31).last), Timestamp(31))
+    );
+}
+
+async fn twins_are_handed_out_once_each(store: &dyn EpisodeStore) {
+    for (name, at) in [("younger", 41), ("older", 40), ("youngest", 42)] {
+        store.record_step(&step(name, None, &[40], at)).await.unwrap();
+    }
+    assert_eq!(store.identical_episodes(&account(), &link(40), Timestamp(41)).await.unwrap().len(), 2);
+    assert_eq!(find(store, 40).await.as_deref(), Some("youngest"), "an older one may have been given up");
+    // The step that follows says the same once more, and counts no second time.
+    store.record_step(&step("youngest", Some(40), &[41], 43)).await.unwrap();
+    assert_eq!(find(store, 40).await.as_deref(), Some("younger"));
+    assert_eq!(find(store, 40).await.as_deref(), Some("older"));
+    assert_eq!(find(store, 40).await.as_deref(), Some("youngest"), "all were gone on from once");
+}
+
+async fn whoever_was_refused_is_handed_the_same_again(store: &dyn EpisodeStore) {
+    for (name, at) in [("first", 43), ("second", 44)] {
+        store.record_step(&step(name, None, &[43], at)).await.unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(find(store, 43).await.as_deref(), Some("second"));
+        store.release(&account(), &link(43), &id("second")).await.unwrap();
+    }
+    store.release(&account(), &link(43), &id("second")).await.unwrap();
+    assert_eq!(find(store, 43).await.as_deref(), Some("second"), "it is never owed one");
+    assert_eq!(find(store, 43).await.as_deref(), Some("first"));
+    store.release(&account(), &link(43), &id("nobody")).await.unwrap();
+}
+
+/// Whoever says the same as many before is found among the latest of them.
+async fn of_many_twins_the_latest_are_kept(store: &dyn EpisodeStore) {
+    for at in 0..50 {
+        store.record_step(&step(&format!("twin {at}"), None, &[45], 100 + at)).await.unwrap();
+    }
+    let twins = store.identical_episodes(&account(), &link(45), EVER).await.unwrap();
+    assert_eq!(twins.len(), IdenticalEpisode::IDENTICAL_MAX);
+    assert!(twins.iter().all(|twin| twin.at >= Timestamp(118)), "{twins:?}");
+    assert_eq!(find(store, 45).await.as_deref(), Some("twin 49"));
+}
+
+/// Two who ask two stores of one database at once.
+pub async fn twins_at_once(one: &dyn EpisodeStore, other: &dyn EpisodeStore) {
+    for round in 100..120 {
+        for name in ["left", "right"] {
+            one.record_step(&step(&format!("{name} {round}"), None, &[round], 1)).await.unwrap();
+        }
+        let (left, right) = tokio::join!(find(one, round), find(other, round));
+        assert!(left.is_some() && right.is_some() && left != right, "{left:?} {right:?}");
+    }
+}
+
+async fn what_is_too_old_is_not_found(store: &dyn EpisodeStore) {
+    store.record_step(&step("old", None, &[50], 50)).await.unwrap();
+    assert_eq!(store.find(&account(), &link(50), Timestamp(51)).await.unwrap(), None);
+    assert_eq!(store.find(&account(), &link(50), Timestamp(50)).await.unwrap(), Some(id("old")));
+}
+
+async fn steps_are_counted_and_the_latest_courses_told(store: &dyn EpisodeStore) {
+    store.record_step(&step("short", None, &[60], 60)).await.unwrap();
+    let mut last = step("short", Some(60), &[61], 61);
+    last.last.ended = EpisodeEnding::Answered;
+    last.last.model = "two".into();
+    store.record_step(&last).await.unwrap();
+    store.open(&account(), &id("unanswered"), &EpisodeLimits::default(), Timestamp(62)).await.unwrap();
+    let course = EpisodeLength {
+        class: TaskClass::Agentic,
+        model: "two".into(),
+        steps: Count(2),
+        ended: EpisodeEnding::Answered,
+    };
+    assert_eq!(store.episode_lengths(1).await.unwrap(), [course]);
+    assert!(store.episode_lengths(100).await.unwrap().len() > 1);
+}
+
+async fn the_oldest_are_purged_first(store: &dyn EpisodeStore) {
+    while store.purge(Timestamp(1_000), 3).await.unwrap() >= 3 {}
+    assert_eq!(store.purge(Timestamp(1_000), 3).await.unwrap(), 0);
+    assert_eq!(find(store, 30).await, None);
+    for (name, at) in [("b", 71), ("a", 70), ("c", 72)] {
+        store.record_step(&step(name, None, &[u8::try_from(at).unwrap()], at)).await.unwrap();
+    }
+    assert_eq!(store.purge(Timestamp(72), 1).await.unwrap(), 1);
+    assert_eq!(store.read(&account(), &id("a")).await.unwrap(), None);
+    assert_eq!(find(store, 71).await.as_deref(), Some("b"));
+    assert_eq!(store.purge(Timestamp(72), 5).await.unwrap(), 1);
+    assert_eq!((find(store, 71).await, find(store, 72).await.as_deref()), (None, Some("c")));
+}

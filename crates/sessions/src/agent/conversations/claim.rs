@@ -1,0 +1,156 @@
+//! A request's claim on a conversation: made, renewed and given back by a task of its own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use stint_types::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
+
+use super::service::{ConversationService, report};
+use super::{ClaimResult, ConversationAppend, ConversationWriteResult, ConversationsError, StoredItem};
+
+/// How long a claim holds without being prolonged, so long does a conversation wait for a gateway that died. The clocks of
+/// replicas may differ by two thirds of it.
+const CLAIM_TTL: Duration = Duration::from_secs(30);
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// What becomes of a claim, and the claim.
+type ClaimReply = Result<(ClaimResult, Option<ConversationClaim>), ConversationsError>;
+
+/// A request's claim on a conversation. It is prolonged by itself, and given back when it is let go of.
+#[must_use = "a claim that nobody has is given back at once"]
+pub struct ConversationClaim {
+    service: ConversationService,
+    account: AccountId,
+    id: ConversationId,
+    claimant: RequestId,
+    /// True once there is nothing to give back.
+    is_over: Arc<AtomicBool>,
+    _held: DropGuard,
+}
+
+impl ConversationClaim {
+    /// The conversation.
+    pub fn conversation(&self) -> ConversationId {
+        self.id
+    }
+
+    /// Puts what was said at the end of the conversation, which ends the claim. Waits a bounded time; none where the store
+    /// did not take it, or not in time. What is under way goes on whether or not somebody waits, and has the claim as long.
+    pub async fn append(
+        self: &Arc<Self>,
+        items: Vec<StoredItem>,
+        episode: Option<EpisodeId>,
+    ) -> Option<ConversationWriteResult> {
+        let lengthening = ConversationAppend {
+            account: self.account.clone(),
+            id: self.id,
+            claimant: Some(self.claimant),
+            items,
+            episode,
+            at: Timestamp::now(),
+        };
+        let (reply, answer) = oneshot::channel();
+        let (claim, patience) = (self.clone(), self.service.settings().patience);
+        self.service.tasks.spawn(async move {
+            let change = claim.service.append_with_retry(&lengthening, || reply.is_closed()).await;
+            claim.is_over.store(change == Some(ConversationWriteResult::Done), Ordering::Release);
+            drop(claim);
+            // Nobody may be waiting any more.
+            let _ = reply.send(change);
+        });
+        let change = timeout(patience, answer).await.ok().and_then(Result::ok).flatten();
+        if change.is_none() {
+            tracing::error!(conversation = %self.id, "what was said could not be added to its conversation");
+        }
+        change
+    }
+
+    /// Gives it back now, so that whoever is told that it is over may come back at once.
+    pub async fn release(self) {
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            self.service.release(&self.account, self.id, self.claimant).await;
+        }
+    }
+}
+
+impl ConversationService {
+    /// Claims a conversation for a request, as long as what is returned lives.
+    ///
+    /// # Errors
+    /// See `create`.
+    pub async fn claim(
+        &self,
+        account: &AccountId,
+        id: ConversationId,
+        now: Timestamp,
+    ) -> Result<(ClaimResult, Option<ConversationClaim>), ConversationsError> {
+        let (reply, answer) = oneshot::channel();
+        self.tasks.spawn(self.clone().hold_claim(account.clone(), id, now, reply));
+        answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
+    }
+
+    /// Claims a conversation, prolongs the claim until it is let go of, and gives it back unless it is over. All in one place,
+    /// so that nothing stays claimed where whoever asks leaves in the middle.
+    async fn hold_claim(
+        self,
+        account: AccountId,
+        id: ConversationId,
+        now: Timestamp,
+        reply: oneshot::Sender<ClaimReply>,
+    ) {
+        let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
+        let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM_TTL).await;
+        match claimed {
+            Ok(ClaimResult::Granted(conversation)) => {
+                let claim = ConversationClaim {
+                    service: self.clone(),
+                    account: account.clone(),
+                    id,
+                    claimant,
+                    is_over: Arc::clone(&over),
+                    _held: held.clone().drop_guard(),
+                };
+                // Where nobody waits any more, it is let go of here.
+                drop(reply.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
+                self.renew_claim(&account, id, claimant, &held).await;
+            }
+            Ok(refused) => return drop(reply.send(Ok((refused, None)))),
+            // What did not work may have been done all the same.
+            Err(error) => drop(reply.send(Err(error))),
+        }
+        if !over.load(Ordering::Acquire) {
+            self.release(&account, id, claimant).await;
+        }
+    }
+
+    /// Until it is let go of, or lost.
+    async fn renew_claim(
+        &self,
+        account: &AccountId,
+        id: ConversationId,
+        claimant: RequestId,
+        held: &CancellationToken,
+    ) {
+        while timeout(RENEW_EVERY, held.cancelled()).await.is_err() {
+            match self.store.renew(account, id, claimant, Timestamp::now() + CLAIM_TTL).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => report(&error),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ConversationClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConversationClaim")
+            .field("id", &self.id)
+            .field("claimant", &self.claimant)
+            .finish_non_exhaustive()
+    }
+}

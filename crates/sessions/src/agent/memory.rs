@@ -1,0 +1,362 @@
+//! Runs in memory, so many at most: where there is no database, for tests, and in front of a database that nobody else
+//! writes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use stint_types::chat::{EpisodeLimits, EpisodeRaise};
+use stint_types::units::{AccountId, Count, EpisodeId, Timestamp};
+
+use super::{
+    AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode, StoredEpisode,
+};
+
+/// Episodes that are remembered where nothing else is said, and histories for each of them on average.
+const EPISODES_MAX: usize = 16_384;
+const LINKS_EACH: usize = 4;
+
+/// Runs in memory.
+#[derive(Debug)]
+pub struct MemoryEpisodes {
+    table: Mutex<EpisodeTable>,
+}
+
+type EpisodeKey = (AccountId, EpisodeId);
+type HistoryKey = (AccountId, [u8; 16]);
+
+#[derive(Debug)]
+struct EpisodeTable {
+    most: usize,
+    episodes: HashMap<EpisodeKey, StoredEpisode>,
+    /// Those that were not used for longest come first.
+    episodes_by_age: BTreeSet<(Timestamp, EpisodeKey)>,
+    links: HashMap<HistoryKey, Vec<IdenticalEpisode>>,
+    /// By their latest.
+    links_by_age: BTreeSet<(Timestamp, HistoryKey)>,
+}
+
+impl Default for MemoryEpisodes {
+    fn default() -> MemoryEpisodes {
+        MemoryEpisodes::up_to(EPISODES_MAX)
+    }
+}
+
+impl MemoryEpisodes {
+    /// Remembers so many episodes; of more, those that were not used for longest are forgotten.
+    pub fn up_to(most: usize) -> MemoryEpisodes {
+        let kept = EpisodeTable {
+            most,
+            episodes: HashMap::new(),
+            episodes_by_age: BTreeSet::new(),
+            links: HashMap::new(),
+            links_by_age: BTreeSet::new(),
+        };
+        MemoryEpisodes { table: Mutex::new(kept) }
+    }
+
+    fn table(&self) -> MutexGuard<'_, EpisodeTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The episode as it is known; nothing where it is not here.
+    pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<StoredEpisode> {
+        self.table().episodes.get(&(account.clone(), id.clone())).cloned()
+    }
+
+    /// Remembers an episode as it was read. What has become known of it meanwhile stays.
+    pub(super) fn remember(&self, account: &AccountId, mut episode: StoredEpisode) {
+        let (mut kept, run) = (self.table(), (account.clone(), episode.id.clone()));
+        if let Some(known) = kept.episodes.get(&run) {
+            if known.raised.raises > episode.raised.raises {
+                episode = episode.with_raise(known.raised.clone());
+            }
+            episode.lower(&known.stated);
+            episode.last_used = episode.last_used.max(known.last_used);
+            if known.steps > episode.steps {
+                (episode.steps, episode.last) = (known.steps, known.last.clone());
+            }
+        }
+        kept.insert(run, episode);
+    }
+
+    /// Remembers runs that end with some history, beside those that are known to.
+    pub(super) fn remember_identical(
+        &self,
+        account: &AccountId,
+        link: &HistoryHash,
+        twins: Vec<IdenticalEpisode>,
+    ) {
+        let mut kept = self.table();
+        for twin in twins {
+            kept.insert_identical((account.clone(), link.0), twin);
+        }
+    }
+
+    /// Hands out an episode that ends with this history. `fresh` takes none that was gone on from before.
+    pub(super) fn check_out(
+        &self,
+        account: &AccountId,
+        link: &HistoryHash,
+        since: Timestamp,
+        fresh: bool,
+    ) -> Option<EpisodeId> {
+        let mut kept = self.table();
+        let twins = kept.links.get_mut(&(account.clone(), link.0))?;
+        let first = IdenticalEpisode::first(twins.iter_mut().filter(|twin| twin.at >= since))?;
+        if fresh && first.continued > Count::ZERO {
+            return None;
+        }
+        first.continued += Count::ONE;
+        Some(first.id.clone())
+    }
+
+    /// Takes back that an episode was handed out.
+    pub(super) fn undo_check_out(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
+        let mut kept = self.table();
+        let twins = kept.links.get_mut(&(account.clone(), link.0));
+        if let Some(twin) = twins.into_iter().flatten().find(|twin| twin.id == *id) {
+            twin.continued = twin.continued.saturating_sub(Count::ONE);
+        }
+    }
+
+    /// Notes a step; of an episode that is neither known nor new, only how it is known again.
+    pub(super) fn note_step(&self, step: &AnsweredStep) {
+        let mut kept = self.table();
+        if step.is_first || kept.episodes.contains_key(&(step.account.clone(), step.id.clone())) {
+            kept.count_step(step);
+        }
+        kept.link(step);
+    }
+
+    pub(super) fn forget(&self, before: Timestamp, most: usize) -> usize {
+        self.table().purge(before, most)
+    }
+}
+
+impl EpisodeTable {
+    fn insert(&mut self, run: EpisodeKey, episode: StoredEpisode) {
+        let used = episode.last_used;
+        self.episodes_by_age.insert((used, run.clone()));
+        if let Some(before) = self.episodes.insert(run.clone(), episode)
+            && before.last_used != used
+        {
+            self.episodes_by_age.remove(&(before.last_used, run));
+        }
+        while self.episodes.len() > self.most
+            && let Some((_, oldest)) = self.episodes_by_age.pop_first()
+        {
+            self.episodes.remove(&oldest);
+        }
+    }
+
+    fn insert_identical(&mut self, end: HistoryKey, twin: IdenticalEpisode) {
+        let twins = self.links.entry(end.clone()).or_default();
+        let before = twins.iter().map(|twin| twin.at).max();
+        match twins.iter_mut().find(|known| known.id == twin.id) {
+            Some(known) => known.at = known.at.max(twin.at),
+            None => twins.push(twin),
+        }
+        if let Some(at) = IdenticalEpisode::surplus(twins) {
+            twins.swap_remove(at);
+        }
+        let latest = twins.iter().map(|twin| twin.at).max();
+        if before != latest {
+            before.map(|before| self.links_by_age.remove(&(before, end.clone())));
+            latest.map(|latest| self.links_by_age.insert((latest, end)));
+        }
+        while self.links.len() > self.most * LINKS_EACH
+            && let Some((_, oldest)) = self.links_by_age.pop_first()
+        {
+            self.links.remove(&oldest);
+        }
+    }
+
+    fn open(&mut self, run: &EpisodeKey, limits: &EpisodeLimits, now: Timestamp) -> StoredEpisode {
+        let known = self.episodes.get(run).cloned();
+        let mut episode =
+            known.unwrap_or_else(|| StoredEpisode::new(run.1.clone(), EpisodeLimits::default(), now));
+        episode.lower(limits);
+        episode.last_used = episode.last_used.max(now);
+        self.insert(run.clone(), episode.clone());
+        episode
+    }
+
+    fn count_step(&mut self, step: &AnsweredStep) {
+        let run = (step.account.clone(), step.id.clone());
+        let mut episode = self.open(&run, &EpisodeLimits::default(), step.at);
+        episode.steps += Count::ONE;
+        episode.last = Some(step.last.clone());
+        self.insert(run, episode);
+    }
+
+    fn link(&mut self, step: &AnsweredStep) {
+        if let Some(from) = step.from
+            && let Some(twins) = self.links.get_mut(&(step.account.clone(), from.0))
+            && let Some(twin) = twins.iter_mut().find(|twin| twin.id == step.id)
+        {
+            twin.continued = twin.continued.max(Count::ONE);
+        }
+        for link in &step.to {
+            let twin = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };
+            self.insert_identical((step.account.clone(), link.0), twin);
+        }
+    }
+
+    fn purge(&mut self, before: Timestamp, most: usize) -> usize {
+        let (mut runs, mut ends) = (0, 0);
+        while runs < most && self.episodes_by_age.first().is_some_and(|(used, _)| *used < before) {
+            let oldest = self.episodes_by_age.pop_first();
+            oldest.map(|(_, run)| self.episodes.remove(&run));
+            runs += 1;
+        }
+        while ends < most && self.links_by_age.first().is_some_and(|(at, _)| *at < before) {
+            let oldest = self.links_by_age.pop_first();
+            oldest.map(|(_, end)| self.links.remove(&end));
+            ends += 1;
+        }
+        runs.max(ends)
+    }
+}
+
+impl EpisodeStore for MemoryEpisodes {
+    fn open<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        limits: &'a EpisodeLimits,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
+        async move { Ok(self.table().open(&(account.clone(), id.clone()), limits, now)) }.boxed()
+    }
+
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
+        async move {
+            let mut kept = self.table();
+            let known = kept.episodes.get_mut(&(account.clone(), id.clone()));
+            Ok(known.map(|episode| {
+                episode.raise(more);
+                episode.clone()
+            }))
+        }
+        .boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        async move {
+            let kept = self.table();
+            let is_wanted = |run: &&EpisodeKey| {
+                account.is_none_or(|account| run.0 == *account) && after.is_none_or(|after| *run > after)
+            };
+            let mut runs: Vec<&EpisodeKey> = kept.episodes.keys().filter(is_wanted).collect();
+            runs.sort_unstable();
+            runs.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+            let known = |run: &EpisodeKey| Some((run.0.clone(), kept.episodes.get(run)?.clone()));
+            Ok(runs.into_iter().filter_map(known).collect())
+        }
+        .boxed()
+    }
+
+    fn read<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>> {
+        async move { Ok(self.known(account, id)) }.boxed()
+    }
+
+    fn find<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
+        async move { Ok(self.check_out(account, link, since, false)) }.boxed()
+    }
+
+    fn release<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.undo_check_out(account, link, id);
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn identical_episodes<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
+        async move {
+            let twins = self.table().links.get(&(account.clone(), link.0)).cloned().unwrap_or_default();
+            Ok(twins.into_iter().filter(|twin| twin.at >= since).collect())
+        }
+        .boxed()
+    }
+
+    fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        async move {
+            let mut kept = self.table();
+            kept.count_step(step);
+            kept.link(step);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
+        async move {
+            let kept = self.table();
+            let latest = kept.episodes_by_age.iter().rev().filter_map(|(_, run)| kept.episodes.get(run));
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            Ok(latest.filter_map(StoredEpisode::length).take(most).collect())
+        }
+        .boxed()
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>> {
+        async move {
+            let forgotten = self.forget(before, usize::try_from(most).unwrap_or(usize::MAX));
+            Ok(u64::try_from(forgotten).unwrap_or(u64::MAX))
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn runs_in_memory_conform() {
+        crate::agent::conformance::conforms(&MemoryEpisodes::default()).await;
+    }
+
+    #[test]
+    fn of_too_many_those_are_forgotten_that_were_not_heard_of_for_longest() {
+        let (store, account) = (MemoryEpisodes::up_to(2), AccountId::new("a"));
+        let id = |name: &str| name.parse::<EpisodeId>().unwrap();
+        for (name, at) in [("one", 1), ("two", 2), ("one", 3), ("three", 4)] {
+            store.table().open(&(account.clone(), id(name)), &EpisodeLimits::default(), Timestamp(at));
+        }
+        let is_known = ["one", "two", "three"].map(|name| store.known(&account, &id(name)).is_some());
+        assert_eq!(is_known, [true, false, true]);
+        assert_eq!(store.table().episodes_by_age.len(), 2);
+    }
+}

@@ -1,0 +1,161 @@
+//! What one step of an episode may do.
+
+use std::sync::Arc;
+
+use stint_ledger::EpisodeBalance;
+use stint_types::chat::{EpisodeLimits, Request, ToolCounts};
+use stint_types::units::{Count, Money};
+
+use super::allowed_tools::{self, AllowedTools};
+use super::{AnswerCallLimits, Headroom, History, TurnCap, tracker};
+
+/// What is known when a step is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct StepInput<'a> {
+    /// The request, as its caller wrote it.
+    pub request: &'a Request,
+    /// What the episode may take altogether.
+    pub limits: &'a EpisodeLimits,
+    /// What it has taken, by the ledger.
+    pub balance: &'a EpisodeBalance,
+    /// What the account's own limits leave of tool calls, where it has some.
+    pub account_headroom: Option<Headroom>,
+    /// What the request's own messages tell.
+    pub history: &'a History,
+    /// True where the caller has named the episode.
+    pub is_named: bool,
+    /// How many turns it may take by the route's rules.
+    pub turn_cap: Option<TurnCap>,
+    /// True where the route's rules are held: elsewhere what the caller asks for in a `tool_choice` is for the model alone.
+    pub is_enforced: bool,
+    /// Whether the route lets the model be told what is left.
+    pub tracker: bool,
+    /// How many calls may be set aside for the answer at most: all that the settings allow, or fewer where the money does
+    /// not pay for so many. None: it is to be the final answer.
+    pub calls_max: Count,
+}
+
+/// What is to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepDecision {
+    /// The step may go.
+    Proceed(Box<StepPlan>),
+    /// What it needs is set aside by a parallel step of the episode, and may come back.
+    Wait(StepWait),
+    /// Not even an answer may be had any more.
+    Exhausted(ExhaustedBudget),
+}
+
+/// What a step has to wait for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StepWait {
+    /// Calls of these tools.
+    pub tools: Vec<Arc<str>>,
+    /// A turn.
+    pub turn: bool,
+    /// Money.
+    pub money: bool,
+}
+
+/// What of an episode is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExhaustedBudget {
+    /// Its turns, so many.
+    Turns(Count),
+    /// Its money, so much.
+    Money(Money),
+}
+
+/// What makes an answer the final one of its episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finality {
+    /// It is the episode's last turn.
+    Turns,
+    /// It is the last turn that its route allows.
+    RouteTurns,
+    /// The money pays for no tool call beside an answer.
+    Money,
+    /// Every tool is used up.
+    Tools,
+}
+
+/// What a route allows of turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteTurns {
+    /// Those that were taken, as it counts them.
+    pub used: Count,
+    /// How many it allows.
+    pub most: Count,
+}
+
+/// What one step may do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepPlan {
+    /// What of the answer's calls may pass, in each choice.
+    pub call_limits: AnswerCallLimits,
+    /// The calls to set aside for it, all choices together. Tools that nothing limits are not in it.
+    pub tools: ToolCounts,
+    /// The most that these may cost.
+    pub tools_cost: Money,
+    /// What makes it the episode's final answer, where it is one.
+    pub finality: Option<Finality>,
+    /// The turns that the route allows, with this one, where it limits them.
+    pub route_turns: Option<RouteTurns>,
+    /// What was held back, and why; nothing where nothing was.
+    pub why: Option<String>,
+    /// The tools that the request knows.
+    pub known: Vec<Arc<str>>,
+    /// Those that are withheld, being used up.
+    pub withheld: Vec<Arc<str>>,
+    pub(super) allowed_tools: AllowedTools,
+    pub(super) tracker_text: Option<String>,
+}
+
+impl Finality {
+    /// All of them.
+    pub const ALL: [Finality; 4] = [Finality::Turns, Finality::RouteTurns, Finality::Money, Finality::Tools];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Finality::Turns => "turns",
+            Finality::RouteTurns => "route_turns",
+            Finality::Money => "money",
+            Finality::Tools => "tools",
+        }
+    }
+
+    /// Why it is so.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Finality::Turns => "the run's last turn",
+            Finality::RouteTurns => "the last turn that the route allows",
+            Finality::Money => "the money pays for no more tool calls",
+            Finality::Tools => "every tool is used up",
+        }
+    }
+}
+
+impl StepPlan {
+    /// True where it is the episode's final answer.
+    pub fn is_final(&self) -> bool {
+        self.finality.is_some()
+    }
+
+    /// How many calls to have set aside instead, where money does not pay for the step with so many: half of them, if they
+    /// cost anything, and in the end none.
+    pub fn fewer_calls(&self, calls: Count) -> Count {
+        if self.tools_cost == Money::ZERO { Count::ZERO } else { Count(calls.0 / 2) }
+    }
+
+    /// The request as the model is to have it. Only its end differs, and what it may call.
+    #[must_use]
+    pub fn applied(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        allowed_tools::apply(&self.allowed_tools, &mut request);
+        if let Some(block) = &self.tracker_text {
+            tracker::append(block, &mut request.messages);
+        }
+        request
+    }
+}

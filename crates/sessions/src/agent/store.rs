@@ -1,0 +1,277 @@
+//! Where episodes of agents are kept, behind a trait: what they may take, and how they are known again.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use stint_types::catalog::TaskClass;
+use stint_types::chat::{EpisodeLimits, EpisodeRaise};
+use stint_types::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
+
+use super::{CountedPrompt, HistoryHash, RouteTurns};
+
+/// An episode of an agent as it is stored. What it has spent, the ledger knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEpisode {
+    /// Its name, unique under its account.
+    pub id: EpisodeId,
+    /// What it may take altogether: what is stated, and what it was raised by.
+    pub limits: EpisodeLimits,
+    /// The least that its steps have stated.
+    pub stated: EpisodeLimits,
+    /// What was added to that since.
+    pub raised: EpisodeRaise,
+    /// The last of its steps that was answered.
+    pub last: Option<LastStep>,
+    /// How many were answered.
+    pub steps: Count,
+    /// When it was last used.
+    pub last_used: Timestamp,
+}
+
+/// The step of an episode that was answered last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastStep {
+    /// Who answered it.
+    pub model: Arc<str>,
+    /// What kind of task it looked like.
+    pub class: TaskClass,
+    /// How much its model read and wrote: what its provider may still have in its cache.
+    pub context: Tokens,
+    /// What its provider counted of its prompt, where it said so.
+    pub reading: Option<CountedPrompt>,
+    /// Whether that was the end of the episode, as far as one can tell.
+    pub ended: EpisodeEnding,
+    /// The turns that its route allowed, where that limits them.
+    pub route_turns: Option<RouteTurns>,
+}
+
+/// How far an episode has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EpisodeEnding {
+    /// Tools are to be called.
+    #[default]
+    Open,
+    /// The agent gave its answer.
+    Answered,
+    /// It was made to give its answer.
+    Capped,
+}
+
+/// A step of an episode that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredStep {
+    /// Whose run it is.
+    pub account: AccountId,
+    /// Which episode.
+    pub id: EpisodeId,
+    /// The history that it went on from.
+    pub from: Option<HistoryHash>,
+    /// The histories that it ends with, one for each answer.
+    pub to: Vec<HistoryHash>,
+    /// Whether the episode is a new one, of which nothing can be known yet but this step.
+    pub is_first: bool,
+    /// The step.
+    pub last: LastStep,
+    /// When it was answered.
+    pub at: Timestamp,
+}
+
+/// How long an episode took that went so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EpisodeLength {
+    /// What kind of task it was.
+    pub class: TaskClass,
+    /// The model that was asked last.
+    pub model: Arc<str>,
+    /// How many steps were answered.
+    pub steps: Count,
+    /// Whether those were all that it took.
+    pub ended: EpisodeEnding,
+}
+
+/// An episode that ends with some history, and how often that was gone on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdenticalEpisode {
+    /// The episode.
+    pub id: EpisodeId,
+    /// How often it was gone on from.
+    pub continued: Count,
+    /// Since when it ends so.
+    pub at: Timestamp,
+}
+
+/// Durable runs. `conformance` says in tests what a store must do. Nobody reaches the runs of another account.
+pub trait EpisodeStore: Send + Sync {
+    /// The episode of that name, begun if there is none, with its limits lowered to these; none is ever raised.
+    fn open<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        limits: &'a EpisodeLimits,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>>;
+
+    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing where there is no such episode.
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
+
+    /// Episodes in the order of their accounts and names, those after this one, so many at most; of one account alone where that
+    /// is named.
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>>;
+
+    /// The episode of that name, if there is one.
+    fn read<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
+
+    /// An episode that has ended with this history at `since` or later: of several, the one that was gone on from least often,
+    /// and then the youngest: an older one that nobody went on from may have been given up. It counts as gone on from since.
+    fn find<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>>;
+
+    /// An episode was handed out by [`find`](EpisodeStore::find) for a step that was refused: that counts no longer.
+    fn release<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>>;
+
+    /// All episodes that have ended with this history at `since` or later.
+    fn identical_episodes<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a HistoryHash,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>>;
+
+    /// Keeps a step; an episode that is not there is begun without limits.
+    fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
+
+    /// How long runs took lately, the latest first, so many at most.
+    fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>>;
+
+    /// Forgets runs and histories of before, so many of each at most; says how many of the more numerous.
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>>;
+}
+
+/// A store that did not do its work. Whether a change is in it is unknown; making it again is safe, but that a step may be
+/// counted twice.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct EpisodesError {
+    message: String,
+    #[source]
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl EpisodesError {
+    /// A failure without a deeper cause.
+    pub fn new(message: impl Into<String>) -> EpisodesError {
+        EpisodesError { message: message.into(), source: None }
+    }
+
+    /// A failure with its cause.
+    pub fn caused(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> EpisodesError {
+        EpisodesError { message: message.into(), source: Some(Arc::new(source)) }
+    }
+}
+
+impl EpisodeEnding {
+    /// All of them.
+    pub const ALL: [EpisodeEnding; 3] = [EpisodeEnding::Open, EpisodeEnding::Answered, EpisodeEnding::Capped];
+
+    /// The word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EpisodeEnding::Open => "open",
+            EpisodeEnding::Answered => "answered",
+            EpisodeEnding::Capped => "capped",
+        }
+    }
+}
+
+impl StoredEpisode {
+    /// One that nothing is known of yet.
+    pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> StoredEpisode {
+        StoredEpisode {
+            id,
+            stated: limits.clone(),
+            limits,
+            raised: EpisodeRaise::default(),
+            last: None,
+            steps: Count::ZERO,
+            last_used: now,
+        }
+    }
+
+    /// The same with so much more.
+    #[must_use]
+    pub fn with_raise(self, raised: EpisodeRaise) -> StoredEpisode {
+        StoredEpisode { limits: raised.applied_to(&self.stated), raised, ..self }
+    }
+
+    /// States limits; says whether that changes anything.
+    pub fn lower(&mut self, limits: &EpisodeLimits) -> bool {
+        let before = self.stated.clone();
+        self.stated.lower(limits);
+        self.limits = self.raised.applied_to(&self.stated);
+        self.stated != before
+    }
+
+    /// Raises it by so much.
+    pub fn raise(&mut self, more: &EpisodeRaise) {
+        self.raised.add(more);
+        self.limits = self.raised.applied_to(&self.stated);
+    }
+
+    /// How long it took so far, once a step was answered.
+    pub fn length(&self) -> Option<EpisodeLength> {
+        let last = self.last.as_ref()?;
+        let (class, model) = (last.class, last.model.clone());
+        Some(EpisodeLength { class, model, steps: self.steps, ended: last.ended })
+    }
+}
+
+impl IdenticalEpisode {
+    /// The most episodes with the same end that are kept apart: of more, the least likely to go on are forgotten.
+    pub const IDENTICAL_MAX: usize = 32;
+
+    /// The least likely to go on, where there are too many.
+    pub(super) fn surplus(twins: &[IdenticalEpisode]) -> Option<usize> {
+        let last = twins.iter().enumerate().max_by(|(_, one), (_, other)| one.rank().cmp(&other.rank()));
+        last.filter(|_| twins.len() > IdenticalEpisode::IDENTICAL_MAX).map(|(at, _)| at)
+    }
+
+    /// The one that is handed out first of some.
+    pub fn first<'t>(
+        twins: impl IntoIterator<Item = &'t mut IdenticalEpisode>,
+    ) -> Option<&'t mut IdenticalEpisode> {
+        twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
+    }
+
+    fn rank(&self) -> (Count, Reverse<Timestamp>, &EpisodeId) {
+        (self.continued, Reverse(self.at), &self.id)
+    }
+}

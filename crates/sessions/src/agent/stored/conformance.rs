@@ -1,0 +1,132 @@
+//! What every store must do: one suite for all of them.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use stint_types::units::{AccountId, RequestId, Timestamp};
+
+use super::{ResponseStore, StoredResponse};
+
+const EVER: Timestamp = Timestamp(i64::MIN);
+const ROOM: u64 = 1 << 30;
+
+/// Runs the whole suite on an empty store.
+pub async fn conforms(store: &dyn ResponseStore) {
+    what_is_kept_comes_back_to_its_own_account_alone(store).await;
+    what_is_deleted_is_gone_and_breaks_the_chain(store).await;
+    a_chain_is_read_from_its_end_as_far_as_it_goes(store).await;
+    what_is_too_old_counts_no_more_and_goes_oldest_first(store).await;
+    an_account_keeps_to_its_bound_and_others_lose_nothing(store).await;
+}
+
+fn response(account: &str, at: i64) -> StoredResponse {
+    StoredResponse {
+        id: RequestId::new(),
+        account: AccountId::new(account),
+        at: Timestamp(at),
+        previous: None,
+        episode: Some("task-42".parse().unwrap()),
+        input: r#"[{"type":"message","content":"\u00e9 '; --"}]"#.into(),
+        output: "[]".into(),
+        body: "{}".into(),
+    }
+}
+
+async fn keep(store: &dyn ResponseStore, response: &StoredResponse) {
+    store.keep(response, ROOM).await.unwrap();
+}
+
+async fn is_there(store: &dyn ResponseStore, response: &StoredResponse) -> bool {
+    store.find(&response.account, response.id, EVER).await.unwrap().is_some()
+}
+
+async fn what_is_kept_comes_back_to_its_own_account_alone(store: &dyn ResponseStore) {
+    let (first, other) = (response("a", 1), AccountId::new("b"));
+    let bare = StoredResponse { episode: None, previous: Some(first.id), ..response("a", 2) };
+    for one in [&first, &bare, &first] {
+        keep(store, one).await;
+        assert_eq!(store.find(&one.account, one.id, EVER).await.unwrap().as_ref(), Some(one));
+        assert_eq!(store.find(&other, one.id, EVER).await.unwrap(), None);
+    }
+    assert_eq!(store.chain(&other, bare.id, EVER, ROOM).await.unwrap(), None);
+    assert!(!store.delete(&other, first.id).await.unwrap());
+    assert!(is_there(store, &first).await);
+}
+
+async fn what_is_deleted_is_gone_and_breaks_the_chain(store: &dyn ResponseStore) {
+    let first = response("deleting", 1);
+    let second = StoredResponse { previous: Some(first.id), ..response("deleting", 2) };
+    keep(store, &first).await;
+    keep(store, &second).await;
+    assert!(store.delete(&first.account, first.id).await.unwrap());
+    assert!(!store.delete(&first.account, first.id).await.unwrap());
+    assert!(!is_there(store, &first).await);
+    let chain = store.chain(&second.account, second.id, EVER, ROOM).await.unwrap().unwrap();
+    assert_eq!(chain.first(), None);
+    assert_eq!(chain.last(), Some(&second));
+}
+
+async fn a_chain_is_read_from_its_end_as_far_as_it_goes(store: &dyn ResponseStore) {
+    let mut links = vec![response("chain", 1)];
+    for at in 2..12 {
+        let previous = links.last().map(|last| last.id);
+        // A clock may go back.
+        links.push(StoredResponse { previous, ..response("chain", 20 - at) });
+    }
+    for link in &links {
+        keep(store, link).await;
+    }
+    let last = links.last().unwrap();
+    let chain = store.chain(&last.account, last.id, EVER, ROOM).await.unwrap().unwrap();
+    assert_eq!(chain.first(), links.first());
+    let size = u64::try_from(links[0].size()).unwrap();
+    links.reverse();
+    assert_eq!(chain.responses, links);
+    let some = store.chain(&links[0].account, links[0].id, EVER, 3 * size).await.unwrap().unwrap();
+    assert_eq!(some.responses, links[..4], "one more than there is room for, so that it shows");
+    assert_eq!(some.first(), None);
+    let young = store.chain(&links[0].account, links[0].id, Timestamp(9), ROOM).await.unwrap().unwrap();
+    assert_eq!(young.responses, links[..10], "the first is too old");
+}
+
+async fn what_is_too_old_counts_no_more_and_goes_oldest_first(store: &dyn ResponseStore) {
+    while store.purge(Timestamp(1_000), 100).await.unwrap() > 0 {}
+    let kept: Vec<_> = [5, 7, 6, 9].map(|at| response("old", at)).into();
+    for one in &kept {
+        keep(store, one).await;
+    }
+    assert_eq!(store.find(&kept[0].account, kept[0].id, Timestamp(6)).await.unwrap(), None);
+    assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 2);
+    let mut there = Vec::new();
+    for one in &kept {
+        there.push(is_there(store, one).await);
+    }
+    assert_eq!(there, [false, true, false, true]);
+    assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 1);
+    assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 0);
+}
+
+async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn ResponseStore) {
+    let other = response("bystander", 1);
+    keep(store, &other).await;
+    let kept: Vec<_> = [12, 11, 13, 14].map(|at| response("bounded", at)).into();
+    let room = 2 * u64::try_from(kept[0].size()).unwrap();
+    for one in &kept {
+        store.keep(one, room).await.unwrap();
+        assert!(is_there(store, one).await, "the new one stays");
+    }
+    let mut there = Vec::new();
+    for one in &kept {
+        there.push(is_there(store, one).await);
+    }
+    assert_eq!(there, [false, false, true, true]);
+    assert!(is_there(store, &other).await);
+    store.delete(&kept[3].account, kept[3].id).await.unwrap();
+    let after = response("bounded", 15);
+    store.keep(&after, room).await.unwrap();
+    assert!(is_there(store, &kept[2]).await, "what is deleted takes no room");
+}
+
+#[tokio::test]
+async fn memory_conforms() {
+    conforms(&super::MemoryResponses::default()).await;
+}

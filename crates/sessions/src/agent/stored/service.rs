@@ -1,0 +1,194 @@
+//! The handle: what is kept goes through one writer, so that an answer waits for it a bounded time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use stint_types::tasks::Tasks;
+use stint_types::units::{AccountId, RequestId, Timestamp};
+
+use super::{ResponseChain, ResponseStore, ResponsesError, Settings, StoredResponse};
+
+/// How often one response is tried, and how long the first retry waits; each later one waits twice as long.
+const TRIES_MAX: u32 = 4;
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Responses deleted at once: settlements wait for it. Where there were so many, more are deleted soon.
+const PURGE_MAX: u32 = 64;
+const PURGE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What became of a response that was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseStoreResult {
+    /// It can be had again.
+    Stored,
+    /// It is larger than is kept.
+    TooLarge,
+    /// The store did not take it, or not in time.
+    Failed,
+}
+
+impl ResponseStoreResult {
+    /// The word for it in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ResponseStoreResult::Stored => "kept",
+            ResponseStoreResult::TooLarge => "too_large",
+            ResponseStoreResult::Failed => "failed",
+        }
+    }
+}
+
+/// The way to the responses that were kept. Clones share it.
+#[derive(Clone)]
+pub struct ResponseService {
+    settings: Settings,
+    store: Arc<dyn ResponseStore>,
+    jobs: mpsc::Sender<StoredResponseJob>,
+}
+
+struct StoredResponseJob {
+    response: StoredResponse,
+    reply: oneshot::Sender<Result<(), ResponsesError>>,
+}
+
+impl ResponseService {
+    /// Starts the writer, which runs until shutdown.
+    pub fn open(tasks: &Tasks, store: Arc<dyn ResponseStore>, settings: Settings) -> ResponseService {
+        let (jobs, arrived) = mpsc::channel(settings.waiting_max.max(1));
+        let writer = StoredResponseWriter { store: store.clone(), settings: settings.clone(), arrived };
+        tasks.spawn(writer.run(tasks.clone()));
+        ResponseService { settings, store, jobs }
+    }
+
+    /// What holds of responses.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Keeps a response, and waits a bounded time until it is kept.
+    pub async fn keep(&self, response: StoredResponse) -> ResponseStoreResult {
+        if response.size() > self.settings.response_max {
+            tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be kept");
+            return ResponseStoreResult::TooLarge;
+        }
+        let (id, (reply, answer)) = (response.id, oneshot::channel());
+        if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
+            tracing::error!(request = %id, "a response is not kept: too much waits for the store");
+            return ResponseStoreResult::Failed;
+        }
+        match timeout(self.settings.patience, answer).await {
+            Ok(Ok(Ok(()))) => ResponseStoreResult::Stored,
+            Ok(_) => ResponseStoreResult::Failed,
+            Err(_) => {
+                tracing::error!(request = %id, "a response was not kept in time");
+                ResponseStoreResult::Failed
+            }
+        }
+    }
+
+    /// A response of that account, unless it is too old.
+    ///
+    /// # Errors
+    /// When the store does not work.
+    pub async fn find(
+        &self,
+        account: &AccountId,
+        id: RequestId,
+        now: Timestamp,
+    ) -> Result<Option<StoredResponse>, ResponsesError> {
+        self.store.find(account, id, now.before(self.settings.keep)).await
+    }
+
+    /// A response of that account with all that it continued, as far as that is there and not too large.
+    ///
+    /// # Errors
+    /// When the store does not work.
+    pub async fn chain(
+        &self,
+        account: &AccountId,
+        id: RequestId,
+        now: Timestamp,
+    ) -> Result<Option<ResponseChain>, ResponsesError> {
+        let most = u64::try_from(self.settings.history_max).unwrap_or(u64::MAX);
+        self.store.chain(account, id, now.before(self.settings.keep), most).await
+    }
+
+    /// Deletes a response of that account; false where there is none.
+    ///
+    /// # Errors
+    /// When the store does not work.
+    pub async fn delete(&self, account: &AccountId, id: RequestId) -> Result<bool, ResponsesError> {
+        self.store.delete(account, id).await
+    }
+}
+
+impl fmt::Debug for ResponseService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseService").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+struct StoredResponseWriter {
+    store: Arc<dyn ResponseStore>,
+    settings: Settings,
+    arrived: mpsc::Receiver<StoredResponseJob>,
+}
+
+impl StoredResponseWriter {
+    /// Runs until shutdown, and then until everything is written that arrived.
+    async fn run(mut self, tasks: Tasks) {
+        let stopping = tasks.stopping();
+        tokio::pin!(stopping);
+        let mut purge = Instant::now() + self.settings.sweep;
+        let mut is_closing = false;
+        loop {
+            tokio::select! {
+                job = self.arrived.recv() => match job {
+                    None => return,
+                    Some(StoredResponseJob { response, reply }) => {
+                        // Nobody may be waiting any more.
+                        let _ = reply.send(self.write(&response).await);
+                    }
+                },
+                () = &mut stopping, if !is_closing => {
+                    is_closing = true;
+                    self.arrived.close();
+                }
+                () = sleep_until(purge) => purge = Instant::now() + self.purge().await,
+            }
+        }
+    }
+
+    async fn write(&self, response: &StoredResponse) -> Result<(), ResponsesError> {
+        let most = u64::try_from(self.settings.account_max).unwrap_or(u64::MAX);
+        let mut wait = RETRY_MIN;
+        for _ in 1..TRIES_MAX {
+            match self.store.keep(response, most).await {
+                Ok(()) => return Ok(()),
+                Err(error) => report(&error),
+            }
+            sleep(wait).await;
+            wait *= 2;
+        }
+        self.store.keep(response, most).await.inspect_err(report)
+    }
+
+    /// Deletes some of what is too old; says when to look again.
+    async fn purge(&self) -> Duration {
+        let before = Timestamp::now().before(self.settings.keep);
+        match self.store.purge(before, PURGE_MAX).await {
+            Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
+            Ok(_) => {}
+            Err(error) => report(&error),
+        }
+        self.settings.sweep
+    }
+}
+
+fn report(error: &ResponsesError) {
+    let source = std::error::Error::source(error).map(ToString::to_string);
+    tracing::error!(%error, source, "the store of responses failed");
+}

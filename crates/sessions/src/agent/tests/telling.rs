@@ -1,0 +1,144 @@
+//! What an agent is told, and where.
+
+use super::*;
+use stint_ledger::EpisodeBalance;
+use stint_types::chat::{CacheTtl, ContentPart};
+
+fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
+    let request = request(&["search", "browse"], messages);
+    let (limits, settings) = (limits(said), Settings::default());
+    let history = History::read(&request, true, &settings).unwrap();
+    let mut standing = EpisodeBalance::default();
+    standing.spent.tools = counts(spent);
+    standing.spent.cost = Money(7_000_000);
+    let asked = StepInput {
+        request: &request,
+        limits: &limits,
+        balance: &standing,
+        account_headroom: None,
+        history: &history,
+        is_named: true,
+        turn_cap: None,
+        is_enforced: true,
+        tracker: true,
+        calls_max: Settings::default().calls_per_answer,
+    };
+    let StepDecision::Proceed(step) = decide_step(&asked, &settings) else { panic!("it may go") };
+    step.applied(&request)
+}
+
+fn check(said: &str, spent: &[(&str, u64)], expected: &[&str]) {
+    let sent = sent(said, searched(), spent);
+    let text = sent.messages.last().unwrap().plain_text();
+    let block = format!("Nobody.\n\n<budget>\n{}\n</budget>", expected.join("\n"));
+    assert_eq!(text, block, "{said} {spent:?}");
+}
+
+#[test]
+fn the_block_says_what_is_used_and_left_and_what_to_do() {
+    let words = TrackerMessages::default();
+    check("search 10", &[("search", 1)], &["search: 1 used, 9 left", &words.high]);
+    check(
+        "search 10, * 12",
+        &[("search", 4)],
+        &["search: 4 used, 6 left", "all tools: 4 used, 8 left", &words.medium],
+    );
+    check("search 10", &[("search", 8)], &["search: 8 used, 2 left", &words.low]);
+    check("search 20", &[("search", 19)], &["search: 19 used, 1 left", &words.critical]);
+    let used_up = format!("Used up: search. {}", words.spent);
+    let spent = ["search: 3 used, 0 left", "browse: 0 used, 9 left", &used_up, &words.high];
+    check("search 3, browse 9", &[("search", 3)], &spent);
+    let alone = ["search: 3 used, 0 left", "turns: 1 used, 8 left", &used_up, &words.high];
+    check("search 3, turns 9", &[("search", 3)], &alone);
+    let both = ["search: 9 used, 1 left", "browse: 1 used, 39 left", &words.low];
+    check("search 10, browse 40", &[("search", 9), ("browse", 1)], &both);
+    let ruled_out = ["search: 1 used, 9 left", "browse: 0 used, 0 left", &words.high];
+    check("search 10, browse 0", &[("search", 1)], &ruled_out);
+    let money = "money: 0.007 USD used, 0.003 USD left";
+    check("nanos 10000000, turns 9", &[], &["turns: 1 used, 8 left", money, &words.medium]);
+}
+
+#[test]
+fn only_the_end_of_the_context_differs() {
+    let mut messages = searched();
+    let first = sent("search 10", messages.clone(), &[("search", 1)]);
+    assert_eq!(first.messages[..2], messages[..2]);
+    messages.extend([calls("b", &[("search", "{}")]), result("b0", "Somebody.")]);
+    let second = sent("search 10", messages.clone(), &[("search", 2)]);
+    assert_eq!(second.messages[..4], messages[..4], "nothing of the first block stays");
+    assert_eq!(second, sent("search 10", messages, &[("search", 2)]), "the same is rendered the same");
+}
+
+#[test]
+fn what_a_client_says_beside_a_result_does_not_hide_it() {
+    let mut messages = searched();
+    messages.extend([user("(The plan is up to date.)"), Message::text(Role::System, "It is 12:01.")]);
+    let sent = sent("search 10", messages.clone(), &[("search", 1)]);
+    assert!(
+        sent.messages[3].plain_text().starts_with("(The plan is up to date.)\n\n<budget>\nsearch: 1 used")
+    );
+    assert_eq!((&sent.messages[..3], &sent.messages[4]), (&messages[..3], &messages[4]));
+}
+
+#[test]
+fn whoever_has_no_tools_is_told_nothing_before_a_result() {
+    let check = |messages: Vec<Message>, is_told: bool| {
+        let plain = request(&[], messages);
+        let (limits, settings, standing) =
+            (limits("turns 9"), Settings::default(), EpisodeBalance::default());
+        let history = History::read(&plain, true, &settings).unwrap();
+        let asked = StepInput {
+            request: &plain,
+            limits: &limits,
+            balance: &standing,
+            account_headroom: None,
+            history: &history,
+            is_named: true,
+            turn_cap: None,
+            is_enforced: true,
+            tracker: true,
+            calls_max: Settings::default().calls_per_answer,
+        };
+        let StepDecision::Proceed(step) = decide_step(&asked, &settings) else { panic!("it may go") };
+        assert_eq!(step.applied(&plain) != plain, is_told);
+    };
+    check(vec![user("Who?")], false);
+    check(searched(), true);
+}
+
+#[test]
+fn the_policy_comes_once_at_the_first_turn() {
+    let first = sent("search 10", vec![user("Who?")], &[]);
+    let text = first.messages[0].plain_text();
+    assert!(
+        text.starts_with("Who?\n\n<budget>\n") && text.contains(&TrackerMessages::default().policy),
+        "{text}"
+    );
+    let mut later = searched();
+    later.extend([Message::text(Role::Assistant, "Nobody."), user("And who else?")]);
+    assert_eq!(sent("search 10", later.clone(), &[]).messages, later);
+}
+
+#[test]
+fn a_result_that_is_no_text_keeps_what_it_is() {
+    let mut messages = searched();
+    messages[2].content = vec![ContentPart::Other(json!({"type": "image_url"}))];
+    let sent = sent("search 10", messages, &[]);
+    let content = &sent.messages[2].content;
+    assert_eq!(content[0], ContentPart::Other(json!({"type": "image_url"})));
+    assert!(matches!(&content[1], ContentPart::Text(text) if text.starts_with("<budget>")));
+    assert_eq!(sent.messages[2].tool_call_id.as_deref(), Some("a0"));
+}
+
+#[test]
+fn what_the_caller_marked_for_a_cache_stays_as_it_is() {
+    let mut messages = searched();
+    messages[2].content.push(ContentPart::CacheBreakpoint(CacheTtl::Minutes));
+    let sent = sent("search 10", messages.clone(), &[]);
+    let (before, block) = sent.messages[2].content.split_at(2);
+    assert_eq!(before, messages[2].content);
+    assert!(
+        matches!(block, [ContentPart::StableEnd, ContentPart::Text(text)] if text.starts_with("\n\n<budget>")),
+        "{block:?}"
+    );
+}

@@ -1,0 +1,158 @@
+//! Stories that are gone when the process ends: for tests, and for trying things out.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use stint_types::catalog::Verdict;
+use stint_types::units::{RequestId, Timestamp};
+
+use super::record::set_verdict;
+use super::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
+
+/// Stories in memory.
+#[derive(Debug, Default)]
+pub struct MemoryHistoryStore {
+    tables: Mutex<HistoryTables>,
+}
+
+#[derive(Debug, Default)]
+struct HistoryTables {
+    records: BTreeMap<RequestId, Arc<RequestRecord>>,
+    verdicts: BTreeMap<RequestId, Vec<Verdict>>,
+    states: BTreeMap<ReplicaId, ReplicaState>,
+}
+
+impl MemoryHistoryStore {
+    fn tables(&self) -> MutexGuard<'_, HistoryTables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HistoryTables {
+    fn insert(&mut self, story: &Arc<RequestRecord>) {
+        let id = story.decision.id;
+        if self.records.contains_key(&id) {
+            return;
+        }
+        self.records.insert(id, story.clone());
+        let verdicts = self.verdicts.entry(id).or_default();
+        for verdict in &story.verdicts {
+            if verdicts.iter().all(|known| known.source != verdict.source) {
+                set_verdict(verdicts, verdict.clone());
+            }
+        }
+    }
+
+    fn retention_cutoff(&self, most: usize) -> Option<Timestamp> {
+        let mut decided: Vec<Timestamp> = self.records.values().map(|story| story.decision.at).collect();
+        decided.sort();
+        decided.into_iter().rev().nth(most)
+    }
+
+    fn purge(&mut self, before: Timestamp, most: usize) -> usize {
+        let old = self.records.values().map(|story| (story.decision.at, story.decision.id));
+        let mut old: Vec<_> = old.filter(|(at, _)| *at < before).collect();
+        old.sort();
+        old.truncate(most);
+        for (_, id) in &old {
+            self.records.remove(id);
+        }
+        for verdicts in self.verdicts.values_mut() {
+            verdicts.retain(|verdict| verdict.at >= before);
+        }
+        self.verdicts.retain(|_, verdicts| !verdicts.is_empty());
+        old.len()
+    }
+}
+
+impl HistoryStore for MemoryHistoryStore {
+    fn insert<'a>(
+        &'a self,
+        stories: &'a [Arc<RequestRecord>],
+    ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
+        async move {
+            let mut kept = self.tables();
+            stories.iter().for_each(|story| kept.insert(story));
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn find(
+        &self,
+        id: RequestId,
+        since: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>> {
+        async move {
+            let kept = self.tables();
+            let story = kept.records.get(&id).filter(|story| story.decision.at >= since);
+            let verdicts = kept.verdicts.get(&id).cloned().unwrap_or_default();
+            Ok(story.map(|story| RequestRecord { verdicts, ..RequestRecord::clone(story) }))
+        }
+        .boxed()
+    }
+
+    fn set_verdict<'a>(
+        &'a self,
+        verdict: &'a Verdict,
+    ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>> {
+        async move { Ok(set_verdict(self.tables().verdicts.entry(verdict.id).or_default(), verdict.clone())) }
+            .boxed()
+    }
+
+    fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>> {
+        async move { Ok(self.tables().retention_cutoff(usize::try_from(most).unwrap_or(usize::MAX))) }.boxed()
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>> {
+        async move {
+            let purged = self.tables().purge(before, usize::try_from(most).unwrap_or(usize::MAX));
+            Ok(u64::try_from(purged).unwrap_or(u64::MAX))
+        }
+        .boxed()
+    }
+
+    fn replica_states(&self) -> BoxFuture<'_, Result<Vec<ReplicaState>, HistoryStoreError>> {
+        async move { Ok(self.tables().states.values().cloned().collect()) }.boxed()
+    }
+
+    fn save_state<'a>(
+        &'a self,
+        own: &'a ReplicaState,
+        in_place_of: &'a [ReplicaState],
+    ) -> BoxFuture<'a, Result<bool, HistoryStoreError>> {
+        async move {
+            let learned = &mut self.tables().states;
+            let is_there =
+                |gone: &ReplicaState| learned.get(&gone.replica).is_some_and(|known| known.at == gone.at);
+            if !in_place_of.iter().all(is_there) {
+                return Ok(false);
+            }
+            for gone in in_place_of {
+                learned.remove(&gone.replica);
+            }
+            learned.insert(own.replica.clone(), own.clone());
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn delete_state<'a>(&'a self, replica: &'a ReplicaId) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
+        async move {
+            self.tables().states.remove(replica);
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn stories_in_memory_conform() {
+        crate::history::conformance::conforms(&super::MemoryHistoryStore::default()).await;
+    }
+}

@@ -1,0 +1,21 @@
+//! What decisions leave behind: the story of each request, what was said of its answer, and what was learned from them,
+//! kept for a while; and a log of all decisions for those who judge them afterwards.
+//!
+//! Of a request there is what was predicted, decided and spent, never a word of its prompt or its answer. Nothing here is on
+//! the way of an answer: whoever writes it is a task of its own.
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod log_file;
+mod log_line;
+mod log_writer;
+mod memory;
+mod record;
+mod store;
+
+pub use log_file::{DecisionLogFile, DecisionLogSettings};
+pub use log_line::{DecisionLogLine, VERSION};
+pub use log_writer::{DecisionLogWriter, LogLossObserver};
+pub use memory::MemoryHistoryStore;
+pub use record::RequestRecord;
+pub use store::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};

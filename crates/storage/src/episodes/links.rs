@@ -1,0 +1,129 @@
+//! Links: which episodes a history may be continued in. The table `episode_links`.
+//!
+//! Identical histories have one link with several episodes. A request that continues the history is given the episode that
+//! was given out least often.
+
+use crate::sql::{SqlConnection, SqlDialect, SqlRow, Statement};
+use stint_sessions::agent::{AnsweredStep, HistoryHash, IdenticalEpisode};
+use stint_types::units::{AccountId, EpisodeId, Timestamp};
+
+const CONTINUED: &str = "\
+    UPDATE episode_links SET continued = 1 \
+    WHERE account = $1 AND link = $2 AND episode = $3 AND continued = 0";
+
+const RELEASED: &str = "\
+    UPDATE episode_links SET continued = continued - 1 \
+    WHERE account = $1 AND link = $2 AND episode = $3 AND continued > 0";
+
+const LINK: &str = "\
+    INSERT INTO episode_links (account, link, episode, continued, at) VALUES ($1, $2, $3, 0, $4) \
+    ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at";
+
+const IDENTICAL: &str = "\
+    SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
+    ORDER BY continued, at DESC, episode LIMIT $4";
+
+/// Identical episodes that nobody continues would pile up.
+const SURPLUS: &str = "\
+    DELETE FROM episode_links WHERE account = $1 AND link = $2 AND episode IN \
+        (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 \
+         ORDER BY continued, at DESC, episode LIMIT 1000 OFFSET $3)";
+
+const PURGE: &str = "\
+    DELETE FROM episode_links WHERE (account, link, episode) IN \
+        (SELECT account, link, episode FROM episode_links WHERE at < $1 ORDER BY at LIMIT $2)";
+
+/// Requests that come at the same moment are given different episodes, where there are several. PostgreSQL checks a row that was
+/// given out meanwhile again by this condition alone, and not by its place in the order. So the condition must say that
+/// nobody has had the row.
+const GIVE_OUT_UNUSED: &str = "\
+    UPDATE episode_links SET continued = continued + 1 \
+    WHERE account = $1 AND link = $2 AND episode = \
+        (SELECT episode FROM episode_links \
+         WHERE account = $1 AND link = $2 AND at >= $3 AND continued = 0 \
+         ORDER BY at DESC, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
+    RETURNING episode";
+
+/// Where all were given out, the one that was given out least often.
+const GIVE_OUT: &str = "\
+    UPDATE episode_links SET continued = continued + 1 \
+    WHERE account = $1 AND link = $2 AND episode = \
+        (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
+         ORDER BY continued, at DESC, episode LIMIT 1) \
+    RETURNING episode";
+
+/// Gives out an episode that continues this history.
+pub(super) async fn give_out(
+    account: &AccountId,
+    link: &HistoryHash,
+    since: Timestamp,
+    connection: &mut dyn SqlConnection,
+) -> Result<Option<EpisodeId>, sqlx::Error> {
+    let statements: &[&str] = match connection.dialect() {
+        // One connection writes, so nobody else gives out the same.
+        SqlDialect::Sqlite => &[GIVE_OUT],
+        SqlDialect::Postgres => &[GIVE_OUT_UNUSED, GIVE_OUT],
+    };
+    for statement in statements {
+        let statement = Statement::new(*statement).bind(account).bind(&link.0[..]).bind(since);
+        if let Some(row) = connection.fetch_changed(statement).await? {
+            return row.parsed("episode").map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Takes back what was given out.
+pub(super) fn release(account: &AccountId, link: &HistoryHash, id: &EpisodeId) -> Statement {
+    tied(RELEASED, account, link, id)
+}
+
+/// Episodes with this history.
+pub(super) async fn read_identical(
+    account: &AccountId,
+    link: &HistoryHash,
+    since: Timestamp,
+    connection: &mut dyn SqlConnection,
+) -> Result<Vec<IdenticalEpisode>, sqlx::Error> {
+    let find = Statement::new(IDENTICAL).bind(account).bind(&link.0[..]).bind(since);
+    let rows = connection.fetch_all(find.bind(IdenticalEpisode::IDENTICAL_MAX)).await?;
+    rows.iter().map(identical_episode).collect()
+}
+
+/// Links the histories that a step leads to with its episode.
+pub(super) async fn link_step(
+    step: &AnsweredStep,
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    let AnsweredStep { account, id, from, to, at, .. } = step;
+    if let Some(from) = from {
+        connection.execute(tied(CONTINUED, account, from, id)).await?;
+    }
+    for link in to {
+        connection.execute(tied(LINK, account, link, id).bind(*at)).await?;
+        let surplus = Statement::new(SURPLUS).bind(account).bind(&link.0[..]);
+        connection.execute(surplus.bind(IdenticalEpisode::IDENTICAL_MAX)).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the oldest links; says how many.
+pub(super) async fn delete_before(
+    before: Timestamp,
+    most: u32,
+    connection: &mut dyn SqlConnection,
+) -> Result<u64, sqlx::Error> {
+    connection.execute(Statement::new(PURGE).bind(before).bind(most)).await
+}
+
+fn tied(sql: &'static str, account: &AccountId, link: &HistoryHash, id: &EpisodeId) -> Statement {
+    Statement::new(sql).bind(account).bind(&link.0[..]).bind(id)
+}
+
+fn identical_episode(row: &SqlRow) -> Result<IdenticalEpisode, sqlx::Error> {
+    Ok(IdenticalEpisode {
+        id: row.parsed("episode")?,
+        continued: row.count("continued")?,
+        at: row.time("at")?,
+    })
+}

@@ -1,0 +1,83 @@
+//! Putting a backup into an empty database.
+
+use std::path::Path;
+
+use crate::{PostgresSettings, StorageError, VerifyReport};
+
+use super::archive::PostgresArchive;
+use super::database::Postgres;
+use super::tools::PostgresTool;
+
+/// Whether there is anything in our schema.
+const IS_OCCUPIED: &str = "\
+    SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()) \
+                                            AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S'))";
+
+/// Everything that was put into our schema, which was empty before; what belongs to an extension was there.
+const EMPTY: &str = "\
+    DO $$ DECLARE one TEXT; BEGIN \
+        FOR one IN SELECT oid::regclass::text FROM pg_class \
+                   WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p') LOOP \
+            EXECUTE 'DROP TABLE IF EXISTS ' || one || ' CASCADE'; \
+        END LOOP; \
+        FOR one IN SELECT p.oid::regprocedure::text FROM pg_proc p \
+                   WHERE p.pronamespace = to_regnamespace(current_schema()) \
+                     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') LOOP \
+            EXECUTE 'DROP ROUTINE IF EXISTS ' || one || ' CASCADE'; \
+        END LOOP; \
+    END $$";
+
+/// Puts a backup into a database that is empty, and verifies it. Returns where that is, and what verifying it came to.
+///
+/// # Errors
+/// When the database is not empty, `pg_restore` cannot be had, or the backup is wrong. The database is empty then as before.
+pub(crate) async fn restore(
+    backup: &Path,
+    settings: &PostgresSettings,
+) -> Result<(String, VerifyReport), StorageError> {
+    let mut target = PostgresArchive::open_any(settings).await?;
+    let is_taken = sqlx::query_scalar(IS_OCCUPIED).fetch_one(target.connection()).await;
+    if is_taken.map_err(|source| target.read_error(source))? {
+        return Err(StorageError::NotEmpty(target.address().place.clone()));
+    }
+    let (schema, version) = target.home().await?;
+    PostgresTool::Restore.check(target.address(), version).await?;
+    let arguments = vec![
+        // The environment says which database it is.
+        "--dbname=".into(),
+        "--single-transaction".into(),
+        "--exit-on-error".into(),
+        "--no-owner".into(),
+        "--no-privileges".into(),
+        format!("--schema={schema}").into(),
+        backup.into(),
+    ];
+    PostgresTool::Restore.run(target.address(), arguments, None).await?;
+    let checked = checked(backup, settings, &mut target).await;
+    if checked.is_err() {
+        let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
+        emptied.map_err(|source| target.read_error(source))?;
+    }
+    Ok((target.address().place.clone(), checked?))
+}
+
+/// Brings the tables to this version, and verifies that the books are right.
+async fn checked(
+    backup: &Path,
+    settings: &PostgresSettings,
+    target: &mut PostgresArchive,
+) -> Result<VerifyReport, StorageError> {
+    let versions = target.versions().await.map_err(|source| target.read_error(source))?;
+    if versions.is_empty() {
+        return Err(StorageError::Foreign(backup.to_owned()));
+    }
+    drop(Postgres::open(settings).await?);
+    let report = PostgresArchive::open(settings).await?.verify().await?;
+    match report.differences.first() {
+        None => Ok(report),
+        Some(first) => {
+            let (path, first, found) = (backup.to_owned(), first.clone(), report.found);
+            Err(StorageError::Wrong { path, first, found })
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A statement and its values.
+
+use sqlx::database::HasStatementCache;
+use sqlx::query::Query;
+use sqlx::{Arguments, Database, Encode, IntoArguments, Type};
+
+use super::dialect::SqlDialect;
+use super::text::SqlText;
+use super::value::{SqlValue, ToSqlValue};
+
+/// A statement for either database. Its parameters are written `$1`, `$2` and so on.
+#[derive(Debug, Clone)]
+pub(crate) struct Statement {
+    sql: SqlText,
+    values: Vec<SqlValue>,
+    /// A connection keeps it prepared for the next time.
+    is_kept: bool,
+}
+
+impl Statement {
+    /// A statement without values yet.
+    pub(crate) fn new(sql: impl Into<SqlText>) -> Statement {
+        Statement { sql: sql.into(), values: Vec::new(), is_kept: true }
+    }
+
+    /// The value of the next parameter.
+    pub(crate) fn bind(mut self, value: impl ToSqlValue) -> Statement {
+        self.values.push(value.to_sql());
+        self
+    }
+
+    /// A statement with a list of rows in the middle, each in parentheses and of so many values.
+    ///
+    /// `SQLite` takes 32,766 values in one statement, PostgreSQL 65,535. Batches differ in length, so there is little to gain
+    /// from keeping their statements prepared.
+    pub(crate) fn with_rows(
+        dialect: SqlDialect,
+        before: impl Into<SqlText>,
+        columns: usize,
+        values: Vec<SqlValue>,
+        after: impl Into<SqlText>,
+    ) -> Statement {
+        let mut sql = before.into();
+        sql.reserve(7 * values.len());
+        for place in 0..values.len() {
+            let opening = match place % columns {
+                0 if place == 0 => "(",
+                0 => "), (",
+                _ => ", ",
+            };
+            sql.push(&opening);
+            // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
+            match dialect {
+                SqlDialect::Sqlite => sql.push(&"?"),
+                SqlDialect::Postgres => {
+                    sql.push(&"$");
+                    sql.push(&(place + 1));
+                }
+            }
+        }
+        sql.push(&")");
+        sql.push(&after.into());
+        Statement { sql, values, is_kept: false }
+    }
+
+    /// The same for one of the databases.
+    pub(super) fn into_query<D>(self) -> Result<Query<'static, D, D::Arguments>, sqlx::Error>
+    where
+        D: Database<Arguments: IntoArguments<D>> + HasStatementCache,
+        for<'q> Option<i64>: Encode<'q, D> + Type<D>,
+        for<'q> Option<f64>: Encode<'q, D> + Type<D>,
+        for<'q> Option<bool>: Encode<'q, D> + Type<D>,
+        for<'q> Option<String>: Encode<'q, D> + Type<D>,
+        for<'q> Option<Vec<u8>>: Encode<'q, D> + Type<D>,
+    {
+        // Not with `Query::bind`: it moves the whole query for each of the thousands of values of a batch.
+        let mut arguments = D::Arguments::default();
+        arguments.reserve(self.values.len(), 0);
+        let added = self.values.into_iter().try_for_each(|value| match value {
+            SqlValue::Int(value) => arguments.add(value),
+            SqlValue::Real(value) => arguments.add(value),
+            SqlValue::Bool(value) => arguments.add(value),
+            SqlValue::Text(value) => arguments.add(value),
+            SqlValue::Bytes(value) => arguments.add(value),
+        });
+        added.map_err(sqlx::Error::Encode)?;
+        Ok(sqlx::query_with(self.sql.into_driver::<D>(), arguments).persistent(self.is_kept))
+    }
+}

@@ -1,0 +1,117 @@
+//! An open `SQLite` file.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::file::DatabaseLock;
+use crate::sql::{Session, SqlDatabase};
+use crate::{SqliteSettings, StorageError, Synchronous};
+use stint_ledger::JournalError;
+
+use super::migrations::migrate;
+
+/// Only backups and the operator's own tools hold the file beside us, for moments.
+pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);
+
+/// A `SQLite` file. Other processes are kept out of it until this is dropped. Everything that is stored in it shares it.
+#[derive(Debug)]
+pub struct Sqlite {
+    writer: Mutex<SqliteConnection>,
+    reader: Mutex<SqliteConnection>,
+    /// For what may take long: no request waits for it.
+    slow: Mutex<SqliteConnection>,
+    /// True where the writer could not begin: after some errors of the disk a connection never can again.
+    is_writer_broken: AtomicBool,
+    settings: SqliteSettings,
+    /// Dropped last, when the connections are gone.
+    _lock: DatabaseLock,
+}
+
+impl Sqlite {
+    /// Opens the file, making it and bringing its tables up to date where needed.
+    pub async fn open(settings: &SqliteSettings) -> Result<Sqlite, StorageError> {
+        let path = &settings.path;
+        let lock = DatabaseLock::take(path)?;
+        let open_error = |source| StorageError::Open { path: path.clone(), source };
+        let mut writer = connect(settings).await.map_err(open_error)?;
+        migrate(&mut writer, path).await?;
+        let reader = connect(settings).await.map_err(open_error)?;
+        let slow = connect(settings).await.map_err(open_error)?;
+        Ok(Sqlite {
+            writer: Mutex::new(writer),
+            reader: Mutex::new(reader),
+            slow: Mutex::new(slow),
+            is_writer_broken: AtomicBool::new(false),
+            settings: settings.clone(),
+            _lock: lock,
+        })
+    }
+
+    /// Closes it, so that everything is in the one file.
+    pub(super) async fn close(self) -> Result<(), StorageError> {
+        let Sqlite { writer, reader, slow, settings: SqliteSettings { path, .. }, _lock, .. } = self;
+        let closed = async {
+            slow.into_inner().close().await?;
+            reader.into_inner().close().await.and(writer.into_inner().close().await)
+        };
+        closed.await.map_err(|source| StorageError::Open { path, source })
+    }
+
+    /// The one connection that writes, held for one transaction at a time. It is replaced where the last could not begin.
+    pub(crate) async fn lock_writer(&self) -> Result<MutexGuard<'_, SqliteConnection>, sqlx::Error> {
+        let mut writer = self.writer.lock().await;
+        if self.is_writer_broken.load(Ordering::Relaxed) {
+            *writer = connect(&self.settings).await?;
+            self.is_writer_broken.store(false, Ordering::Relaxed);
+        }
+        Ok(writer)
+    }
+
+    pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {
+        JournalError::caused(format!("the database {} failed", self.place()), source)
+    }
+
+    fn session<'d>(&'d self, connection: MutexGuard<'d, SqliteConnection>) -> Session<'d> {
+        Session::Sqlite { connection, is_broken: &self.is_writer_broken }
+    }
+}
+
+impl SqlDatabase for Sqlite {
+    fn place(&self) -> String {
+        self.settings.path.display().to_string()
+    }
+
+    fn reader(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>> {
+        async { Ok(self.session(self.reader.lock().await)) }.boxed()
+    }
+
+    fn slow_reader(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>> {
+        async { Ok(self.session(self.slow.lock().await)) }.boxed()
+    }
+
+    fn writer(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>> {
+        async { Ok(self.session(self.lock_writer().await?)) }.boxed()
+    }
+}
+
+async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Error> {
+    let synchronous = match settings.synchronous {
+        Synchronous::Full => SqliteSynchronous::Full,
+        Synchronous::Normal => SqliteSynchronous::Normal,
+    };
+    SqliteConnectOptions::new()
+        .filename(&settings.path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_MAX)
+        .disable_statement_logging()
+        .connect()
+        .await
+}

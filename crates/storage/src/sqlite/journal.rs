@@ -1,0 +1,157 @@
+//! The ledger's journal in `SQLite`.
+
+use std::sync::{Arc, LazyLock};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
+
+use crate::journal::{
+    self, Cell, EXTENSIONS, METERINGS, OPEN_COLUMNS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS,
+    SortedEntries, Table,
+};
+use crate::sql::{SqlConnection, SqlDatabase, SqlDialect, SqlText, SqlValue, Statement, sql};
+use stint_ledger::{
+    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
+    Seal, UsageQuery,
+};
+use stint_types::units::{EpisodeId, Timestamp};
+
+use super::database::Sqlite;
+use super::seals::seal;
+
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 23.
+const INSERT_MAX: usize = 1024;
+
+/// Begins with the open reservations, of which there are few.
+pub(crate) static UNRESOLVED: LazyLock<SqlText> = LazyLock::new(|| {
+    sql(
+        "SELECT {}, \
+                r.money + coalesce(sum(e.money), 0) AS money, \
+                r.thinking + coalesce(sum(e.thinking), 0) AS thinking, \
+                r.tool_calls + coalesce(sum(e.tool_calls), 0) AS tool_calls \
+         FROM open_reservations o CROSS JOIN reservations r ON r.id = o.reservation \
+         LEFT JOIN extensions e ON e.reservation = r.id \
+         LEFT JOIN meterings m ON m.reservation = r.id \
+             AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
+         GROUP BY r.id ORDER BY r.id",
+        &[&OPEN_COLUMNS],
+    )
+});
+
+/// The journal in a `SQLite` file.
+///
+/// A future of `append` should be left to end; one that is dropped is rolled back before the next begins.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    database: Arc<Sqlite>,
+}
+
+impl SqliteJournal {
+    /// The journal of this file.
+    pub fn new(database: Arc<Sqlite>) -> SqliteJournal {
+        SqliteJournal { database }
+    }
+
+    async fn insert_all(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
+        let sorted = SortedEntries::of(entries);
+        let mut writer = self.database.writer().await?;
+        let mut transaction = writer.begin().await?;
+        insert(&RESERVATIONS, &sorted.dispatched, &mut *transaction).await?;
+        insert(&EXTENSIONS, &sorted.extended, &mut *transaction).await?;
+        insert(&METERINGS, &sorted.metered, &mut *transaction).await?;
+        insert(&RESOLUTION_PARTS, &sorted.parts.iter().collect::<Vec<_>>(), &mut *transaction).await?;
+        insert(&RESOLUTIONS, &sorted.resolved, &mut *transaction).await?;
+        transaction.commit().await
+    }
+
+    async fn read_unresolved(&self) -> Result<Vec<DispatchEntry>, sqlx::Error> {
+        let rows = self.database.reader().await?.fetch_all(Statement::new(&*UNRESOLVED)).await?;
+        rows.iter().map(journal::dispatch_entry).collect()
+    }
+
+    fn answer<'a, T: 'a>(
+        &'a self,
+        done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, JournalError>> {
+        done.map_err(|source| self.database.failed(source)).boxed()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.answer(self.insert_all(entries))
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<DispatchEntry>, JournalError>> {
+        self.answer(self.read_unresolved())
+    }
+
+    fn spend_since(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.answer(async move { journal::spend_since(since, &mut *self.database.reader().await?).await })
+    }
+
+    fn spend_between<'a>(
+        &'a self,
+        moments: &'a [Timestamp],
+    ) -> BoxFuture<'a, Result<Vec<AccountSpend>, JournalError>> {
+        self.answer(async move { journal::spend_between(moments, self.database.reader().await?).await })
+    }
+
+    fn episode_usage<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUsage, JournalError>> {
+        self.answer(async move {
+            journal::episode_usage(account, episode, &mut *self.database.reader().await?).await
+        })
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<AccountSpend>, JournalError>> {
+        self.answer(async move { journal::balances(&mut *self.database.reader().await?).await })
+    }
+
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        self.answer(seal(&self.database, now))
+    }
+
+    fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        self.answer(async move { journal::last_seal(&mut *self.database.reader().await?).await })
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
+        self.answer(async move { journal::usage(query, &mut *self.database.slow_reader().await?).await })
+    }
+}
+
+/// Inserts the rows of these entries, where they are not there yet.
+async fn insert<E: Sync>(
+    table: &Table<E>,
+    entries: &[&E],
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    for part in entries.chunks(INSERT_MAX) {
+        connection.execute(insertion(table, part)).await?;
+    }
+    Ok(())
+}
+
+fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {
+    let mut values = Vec::with_capacity(entries.len() * table.columns.len());
+    for entry in entries {
+        values.extend(table.columns.iter().map(|column| match column.cell {
+            Cell::Int(value) => SqlValue::Int(value(entry)),
+            Cell::Text(value) => SqlValue::Text(value(entry)),
+            Cell::Bytes(value) => SqlValue::Bytes(Some(value(entry))),
+        }));
+    }
+    let (mut before, mut after) =
+        (sql("INSERT INTO {} ({}) ", &[&table.name, &table.column_names()]), SqlText::default());
+    if table.is_for_unresolved {
+        before.push(&"SELECT new.* FROM (");
+        after.push(&") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1)");
+    }
+    before.push(&"VALUES ");
+    after.push(&" ON CONFLICT DO NOTHING");
+    Statement::with_rows(SqlDialect::Sqlite, before, table.columns.len(), values, after)
+}

@@ -1,0 +1,42 @@
+//! Who is asking: keys as their hashes, what each may name, and what its account may spend.
+//!
+//! Declared keys come from the configuration, others from a store behind a trait; the directory of both keeps the
+//! live table. What was spent is the ledger's matter.
+
+mod access;
+mod changes;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod declared;
+mod directory;
+mod error;
+mod export;
+mod id;
+mod import;
+mod key;
+mod keys;
+mod limit;
+mod memory;
+mod record;
+mod snapshot;
+mod store;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use access::KeyAccess;
+pub use changes::KeyPatch;
+pub use declared::DeclaredTenants;
+pub use directory::{Directory, TermsListener};
+pub use error::KeyChangeError;
+pub use export::to_toml;
+pub use id::{InvalidKeyId, KeyId};
+pub use import::ImportSummary;
+pub use key::{KeyError, KeyHash, NewKey, SecretToken, hash_key};
+pub use keys::{KeyLookup, KeyTableError, Tenant};
+pub use limit::{LimitSelector, TenantLimit};
+pub use memory::MemoryKeyStore;
+pub use record::{KeyRecord, KeyStoreChange, KeyStoreState, RetiredSecret, StoreVersion};
+pub use snapshot::{DirectorySnapshot, ListedKey, RecordSource};
+pub use store::{KeyStore, KeyStoreError};
+pub use terms::{AccountTerms, InvalidPercent, Percent, TermsPatch};
