@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Deployment, ModelConfig, ModelSource};
+use crate::config::{Deployment, EngineSettings, ModelConfig, ModelSource};
 use stint_backend::Backend;
 use stint_backend::fleet;
 use stint_backend::remote::Connections;
@@ -13,7 +13,6 @@ use stint_backend::remote::llamacpp::LlamaCppBackend;
 use stint_backend::remote::openai::OpenAiBackend;
 use stint_backend::remote::responses::OpenAiResponsesBackend;
 use stint_backend::remote::vllm::VllmBackend;
-use stint_engine as engine;
 use stint_types::catalog::Model;
 
 use super::engine_limits;
@@ -33,7 +32,7 @@ pub(super) fn deployment_source(
 
 /// The backend of one model alone, at its first deployment; and the model, with the limits of its engine.
 pub(super) fn single_backend(
-    engine: &engine::Settings,
+    engine: &EngineSettings,
     served: &ModelConfig,
     model: &Arc<Model>,
 ) -> Result<(Arc<dyn Backend>, Arc<Model>), ModelError> {
@@ -51,7 +50,7 @@ pub(super) fn single_backend(
 
 /// A local model runs in the engine that is given; where none is, in a new one, which is given back.
 pub(super) fn build_backend(
-    settings: &engine::Settings,
+    settings: &EngineSettings,
     name: &Arc<str>,
     source: &ModelSource,
     loaded: &mut Option<LoadedModel>,
@@ -67,10 +66,10 @@ pub(super) fn build_backend(
             Arc::new(OpenAiResponsesBackend::new(connections, upstream.clone())?)
         }
         ModelSource::Embedded(manner) => {
-            Arc::new(engines::load_local(WeightsSpec::embedded(settings), name, manner, loaded)?)
+            engines::load_local(WeightsSpec::embedded(settings), name, manner, loaded)?
         }
         ModelSource::File(path, manner) => {
-            Arc::new(engines::load_local(WeightsSpec::in_file(path, settings), name, manner, loaded)?)
+            engines::load_local(WeightsSpec::in_file(path, settings), name, manner, loaded)?
         }
     })
 }

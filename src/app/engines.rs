@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::{LocalModelSettings, ModelSource};
+use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
+use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 use stint_engine::{self as engine, Engine, WeakEngine};
 use stint_gguf::{Gguf, GgufError};
@@ -23,7 +24,7 @@ static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
 pub(super) struct WeightsSpec {
     /// None for those that ship with the binary.
     file: Option<FileIdentity>,
-    settings: engine::Settings,
+    settings: EngineSettings,
 }
 
 /// A file as it was found: another that was moved to its place is another.
@@ -36,12 +37,12 @@ struct FileIdentity {
 
 impl WeightsSpec {
     /// The embedded model's.
-    pub(super) fn embedded(settings: &engine::Settings) -> WeightsSpec {
+    pub(super) fn embedded(settings: &EngineSettings) -> WeightsSpec {
         WeightsSpec { file: None, settings: settings.clone() }
     }
 
     /// Those of a file.
-    pub(super) fn in_file(path: &Path, settings: &engine::Settings) -> WeightsSpec {
+    pub(super) fn in_file(path: &Path, settings: &EngineSettings) -> WeightsSpec {
         let stamp =
             |meta: std::fs::Metadata| (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
         let seen = std::fs::metadata(path).ok().map(stamp);
@@ -52,7 +53,7 @@ impl WeightsSpec {
     }
 
     /// Those of a model, where it is a local one.
-    pub(super) fn of(source: &ModelSource, settings: &engine::Settings) -> Option<WeightsSpec> {
+    pub(super) fn of(source: &ModelSource, settings: &EngineSettings) -> Option<WeightsSpec> {
         match source {
             ModelSource::Embedded(_) => Some(WeightsSpec::embedded(settings)),
             ModelSource::File(path, _) => Some(WeightsSpec::in_file(path, settings)),
@@ -82,7 +83,7 @@ pub(super) fn load_local(
     name: &Arc<str>,
     manner: &LocalModelSettings,
     loaded: &mut Option<LoadedModel>,
-) -> Result<LocalBackend, ModelError> {
+) -> Result<Arc<dyn Backend>, ModelError> {
     let gguf = weights.open()?;
     let vocabulary = Vocabulary::from_gguf(&gguf)?;
     let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
@@ -92,7 +93,14 @@ pub(super) fn load_local(
     };
     let local = LocalBackend::new(engine.engine.clone(), format, manner.settings.clone())?;
     *loaded = Some(LoadedModel { engine, limits: local.limits() });
-    Ok(local)
+    Ok(Arc::new(local))
+}
+
+/// The settings as the engine takes them.
+fn settings_of(settings: &EngineSettings) -> engine::Settings {
+    let EngineSettings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu } =
+        settings.clone();
+    engine::Settings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu }
 }
 
 /// A local model that is loaded.
@@ -114,7 +122,7 @@ pub(super) struct MonitoredEngine {
 
 impl MonitoredEngine {
     fn start(gguf: &Gguf, weights: WeightsSpec, model: Arc<str>) -> Result<MonitoredEngine, ModelError> {
-        let engine = Engine::start(gguf, &weights.settings)?;
+        let engine = Engine::start(gguf, &settings_of(&weights.settings))?;
         let device = engine.device();
         tracing::info!(model = %model, device = %device.name, driver = %device.driver, "loaded");
         Ok(MonitoredEngine {

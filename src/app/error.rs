@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use stint_backend::remote::SettingsError;
 use stint_decide::estimate;
+#[cfg(feature = "local")]
 use stint_engine::EngineError;
 use stint_gguf::GgufError;
 use stint_ledger::LedgerError;
@@ -60,8 +61,15 @@ pub enum ModelError {
     #[error(transparent)]
     File(#[from] GgufError),
     /// The engine cannot run it.
+    #[cfg(feature = "local")]
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// This build has no engine.
+    #[cfg(not(feature = "local"))]
+    #[error(
+        "this stint was built without local models: build it with the feature `local`, or serve the model elsewhere"
+    )]
+    NoEngine,
     /// Its tokenizer or template cannot be used.
     #[error(transparent)]
     Prompt(#[from] PromptError),

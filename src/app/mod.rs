@@ -8,6 +8,10 @@ mod command;
 mod config_snapshot;
 mod directory;
 mod engine_limits;
+#[cfg(feature = "local")]
+mod engines;
+#[cfg(not(feature = "local"))]
+#[path = "without_engines.rs"]
 mod engines;
 mod error;
 mod first_key;

@@ -1,22 +1,39 @@
 //! `[engine]`: the local engine.
 
-use stint_engine::Settings;
-
 use super::reader::Section;
 
+/// How the engine of local models runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineSettings {
+    /// Part of the name of the device to use; without it, the best one.
+    pub adapter: Option<String>,
+    /// Sequences that run at once.
+    pub sequences: u32,
+    /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
+    pub context: Option<u32>,
+    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes what
+    /// its prompt and budgets may come to, and waits until that is free.
+    pub kv_tokens: u32,
+    /// Prompt tokens that run in one step, beside one token of every sequence past its prompt.
+    pub prefill_chunk: u32,
+    /// Jobs that may wait beside those that run.
+    pub queue: usize,
+    /// Whether a software driver will do.
+    pub allow_cpu: bool,
+}
+
 /// `[engine]`, whether the embedded model is served, and whether a model whose file cannot be used is left out.
-pub(super) fn engine(root: &Section<'_>) -> (Settings, bool, bool) {
+pub(super) fn engine(root: &Section<'_>) -> (EngineSettings, bool, bool) {
     let engine = root.section("engine");
-    let usual = Settings::default();
-    let settings = Settings {
+    let settings = EngineSettings {
         adapter: engine.get("adapter"),
-        sequences: engine.within("sequences", 1..=256).unwrap_or(usual.sequences),
+        sequences: engine.within("sequences", 1..=256).unwrap_or(8),
         context: engine.within("context", 16..=1 << 20),
-        kv_tokens: engine.within("kv_tokens", 256..=1 << 24).unwrap_or(usual.kv_tokens),
-        prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(usual.prefill_chunk),
-        queue: engine.within("queue", 1..=65_536).unwrap_or(usual.queue),
+        kv_tokens: engine.within("kv_tokens", 256..=1 << 24).unwrap_or(8192),
+        prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(128),
+        queue: engine.within("queue", 1..=65_536).unwrap_or(64),
         // The embedded model is small enough for a software driver, and must run everywhere.
         allow_cpu: engine.get_or("allow_cpu", true),
     };
-    (settings, engine.get_or("embedded", true), engine.get_or("skip_unusable", false))
+    (settings, engine.get_or("embedded", cfg!(feature = "local")), engine.get_or("skip_unusable", false))
 }

@@ -26,6 +26,7 @@ mod storage;
 mod tests;
 
 pub use backend::{BackendConfig, Deployment, LocalModelSettings, ModelConfig, ModelSource, thinking_word};
+pub use engine::EngineSettings;
 pub use load::{environment, keys, load, load_again, load_offline};
 pub use reader::{ConfigErrors, Diagnostic};
 pub use server::{LogFormat, LoggingSettings};

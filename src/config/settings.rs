@@ -11,6 +11,7 @@ use stint_types::catalog::Catalog;
 use stint_types::tenant::{AccountTerms, Tenant};
 
 use super::backend::BackendConfig;
+use super::engine::EngineSettings;
 use super::reader::Diagnostic;
 use super::server::LoggingSettings;
 
@@ -34,7 +35,7 @@ pub struct Settings {
     /// Where the ledger's journal is.
     pub storage: stint_storage::Settings,
     /// The local engine.
-    pub engine: stint_engine::Settings,
+    pub engine: EngineSettings,
     /// True where a local model that cannot be loaded does not keep the others from being served.
     pub skips_unusable: bool,
     /// Models and routes.

@@ -78,6 +78,7 @@ impl SpeedEstimator {
     }
 
     /// How many seconds a generation takes.
+    #[cfg(feature = "local")]
     pub(crate) fn generation_seconds(&self) -> f64 {
         self.lock().generation.unwrap_or(0.0)
     }
@@ -100,6 +101,7 @@ impl SpeedAverages {
 
 impl CallTimer {
     /// Says that others go first, so that the first piece tells nothing of the speed of reading.
+    #[cfg(feature = "local")]
     pub(crate) fn mark_queued(&mut self) {
         self.is_queued = true;
     }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use stint_ledger::{GroupUsage, ResolutionRecord, UsageQuery};
 
-use super::{PostgresArchive, Settings, SqliteArchive, StorageError, VerifyReport, postgres, sqlite};
+#[cfg(feature = "postgres")]
+use super::{PostgresArchive, postgres};
+use super::{Settings, SqliteArchive, StorageError, VerifyReport, sqlite};
 
 /// Books that are only read, while a gateway may write them. What is read is what was committed when the reading began.
 #[derive(Debug)]
@@ -13,6 +15,7 @@ pub enum Archive {
     /// In a file of this machine.
     Sqlite(SqliteArchive),
     /// In a server's database.
+    #[cfg(feature = "postgres")]
     Postgres(Box<PostgresArchive>),
 }
 
@@ -36,9 +39,12 @@ impl Archive {
         match settings {
             Settings::Memory => Err(StorageError::InMemory),
             Settings::Sqlite(settings) => Ok(Archive::Sqlite(SqliteArchive::open(&settings.path).await?)),
+            #[cfg(feature = "postgres")]
             Settings::Postgres(settings) => {
                 Ok(Archive::Postgres(Box::new(PostgresArchive::open(settings).await?)))
             }
+            #[cfg(not(feature = "postgres"))]
+            Settings::Postgres(_) => Err(StorageError::NoPostgres),
         }
     }
 
@@ -49,6 +55,7 @@ impl Archive {
     pub async fn verify(&mut self) -> Result<VerifyReport, StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.verify().await,
+            #[cfg(feature = "postgres")]
             Archive::Postgres(archive) => archive.verify().await,
         }
     }
@@ -63,6 +70,7 @@ impl Archive {
                 archive.back_up(to).await?;
                 SqliteArchive::open(to).await?.verify().await
             }
+            #[cfg(feature = "postgres")]
             Archive::Postgres(archive) => archive.back_up(to).await,
         }
     }
@@ -74,6 +82,7 @@ impl Archive {
     pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.usage(query).await,
+            #[cfg(feature = "postgres")]
             Archive::Postgres(archive) => archive.usage(query).await,
         }
     }
@@ -88,6 +97,7 @@ impl Archive {
     ) -> Result<(), StorageError> {
         match self {
             Archive::Sqlite(archive) => archive.each(show).await,
+            #[cfg(feature = "postgres")]
             Archive::Postgres(archive) => archive.each(show).await,
         }
     }
@@ -105,9 +115,12 @@ pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<
             let (aside, report) = sqlite::restore(backup, settings, force).await?;
             Ok(RestoreReport { place: settings.path.display().to_string(), aside, report })
         }
+        #[cfg(feature = "postgres")]
         Settings::Postgres(settings) => {
             let (place, report) = postgres::restore(backup, settings).await?;
             Ok(RestoreReport { place, aside: None, report })
         }
+        #[cfg(not(feature = "postgres"))]
+        Settings::Postgres(_) => Err(StorageError::NoPostgres),
     }
 }

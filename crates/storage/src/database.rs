@@ -19,11 +19,14 @@ use super::error::StorageError;
 use super::history::SqlHistoryStore;
 use super::idempotency::SqlIdempotencyStore;
 use super::keys::SqlKeyStore;
+#[cfg(feature = "postgres")]
 use super::postgres::{ChangeListener, Postgres, PostgresCoordinator, PostgresJournal};
 use super::responses::SqlResponseStore;
 use super::settings::Settings;
 use super::sql::SqlDatabase;
 use super::sqlite::{Sqlite, SqliteJournal};
+#[cfg(not(feature = "postgres"))]
+use super::without_postgres::ChangeListener;
 
 /// An open database, in which the modules below keep what they must not lose.
 #[derive(Debug, Clone)]
@@ -33,6 +36,7 @@ pub enum Database {
     /// A file of this machine.
     Sqlite(Arc<Sqlite>),
     /// A server, which other replicas may use too.
+    #[cfg(feature = "postgres")]
     Postgres(Arc<Postgres>),
 }
 
@@ -45,7 +49,10 @@ impl Database {
         Ok(match settings {
             Settings::Memory => Database::Memory,
             Settings::Sqlite(settings) => Database::Sqlite(Arc::new(Sqlite::open(settings).await?)),
+            #[cfg(feature = "postgres")]
             Settings::Postgres(settings) => Database::Postgres(Arc::new(Postgres::open(settings).await?)),
+            #[cfg(not(feature = "postgres"))]
+            Settings::Postgres(_) => return Err(StorageError::NoPostgres),
         })
     }
 
@@ -53,6 +60,7 @@ impl Database {
     pub fn coordinator(&self) -> Option<Arc<dyn QuotaCoordinator>> {
         match self {
             Database::Memory | Database::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => Some(Arc::new(PostgresCoordinator::new(database.clone()))),
         }
     }
@@ -62,6 +70,7 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => Arc::new(PostgresJournal::new(database.clone())),
         }
     }
@@ -77,6 +86,7 @@ impl Database {
         let (journal, now) = (self.journal(), self.now().await?);
         let open = match self {
             Database::Memory | Database::Sqlite(_) => journal.unresolved().await?,
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => {
                 PostgresJournal::new(database.clone()).unresolved_of_all().await?
             }
@@ -91,6 +101,7 @@ impl Database {
     pub async fn now(&self) -> Result<Timestamp, JournalError> {
         match self {
             Database::Memory | Database::Sqlite(_) => Ok(Timestamp::now()),
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => database.now().await,
         }
     }
@@ -99,6 +110,7 @@ impl Database {
     pub fn change_listener(&self) -> Option<ChangeListener> {
         match self {
             Database::Memory | Database::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => Some(database.listen()),
         }
     }
@@ -140,6 +152,7 @@ impl Database {
         let Some(database) = self.sql() else { return Arc::new(MemoryEpisodes::default()) };
         let store = SqlEpisodeStore::new(database);
         match self {
+            #[cfg(feature = "postgres")]
             Database::Postgres(_) => Arc::new(store),
             Database::Memory | Database::Sqlite(_) => Arc::new(CachedEpisodes::new(Arc::new(store))),
         }
@@ -157,6 +170,7 @@ impl Database {
         match self {
             Database::Memory => None,
             Database::Sqlite(database) => Some(database.clone()),
+            #[cfg(feature = "postgres")]
             Database::Postgres(database) => Some(database.clone()),
         }
     }

@@ -1,9 +1,8 @@
 //! The address of a PostgreSQL database, as it is written.
 
-use std::fmt;
-use std::str::FromStr;
-
+#[cfg(feature = "postgres")]
 use sqlx::postgres::PgConnectOptions;
+use std::fmt;
 
 use super::error::StorageError;
 
@@ -22,16 +21,20 @@ impl DatabaseUrl {
     /// # Errors
     /// When it is not; the error says how it is written.
     pub fn check(&self) -> Result<(), StorageError> {
-        self.options().map(drop)
+        #[cfg(feature = "postgres")]
+        return self.options().map(drop);
+        #[cfg(not(feature = "postgres"))]
+        Err(StorageError::NoPostgres)
     }
 
     /// How to connect.
     ///
     /// # Errors
     /// When it is no address of a PostgreSQL database.
+    #[cfg(feature = "postgres")]
     pub(super) fn options(&self) -> Result<PgConnectOptions, StorageError> {
         let is_ours = ["postgres://", "postgresql://"].iter().any(|scheme| self.0.starts_with(scheme));
-        let options = if is_ours { PgConnectOptions::from_str(&self.0).ok() } else { None };
+        let options = if is_ours { self.0.parse::<PgConnectOptions>().ok() } else { None };
         Ok(options.ok_or(StorageError::Url)?.application_name("stint"))
     }
 }

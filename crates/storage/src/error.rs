@@ -15,6 +15,11 @@ pub enum StorageError {
         "the ledger's url is no address of a PostgreSQL database: write postgres://user:password@host/database"
     )]
     Url,
+    /// This build has no PostgreSQL.
+    #[error(
+        "this stint was built without PostgreSQL: build it with the feature `postgres`, or name a file (`path` in `[ledger]`)"
+    )]
+    NoPostgres,
     /// A server does not let us in.
     #[error(
         "cannot connect to PostgreSQL at {place}: check that it runs, and the user, password and database in the url"

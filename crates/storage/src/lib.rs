@@ -16,6 +16,7 @@ mod idempotency;
 mod journal;
 mod keys;
 mod migrations;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod responses;
 mod settings;
@@ -23,12 +24,17 @@ mod sql;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+#[cfg(not(feature = "postgres"))]
+mod without_postgres;
 
 pub use archive::{Archive, RestoreReport, restore};
 pub use audit::VerifyReport;
 pub use database::Database;
 pub use database_url::DatabaseUrl;
 pub use error::StorageError;
+#[cfg(feature = "postgres")]
 pub use postgres::{ChangeListener, Postgres, PostgresArchive, PostgresCoordinator, PostgresJournal};
 pub use settings::{PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{Sqlite, SqliteArchive, SqliteJournal};
+#[cfg(not(feature = "postgres"))]
+pub use without_postgres::ChangeListener;

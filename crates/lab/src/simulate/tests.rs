@@ -115,7 +115,8 @@ fn configured_models_take_their_prices_from_the_configuration_and_the_rest_from_
 #[test]
 fn the_scenarios_beside_the_load_tests_are_right() {
     for file in ["steady", "changes", "month"] {
-        let text = std::fs::read_to_string(format!("load-tests/scenarios/{file}.toml")).unwrap();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../load-tests/scenarios");
+        let text = std::fs::read_to_string(format!("{folder}/{file}.toml")).unwrap();
         let scenario = Scenario::parse(&text).unwrap();
         check_laws(&run(Scenario { requests: 40, ..scenario }, &[SimulationPolicy::Stint]));
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::postgres::keys_changed_notice;
-use crate::sql::{SqlConnection, SqlDatabase, SqlDialect, Statement};
+use crate::sql::{SqlConnection, SqlDatabase, Statement};
+#[cfg(feature = "postgres")]
+use crate::{postgres::keys_changed_notice, sql::SqlDialect};
 use stint_types::tenant::{KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, StoreVersion};
 
 use super::{key_rows, terms_rows};
@@ -47,6 +48,7 @@ impl SqlKeyStore {
             for change in changes {
                 apply(change, &mut *transaction).await?;
             }
+            #[cfg(feature = "postgres")]
             if transaction.dialect() == SqlDialect::Postgres {
                 transaction.execute(keys_changed_notice()).await?;
             }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::{PgConnection, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::dialect::SqlDialect;
 use super::row::SqlRow;
@@ -60,33 +60,6 @@ impl SqlConnection for SqliteConnection {
         async move {
             let row = statement.into_query::<sqlx::Sqlite>()?.fetch_optional(self).await?;
             Ok(row.map(SqlRow::Sqlite))
-        }
-        .boxed()
-    }
-}
-
-impl SqlConnection for PgConnection {
-    fn dialect(&self) -> SqlDialect {
-        SqlDialect::Postgres
-    }
-
-    fn execute(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>> {
-        async move { Ok(statement.into_query::<sqlx::Postgres>()?.execute(self).await?.rows_affected()) }
-            .boxed()
-    }
-
-    fn fetch_all(&mut self, statement: Statement) -> BoxFuture<'_, Result<Vec<SqlRow>, sqlx::Error>> {
-        async move {
-            let rows = statement.into_query::<sqlx::Postgres>()?.fetch_all(self).await?;
-            Ok(rows.into_iter().map(SqlRow::Postgres).collect())
-        }
-        .boxed()
-    }
-
-    fn fetch_optional(&mut self, statement: Statement) -> BoxFuture<'_, Result<Option<SqlRow>, sqlx::Error>> {
-        async move {
-            let row = statement.into_query::<sqlx::Postgres>()?.fetch_optional(self).await?;
-            Ok(row.map(SqlRow::Postgres))
         }
         .boxed()
     }

@@ -6,6 +6,11 @@
 mod connection;
 mod database;
 mod dialect;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(not(feature = "postgres"))]
+#[path = "without_postgres.rs"]
+mod postgres;
 mod row;
 mod session;
 mod statement;
@@ -16,7 +21,9 @@ pub(super) use connection::SqlConnection;
 pub(super) use database::SqlDatabase;
 pub(super) use dialect::SqlDialect;
 pub(super) use row::{FromColumn, SqlRow, column_error, decode_error};
-pub(super) use session::{BEGIN_SNAPSHOT, Session};
+#[cfg(feature = "postgres")]
+pub(super) use session::BEGIN_SNAPSHOT;
+pub(super) use session::Session;
 pub(super) use statement::Statement;
 pub(super) use text::{SqlText, sql};
 pub(super) use value::{SqlValue, ToSqlValue, from_column, to_column};

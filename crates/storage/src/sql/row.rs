@@ -3,41 +3,39 @@
 use std::error::Error;
 use std::str::FromStr;
 
+#[cfg(feature = "postgres")]
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{ColumnIndex, Decode, Postgres, Row, Sqlite, Type};
+use sqlx::{ColumnIndex, Decode, Row, Sqlite, Type};
 
 use stint_types::units::{AccountId, Count, Money, RequestId, Timestamp, Tokens};
 
+use super::postgres::{PostgresColumn, PostgresValue};
 use super::value::from_column;
 
 /// A row of either database.
 pub(crate) enum SqlRow {
     Sqlite(SqliteRow),
+    #[cfg(feature = "postgres")]
     Postgres(PgRow),
 }
 
 /// What a column of either database can be read as.
-pub(crate) trait FromColumn<'r>:
-    Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>
-{
-}
+pub(crate) trait FromColumn<'r>: Decode<'r, Sqlite> + Type<Sqlite> + PostgresValue<'r> {}
 
-impl<'r, T> FromColumn<'r> for T where
-    T: Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>
-{
-}
+impl<'r, T> FromColumn<'r> for T where T: Decode<'r, Sqlite> + Type<Sqlite> + PostgresValue<'r> {}
 
 /// A column's name or its place.
-pub(crate) trait ColumnKey: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> {}
+pub(crate) trait ColumnKey: ColumnIndex<SqliteRow> + PostgresColumn {}
 
-impl<T: ColumnIndex<SqliteRow> + ColumnIndex<PgRow>> ColumnKey for T {}
+impl<T: ColumnIndex<SqliteRow> + PostgresColumn> ColumnKey for T {}
 
 impl SqlRow {
     /// A column's value.
     pub(crate) fn get<'r, T: FromColumn<'r>>(&'r self, column: impl ColumnKey) -> Result<T, sqlx::Error> {
         match self {
             SqlRow::Sqlite(row) => row.try_get(column),
+            #[cfg(feature = "postgres")]
             SqlRow::Postgres(row) => row.try_get(column),
         }
     }

@@ -3,12 +3,14 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Connection, Postgres, Sqlite, SqliteConnection};
+use sqlx::{Connection, Sqlite, SqliteConnection};
+#[cfg(feature = "postgres")]
+use sqlx::{Postgres, pool::PoolConnection};
 use tokio::sync::MutexGuard;
 
 use super::connection::SqlConnection;
 
+#[cfg(feature = "postgres")]
 /// Begins a transaction of PostgreSQL whose every statement sees the same moment.
 pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -19,12 +21,14 @@ pub(crate) enum Session<'d> {
         /// Set where a transaction that writes could not begin.
         is_broken: &'d AtomicBool,
     },
+    #[cfg(feature = "postgres")]
     Postgres(PoolConnection<Postgres>),
 }
 
 /// A transaction; it is rolled back where it is dropped.
 pub(crate) enum Transaction<'s> {
     Sqlite(sqlx::Transaction<'s, Sqlite>),
+    #[cfg(feature = "postgres")]
     Postgres(sqlx::Transaction<'s, Postgres>),
 }
 
@@ -39,6 +43,7 @@ impl Session<'_> {
                 }
                 begun.map(Transaction::Sqlite)
             }
+            #[cfg(feature = "postgres")]
             Session::Postgres(connection) => connection.begin().await.map(Transaction::Postgres),
         }
     }
@@ -47,6 +52,7 @@ impl Session<'_> {
     pub(crate) async fn snapshot(&mut self) -> Result<Transaction<'_>, sqlx::Error> {
         match self {
             Session::Sqlite { connection, .. } => connection.begin().await.map(Transaction::Sqlite),
+            #[cfg(feature = "postgres")]
             Session::Postgres(connection) => {
                 connection.begin_with(BEGIN_SNAPSHOT).await.map(Transaction::Postgres)
             }
@@ -58,6 +64,7 @@ impl Transaction<'_> {
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
             Transaction::Sqlite(transaction) => transaction.commit().await,
+            #[cfg(feature = "postgres")]
             Transaction::Postgres(transaction) => transaction.commit().await,
         }
     }
@@ -65,6 +72,7 @@ impl Transaction<'_> {
     pub(crate) async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Transaction::Sqlite(transaction) => transaction.rollback().await,
+            #[cfg(feature = "postgres")]
             Transaction::Postgres(transaction) => transaction.rollback().await,
         }
     }
@@ -76,6 +84,7 @@ impl Deref for Session<'_> {
     fn deref(&self) -> &Self::Target {
         match self {
             Session::Sqlite { connection, .. } => &**connection,
+            #[cfg(feature = "postgres")]
             Session::Postgres(connection) => &**connection,
         }
     }
@@ -85,6 +94,7 @@ impl DerefMut for Session<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Session::Sqlite { connection, .. } => &mut **connection,
+            #[cfg(feature = "postgres")]
             Session::Postgres(connection) => &mut **connection,
         }
     }
@@ -96,6 +106,7 @@ impl Deref for Transaction<'_> {
     fn deref(&self) -> &Self::Target {
         match self {
             Transaction::Sqlite(transaction) => &**transaction,
+            #[cfg(feature = "postgres")]
             Transaction::Postgres(transaction) => &**transaction,
         }
     }
@@ -105,6 +116,7 @@ impl DerefMut for Transaction<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Transaction::Sqlite(transaction) => &mut **transaction,
+            #[cfg(feature = "postgres")]
             Transaction::Postgres(transaction) => &mut **transaction,
         }
     }

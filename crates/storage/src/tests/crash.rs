@@ -18,7 +18,7 @@ use super::{detail, ledger, open, patiently, reserve, settings};
 /// What a disk writes at once.
 const SECTOR: usize = 512;
 
-const CHILD: &str = "storage::tests::crash::the_process_to_be_killed";
+const CHILD: &str = "tests::crash::the_process_to_be_killed";
 const PRICE: u64 = 3;
 const HELD: u64 = 10;
 

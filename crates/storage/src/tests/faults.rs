@@ -120,7 +120,7 @@ async fn a_file_that_is_owned_by_another_is_refused() {
     std::fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
     std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
     let child = Command::new(binary)
-        .args(["--exact", "storage::tests::faults::the_process_that_opens", "--ignored", "--nocapture"])
+        .args(["--exact", "tests::faults::the_process_that_opens", "--ignored", "--nocapture"])
         .current_dir(folder.path())
         .uid(65534)
         .gid(65534)
@@ -188,7 +188,7 @@ async fn a_migration_that_is_killed_goes_on_at_the_next_start() {
     let newest = MIGRATIONS.last().unwrap().0;
     while version(&path).await < newest {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "storage::tests::faults::the_process_that_opens", "--ignored"])
+            .args(["--exact", "tests::faults::the_process_that_opens", "--ignored"])
             .current_dir(folder.path())
             .stdout(Stdio::null())
             .spawn()

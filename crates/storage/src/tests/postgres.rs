@@ -184,7 +184,7 @@ async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
 
 #[test]
 fn every_migration_of_postgres_is_embedded() {
-    let files = std::fs::read_dir("migrations/postgres").unwrap();
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres")).unwrap();
     let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
     let embedded: Vec<String> =

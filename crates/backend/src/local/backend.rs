@@ -1,0 +1,283 @@
+//! The engine in this process: both budgets are held by its sampler, to the token (class `inline`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
+
+use crate::speed::{CallTimer, SpeedEstimator};
+use crate::tool_calls;
+use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, Thought};
+use stint_engine::{
+    self as engine, Engine, EngineError, GenerationJob, JobRejection, PhaseBudgets, SamplingParams,
+    ThinkingPhase,
+};
+use stint_prompt::{self as prompt, PromptError, PromptFormat};
+use stint_types::catalog::ModelConditions;
+use stint_types::chat::{Message, Request, Role};
+use stint_types::units::Tokens;
+
+use super::settings::{LocalModelLimits, Settings};
+use super::steps::{self, StepDecoder};
+
+/// Longer than any token of the vocabularies in use, in bytes.
+const TOKEN_BYTES_MAX: u64 = 256;
+
+/// A model in the local engine.
+#[derive(Debug)]
+pub struct LocalBackend {
+    engine: Engine,
+    format: Arc<PromptFormat>,
+    hand_off: Vec<u32>,
+    settings: Settings,
+    speed: SpeedEstimator,
+}
+
+impl LocalBackend {
+    /// The model that the engine runs, spoken to in its format.
+    pub fn new(
+        engine: Engine,
+        format: Arc<PromptFormat>,
+        settings: Settings,
+    ) -> Result<LocalBackend, PromptError> {
+        let hand_off = format.encode(&settings.hand_off)?;
+        let tool_syntax = settings.tool_syntax.or_else(|| format.syntax());
+        let settings = Settings { tool_syntax, ..settings };
+        Ok(LocalBackend { engine, format, hand_off, settings, speed: SpeedEstimator::default() })
+    }
+
+    /// What the engine has room for, and what stands beside the budgets in this model's tokens: the start tag, the hand-off
+    /// and the end of the text; without a thought the end alone, what the template puts in to say that none is wanted, and the
+    /// hand-off where it opens one all the same.
+    pub fn limits(&self) -> LocalModelLimits {
+        let count = |tokens: &[u32]| Tokens(tokens.len().try_into().unwrap_or(u64::MAX));
+        let overhead = count(&self.hand_off) + Tokens(2);
+        let request = Request::new("", vec![Message::text(Role::User, "1")]);
+        let prompt = |thinking| self.format.render(&request, thinking);
+        let unthought = match (prompt(true), prompt(false)) {
+            (Ok(with), Ok(without)) if !self.format.opens_thought(&without) => {
+                count(&without).saturating_sub(count(&with)) + Tokens(1)
+            }
+            _ => overhead,
+        };
+        LocalModelLimits {
+            context: Tokens::from(self.engine.context()),
+            overhead,
+            unthinking_overhead: unthought,
+        }
+    }
+
+    fn start(&self, call: &BackendCall) -> Result<Generation, Failure> {
+        let job = self.job(call)?;
+        let prompt = job.prompt.len();
+        let mut lap = self.speed.start();
+        if self.engine.load().waiting > 0 {
+            // The first token will tell of the queue, not of reading.
+            lap.mark_queued();
+        }
+        let tokens = self.engine.generate(job).map_err(|refused| refusal_failure(&refused))?;
+        let pieces = VecDeque::from([steps::prompt_usage(prompt)]);
+        let flow =
+            LocalStream { tokens, decoder: StepDecoder::new(&self.format, prompt), pieces, timer: lap };
+        let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
+            let piece = flow.next().await?;
+            Some((piece, flow))
+        }));
+        Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
+    }
+
+    fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
+        let request = &call.request;
+        tool_calls::check(request, self.settings.tool_syntax)?;
+        let (prompt, phases) = match &call.part {
+            GenerationPart::Whole { solution, .. } if let Some(text) = request.raw_prompt() => {
+                self.raw(&text, *solution)?
+            }
+            GenerationPart::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,
+            GenerationPart::Solution { thought, solution, .. } => {
+                self.resumed(request, thought, *solution)?
+            }
+            GenerationPart::Thought { .. } | GenerationPart::Total { .. } => {
+                let message = "this model holds both budgets itself and makes no half of a generation";
+                return Err(Failure::new(Fault::Caller, message).unsent());
+            }
+        };
+        let sampling = SamplingParams {
+            temperature: request.sampling.temperature.unwrap_or(self.settings.temperature),
+            top_k: request.sampling.top_k.unwrap_or(self.settings.top_k),
+            top_p: request.sampling.top_p.unwrap_or(self.settings.top_p),
+            seed: call.seed,
+        };
+        Ok(GenerationJob {
+            prompt,
+            sampling,
+            phases,
+            eos: self.format.stop_tokens().iter().copied().take(ENDS_MAX).collect(),
+        })
+    }
+
+    /// Without template, tags or hand-off.
+    fn raw(&self, text: &str, solution: Tokens) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
+        let prompt = self.format.encode_raw(text).map_err(|error| prompt_failure(&error))?;
+        if prompt.is_empty() {
+            let failure = Failure::new(Fault::Caller, "this model needs a prompt to go on from");
+            return Err(failure.unsent());
+        }
+        Ok((prompt, PhaseBudgets::without_thinking(solution.clamp_u32())))
+    }
+
+    fn whole(
+        &self,
+        request: &Request,
+        thinking: Tokens,
+        solution: Tokens,
+    ) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
+        let prompt = self.render(request, thinking > Tokens::ZERO)?;
+        let open = self.format.opens_thought(&prompt);
+        let phases = if thinking == Tokens::ZERO && !open {
+            self.phases(Tokens::ZERO, Vec::new(), true, solution)
+        } else {
+            self.phases(thinking, self.hand_off.clone(), open, solution)
+        };
+        Ok((prompt, phases))
+    }
+
+    /// From a thought that somebody else cut, at a deadline for example.
+    fn resumed(
+        &self,
+        request: &Request,
+        thought: &Thought,
+        solution: Tokens,
+    ) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
+        let Some(tags) = self.format.tags() else { return self.whole(request, Tokens::ZERO, solution) };
+        let mut prompt = self.render(request, true)?;
+        if !self.format.opens_thought(&prompt) {
+            prompt.push(tags.start);
+        }
+        if thought.ids.is_empty() {
+            prompt.extend(self.format.encode(&thought.text).map_err(|error| prompt_failure(&error))?);
+        } else {
+            prompt.extend(&thought.ids);
+        }
+        let mut hand_off = self.hand_off.clone();
+        if thought.closed {
+            prompt.push(tags.end);
+            hand_off.clear();
+        }
+        Ok((prompt, self.phases(Tokens::ZERO, hand_off, true, solution)))
+    }
+
+    /// A budget of 0 in an open thought begins with the hand-off; without one, with the answer, in which the
+    /// tags stay banned.
+    fn phases(&self, thinking: Tokens, hand_off: Vec<u32>, open: bool, solution: Tokens) -> PhaseBudgets {
+        let thinking = self.format.tags().map(|tags| ThinkingPhase {
+            budget: thinking.clamp_u32(),
+            hand_off,
+            start: Some(tags.start),
+            end: tags.end,
+            open,
+        });
+        PhaseBudgets { thinking, solution: solution.clamp_u32(), solution_max: solution.clamp_u32() }
+    }
+
+    fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
+        self.format.render(request, thinking).map_err(|error| prompt_failure(&error))
+    }
+}
+
+/// The engine takes no more ends of text than this.
+const ENDS_MAX: usize = 8;
+
+impl Backend for LocalBackend {
+    fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.start(&call) }.boxed()
+    }
+
+    fn counts_exactly(&self) -> bool {
+        true
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        let bound = prompt::token_bound::prompt_tokens(request);
+        if bound.0 / TOKEN_BYTES_MAX > u64::from(self.engine.context()) {
+            // It fits in no case, so it is not worth reading.
+            return bound;
+        }
+        let rendered = match request.raw_prompt() {
+            Some(text) => self.format.encode_raw(&text),
+            None => self.format.render(request, true),
+        };
+        match rendered {
+            Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
+            Err(_) => bound,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "queues are not that long")]
+    fn conditions(&self) -> ModelConditions {
+        let load = self.engine.load();
+        let rounds = load.waiting as f64 / load.running.max(1) as f64;
+        let measured = self.speed.conditions();
+        ModelConditions {
+            queue: rounds * self.speed.generation_seconds(),
+            healthy: measured.healthy && self.engine.is_alive(),
+            ..measured
+        }
+    }
+}
+
+struct LocalStream {
+    tokens: engine::TokenStream,
+    decoder: StepDecoder,
+    pieces: VecDeque<Piece>,
+    timer: CallTimer,
+}
+
+impl LocalStream {
+    async fn next(&mut self) -> Option<Result<Piece, Failure>> {
+        while self.pieces.is_empty() {
+            match self.tokens.next().await? {
+                engine::GenerationEvent::Token(step) => self.pieces.extend(self.decoder.step(step)),
+                engine::GenerationEvent::Done(done) => self.pieces.extend(self.decoder.finish(done)),
+                engine::GenerationEvent::Failed(error) => {
+                    return Some(Err(engine_failure(&error)));
+                }
+            }
+        }
+        let piece = self.pieces.pop_front()?;
+        self.timer.record(&piece);
+        Some(Ok(piece))
+    }
+}
+
+fn refusal_failure(refused: &JobRejection) -> Failure {
+    let (fault, code) = match refused {
+        JobRejection::Busy => (Fault::Overload, None),
+        JobRejection::TooLong { .. } => (Fault::Caller, Some("context_length_exceeded")),
+        JobRejection::Invalid(_) => (Fault::Caller, None),
+        JobRejection::Stopped => (Fault::Backend, None),
+    };
+    let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
+    // Its queue is full: whoever asks again at once finds it as full.
+    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().retry_elsewhere() }
+}
+
+fn prompt_failure(error: &PromptError) -> Failure {
+    match error {
+        PromptError::Refused(words) => {
+            let message = "the model's chat template refuses this conversation";
+            Failure::new(Fault::Caller, message).with_upstream_message(format!("{message}: {words}")).unsent()
+        }
+        other => Failure::new(Fault::Backend, other.to_string()).unsent(),
+    }
+}
+
+fn engine_failure(error: &EngineError) -> Failure {
+    Failure::new(Fault::Backend, error.to_string())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

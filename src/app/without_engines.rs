@@ -1,0 +1,81 @@
+//! What stands for the engines of local models in a build without them: whoever names a local model is told so.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
+use stint_backend::Backend;
+use stint_backend::local::LocalModelLimits;
+use stint_types::metrics::Metrics;
+
+use super::error::ModelError;
+
+/// The weights that an engine would run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WeightsSpec;
+
+impl WeightsSpec {
+    pub(super) fn embedded(_settings: &EngineSettings) -> WeightsSpec {
+        WeightsSpec
+    }
+
+    pub(super) fn in_file(_path: &Path, _settings: &EngineSettings) -> WeightsSpec {
+        WeightsSpec
+    }
+
+    pub(super) fn of(source: &ModelSource, _settings: &EngineSettings) -> Option<WeightsSpec> {
+        matches!(source, ModelSource::Embedded(_) | ModelSource::File(..)).then_some(WeightsSpec)
+    }
+}
+
+/// No file's model can run.
+pub(super) fn examine(_path: &Path, _manner: &LocalModelSettings) -> Result<(), ModelError> {
+    Err(ModelError::NoEngine)
+}
+
+/// No local model can be loaded.
+pub(super) fn load_local(
+    _weights: WeightsSpec,
+    _name: &Arc<str>,
+    _manner: &LocalModelSettings,
+    _loaded: &mut Option<LoadedModel>,
+) -> Result<Arc<dyn Backend>, ModelError> {
+    Err(ModelError::NoEngine)
+}
+
+/// A local model that is loaded: there is none.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedModel {
+    pub(super) engine: Arc<MonitoredEngine>,
+    pub(super) limits: LocalModelLimits,
+}
+
+/// A local engine: there is none.
+#[derive(Debug)]
+pub(super) enum MonitoredEngine {}
+
+impl MonitoredEngine {
+    pub(super) fn is_alive(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn is_running(&self, _weights: Option<&WeightsSpec>) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn refresh(&self, _metrics: &Metrics) {
+        match *self {}
+    }
+}
+
+/// The engines that may still run: none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EngineRegistry;
+
+impl EngineRegistry {
+    pub(super) fn register(&self, watched: &MonitoredEngine) {
+        match *watched {}
+    }
+
+    pub(super) fn stop(&self) {}
+}
