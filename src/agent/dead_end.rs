@@ -36,8 +36,8 @@ pub(super) fn find(messages: &[Message]) -> Option<DeadEnd> {
     repeated(messages).or_else(|| streak(messages))
 }
 
-/// Only calls of the latest turn count, and only where their results bring nothing new: whoever asks again how something
-/// goes on, and is told something else, is not lost.
+/// Only calls of the latest turn count, and only if their results bring nothing new: a model that polls a status and gets
+/// a different one is not stuck.
 fn repeated(messages: &[Message]) -> Option<DeadEnd> {
     let last = messages.iter().rposition(|message| !message.tool_calls.is_empty())?;
     let results: HashMap<&str, &Message> = messages

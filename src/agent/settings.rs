@@ -19,7 +19,7 @@ pub struct Settings {
     pub calls_per_answer: Count,
     /// How long a step waits for what a parallel step of its episode has set aside.
     pub wait_max: Duration,
-    /// When an episode is forgotten that nothing was heard of.
+    /// How long an episode is kept after its last step.
     pub expires_after: Duration,
     /// The most messages of a request with tools; more are refused, since every step reads all of them.
     pub messages_max: usize,

@@ -70,7 +70,7 @@ pub struct AnsweredStep {
     pub from: Option<HistoryHash>,
     /// The histories that it ends with, one for each answer.
     pub to: Vec<HistoryHash>,
-    /// Whether the episode is a new one, of which nothing can be known yet but this step.
+    /// Whether the episode is new, so that this step is all that can be known about it.
     pub is_first: bool,
     /// The step.
     pub last: LastStep,

@@ -73,7 +73,7 @@ impl ToolCallTrimmer {
         }
     }
 
-    /// For another try at the same answer, of which nothing may pass.
+    /// For another try at the same answer, which may make no tool calls.
     #[must_use]
     pub fn passing_none(&self) -> ToolCallTrimmer {
         ToolCallTrimmer {

@@ -53,7 +53,7 @@ struct TurnHistogram {
 }
 
 impl TurnStatistics {
-    /// The longest run that is told from longer ones.
+    /// Longer runs count as this long.
     pub const TURNS_MAX: usize = 512;
     /// What an episode still counts for when the next one has come.
     const FORGET: f64 = 0.995;

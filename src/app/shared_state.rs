@@ -120,7 +120,7 @@ fn sweep_expired(work: &Tasks, ledger: &Ledger) {
             }
             let expired = ledger.expire(ledger.now());
             if expired > 0 {
-                tracing::error!(expired, "reservations expired: their flights did not come back");
+                tracing::error!(expired, "reservations expired: their requests never settled them");
             }
         }
     });

@@ -55,8 +55,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The prompt's tokens as whoever reads it counts them, which may be a question that costs nothing; nothing where nobody
-    /// can say.
+    /// The prompt's tokens as the upstream's tokenizer counts them, which may take a free call. `None` if the upstream cannot
+    /// count.
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
         let counted = self.counts_exactly().then(|| self.prompt_tokens(&request));
         Box::pin(std::future::ready(counted))
@@ -137,7 +137,7 @@ impl BackendCall {
     #[must_use]
     pub fn unthought(self) -> BackendCall {
         let part = match &self.part {
-            // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
+            // What was planned for a thought may go to the answer. A caller that allows the answer less enforces that itself.
             GenerationPart::Thought { thinking, solution } | GenerationPart::Whole { thinking, solution } => {
                 GenerationPart::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
             }
@@ -284,7 +284,7 @@ pub enum Piece {
     Signed(SignedThought),
     /// More of the answer.
     Answer {
-        /// What it says, with the blank that stands before it: whoever shows it drops that.
+        /// Its text, with the blank before it. Code that shows the text drops the blank.
         text: String,
         /// How many tokens it is.
         tokens: Tokens,

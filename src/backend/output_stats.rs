@@ -9,7 +9,7 @@ use crate::units::Tokens;
 
 use super::{GenerationEnd, Piece, TokenUsage};
 
-/// Tokens per second that no target is taken to reach of which nothing is known: several times what the usual ones write.
+/// An upper bound of the tokens per second of an unknown target: several times what usual targets write.
 const UNKNOWN_SPEED: f64 = 500.0;
 /// What a target may write at its best beyond what was ever seen of it.
 const SPEED_MARGIN: f64 = 2.0;

@@ -89,7 +89,8 @@ impl SpeedEstimator {
 }
 
 impl SpeedAverages {
-    /// Whoever is thought to be silent is not asked, so that nobody would find out when that has passed: it is forgotten.
+    /// A target that counts as silent gets no calls, so no call would show that it has recovered. So the silence is forgotten
+    /// after a while.
     fn current_silence(&self, now: Instant) -> f64 {
         self.silence.map_or(0.0, |(silence, at)| {
             let age = now.saturating_duration_since(at).as_secs_f64();

@@ -86,7 +86,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
     fn recover(&mut self, failure: Failure) -> Result<ChoiceStep, ChoiceError> {
         let error = &failure as &dyn std::error::Error;
         if self.progress.phases.may_keep_partial(&failure) {
-            tracing::warn!(error, "an answer could not be gone on with, and ends where it is");
+            tracing::warn!(error, "an answer could not be continued, and ends where it is");
             Ok(self.progress.phases.keep_partial())
         } else if self.progress.phases.may_give_up(&failure) {
             tracing::warn!(error, "an answer behind a thought was refused");

@@ -1,7 +1,8 @@
-//! How much a call has written, at least; and when that is surely more than it was allowed.
+//! Detects upstreams that write more than their limit: a lower bound of what a call has written, compared with what it was
+//! allowed.
 //!
-//! Whoever does not hold its limit may be wrong about its counts too, so they are not all there is to go by: a text of so many
-//! characters has so many tokens at least, whatever is said of it.
+//! An upstream that ignores its limit may report wrong counts too. So the bound also uses the length of the text: a text of
+//! so many characters has at least so many tokens, whatever the upstream reports.
 
 use crate::backend::{Piece, TokenUsage};
 use crate::units::Tokens;

@@ -22,7 +22,7 @@ use super::sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, a
 use super::verify::{Verifier, VerifierError};
 use super::vote::{Ballot, StoppingRule, VoteStep, VoteStopReason, answer_key};
 
-/// How many events a sample may be ahead of whoever keeps them.
+/// How many events a sample may be ahead of the reader that keeps them.
 const SHOWN_MAX: usize = 16;
 
 /// How several answers to one choice are made and decided about.

@@ -1,4 +1,4 @@
-//! Vectors of texts: no plan and no phases, the same keys, limits and ledger.
+//! Serves embeddings (vectors of texts). They need no plan and no phases, but use the same keys, limits and ledger.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The gateway as others hold it, and what it tells about itself. How it serves a request is in `lifecycle`.
+//! `Gateway`: the handle for the rest of the program, and its status. How it serves a request is in `lifecycle`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The life of one request: admit → run → finish. Only this file knows all three stages; each hands its output to the next here.
+//! The life of one request: admit → run → finish. Only this file knows all three stages, and passes the output of each to the
+//! next.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Episodes as their own key, or their operator, may look at and manage them.
+//! Lets a key, or the operator, look at episodes and manage them.
 
 use crate::agent::{EpisodesError, StoredEpisode};
 use crate::chat::EpisodeRaise;

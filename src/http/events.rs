@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::idempotency_key::StreamRecorder;
 
 /// What the log says of a request whose task ends without its last update.
-pub(super) const NO_FINAL_REPORT: &str = "a flight ended without saying how";
+pub(super) const NO_FINAL_REPORT: &str = "a request's task ended without a final update";
 
 struct EventStream {
     task: RequestTask,

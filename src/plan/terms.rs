@@ -34,7 +34,7 @@ pub(super) struct ModelTerms<'a> {
     cache_ttl: CacheTtl,
     /// True where a text is to go on, without template or thought.
     raw: bool,
-    /// How an answer that its limit broke off is gone on with, where it is plain text.
+    /// How an answer that was cut off by its limit is continued, if it is plain text.
     goes_on: GoesOn,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
     has_deadline: bool,
@@ -147,7 +147,7 @@ impl<'a> ModelTerms<'a> {
         self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
     }
 
-    /// True where an answer behind a thought of at most `t` can be gone on with in another call.
+    /// True where an answer behind a thought of at most `t` can be continued in another call.
     pub(super) fn goes_on(&self, t: Tokens) -> bool {
         match self.goes_on {
             GoesOn::Never => false,

@@ -53,7 +53,7 @@ impl Splitter {
     }
 
     /// Told that thoughts come by another way: whatever comes here is answer, also where the prompt has opened a thought,
-    /// since whoever takes the thoughts out takes its end out too.
+    /// since the upstream that takes the thoughts out takes their end tag out too.
     pub fn plain(&mut self) {
         if self.place == SplitterState::Before || self.untouched {
             self.place = SplitterState::Plain;

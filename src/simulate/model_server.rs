@@ -26,7 +26,7 @@ pub(super) struct ModelServer {
     /// Its price without what events make of it.
     list_tariff: Option<Tariff>,
     spec: ScenarioModel,
-    /// Flights that wait, in order.
+    /// Requests that wait, in order.
     queue: VecDeque<usize>,
     busy: u32,
     /// How long one service takes, as seen so far.

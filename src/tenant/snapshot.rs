@@ -49,7 +49,7 @@ pub struct ListedKey {
     pub terms: AccountTerms,
 }
 
-/// All keys and terms. What is declared goes before what is stored.
+/// All keys and terms. What is declared overrides what is stored.
 #[derive(Debug, Clone)]
 pub struct DirectorySnapshot {
     pub(super) index: Arc<DeclaredIndex>,

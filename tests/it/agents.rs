@@ -108,7 +108,7 @@ impl Agent {
         Agent { key, messages, budget: budget.clone(), model: "m" }
     }
 
-    /// The same with another question, by which its history is told from others'.
+    /// The same with another question, so that its history differs from others'.
     pub(super) fn about(mut self, question: &str) -> Agent {
         self.messages = vec![json!({ "role": "user", "content": question })];
         self

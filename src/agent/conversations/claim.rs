@@ -70,7 +70,7 @@ impl ConversationClaim {
         change
     }
 
-    /// Gives it back now, so that whoever is told that it is over may come back at once.
+    /// Gives it back now, so that a caller that sees the end of its answer may use the conversation again at once.
     pub async fn release(self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             self.service.release(&self.account, self.id, self.claimant).await;
@@ -94,8 +94,8 @@ impl ConversationService {
         answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
     }
 
-    /// Claims a conversation, prolongs the claim until it is let go of, and gives it back unless it is over. All in one place,
-    /// so that nothing stays claimed where whoever asks leaves in the middle.
+    /// Claims a conversation, prolongs the claim until it is released, and gives it back unless it is over. All of this is in
+    /// one place, so that nothing stays claimed if the caller leaves in the middle.
     async fn hold_claim(
         self,
         account: AccountId,

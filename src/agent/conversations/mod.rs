@@ -2,7 +2,7 @@
 //!
 //! Each belongs to one account and nobody else ever sees it. A request *claims* its conversation before it reads it, and
 //! gives the claim back with its answer, so that no two answers of one conversation cross. A claim runs out by itself
-//! where whoever made it is gone.
+//! if the request that made it is gone.
 
 mod claim;
 #[cfg(test)]

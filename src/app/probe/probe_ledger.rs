@@ -116,7 +116,7 @@ async fn open_ledger(settings: &Settings, tasks: &Tasks) -> Result<Ledger, Box<d
     let observer: Arc<dyn Observer> = Arc::new(NullObserver);
     let pace = settings.ledger;
     Ok(match database.coordinator() {
-        Some(bank) => Ledger::share(tasks, bank, observer, pace, &terms).await?,
+        Some(coordinator) => Ledger::share(tasks, coordinator, observer, pace, &terms).await?,
         None => Ledger::open(tasks, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
     })
 }

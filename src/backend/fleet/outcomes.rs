@@ -31,9 +31,9 @@ impl Fleet {
         self.update(|targets, now| targets.record_abandoned_wait(place, wait, now));
     }
 
-    /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
-    /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
-    /// what is usual there; a shorter silence may be the caller's impatience alone.
+    /// A call that was silent until now was dropped: by its caller, its deadline, or another attempt that was quicker. Its
+    /// wait is a lower bound, and steers the next calls elsewhere. If the wait is clearly longer than usual for the target,
+    /// the call counts as failed. A shorter silence may only show an impatient caller.
     pub(super) fn record_silence(self: &Arc<Self>, place: usize, probe: &ProbeToken, wait: FirstTokenWait) {
         if self.update(|targets, now| targets.record_silence(place, wait, now)) {
             self.record_failure(

@@ -107,7 +107,7 @@ impl<T> AdmissionQueue<T> {
         self.interactive.calls() + self.batch.calls()
     }
 
-    /// How many calls go before one more of that party and priority.
+    /// How many calls are ahead of one more of that party and priority.
     pub(super) fn calls_before(&self, priority: Priority, party: FlowId) -> u32 {
         match priority {
             Priority::Interactive => self.interactive.calls_before(party),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn interactive_goes_before_batch_and_within_each_whoever_came_first() {
+    fn interactive_comes_before_batch_and_each_is_first_come_first_served() {
         let mut line = QueueHarness::new(9);
         for (priority, item) in [(Batch, "b1"), (Interactive, "i1"), (Batch, "b2"), (Interactive, "i2")] {
             assert_eq!(line.push(priority, item, 60), PushOutcome::Queued);

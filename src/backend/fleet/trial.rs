@@ -1,7 +1,7 @@
 //! Finds out whether a target is full or slow.
 //!
 //! Both make callers wait, and a slow one also has more calls under way, since each takes longer (Little's law): no
-//! observation tells them apart. An experiment does. For a moment there are a quarter fewer calls, as Envoy's adaptive
+//! observation can distinguish them. An experiment does. For a moment there are a quarter fewer calls, as Envoy's adaptive
 //! concurrency measures its minimal round trip with few calls under way. Where the waits fall with the calls, it was full, and
 //! it stays at that; else it was slow, and all is as before. What is compared is the gradient of the waits by the calls,
 //!
@@ -11,7 +11,7 @@
 //!
 //! which is 0 for a target with room, however slow; 1 where calls share what there is; more where they line up.
 //! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that whatever is slow
-//! for long becomes usual: good against a limit that falls for ever, but full is not told from slow.)
+//! for long becomes usual: good against a limit that falls for ever, but it cannot distinguish full from slow.)
 
 use std::time::Duration;
 

@@ -40,7 +40,7 @@ pub struct Allowance {
 impl Allowance {
     /// True where a model that has no price cannot be afforded.
     pub fn limits_money(&self, model: &str) -> bool {
-        let purses = [Some(&self.overall), self.models.get(model)];
-        purses.into_iter().flatten().any(|purse| purse.money.is_some())
+        let limits = [Some(&self.overall), self.models.get(model)];
+        limits.into_iter().flatten().any(|limit| limit.money.is_some())
     }
 }

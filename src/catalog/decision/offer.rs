@@ -60,7 +60,7 @@ pub struct Offer {
     pub answer_takes_rest: bool,
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
-    /// How far it may go in further calls, each of them set aside before it is sent; nothing where it is not gone on with.
+    /// How far it may continue in further calls, each of them reserved before it is sent. `None` if it is not continued.
     pub continuation: Option<ContinuationLimit>,
     /// Whether a limit is sent to an upstream that needs none: only where somebody stated one.
     pub tells_limit: bool,

@@ -28,7 +28,7 @@ pub enum Specialty {
     Arithmetic,
 }
 
-/// How an answer that its limit broke off is gone on with in another call.
+/// How an answer that was cut off by its limit is continued in another call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GoesOn {
     /// Not at all.
@@ -99,7 +99,7 @@ pub struct Model {
     pub members: MemberRules,
     /// True where tool calls can be read out of an answer that was resumed from a closed thought.
     pub resumes_tools: bool,
-    /// How an answer that its limit broke off is gone on with.
+    /// How an answer that was cut off by its limit is continued.
     pub goes_on: GoesOn,
     /// True where its server stops, and stops billing, when we hang up.
     pub stops_billing: bool,

@@ -75,7 +75,7 @@ impl Rates {
         read + self.list.output.cost(billed.output)
     }
 
-    /// The dearest that a token of prompt can be of which nothing is kept longer than that.
+    /// The highest price of a prompt token, if no cache entry is kept longer than that.
     fn input_price_max(&self, keep: CacheTtl) -> Price {
         let usual = self.list.input.max(self.cache_read).max(self.cache_write);
         match keep {

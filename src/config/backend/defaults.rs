@@ -32,7 +32,7 @@ const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
 impl BackendDefaults {
-    /// A backend of that kind of which nothing is said.
+    /// A backend of that kind without any configuration.
     pub(super) fn new(kind: BackendKind) -> BackendDefaults {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
         BackendDefaults { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }

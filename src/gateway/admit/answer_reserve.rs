@@ -1,4 +1,4 @@
-//! What an episode must not spend before its end: the price of an answer.
+//! How much money an episode must keep for its end: the price of a final answer.
 
 use super::plan_inputs::PlanInputs;
 use crate::catalog::Allowance;

@@ -1,4 +1,5 @@
-//! What is known about a request before money is asked for: whose rules, how hard, at what prices.
+//! Gathers the inputs of a plan before money is reserved: the routing rules, the estimated demand, the models and their
+//! prices.
 
 use crate::gateway::state::GatewayState;
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ pub(super) fn gather_inputs_with(
     }
     let needs = needs::of(&request);
     let takers = takers(state, tenant, &needs);
-    // Who takes all that is wanted goes before who would leave something out.
+    // Models that accept every member of the request take precedence over those that would drop some.
     if models.iter().any(|model| is_able(model, &needs) && model.accepts_all_members(&needs)) {
         models.retain(|model| model.accepts_all_members(&needs));
     }

@@ -1,4 +1,4 @@
-//! A request with all that is known of it before money is asked for, and what is asked of the plan.
+//! `PlanInputs`: everything known about a request before money is reserved, and the questions it puts to the planner.
 
 use std::sync::Arc;
 

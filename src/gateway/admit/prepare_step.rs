@@ -1,4 +1,5 @@
-//! A step of an episode until it is reserved: decided, waited for, planned; where parallel steps were quicker, once more.
+//! Admits a step of an episode: decides what it may do, waits for money or calls that parallel steps hold, plans and
+//! reserves. If parallel steps were quicker, it starts again.
 
 use super::admission::{Admission, ReservedRequest};
 use super::gather_inputs::rules;

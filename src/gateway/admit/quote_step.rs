@@ -1,4 +1,5 @@
-//! What a step of an episode would be planned as, on what its episode leaves. Nothing is begun, lowered or set aside.
+//! Quotes a step of an episode: which plan it would get on what its episode has left. No step is begun, no budget lowered,
+//! nothing reserved.
 
 use super::gather_inputs::rules;
 use super::reserve::explain;

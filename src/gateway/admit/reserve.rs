@@ -1,4 +1,4 @@
-//! Plans on what is left, and sets the worst case aside.
+//! Plans a request on what its account has left, and reserves the worst case of the plan.
 
 use super::admission::Admission;
 use super::money_wait::{new_money_wait, wait_for_money};

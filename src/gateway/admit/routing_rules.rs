@@ -1,4 +1,4 @@
-//! By whose rules a request is decided, and whether they are enforced.
+//! Finds the routing rules of a request, and whether they are enforced or only observed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a step is decided by: the limits that hold for it, how its episode stands, and what its route says.
+//! The inputs of a step's decision: its limits, the state of its episode, and the settings of its route.
 
 use std::sync::Arc;
 use std::time::Duration;

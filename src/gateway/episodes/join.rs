@@ -1,5 +1,5 @@
-//! Which episode a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
-//! one.
+//! Finds the episode that a request is a step of: the one that its caller names, else the one whose history it continues,
+//! else a new one.
 
 use crate::agent::{
     EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep, StoredEpisode,

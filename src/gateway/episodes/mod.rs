@@ -1,5 +1,5 @@
-//! Requests as steps of episodes of agents: which episode, what the step may do, what of its answer passes, and what is remembered
-//! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
+//! Requests as steps of episodes of agents: which episode a request belongs to, what the step may do, which parts of its
+//! answer pass, and what is stored afterwards. The decisions are in `agent`, which is pure; the counting is in the ledger.
 
 mod checkout;
 mod inner;

@@ -1,4 +1,4 @@
-//! What is no turn of an episode but spends its money all the same, as an agent's call for vectors does.
+//! Books calls that are no turn of an episode but spend its money, such as an agent's call for embeddings.
 
 use crate::chat::EpisodeLimits;
 use crate::gateway::request::RequestRefusal;

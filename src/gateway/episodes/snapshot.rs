@@ -1,4 +1,4 @@
-//! What a caller is told of an episode at the end of one of its steps.
+//! What a caller gets to know about an episode at the end of one of its steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

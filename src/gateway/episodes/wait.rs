@@ -1,4 +1,4 @@
-//! Waiting for what parallel steps of an episode have set aside.
+//! Waits for money, turns or calls that parallel steps of an episode have reserved.
 
 use tokio::time::Instant;
 

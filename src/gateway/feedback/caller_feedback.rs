@@ -1,4 +1,4 @@
-//! What callers say of answers, late or soon.
+//! Takes verdicts of callers on answers, at once or days later.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The way to learning for those who serve requests.
+//! `Learning`: the handle through which requests read what was learned and report how they ended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl Learning {
             .map(|story| RequestRecord::clone(&story)))
     }
 
-    /// The record of a request, whoever's it is.
+    /// The record of a request of any account.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -1,13 +1,13 @@
-//! How much one account may move of what is believed for everybody.
+//! Limits how much one account may change what is learned for everybody.
 //!
-//! Two things of an account's do: what it says of answers, and the signs that its requests leave of themselves: whether an
-//! answer fits a form that it wrote, ends within its budgets, is asked for again. Who has asked much may say a lot at once, of
-//! all that is still remembered; who writes the forms decides what fits them; and nobody can tell whether any of it is
-//! honest. So each of the two counts in full only up to so much in an hour: they are counted apart, since a caller whose
-//! answers all have forms is to be heard all the same. What comes beyond that is written down and not learned. What an
-//! operator's verifier says is the operator's, and no matter of this.
+//! An account has influence in two ways: by its verdicts on answers, and by signals that its requests leave (whether an answer
+//! fits a schema that the account wrote, ends within its budgets, or is asked for again). An account with many requests can
+//! give many verdicts at once. An account that writes the schemas decides what fits them. Nobody can tell whether any of it
+//! is honest. So each of the two counts in full only up to a limit for each hour. They are counted separately, since the
+//! verdicts of a caller whose answers all have schemas must still count. Beyond the limit they are stored and not learned
+//! from. Verdicts of an operator's verifier are not limited.
 //!
-//! Where a gateway serves one key alone, there is nobody else whom that could concern, and nothing is bounded.
+//! If a gateway serves a single key, nobody else is affected, and nothing is limited.
 
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};

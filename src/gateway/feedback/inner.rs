@@ -1,4 +1,4 @@
-//! What everything that learns shares, and the jobs of the task that does. It knows none of the tasks.
+//! The state that `Learning` and its tasks share, and the jobs of the learner task. It does not name any task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl LearningInner {
         self.submit(LearnJob::Verdict(Box::new(judged)));
     }
 
-    /// The story of a request, whoever's it is.
+    /// The record of a request of any account.
     pub(super) async fn find(&self, id: RequestId) -> Result<Option<Arc<RequestRecord>>, HistoryStoreError> {
         let oldest = Timestamp::now().before(self.settings.keep);
         if let Some(story) = self.recent.find(id).filter(|story| story.decision.at >= oldest) {

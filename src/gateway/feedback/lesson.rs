@@ -1,4 +1,4 @@
-//! What a story teaches.
+//! Turns the record of a request, or a verdict on it, into samples to learn from.
 
 use crate::catalog::{ChoiceOutcome, Demand, Verdict};
 use crate::history::RequestRecord;

@@ -1,4 +1,4 @@
-//! How the latest judgements went into the book, for who changes one of them later.
+//! Remembers how the latest verdicts were learned, so that a changed verdict can replace the earlier one.
 
 use std::collections::{HashMap, VecDeque};
 

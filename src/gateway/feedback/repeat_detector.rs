@@ -1,5 +1,5 @@
-//! Who asked the same again: a caller who does so soon was perhaps not pleased with the answer. Only a hash of what was
-//! asked is remembered, under a key that is this process's own, and not for long.
+//! Detects callers that ask the same question again: one that does so soon was perhaps not pleased with the answer. Only a
+//! hash of the question is remembered, with a secret of this process, and not for long.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -54,7 +54,7 @@ struct AnsweredQuestion {
     hash: u64,
     at: Timestamp,
     record: Arc<RequestRecord>,
-    /// True where it was asked again before: whoever asks so often tries something out, and is not displeased.
+    /// True where it was asked again before. A caller that asks so often is trying something out, and is not displeased.
     is_repeated: bool,
 }
 

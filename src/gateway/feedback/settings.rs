@@ -1,4 +1,4 @@
-//! What learning needs to know.
+//! The settings of learning.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an answer says of itself: signs that need no person. Each is weak, and counts as such.
+//! Signals that an answer gives about its own quality, without a person. Each is weak, and has a small weight.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What was learned, saved now and then and taken in from others: each process has a state of its own in the store, and
-//! what a process leaves behind is taken over by the first process that sees it.
+//! Saves what was learned now and then, and merges what other replicas have learned. Each process has a state of its own in
+//! the store. The state of a process that has ended is taken over by the first process that finds it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The task that keeps stories and verdicts in the store. It may wait for the store; nobody waits for it.
+//! The task that writes request records and verdicts to the store. It may wait for the store; nothing waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a request that ended tells Prometheus.
+//! Updates the Prometheus metrics at the end of a request.
 
 use crate::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use crate::execute::ChoiceProgress;

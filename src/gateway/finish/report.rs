@@ -1,4 +1,4 @@
-//! What the caller is told at the end: the receipt, or what went wrong.
+//! Reports the end of a request to its caller: the receipt, or the failure.
 
 use crate::backend::Failure;
 use crate::catalog::{ChoiceUsage, Offer};

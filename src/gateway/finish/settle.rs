@@ -1,4 +1,4 @@
-//! Posts what a request really took, and remembers its step, before its caller hears of its end.
+//! Settles a request: posts what it really took and records its step, before its caller sees the end.
 
 use crate::catalog::ChoiceUsage;
 use crate::gateway::episodes::PassedToolCalls;

@@ -1,4 +1,4 @@
-//! What calls took, as it is booked: of the offer that is delivered, and of offers that were given up.
+//! What the calls of a request took, as it is booked: for the offer that was delivered, and for offers that were given up.
 
 use std::sync::Arc;
 

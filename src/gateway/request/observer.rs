@@ -1,4 +1,4 @@
-//! Somebody beside the caller who wants to know how a request ends: the log of requests.
+//! `RequestObserver`: follows a request until it is settled, beside its caller. The request log is one.
 
 use std::fmt;
 use std::sync::Arc;

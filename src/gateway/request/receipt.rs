@@ -1,4 +1,4 @@
-//! What a caller is told at the end of a request.
+//! `RequestReceipt`: what a caller gets to know at the end of a request.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Why a request is not served.
+//! `RequestRefusal`: why a request is not served.
 
 use std::sync::Arc;
 use std::time::Duration;

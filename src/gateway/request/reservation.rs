@@ -1,4 +1,4 @@
-//! One request's money: what is set aside for it, and what was lost on offers that failed.
+//! The money of one request: what is reserved for it, and what was lost on offers that failed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A request as its caller holds it. Dropping it hangs up.
+//! `RequestTask`: an admitted request as its caller holds it. Dropping it hangs up.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Where a request goes, and where it goes next when that failed: to another target of the same model, to the next
-//! offer, or once more to the same target after a while.
+//! Where a request goes, and where it goes next when an attempt failed: to another target of the same model, to the next
+//! offer, or to the same target again after a pause.
 //!
-//! This is the only place that tries again. What an attempt may have cost is paid from the reservation, which is
-//! extended first.
+//! This is the only place that retries. What a failed attempt may have cost is paid from the reservation, which is extended
+//! first.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A call of a model beside the request's own, in order to decide about it: small, and reserved like any other.
+//! Makes an auxiliary call: a small call of a model in order to decide about a request. It is reserved like any other call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An attempt whose events are not shown before it is known to be the answer.
+//! An attempt whose events are held back until it is known to be the answer.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

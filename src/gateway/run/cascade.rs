@@ -1,4 +1,4 @@
-//! Which answers are delivered, and whether a stronger model is asked first.
+//! Runs a cascade: decides which answers are delivered, and whether a stronger model is asked first.
 
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;

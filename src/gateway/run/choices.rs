@@ -1,4 +1,4 @@
-//! All choices of a request at once: the calls that make them, and how they end.
+//! Runs all choices of a request at once: the calls that make them, and how they end.
 
 use std::sync::Arc;
 use std::time::Duration;

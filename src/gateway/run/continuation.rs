@@ -1,8 +1,10 @@
-//! An answer that money alone ended goes on in another call, which is set aside before it is sent.
+//! Pays for continuations: an answer that ended only for lack of money continues in another call, which is reserved before it
+//! is sent.
 //!
-//! Where nobody stops the bill by hanging up, all that a call may write is set aside at first. Once it has, as much again is set
-//! call for the next one, and what it reads: durably, as an extension of the same reservation. What other open requests hold may
-//! come back, so it is waited for; a ledger that is silent is not missing money.
+//! If hanging up does not stop the bill, all that a call may write is reserved at first. When the call has written that, as
+//! much again is reserved for the next call, plus what that one reads. This is a durable extension of the same reservation.
+//! Money that other open requests hold may be released, so it is waited for. A ledger that does not answer does not count as
+//! missing money.
 
 use std::future::pending;
 use std::time::Duration;
@@ -48,7 +50,7 @@ enum FundingResult {
 }
 
 impl ContinuationFunding {
-    /// Nothing where an offer's answers are not gone on with.
+    /// `None` if the offer's answers are not continued.
     pub(super) fn for_offer(offer: &Offer) -> Option<ContinuationFunding> {
         let (sender, requests) = continuation_channel();
         offer.continuation.map(|_| ContinuationFunding {

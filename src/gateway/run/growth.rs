@@ -1,8 +1,8 @@
-//! An answer that grows beyond what was set aside for it at first: more is set aside beside the stream.
+//! Extends the reservation of an answer that grows beyond what was reserved at first, while it streams.
 //!
-//! Once half of what is covered is used, as much again is set aside, durably, before any of it is passed on. There are eight
-//! steps at most, each of them a row in the ledger; the last goes to the whole limit. What other open requests hold may come
-//! back, so it is waited for; a ledger that is silent is not missing money.
+//! Once half of the reserved output is used, as much again is reserved, durably, before any of it is passed on. There are
+//! eight steps at most, each of them a row in the ledger; the last goes to the whole limit. Money that other open requests
+//! hold may be released, so it is waited for. A ledger that does not answer does not count as missing money.
 
 use std::convert::Infallible;
 use std::future::pending;

@@ -1,8 +1,8 @@
-//! A second attempt beside one that says nothing for long, on another target of the same model. Whichever says something
-//! first is the answer; the other one is let go at once, and what it took is paid.
+//! Hedges: starts a second attempt beside one that is silent for long, on another target of the same model. The one that
+//! writes first is the answer. The other one is dropped at once, and what it took is paid.
 //!
-//! The worst cases of both are set aside before the second is sent, and it counts as a retry of its target. Where money,
-//! places or retries lack, there is none, and the first goes on alone.
+//! The worst cases of both are reserved before the second is sent, and it counts as a retry of its target. Without money,
+//! a permit or retries left there is no hedge, and the first attempt continues alone.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A model that chooses among answers: it is given them as quoted data and names a number.
+//! Asks a model to choose among answers: it gets them as quoted data and names a number.
 
 use serde_json::{Map, Value, json};
 

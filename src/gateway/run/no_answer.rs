@@ -1,4 +1,4 @@
-//! Requests of which nothing came but a thought, or not even that: an empty answer would look like a success.
+//! Fails requests that returned no answer, only a thought or nothing at all: an empty answer would look like a success.
 
 use crate::backend::{Failure, Fault, Retry};
 use crate::catalog::SolutionStopReason;

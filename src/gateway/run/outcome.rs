@@ -1,4 +1,4 @@
-//! What `run` hands to `finish`: the end of a request over all its attempts.
+//! `RequestOutcome`: how a request ended over all its attempts, as `run` passes it to `finish`.
 
 use crate::catalog::{ChoiceUsage, Offer};
 use crate::execute::ChoiceProgress;

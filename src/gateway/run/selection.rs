@@ -1,5 +1,5 @@
-//! Which of several answers is delivered: the verifier's best, else the judge's choice where no two agree, else the one
-//! that most gave.
+//! Selects which of several answers is delivered: the one the verifier scores best, else the judge's choice if no two agree,
+//! else the most frequent one.
 
 use crate::catalog::{ChoiceUsage, Offer};
 use crate::chat::FinishReason;

@@ -1,4 +1,4 @@
-//! The way of a request through its offers: attempt after attempt, then the choice among answers, then its outcome.
+//! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
 use crate::gateway::request::{RequestRefusal, RequestReservation};
 

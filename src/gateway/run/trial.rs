@@ -1,9 +1,9 @@
-//! A small request of our own, made after an upstream refused a caller's: whether it refuses everybody what was asked for, or
-//! only this caller the way in which it was.
+//! Capability trials: a small request of our own, after an upstream refused a caller's. It shows whether the upstream refuses
+//! the capability to everybody, or only this caller's use of it.
 //!
-//! What callers write teaches nothing by itself, or one of them could take a capability from all others. A trial is made
-//! once in a while for each model and capability, beside the caller's request, is set aside and booked on the same account,
-//! and holds up nobody.
+//! A caller's failure alone teaches nothing, or one caller could take a capability from all others. A trial is made once in a
+//! while for each model and capability, beside the caller's request. It is reserved and booked on the same account, and
+//! delays nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Several answers to one choice: how they are made, and what the one that is delivered is charged for.
+//! Makes several answers to one choice, and computes what the delivered one is charged.
 
 use std::sync::Arc;
 

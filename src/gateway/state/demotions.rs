@@ -1,9 +1,10 @@
-//! Models that are other than was believed, as they are offered from then on: one whose own thinking budget did not hold
-//! is held by the next strongest class; one that thinks, though nobody said so, is given room for it.
+//! Corrected descriptions of models that do not behave as configured. If a model's own thinking budget did not hold, the
+//! model is offered with the next strongest enforcement class. If a model thinks although its configuration does not say
+//! so, it is offered with room for the thought.
 //!
-//! A provider's budget is believed only as long as counting agrees with it: engines drop the parameter silently when a
-//! flag, a parser or a model changes. What was demoted stays so until the gateway starts anew, or the configuration says
-//! something else of the model.
+//! A provider's budget is trusted only while the counted tokens agree with it: engines drop the parameter silently when a
+//! flag, a parser or a model changes. A demotion lasts until the gateway restarts, or until the configuration of the model
+//! changes.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use dashmap::DashMap;
 use crate::catalog::{Catalog, EnforcementClass, HandOff, Model};
 use crate::units::Tokens;
 
-/// The room for the thoughts of a model of which nothing is known but that it thinks.
+/// The room for the thoughts of a model that is known to think, and nothing more.
 const THINKING_HEADROOM: Tokens = Tokens(2048);
 
-/// The models that are other than was believed, as they are offered instead.
+/// The corrected models, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
 

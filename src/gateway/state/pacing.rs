@@ -1,7 +1,7 @@
-//! What a dollar counts for each account now, so that its budgets last, and what success counts for on each route that
-//! steers for a share of right answers.
+//! The price of money for each account, so that its budgets last their windows, and the worth of success on each route that
+//! aims at a share of right answers.
 //!
-//! The price follows the account's spending as the ledger has it, that of other replicas included, and is kept in memory:
+//! The price follows the account's spending as the ledger has it, including that of other replicas. It is kept in memory:
 //! after a start it finds its level again within some hundred requests.
 
 use std::sync::Arc;

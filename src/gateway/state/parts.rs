@@ -1,4 +1,5 @@
-//! What a gateway is made of: settings, catalogue, ledger, fleets. Built once for each configuration, read by every request.
+//! `GatewayParts`: settings, catalogue, ledger and fleets. They are built once for each configuration, and read by every
+//! request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Waiting for what other requests have set aside: they give back what they do not use.
+//! Queues for money, turns and calls that other requests have reserved and may release.
 //!
-//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what
-//! parallel steps hold of it, and are woken together. Nobody holds a lock meanwhile, and only so many wait.
+//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what parallel steps hold of it, and
+//! are woken together. No lock is held during the wait, and the number of waiting requests is bounded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

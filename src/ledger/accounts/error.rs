@@ -37,7 +37,7 @@ pub struct QuotaNeed {
     pub max: u64,
     /// Since when this replica counts it, if it used something of it before.
     pub counted_since: Option<Timestamp>,
-    /// The refusal, if no more is to be had.
+    /// The refusal, if no more is available.
     pub shortfall: Shortfall,
 }
 
@@ -48,7 +48,7 @@ pub enum ReserveError {
     #[error(transparent)]
     Shortfall(#[from] Shortfall),
     /// It may fit, but this replica must get more of some limits first.
-    #[error("this replica's slices of the limits are too small: ask for more")]
+    #[error("this replica's quota leases are too small: ask for more")]
     NeedsQuota(Vec<QuotaNeed>),
     /// The lease has run out, or the coordinator does not answer.
     #[error("the limits are shared through a database that does not answer: try again shortly")]

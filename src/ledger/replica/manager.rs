@@ -139,7 +139,7 @@ impl LeaseManager {
         if is_lost {
             self.client.lease_lost.notify_one();
         } else {
-            self.client.outage.record_failure("no slices of the limits are to be had", error);
+            self.client.outage.record_failure("no quota leases could be obtained", error);
             sleep(FAILURE_DELAY).await;
         }
         let now = Instant::now();
@@ -218,7 +218,8 @@ impl LeaseManager {
             core.queue.flush().await?;
             self.client.coordinator.exchange(epoch, &round.windows, decided).await
         });
-        let result = exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))?;
+        let result =
+            exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))?;
         Ok((result, decision))
     }
 

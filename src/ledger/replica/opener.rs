@@ -114,7 +114,9 @@ impl WindowOpener {
             }
             Ok(_) => {}
             Err(error) if error.is_lease_lost() => client.lease_lost.notify_one(),
-            Err(error) => client.outage.record_failure("a new limit's purse is not opened", &error),
+            Err(error) => {
+                client.outage.record_failure("the quota windows of a new limit could not be opened", &error)
+            }
         }
     }
 }
@@ -142,7 +144,7 @@ async fn open(
         }
         client.coordinator.open_windows(epoch, &openings).await
     });
-    let used = opened.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")));
+    let used = opened.await.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")));
     if used.as_ref().is_err_and(|error| !error.is_lease_lost()) {
         sleep(FAILURE_DELAY).await;
     }

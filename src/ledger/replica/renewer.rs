@@ -100,5 +100,5 @@ async fn with_timeout<T>(
     call: impl Future<Output = Result<T, JournalError>>,
 ) -> Result<T, JournalError> {
     let answered = timeout(timeout_after, call).await;
-    answered.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))
+    answered.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))
 }

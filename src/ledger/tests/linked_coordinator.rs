@@ -104,7 +104,7 @@ impl QuotaCoordinator for LinkedCoordinator {
     }
 
     fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
-        async move { Ok(self.ask(VaultState::bury).await) }.boxed()
+        async move { Ok(self.ask(VaultState::reclaim_expired).await) }.boxed()
     }
 
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {

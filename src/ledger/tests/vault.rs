@@ -250,7 +250,7 @@ impl VaultState {
         Ok(())
     }
 
-    pub(super) fn bury(&mut self) -> usize {
+    pub(super) fn reclaim_expired(&mut self) -> usize {
         let dead = self.lives.iter().filter(|(_, life)| !life.is_over && life.expires < self.now);
         let dead: Vec<i64> = dead.map(|(epoch, _)| *epoch).collect();
         dead.iter().for_each(|epoch| self.end(*epoch));

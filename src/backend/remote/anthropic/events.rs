@@ -198,7 +198,7 @@ impl crate::backend::remote::EventReader for AnthropicReader {
     }
 }
 
-/// `pause_turn` wants to be gone on with, which is only asked of those who let the provider run tools.
+/// `pause_turn` asks for a continuation. It is only sent to clients that let the provider run tools.
 fn ending(word: &str) -> GenerationEnd {
     match word {
         "max_tokens" | "model_context_window_exceeded" | "pause_turn" => GenerationEnd::Limit,

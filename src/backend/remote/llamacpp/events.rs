@@ -60,7 +60,7 @@ impl LlamaCppReader {
         LlamaCppReader { phase, held: Vec::new(), is_prompt_reported: false, is_finished: false }
     }
 
-    /// Tells how long the prompt is as soon as the server does: whoever leaves in the middle knows it then.
+    /// Reports the prompt's length as soon as the server does, so that it is known if the caller leaves in the middle.
     fn report_prompt(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
         if !self.is_prompt_reported && !event.stop && event.tokens_evaluated > 0 {
             self.is_prompt_reported = true;

@@ -25,7 +25,7 @@ pub struct Dialect {
     pub budget: Option<BudgetMember>,
     /// How thinking is turned on and off.
     pub switch: ThinkingSwitch,
-    /// How an answer is gone on with after a closed thought; class `continue`.
+    /// How an answer is continued after a closed thought; class `continue`.
     pub resume: ResumeMethod,
     /// What is said of usage.
     pub usage: UsageMember,
@@ -155,7 +155,7 @@ pub enum ThinkingSwitch {
     Never,
 }
 
-/// How an answer is gone on with after a closed thought.
+/// How an answer is continued after a closed thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeMethod {
     /// The last message is the assistant's, with `prefix` and the thought as `reasoning_content`; `DeepSeek`, and only

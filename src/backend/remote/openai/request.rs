@@ -26,7 +26,7 @@ struct DialectRequest<'c> {
     /// The most that is to be written, where that is said.
     limit: Option<Tokens>,
     thinking: ThinkingMode<'c>,
-    /// True where the last message is to be gone on with.
+    /// True if the last message is to be continued.
     is_continuation: bool,
     /// True where the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
     sends_stops: bool,

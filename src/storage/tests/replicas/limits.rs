@@ -78,7 +78,7 @@ async fn what_is_left_is_what_all_replicas_leave() {
     };
     assert_eq!(left(&all[1]), 70_000);
     open.settle(Money(10_000), Tokens(0), detail()).wait_durable(PATIENCE).await;
-    until("it is handed back, and heard of", async || left(&all[1]) >= 89_000).await;
+    until("it is handed back, and the other replica knows", async || left(&all[1]) >= 89_000).await;
 }
 
 /// LB-07: every limit or none, and the refusal names the one.
