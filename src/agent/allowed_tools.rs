@@ -1,4 +1,4 @@
-//! Which tools an answer may call, in the request's own words.
+//! Which tools an answer may call, written into the request's own fields.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How many calls of one answer may pass.
+//! How many tool calls of one answer may pass.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The arguments of a call, which are JSON text as a model wrote it.
+//! Parses the arguments of a tool call, which are JSON text as a model wrote it.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! How much is left, in four words.
+//! `BudgetLevel`: how much of a budget is left, in four words.
 
 use super::{BudgetThresholds, TrackerMessages};
 

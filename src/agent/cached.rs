@@ -1,4 +1,4 @@
-//! The latest episodes in memory in front of a store that nobody else writes: most steps are answered without asking it.
+//! Keeps the latest episodes in memory in front of a store that no other process writes. Most steps need not ask the store.
 
 use std::sync::Arc;
 

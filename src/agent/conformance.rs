@@ -1,4 +1,4 @@
-//! What every store of runs must do: one suite for all of them.
+//! The conformance tests that every episode store must pass.
 
 use crate::catalog::TaskClass;
 use crate::chat::{EpisodeLimits, EpisodeRaise, Request};

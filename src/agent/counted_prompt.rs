@@ -1,7 +1,7 @@
-//! What a provider counted of a prompt, by which the next prompt of the episode is bounded.
+//! Bounds the tokens of an episode's next prompt by what a provider counted for an earlier one.
 //!
-//! Without a model's tokenizer a prompt is known to have at most as many tokens as it has bytes, which is four times too many
-//! for most texts. Where the episode goes on from a prompt that was counted, only what is new is taken by its bytes.
+//! Without a model's tokenizer a prompt is only known to have at most as many tokens as bytes, which is four times too many
+//! for most texts. If the episode continues a prompt that was counted, only the new part is bounded by its bytes.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! Episodes that go in circles.
+//! Detects episodes that go in circles.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How a conversation is found again: a hash of it up to each of the model's replies.
+//! Hashes a conversation up to each of the model's replies, so that its episode can be found again.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a request's own messages tell of its episode.
+//! Reads from a request's own messages what happened in its episode.
 
 use std::collections::HashMap;
 use std::sync::Arc;

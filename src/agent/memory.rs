@@ -1,5 +1,5 @@
-//! Runs in memory, so many at most: where there is no database, for tests, and in front of a database that nobody else
-//! writes.
+//! An episode store in memory, of bounded size: for use without a database, for tests, and as a cache in front of a database
+//! that no other process writes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Where a JSON object ends that comes in pieces.
+//! Finds the end of a JSON object that arrives in pieces.
 
 /// Where a JSON object ends that comes in pieces.
 #[derive(Debug, Clone, Default)]

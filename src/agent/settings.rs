@@ -1,4 +1,4 @@
-//! How episodes of agents are held, as plain data.
+//! The settings of episodes, as plain data.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What one step of an episode may do.
+//! The plan of one step of an episode: what it may do.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Decides what a step may do, by all that limits it. Pure.
+//! Decides what a step may do, from all the limits on it. Pure.
 
 use std::sync::Arc;
 

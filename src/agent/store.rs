@@ -1,4 +1,4 @@
-//! Where episodes of agents are kept, behind a trait: what they may take, and how they are known again.
+//! `EpisodeStore`: the trait of a store of episodes, with their limits and the histories by which they are found again.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls beyond what was set aside, taken out of an answer before its reader sees them.
+//! Removes tool calls beyond the reserved ones from an answer, before its reader sees them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

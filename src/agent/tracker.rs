@@ -1,4 +1,4 @@
-//! The status block that tells an agent what it has left.
+//! The tracker: the status block in a prompt that tells an agent what it has left.
 
 use std::fmt::Write;
 use std::sync::Arc;

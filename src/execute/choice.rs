@@ -1,5 +1,4 @@
-//! One choice to be made: what the driver is given, what it sends, and how it may fail. Leaf types, used by the driver and
-//! by its callers.
+//! One choice to be generated: its input, its events, and its errors. Leaf types, used by the driver and by its callers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Moves pieces from a backend through the phase machine to the caller.
+//! The driver of one choice: moves pieces from a backend through the phase machine to the caller.
 
 use std::time::Duration;
 

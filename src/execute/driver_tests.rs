@@ -1,4 +1,4 @@
-//! What time does to a run. The clock is tokio's, and paused.
+//! Tests of the driver's timing. The clock is tokio's, and paused.
 
 use std::sync::Arc;
 

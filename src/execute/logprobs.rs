@@ -1,4 +1,4 @@
-//! The chances of an answer's tokens, told beside exactly the text that the caller sees.
+//! Keeps the log probabilities of an answer's tokens in step with the text that the caller sees.
 //!
 //! Text is held back while it may be the beginning of a stop text, the blank before an answer is dropped, and what looked
 //! like an answer may be a tag. So the tokens wait here until their text is shown; those whose text never is are dropped.

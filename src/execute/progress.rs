@@ -1,4 +1,4 @@
-//! A choice under way: the phase machine, and what the driver keeps beside it.
+//! `ChoiceProgress`: the state of a running choice. It is the phase machine, and what the driver keeps beside it.
 //!
 //! The caller owns it and lends it to the driver. So what the choice took is known at every moment, also when the future
 //! that runs the choice is dropped.

@@ -1,5 +1,5 @@
-//! What one call has written so far, and what it is billed for: by the upstream's count where there is one, else by what
-//! was seen. The usage account keeps one while a call runs, and books it at its end.
+//! What one call has written so far, and what it is billed for: by the upstream's count if there is one, else by what was
+//! seen. The usage account keeps one while a call runs, and books it at its end.
 
 use crate::backend::{OutputStats, TokenUsage, weighted_characters};
 use crate::catalog::BilledCall;

@@ -1,4 +1,4 @@
-//! What came of several answers to one choice.
+//! The result of sampling several answers to one choice.
 
 use crate::chat::{ChoiceEvent, FinishReason};
 use crate::units::Chance;

@@ -1,4 +1,4 @@
-//! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
+//! Filters the tool calls of a choice that is a step of an episode, and reports which of them the reader saw.
 
 use crate::agent::{ToolCallTrimmer, TrimResult};
 use crate::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};

@@ -1,5 +1,5 @@
-//! What one choice has taken over all its calls, to the token where the backend reports it, else estimated and marked so.
-//! The phase machine keeps it; the sum is what the ledger settles.
+//! What one choice has taken over all its calls: exact where the backend reports it, else estimated and marked so. The
+//! phase machine keeps it; the ledger settles the sum.
 
 use crate::backend::{OutputStats, TokenUsage};
 use crate::catalog::ChoiceUsage;

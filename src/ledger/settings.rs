@@ -1,4 +1,4 @@
-//! What an operator may set, and what an operator may see.
+//! The settings of the ledger, and the statistics that an operator sees.
 
 use std::time::Duration;
 

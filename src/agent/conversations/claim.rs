@@ -1,4 +1,4 @@
-//! A request's claim on a conversation: made, renewed and given back by a task of its own.
+//! A request's claim on a conversation. A task of its own makes, renews and releases it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What every store must do: one suite for all of them.
+//! The conformance tests that every conversation store must pass.
 
 use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
 

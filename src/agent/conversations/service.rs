@@ -1,4 +1,4 @@
-//! The handle that requests have of stored conversations. Claims on one are in `claim`.
+//! The handle that requests use for stored conversations. Claims are in `claim`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where conversations become durable, behind a trait.
+//! `ConversationStore`: the trait of a durable store of conversations.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What every store must do: one suite for all of them.
+//! The conformance tests that every response store must pass.
 
 use crate::units::{AccountId, RequestId, Timestamp};
 

@@ -1,4 +1,4 @@
-//! One response as it is kept, and a chain of them.
+//! The stored form of one response, and of a chain of them.
 
 use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The handle: what is kept goes through one writer, so that an answer waits for it a bounded time.
+//! The handle that requests use for stored responses. One writer stores them, so that an answer waits a bounded time.
 
 use std::fmt;
 use std::sync::Arc;

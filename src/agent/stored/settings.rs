@@ -1,4 +1,4 @@
-//! What is kept of responses, and for how long.
+//! The settings of stored responses: which are stored, and for how long.
 
 use std::time::Duration;
 

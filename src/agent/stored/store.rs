@@ -1,4 +1,4 @@
-//! Where responses become durable, behind a trait.
+//! `ResponseStore`: the trait of a durable store of responses.
 
 use std::sync::Arc;
 

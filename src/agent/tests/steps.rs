@@ -1,4 +1,4 @@
-//! What a step may do.
+//! Tests of what a step may do.
 
 use super::*;
 use crate::ledger::EpisodeBalance;

@@ -1,4 +1,4 @@
-//! What an agent is told, and where.
+//! Tests of the tracker: what it tells the model, and where in the prompt.
 
 use super::*;
 use crate::chat::{CacheTtl, ContentPart};

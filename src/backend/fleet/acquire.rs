@@ -1,7 +1,7 @@
 //! How a permit is acquired: at once, after a wait in the queue, for a retry, or for a hedge.
 //!
-//! Replies to those who waited are sent once the lock is released. A permit that nobody takes is dropped, which gives its
-//! place back and needs the lock.
+//! Waiting callers get their replies once the lock is released. If a caller has gone, its permit is dropped. That releases
+//! the place on the target, and needs the lock.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How a fleet's targets take what they are told, and what follows for those that do not hold their limits.
+//! Records whether targets obey the limits they are given, and what follows for those that do not.
 
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
-//! When a target is left alone, and when it is tried again.
+//! The circuit breaker of a target: when it gets no calls, and when it is tried again.
 //!
-//! Closed: everything passes. So many failures in a row, or too few successes in the last ten seconds, open it for a
-//! while that doubles each time. Then one call alone, the probe, finds out. `Retry-After` parks a target without
-//! opening it; a refused credential opens it for long. A caller's own fault never gets here.
+//! While it is closed, all calls pass. A number of failures in a row, or too few successes in the last ten seconds, opens it
+//! for a while that doubles each time. Then a single call, the probe, tests the target. `Retry-After` parks a target without
+//! opening its breaker; a refused credential opens it for long. A failure that is the caller's own fault does not count.
 
 use std::time::Duration;
 

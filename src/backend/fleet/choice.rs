@@ -1,7 +1,8 @@
-//! Which target a conversation goes to.
+//! Chooses the target for a conversation.
 //!
-//! Where a thought that it brings along was signed; else its home, where its prefix is likely to be in the cache, unless it would wait there much longer than elsewhere;
-//! else the better of two that are drawn.
+//! If the conversation contains a signed thought, this is the target that signed it. Otherwise it is the conversation's
+//! home, where its prefix is likely to be cached, unless the wait there is much longer than elsewhere. Otherwise it is the
+//! better of two random targets.
 
 use std::borrow::Cow;
 

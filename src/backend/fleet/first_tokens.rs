@@ -1,4 +1,4 @@
-//! What calls tell of their targets by how long they wait for the first token. Pure: the time is an argument.
+//! Learns about targets from how long their calls wait for the first token. Pure: the time is an argument.
 
 use std::time::Duration;
 

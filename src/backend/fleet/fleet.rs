@@ -1,6 +1,6 @@
-//! The targets of one model: what is known of them, and the queue of those who wait for one.
+//! `Fleet`: the targets of one model, their state, and the queue of calls that wait for one.
 //!
-//! This file has the state and what can be asked of it. How a permit is acquired is in `acquire`, what ended calls teach in
+//! This file has the state and the queries on it. How a permit is acquired is in `acquire`, what the end of a call changes in
 //! `outcomes` and `behavior`, the metrics in `gauges`.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

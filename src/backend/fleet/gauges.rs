@@ -1,4 +1,4 @@
-//! The metrics of a fleet: its counters begin at zero, its gauges follow what its targets do.
+//! The metrics of a fleet: its counters start at zero, its gauges follow the state of its targets.
 
 use crate::backend::Fault;
 

@@ -1,4 +1,4 @@
-//! How long a target takes to its first token: a moving average that believes bad news at once and good news slowly.
+//! A moving average of a target's time to first token. It follows a rise at once and a fall slowly.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
-//! How many calls a target takes at once.
+//! The concurrency limit of a target: how many calls it gets at once.
 //!
-//! Where it says that it has no room there are fewer. Where it never says so, as one's own servers, that is found out by the
-//! wait for the first token: judged against what this prompt should take, without our own delays. While that is as it should
-//! be and the places are used, there are more of them by and by. Where it is too long, a [trial](super::trial) finds out
-//! whether the target is full, for only then there are fewer at once; and never fewer than were served well in the last minute.
+//! The limit falls if the target refuses calls for lack of room. A target that never refuses, such as one's own server, is
+//! judged by its wait for the first token: the wait is compared with what this prompt should take, without our own delays.
+//! While the wait is as expected and the places are used, the limit rises slowly. If the wait is too long, a
+//! [trial](super::trial) finds out whether the target is full; only then the limit falls at once. It never falls below the
+//! number of calls that were served well in the last minute.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What inference engines publish of their queues, in Prometheus' text format.
+//! Parses the queue lengths that inference engines publish in Prometheus' text format.
 
 /// How busy an engine is, by its own word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

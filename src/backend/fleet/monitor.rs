@@ -1,4 +1,5 @@
-//! A target that the fleet monitors: how long its first token takes, and how its calls end. A permit hands it out.
+//! Monitors the calls to a target: passes each call on, and reports to the fleet how long its first token took and how it
+//! ended. A permit contains such a monitored backend.
 
 use std::fmt;
 use std::sync::Arc;

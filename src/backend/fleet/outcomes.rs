@@ -1,4 +1,4 @@
-//! How calls end, and what a fleet learns of it.
+//! Records how calls ended, and updates the state of their targets.
 
 use std::sync::Arc;
 use std::time::Duration;

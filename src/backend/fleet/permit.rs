@@ -1,4 +1,4 @@
-//! A place on a target, for as long as a request needs it.
+//! `Permit`: the right to call one target, given back when dropped.
 
 use std::fmt;
 use std::sync::Arc;

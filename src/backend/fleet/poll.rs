@@ -1,4 +1,4 @@
-//! Asks engines for their load, again and again.
+//! Polls inference engines for their load at intervals.
 
 use std::sync::Arc;
 use std::time::Duration;

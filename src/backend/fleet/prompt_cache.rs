@@ -1,7 +1,7 @@
-//! How much of a prompt a target's cache is likely to have: what was sent there lately of the same conversation.
+//! Estimates how much of a prompt a target has in its cache, from what the same conversation sent there lately.
 //!
-//! Most engines do not tell, and those that do tell it at the end. An estimate: a cache may have dropped it, or have it from
-//! another conversation with the same instructions.
+//! Most engines do not report it, and those that do report it at the end. The estimate may be wrong: a cache may have dropped
+//! the prompt, or have it from another conversation with the same instructions.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Who waits for a place, and who goes first: interactive before batch, and within each all parties in turn, without
-//! those whose time has passed.
+//! The queue of calls that wait for a place on a target. Interactive calls come before batch calls. Within each, all parties
+//! take turns. Calls whose deadline has passed are left out.
 
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
-//! When a call is tried again, and how many of them there may be.
+//! Decides whether a call is retried, and limits how many retries there are.
 //!
-//! A target takes so many retries as a fifth of its requests of the last ten seconds, and ten a second beside: an
-//! upstream that fails wholly is asked little more often than one that works.
+//! A target takes as many retries as a fifth of its requests of the last ten seconds, plus ten a second. So an upstream
+//! that fails completely gets only a few more calls than one that works.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How the targets of a model are treated.
+//! The settings of a fleet.
 
 use std::time::Duration;
 

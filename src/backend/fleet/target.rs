@@ -1,4 +1,4 @@
-//! What a fleet is made of, and what is wanted of it.
+//! The parts that a fleet is built from (`Target`), and the request for a permit.
 
 use std::sync::Arc;
 

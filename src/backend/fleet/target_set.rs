@@ -1,5 +1,5 @@
-//! What is known of a fleet's targets, and which of them a request goes to. Pure: the time is an argument, and chance
-//! comes from a seed.
+//! The state of all targets of a fleet, and the choice among them. Pure: the time is an argument, and randomness comes from a
+//! seed.
 
 use std::time::Duration;
 

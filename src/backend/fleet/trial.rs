@@ -1,17 +1,18 @@
 //! Finds out whether a target is full or slow.
 //!
-//! Both make callers wait, and a slow one also has more calls under way, since each takes longer (Little's law): no
-//! observation can distinguish them. An experiment does. For a moment there are a quarter fewer calls, as Envoy's adaptive
-//! concurrency measures its minimal round trip with few calls under way. Where the waits fall with the calls, it was full, and
-//! it stays at that; else it was slow, and all is as before. What is compared is the gradient of the waits by the calls,
+//! Both make callers wait, and a slow target also has more concurrent calls, since each takes longer (Little's law). No
+//! observation can distinguish them, but an experiment can. For a moment there are a quarter fewer calls, as Envoy's adaptive
+//! concurrency measures its minimal round trip with few calls. If the waits fall with the calls, the target was full, and
+//! the lower limit stays. Otherwise it was slow, and the limit is restored. The trial compares the gradient of the waits by
+//! the calls,
 //!
 //! ```text
 //! ln(ratio before / ratio after) / ln(calls before / calls after)
 //! ```
 //!
-//! which is 0 for a target with room, however slow; 1 where calls share what there is; more where they line up.
-//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that whatever is slow
-//! for long becomes usual: good against a limit that falls for ever, but it cannot distinguish full from slow.)
+//! which is 0 for a target with room, however slow; 1 if the calls share a fixed capacity; more if they queue up.
+//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that a target that
+//! is slow for long becomes usual: good against a limit that keeps falling, but it cannot distinguish full from slow.)
 
 use std::time::Duration;
 

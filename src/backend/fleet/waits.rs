@@ -1,4 +1,4 @@
-//! What the wait for a first token says of a target, once it is judged against what this prompt should take.
+//! Collects waits for the first token, each divided by what its prompt should take, and computes their medians.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What happened in the last ten seconds, counted exactly.
+//! Exact counts over the last ten seconds.
 
 use tokio::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The answer: what begins it, and what of its text its reader sees.
+//! The answer: when it begins, and which of its text its reader sees.
 
 use crate::catalog::{EnforcementClass, ThinkingStopReason};
 use crate::units::Tokens;

@@ -1,4 +1,4 @@
-//! Answers that money alone broke off, continued in another call. Their reader sees no seam.
+//! Continues an answer in another call, when it ended only for lack of money. The reader sees one answer.
 
 use crate::backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
 use crate::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};

@@ -1,4 +1,4 @@
-//! What the machine keeps of an answer that money broke off, so that another call can continue it.
+//! The state that the phase machine keeps of an answer, so that another call can continue it.
 
 use crate::backend::Thought;
 use crate::catalog::SolutionStopReason;

@@ -1,4 +1,4 @@
-//! The end of a choice: by its upstream, by its deadline, by its money, or because another call was refused.
+//! The end of a choice: by its upstream, by its deadline, by lack of money, or because another call was refused.
 
 use crate::backend::{BehaviorObservation, Failure, Fault, GenerationEnd};
 use crate::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};

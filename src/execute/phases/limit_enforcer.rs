@@ -1,7 +1,7 @@
-//! Holds a call to its limit where its upstream does not.
+//! Enforces the limit of a call whose upstream ignores it.
 //!
-//! The reader gets no more than the limit allows, by the least that was surely written. What goes beyond is withheld until the
-//! upstream's last usage says that it was within. Past a tolerance the phase machine hangs up on the call.
+//! The reader gets no more than the limit allows, counted by the least that was surely written. Text beyond it is withheld
+//! until the upstream's last usage shows that it was within the limit. Past a tolerance the phase machine hangs up.
 
 use crate::backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
 use crate::units::Tokens;

@@ -2,10 +2,10 @@
 //!
 //! `Waiting → Thinking(t) → [closed | stopped | cut → hand-off] → Solution(s) → Done`
 //!
-//! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
-//! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
+//! A thought ends in one of three ways: the model closes it, the upstream stops it, or the machine cuts it. The budgets t and
+//! s are separate, and what is left of t is returned, not spent (Elastic Reasoning, arXiv 2505.05315).
 //!
-//! This file has the machine's state and what can be asked of it. Its methods are in the files beside it, each of which calls
+//! This file has the machine's state and the queries on it. Its methods are in the files beside it, each of which calls
 //! only those before it: `visible_thought` (what may be done about a thought), `thinking` (its end), `answer` (what of the
 //! answer shows), `endings` (the end of the choice), `parts` (the calls it is made of), `overrun`, `drain` and `continuation`
 //! (calls that break their limit, that write on, or that continue an answer), `transitions` (a step for each piece).

@@ -1,4 +1,4 @@
-//! A call that breaks its limit: its thought is cut where an answer can still be asked for, else it is hung up on.
+//! Handles a call that exceeds its limit: its thought is cut if an answer can still be asked for, else the call is hung up.
 
 use crate::backend::{BehaviorObservation, Piece};
 use crate::catalog::{SolutionStopReason, ThinkingStopReason};

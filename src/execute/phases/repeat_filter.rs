@@ -1,10 +1,10 @@
-//! Leaves out the beginning of an answer that was to be continued and is written again.
+//! Removes the repeated beginning of an answer that was to be continued.
 //!
-//! An upstream that cannot continue a turn takes it for a new one, and writes the answer from its beginning. Its reader has
-//! that already, so it is left out.
+//! An upstream that cannot continue a turn takes it for a new one, and writes the answer from its beginning. The reader has
+//! that part already, so it is left out.
 //!
-//! An answer may also repeat itself: a model that is caught in a loop writes the same word for a page. Where the new text
-//! continues such a loop at the very place where it was broken off, nothing is left out.
+//! An answer may also repeat itself: a model that is caught in a loop writes the same word for a page. If the new text
+//! continues such a loop exactly where it was broken off, nothing is left out.
 
 /// So many bytes are not written twice by chance.
 const MATCH_MIN: usize = 16;

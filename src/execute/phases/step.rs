@@ -1,4 +1,4 @@
-//! What the phase machine tells its driver to do next.
+//! `ChoiceStep`: what the driver must do next.
 
 use crate::backend::GenerationPart;
 use crate::catalog::SolutionStopReason;

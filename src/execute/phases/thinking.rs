@@ -1,4 +1,4 @@
-//! The end of a thought, and what it leaves to the answer.
+//! The end of a thought, and how much of its budget goes to the answer.
 
 use crate::catalog::{EnforcementClass, ThinkingStopReason};
 use crate::units::Tokens;

@@ -1,5 +1,5 @@
-//! What may be done about a thought: whether it can be cut, tried again or read again. A thought that shows where it was
-//! taken to be hidden can be cut.
+//! What may be done about a thought: whether it can be cut, tried again or read again. A thought that is visible, although
+//! the upstream was expected to hide it, can be cut.
 
 use crate::backend::{BehaviorObservation, Turns};
 use crate::catalog::EnforcementClass;

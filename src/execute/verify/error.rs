@@ -1,4 +1,4 @@
-//! Why a verifier gives no verdict.
+//! Why a verifier gave no verdict.
 
 /// The most bytes that a verifier may reply.
 pub(super) const REPLY_MAX: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! Counts the answers and says whether another sample is worth asking for.
+//! Counts the answers and decides whether another sample is worth its price.
 
 use crate::units::Chance;
 

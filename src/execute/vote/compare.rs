@@ -1,4 +1,4 @@
-//! Which answers are the same one: an answer's text as a key that is equal for equal answers.
+//! Normalises an answer's text to a key that is equal for equal answers.
 
 use std::collections::BTreeMap;
 

@@ -130,7 +130,7 @@ async fn try_prepare_step(
             wait_for_money(admission, &about, refusal, &mut tries.money_wait, account_notified).await?;
             tries.calls_max = admission.parts().episodes.inner.settings.calls_per_answer;
         }
-        // Another request may have taken it, or other replicas may hand back what they do not use.
+        // Another request may have taken it, or other replicas may return what they do not use.
         StepReserveResult::Refused(_) => gather(admission, tries).await,
         StepReserveResult::Retry => tries.races_lost += 1,
         StepReserveResult::TooExpensive { of_episode } if !(of_episode && may_come_back) => {
@@ -144,7 +144,7 @@ async fn try_prepare_step(
     Ok(None)
 }
 
-/// What the account's own limits leave of tool calls; where that is nothing, once other replicas have handed back what they
+/// What the account's own limits leave of tool calls; where that is nothing, once other replicas have returned what they
 /// do not use.
 async fn gathered_headroom(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) -> Option<Headroom> {
     let room = tries.context.tool_call_headroom();

@@ -30,7 +30,7 @@ pub(crate) async fn reserve_single(
 }
 
 /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
-/// may hand back what it does not use: then the plan is made once more.
+/// may return what it does not use: then the plan is made once more.
 /// What other open requests merely hold is waited for.
 async fn reserve(
     admission: &Admission<'_>,

@@ -1,4 +1,5 @@
-//! Which episodes the accounts remember. The journal keeps what they used, so nothing is lost by forgetting one.
+//! Bounds how many episodes the accounts keep in memory. The journal stores what they used, so an episode can be forgotten
+//! without loss.
 
 use std::time::Duration;
 

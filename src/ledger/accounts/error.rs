@@ -1,4 +1,4 @@
-//! Why money cannot be reserved or used: not enough of it, or no way to write it down.
+//! Why money cannot be reserved or used: not enough is left, or it cannot be recorded.
 
 use crate::ledger::journal::JournalError;
 use crate::ledger::quota::QuotaWindow;

@@ -1,4 +1,4 @@
-//! What is asked of the accounts: a reservation, or more for one.
+//! The requests to the account machine: a new reservation, or an extension of one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How limits and accounts stand, and what is left under the tightest limits.
+//! The status of limits and accounts, and what is left under the tightest limits.
 
 use crate::catalog::{Allowance, RemainingQuota};
 use crate::ledger::rows::{Amounts, RequestScope};

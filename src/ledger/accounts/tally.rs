@@ -80,7 +80,7 @@ impl WindowTally {
         self.open == 0
     }
 
-    /// True if nothing is open and nothing can be handed back.
+    /// True if nothing is open and nothing can be returned.
     pub(crate) fn is_finished(&self) -> bool {
         let is_known = |lease: &QuotaLease| !lease.is_uncertain && (lease.own == 0 || lease.is_final);
         self.is_idle() && self.leases.iter().all(is_known)

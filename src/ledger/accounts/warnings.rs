@@ -1,4 +1,4 @@
-//! Warnings about limits: nearly used up, or refusing requests. Each limit warns once in each window.
+//! Warnings about limits that are nearly used up or refuse requests. Each limit warns once in each window.
 
 use crate::tenant::TenantLimit;
 use crate::units::{AccountId, Facet, Limit, Timestamp, Unit, Window};

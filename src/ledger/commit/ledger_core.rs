@@ -1,6 +1,7 @@
-//! What all clones of a ledger share: the accounts behind their lock, and the queue of what is to be journalled.
+//! `LedgerCore`: what all clones of a ledger share. It has the accounts behind their lock, and the queue of entries for the
+//! journal.
 //!
-//! A change is made in memory under the lock, and its entries are queued before the lock is given back. So entries are in
+//! A change is made in memory under the lock, and its entries are queued before the lock is released. So entries are in
 //! the order of the changes. Warnings and observers come after the lock.
 
 use std::sync::{Arc, PoisonError};

@@ -1,4 +1,4 @@
-//! What the ledger reports to: metrics and alerts.
+//! `Observer`: receives commits, failures, warnings and resolutions of the ledger, for metrics and alerts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

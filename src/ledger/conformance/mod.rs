@@ -1,4 +1,4 @@
-//! What every journal must do: one suite for all of them.
+//! The conformance tests that every journal must pass.
 
 mod entries;
 mod episodes;

@@ -1,4 +1,4 @@
-//! A journal, or a coordinator, that did not do its work.
+//! The error of a journal or a coordinator.
 
 /// A journal that did not do its work. Whether the entries are in it is unknown; appending them again is safe.
 #[derive(Debug, Clone, thiserror::Error)]

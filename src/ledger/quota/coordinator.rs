@@ -1,7 +1,7 @@
-//! The coordinator: what replicas that share accounts want of the service that hands out parts of their limits.
+//! `QuotaCoordinator`: the service that leases parts of limits to the replicas that share accounts.
 //!
 //! A quota lease is what one replica may have spent and reserved under one limit in one window. The leases of a limit
-//! never add up to more than the limit. So a replica that keeps to its leases asks nobody before it admits a request.
+//! never add up to more than the limit. So a replica that keeps to its leases need not ask before it admits a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct LeaseAdjustment {
     pub is_tight: bool,
     /// True if that is all that it ever used, and nothing is open.
     pub is_final: bool,
-    /// True if others are to hand back what they do not use.
+    /// True if others are to return what they do not use.
     pub is_recalling: bool,
 }
 

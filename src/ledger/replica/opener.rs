@@ -1,8 +1,8 @@
-//! Opens quota windows before anything can be leased of them.
+//! Opens quota windows before leases of them can be granted.
 //!
-//! Opening a window sums up what was used in it before. That takes long for a new limit on all time after many requests.
-//! So it is no part of an exchange: it runs in tasks beside them, and a request that needs such a window waits a bounded
-//! time.
+//! Opening a window sums up what was used in it before. For a new limit on all time this takes long if there were many
+//! requests. So it is no part of an exchange: it runs in tasks beside them, and a request that needs such a window waits a
+//! bounded time.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an account spent on some of its requests: a row of the sums that a journal answers with.
+//! `AccountSpend`: what an account spent on a group of its requests. A journal answers queries with such rows.
 
 use crate::units::{AccountId, Money, Timestamp};
 

@@ -1,4 +1,4 @@
-//! What a request is about, as far as limits care.
+//! `RequestScope`: the model, user, tag and episode of a request, which limits can refer to.
 
 use std::sync::Arc;
 

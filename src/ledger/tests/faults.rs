@@ -1,4 +1,4 @@
-//! A journal that fails, stalls, or goes away; and what a restart finds.
+//! Tests with a journal that fails, stalls, or goes away; and what a restart finds.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What becomes of quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
+//! Quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The way of one replica to the coordinator, which a test can cut.
+//! The connection of one replica to the coordinator, which a test can cut.
 
 use std::sync::Arc;
 

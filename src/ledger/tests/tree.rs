@@ -1,4 +1,4 @@
-//! Accounts above keys, and limits on some of their requests.
+//! Tests of accounts above keys, and of limits on some of their requests.
 
 use crate::ledger::{AccountId, Amounts, LedgerState, RequestScope, ReservationRequest, ReserveError};
 use crate::tenant::{AccountTerms, LimitSelector, TenantLimit};

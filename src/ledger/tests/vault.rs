@@ -1,5 +1,4 @@
-//! The coordinator as a plain table: what PostgreSQL does in `storage/postgres`, without it. Its clock stands where a test sets
-//! it.
+//! The coordinator as a plain table in memory: what `storage/postgres` does in PostgreSQL. Its clock shows what a test sets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! The class `effort`: hidden thoughts, their counts, and second tries.
+//! Tests of the class `effort`: hidden thoughts, their counts, and second tries.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Upstreams that do not hold their limits, or say other than what they wrote.
+//! Tests with upstreams that exceed their limits, or report other counts than they wrote.
 
 use super::*;
 use crate::backend::Turns;

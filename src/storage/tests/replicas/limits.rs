@@ -44,7 +44,7 @@ async fn windows_are_those_of_the_databases_clock() {
     drop(ahead);
 }
 
-/// LB-22: what one replica holds and does not use is handed back to another that needs it.
+/// LB-22: what one replica holds and does not use is returned to another that needs it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_cent_can_be_spent_wherever_it_lies() {
     let url = cluster().database();
