@@ -26,7 +26,7 @@ impl BudgetLevel {
         }
     }
 
-    /// What is told in it.
+    /// The tracker's line at this level.
     pub fn message(self, words: &TrackerMessages) -> &str {
         match self {
             BudgetLevel::Critical => &words.critical,

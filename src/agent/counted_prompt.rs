@@ -11,16 +11,16 @@ use crate::units::{Count, Tokens};
 
 use super::{allowed_tools, arguments};
 
-/// A prompt that was counted. It tells nothing of what was said.
+/// A prompt that was counted. It does not reveal the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedPrompt {
-    /// How many tokens its provider said that it has.
+    /// How many tokens it has according to its provider.
     pub tokens: Tokens,
     /// How many messages it had, but for the operator's instructions: some write the time into them.
     messages: Count,
     /// Who read it, and these messages.
     messages_hash: [u8; 16],
-    /// The instructions, the tools that were told of, and all else beside the messages.
+    /// The instructions, the declared tools, and everything else beside the messages.
     frame_hash: [u8; 16],
 }
 

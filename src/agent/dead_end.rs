@@ -17,7 +17,7 @@ const WINDOW: usize = 100;
 /// What shows that an episode goes in circles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeadEnd {
-    /// The same tool was called with the same arguments and said the same, so many times.
+    /// The same tool was called with the same arguments and returned the same, so many times.
     Repeated {
         /// The tool.
         tool: String,

@@ -29,12 +29,12 @@ impl Headroom {
         rooms.into_iter().flatten().reduce(Headroom::least)
     }
 
-    /// True where there is less of it than is needed, for good.
+    /// True if there is less of it than is needed, for good.
     pub(super) fn is_spent(self, needed: Count) -> bool {
         self.unspent < needed
     }
 
-    /// True where too much of it is set aside, and may come back.
+    /// True if too much of it is set aside, and may come back.
     pub(super) fn is_reserved(self, needed: Count) -> bool {
         !self.is_spent(needed) && self.free < needed
     }

@@ -14,7 +14,7 @@ use super::{
     AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode, StoredEpisode,
 };
 
-/// Episodes that are remembered where nothing else is said, and histories for each of them on average.
+/// The default number of episodes that are remembered, and of histories for each of them on average.
 const EPISODES_MAX: usize = 16_384;
 const LINKS_EACH: usize = 4;
 

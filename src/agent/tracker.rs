@@ -9,7 +9,7 @@ use crate::units::{Count, Money};
 
 use super::{BudgetLevel, DeadEnd, Settings, TrackerMessages, history};
 
-/// What an agent is told about.
+/// The state of an episode that the tracker reports.
 #[derive(Debug)]
 pub(super) struct TrackerSnapshot<'a> {
     /// What its episode may take.
@@ -20,13 +20,13 @@ pub(super) struct TrackerSnapshot<'a> {
     pub(super) tools: Vec<&'a Arc<str>>,
     /// The turns that it has taken before this one, of how many, where these are limited.
     pub(super) turns: Option<(Count, Count)>,
-    /// True where some more turns are granted at this one.
+    /// True if some more turns are granted at this one.
     pub(super) is_extended: bool,
-    /// True where this is its final answer.
+    /// True if this is its final answer.
     pub(super) is_final: bool,
     /// The tools that are used up.
     pub(super) withheld: &'a [Arc<str>],
-    /// True where this answer was to call one of those.
+    /// True if this answer was to call one of those.
     pub(super) forces_withheld: bool,
     /// What shows that it goes in circles.
     pub(super) dead_end: Option<&'a DeadEnd>,
@@ -60,7 +60,7 @@ pub(super) fn text(
     lines.push(if snapshot.is_final {
         words.last.clone()
     } else if snapshot.forces_withheld {
-        // What it is to do is said, and nothing of how much is left for other calls.
+        // The message says what to do, and does not mention what is left for other calls.
         String::new()
     } else {
         BudgetLevel::of(snapshot.least_share_left(), &settings.thresholds).message(words).to_owned()

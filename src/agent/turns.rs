@@ -29,7 +29,7 @@ impl TurnCap {
 pub struct TurnObservation {
     /// The turns that it took.
     pub turns: Count,
-    /// True where it came to its end by itself; false where a cap, a budget or silence ended it, or it still runs.
+    /// True if it came to its end by itself; false if a cap, a budget or silence ended it, or it still runs.
     pub is_complete: bool,
 }
 

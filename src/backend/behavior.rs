@@ -41,7 +41,7 @@ pub enum BehaviorObservation {
     },
     /// A thought came where none was to be seen.
     ShowsThoughts,
-    /// It was asked not to think: true where an answer came of it.
+    /// It was asked not to think: true if an answer came of it.
     ThinkingSwitched(bool),
     /// It wrote, or said that it wrote, clearly more than it was allowed.
     Overran {

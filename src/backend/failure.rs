@@ -81,7 +81,7 @@ pub struct Failure {
     pub upstream_message: Option<String>,
     /// What the upstream said of it, so far as no prompt can be in it: one short line, for the log alone.
     pub reason: Option<String>,
-    /// True where nothing reached a model: nothing can have been billed.
+    /// True if nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// Whether trying again can help.
     pub retry: Retry,

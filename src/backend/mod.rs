@@ -121,9 +121,9 @@ pub struct BackendCall {
     pub part: GenerationPart,
     /// Fixes the draw, for this choice.
     pub seed: u64,
-    /// True where it may think unseen, where its upstream hides thoughts.
+    /// True if it may think unseen, where its upstream hides thoughts.
     pub hidden: bool,
-    /// True where somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
+    /// True if somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
     /// the part says; limits on a thought alone are always sent.
     pub tells_limit: bool,
     /// The caller's word for how hard to think, where it is not known what it comes to in tokens and the part has none.
@@ -157,7 +157,7 @@ impl BackendCall {
         BackendCall { request, class, part, seed, hidden, tells_limit, effort, effort_least }
     }
 
-    /// True where its limit is the thought's alone, which is always sent.
+    /// True if its limit is the thought's alone, which is always sent.
     pub fn limits_thought_alone(&self) -> bool {
         self.class == EnforcementClass::Continue && matches!(self.part, GenerationPart::Thought { .. })
     }
@@ -167,7 +167,7 @@ impl BackendCall {
         self.tells_limit.then_some(limit)
     }
 
-    /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
+    /// True if it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
     /// too.
     pub fn hides_thinking(&self) -> bool {
         self.hidden && self.class == EnforcementClass::Effort
@@ -248,7 +248,7 @@ pub struct Thought {
     pub ids: Vec<u32>,
     /// Its text.
     pub text: String,
-    /// True where the model closed it itself; otherwise the hand-off goes in between.
+    /// True if the model closed it itself; otherwise the hand-off goes in between.
     pub closed: bool,
 }
 

@@ -60,7 +60,7 @@ impl Prefill {
         self.samples.clear();
     }
 
-    /// True where no more samples fit without giving up older ones.
+    /// True if no more samples fit without giving up older ones.
     pub(crate) fn is_full(&self) -> bool {
         self.samples.len() == SAMPLES_MAX
     }

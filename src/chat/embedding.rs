@@ -39,7 +39,7 @@ impl EmbeddingInputs {
         }
     }
 
-    /// True where there is nothing to make a vector of.
+    /// True if there is nothing to make a vector of.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -195,7 +195,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
         self.apply_step(step).await
     }
 
-    /// Shows what a step shows and says what comes next.
+    /// Sends the caller what a step shows, and returns what comes next.
     async fn apply_step(&mut self, step: ChoiceStep) -> Result<DriverStep, ChoiceError> {
         let (shown, next) = match step {
             ChoiceStep::Continue => (None, DriverStep::Piece),

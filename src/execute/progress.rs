@@ -165,7 +165,7 @@ impl ChoiceProgress {
         }
     }
 
-    /// True where so many tokens beyond what is written are reserved.
+    /// True if so many tokens beyond what is written are reserved.
     pub(super) fn reserve_output(&mut self, more: Tokens) -> bool {
         let ChoiceProgress { reserved, phases, .. } = self;
         reserved.as_mut().is_none_or(|share| share.use_up_to(phases.written() + more))

@@ -97,7 +97,7 @@ impl ReservedOutputShare {
         ReservedOutputShare { pool: pool.clone(), exempt, used: Tokens::ZERO }
     }
 
-    /// The choice has written or will write so much altogether; true where that is reserved.
+    /// The choice has written or will write so much altogether; true if that is reserved.
     pub(super) fn use_up_to(&mut self, written: Tokens) -> bool {
         let used = written.saturating_sub(self.exempt).max(self.used);
         let more = used.saturating_sub(self.used);

@@ -29,7 +29,7 @@ pub struct AnswerSample {
     pub events: Vec<ChoiceEvent>,
     /// What makes it this answer; nothing where it has none that can be compared.
     pub key: Option<String>,
-    /// What the verifier says of it.
+    /// The verifier's score.
     pub score: Option<Chance>,
 }
 

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct PromptCount {
     /// How many.
     pub tokens: Tokens,
-    /// True where nobody could count them: they are guessed by the length of the text.
+    /// True if nobody could count them: they are guessed by the length of the text.
     pub is_estimated: bool,
 }
 

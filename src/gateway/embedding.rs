@@ -34,7 +34,7 @@ pub struct EmbeddingOutcome {
     pub data: Vec<serde_json::Value>,
     /// What was read.
     pub prompt: Tokens,
-    /// True where that was reckoned, not reported.
+    /// True if that was reckoned, not reported.
     pub estimated: bool,
     /// What it cost.
     pub cost: Money,

@@ -22,7 +22,7 @@ struct EventStream {
     task: RequestTask,
     writer: Box<dyn StreamWriter>,
     first: Option<RequestUpdate>,
-    /// True where a silence decided the answer's status: a comment goes out with it.
+    /// True if a silence decided the answer's status: a comment goes out with it.
     is_silent: bool,
     heartbeat: Duration,
     /// There where the request has an idempotency key.

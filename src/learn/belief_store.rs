@@ -92,7 +92,7 @@ impl BeliefStore {
     }
 
     /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
-    /// is known. False where that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
+    /// is known. False if that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
     /// was said before.
     pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
         let name = &sample.model;

@@ -55,7 +55,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// True where a gateway of another version, or with other settings, could take it in.
+    /// True if a gateway of another version, or with other settings, could take it in.
     pub fn is_of_others(&self) -> bool {
         match self {
             StateError::Version { .. } | StateError::Forget { .. } => true,

@@ -52,7 +52,7 @@ pub struct LedgerStats {
     pub failures: u64,
     /// How long the last commit took.
     pub last_commit: Duration,
-    /// True where new dispatches are refused.
+    /// True if new dispatches are refused.
     pub stalled: bool,
     /// Since when the database does not work.
     pub gone_since: Option<Timestamp>,

@@ -26,7 +26,7 @@ pub struct PlanRequest<'a> {
     pub needs: &'a Needs,
     /// How many answers are wanted.
     pub choices: u32,
-    /// True where the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
+    /// True if the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
     pub streams: bool,
     /// The model that the episode is with, if it is with one.
     pub sticky: Option<StickyModel<'a>>,

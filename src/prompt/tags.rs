@@ -77,7 +77,7 @@ impl Splitter {
         spans
     }
 
-    /// Takes one tag out of the held text; false where there is none to take.
+    /// Takes one tag out of the held text; false if there is none to take.
     fn step(&mut self, spans: &mut Vec<TaggedSpan>) -> bool {
         if self.place == SplitterState::Before && !self.enter() {
             return false;
@@ -109,7 +109,7 @@ impl Splitter {
         true
     }
 
-    /// Decides whether the text begins with a thought; false where more of it is needed.
+    /// Decides whether the text begins with a thought; false if more of it is needed.
     fn enter(&mut self) -> bool {
         let text = self.held.trim_start();
         if text.starts_with(&self.start) {

@@ -150,7 +150,7 @@ impl ModelServer {
         if self.is_down { self.queue.drain(..).collect() } else { Vec::new() }
     }
 
-    /// True where nobody is served and nobody waits.
+    /// True if nobody is served and nobody waits.
     pub(super) fn is_idle(&self) -> bool {
         self.busy == 0 && self.queue.is_empty()
     }

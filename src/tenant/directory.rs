@@ -171,7 +171,7 @@ impl Directory {
         self.commit(|snapshot| snapshot.import(wanted, now)).await
     }
 
-    /// Takes over what others have changed in the store; says whether there was anything.
+    /// Takes over what others have changed in the store; returns whether there were any changes.
     ///
     /// # Errors
     /// When the store fails.

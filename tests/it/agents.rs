@@ -39,7 +39,7 @@ pub(super) fn verbose(name: &str) -> Model {
     Model { solution_max: None, stops_billing: false, ..caller(name) }
 }
 
-/// True where the model may call tools.
+/// True if the model may call tools.
 pub(super) fn may_call(request: &Request) -> bool {
     !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none")
 }

@@ -39,7 +39,7 @@ impl ConversationClaim {
         self.id
     }
 
-    /// Puts what was said at the end of the conversation, which ends the claim. Waits a bounded time; none where the store
+    /// Appends the answer's items to the conversation, which ends the claim. Waits a bounded time; none where the store
     /// did not take it, or not in time. What is under way goes on whether or not somebody waits, and has the claim as long.
     pub async fn append(
         self: &Arc<Self>,

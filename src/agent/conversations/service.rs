@@ -96,7 +96,7 @@ impl ConversationService {
         self.store.set_metadata(account, id, metadata, self.since(now), now).await
     }
 
-    /// Deletes a conversation of that account with its items; false where there is none.
+    /// Deletes a conversation of that account with its items; false if there is none.
     ///
     /// # Errors
     /// See `create`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What is kept of responses, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// False where nothing is ever kept.
+    /// False if nothing is ever kept.
     pub store: bool,
     /// How long a response is kept.
     pub keep: Duration,

@@ -33,7 +33,7 @@ pub(super) struct ProbeAttempt {
 pub(super) struct ProbeOutcome {
     pub(super) spent: ChoiceUsage,
     pub(super) answered: bool,
-    /// True where a thought was shown.
+    /// True if a thought was shown.
     pub(super) shows_thought: bool,
     pub(super) finish: FinishReason,
 }

@@ -100,7 +100,7 @@ impl ProbeLedger {
         reservation.settle(cost, spent.thinking_total(), detail).wait_durable(CLOSE_TIMEOUT).await;
     }
 
-    /// Closes the ledger; says where the calls were booked.
+    /// Closes the ledger; returns where the calls were booked.
     pub(super) async fn close(self) -> &'static str {
         let is_booked = self.ledger.is_some();
         drop(self.ledger);

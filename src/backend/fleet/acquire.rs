@@ -214,7 +214,7 @@ impl Fleet {
         Some(permit)
     }
 
-    /// True where the queue is so long that a request may be refused soon.
+    /// True if the queue is so long that a request may be refused soon.
     fn is_under_pressure(
         &self,
         state: &FleetState,
@@ -283,7 +283,7 @@ fn send_replies(replies: PendingReplies) {
     }
 }
 
-/// A time and a share of it more, so that those who are told it do not all come back at once.
+/// A time plus a random share of it, so that callers that are given it do not all come back at once.
 fn jittered(time: Duration, share: f64) -> Duration {
     time.saturating_add(Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(Duration::ZERO))
 }

@@ -40,7 +40,7 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Why a target is left alone.
+/// Why a target gets no calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TripCause {
     /// Too many failures in a row.
@@ -75,7 +75,7 @@ pub(super) enum BreakerAdmission {
     Blocked(Duration),
 }
 
-/// What a failed call says of its target.
+/// What a failed call shows about its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallFailureKind {
     /// It did not answer, or not well.
@@ -91,9 +91,9 @@ pub(super) struct CompletedCall {
     pub(super) now: Instant,
     /// Whether it was the probe.
     pub(super) is_probe: bool,
-    /// How long the target wants to be left alone.
+    /// How long the target asks for no calls.
     pub(super) retry_after: Option<Duration>,
-    /// A number from 0 to 1 that nobody foresees, so that replicas do not come back at once.
+    /// A random number from 0 to 1, so that replicas do not all come back at once.
     pub(super) jitter: f64,
 }
 
@@ -141,7 +141,8 @@ impl Breaker {
         }
     }
 
-    /// When the target may be asked as it said itself; nothing where it is open: nobody knows if it will work then.
+    /// When the target may be called according to its own `Retry-After`. `None` if the breaker is open: it is unknown whether
+    /// the target will work then.
     pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
         match (self.admission(now), self.state) {
             (BreakerAdmission::Blocked(wait), BreakerState::Closed) => Some(wait),

@@ -21,8 +21,8 @@ const END_BYTES: usize = 4 << 10;
 /// So many texts are looked at.
 const TEXTS_MAX: usize = 64;
 
-/// What tells conversations apart by how they begin: the instructions and the first turn of the user. Every turn of an
-/// episode has the same, and so have both phases of a request.
+/// Identifies a conversation by its beginning: the instructions and the first turn of the user. Every turn of an episode has
+/// the same key, and so have both phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinityKey {
     hash: u64,
@@ -47,12 +47,12 @@ impl AffinityKey {
         AffinityKey { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.signer.domain) }
     }
 
-    /// What tells the conversation apart from others, as a number.
+    /// The key of the conversation, as a number.
     pub(super) fn hash(self) -> u64 {
         self.hash
     }
 
-    /// A number from 0 to below 1 that a conversation of somebody's keeps from turn to turn, as good as drawn.
+    /// A pseudo-random number from 0 to below 1 that a conversation of an account keeps from turn to turn.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub fn stable_share(&self, whose: &str) -> f64 {
         let hash = whose.bytes().fold(self.hash, |hash, byte| mix64(hash ^ u64::from(byte)));
@@ -71,7 +71,7 @@ impl AffinityKey {
     }
 }
 
-/// What the message says without what a gateway adds for one turn.
+/// The message's parts without those that a gateway adds for one turn.
 fn own_parts(message: &Message) -> impl Iterator<Item = &ContentPart> {
     message.content.iter().take_while(|part| **part != ContentPart::StableEnd)
 }

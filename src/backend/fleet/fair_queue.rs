@@ -86,7 +86,7 @@ impl<T> FairQueue<T> {
         self.prune_flows();
     }
 
-    /// Notes a turn of that party, which may be over already; says when it begins.
+    /// Notes a turn of that party, which may be over already; returns when it begins.
     pub(super) fn advance_flow(&mut self, party: FlowId, calls: u32) -> u64 {
         let begins = self.virtual_start(party);
         self.flows.entry(party).or_default().virtual_finish = begins + u64::from(calls);

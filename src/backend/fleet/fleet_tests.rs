@@ -49,7 +49,7 @@ fn fails(fault: Fault) -> Arc<ScriptedBackend> {
     Arc::new(ScriptedBackend::always(ScriptedReply::new().refuses(failure)))
 }
 
-/// Makes one call to its end; true where it works.
+/// Makes one call to its end; true if it works.
 async fn call(seat: &Permit) -> bool {
     let part = GenerationPart::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();

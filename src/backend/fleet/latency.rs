@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const MEMORY: f64 = 10.0;
 
 /// What each call under way adds at least, in seconds: before anything is measured, and for a target so quick that its
-/// time says nothing of its queue.
+/// time shows nothing about its queue.
 const CALL_MIN: f64 = 0.01;
 
 /// How much the newest answer weighs in what is usual.

@@ -29,7 +29,7 @@ pub struct ConcurrencySettings {
     pub signal: OverloadSignal,
 }
 
-/// What tells that a target has too many calls.
+/// The signal that a target has too many calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverloadSignal {
     /// Its refusals, and waits that grow with the calls under way.
@@ -61,7 +61,7 @@ const SAMPLES_MIN: usize = 5;
 const JUDGED_ANYWAY: Duration = Duration::from_secs(2);
 /// More are not kept.
 const SAMPLES_MAX: usize = 256;
-/// What is left where the target says itself that it has no room.
+/// The share of the limit that is kept after the target reports that it has no room.
 const REFUSAL_FACTOR: f64 = 0.8;
 /// With so many of the calls the first trial is made.
 const TRIAL_SHARE: f64 = 0.75;
@@ -151,7 +151,7 @@ impl ConcurrencyLimit {
         self.record(judged, in_flight, now);
     }
 
-    /// A call was let go that had waited so long in vain. That says something where it is too long already.
+    /// A call was dropped that had waited so long in vain. The wait counts if it is too long already.
     pub(super) fn record_abandoned_wait(&mut self, wait: FirstTokenWait, in_flight: u32, now: Instant) {
         let judged = self.waits.judge(wait, self.settings.tolerance);
         if judged.ratio.is_some_and(|ratio| ratio > self.settings.tolerance) {
@@ -178,7 +178,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// The target said that it has no room. Believed once in a while: many say it at once.
+    /// The target reported that it has no room. This counts only once in a while, since many calls report it at once.
     pub(super) fn record_refusal(&mut self, now: Instant) {
         self.trial = None;
         if self.last_refusal.is_some_and(|at| now.saturating_duration_since(at) < JUDGED_EVERY) {
@@ -197,7 +197,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Ends a trial for whose sake alone a request finds no place. True where there was one.
+    /// Ends a trial for whose sake alone a request finds no place. True if there was one.
     pub(super) fn cancel_blocking_trial(&mut self, now: Instant) -> bool {
         let stands_in_the_way = self.trial.as_ref().is_some_and(CapacityTrial::withholds_permits);
         if stands_in_the_way {

@@ -15,7 +15,7 @@ use super::waits::FirstTokenWait;
 use super::{Fleet, TripCause};
 
 impl Fleet {
-    /// A call with a prompt of so many tokens is sent now; says how many of them are read anew, and how many calls are under
+    /// A call with a prompt of so many tokens is sent now; returns how many of them are read anew, and how many calls are under
     /// way there.
     pub(super) fn record_dispatch(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
         self.lock().targets.record_dispatch(place, conversation, tokens, Instant::now())
@@ -26,7 +26,7 @@ impl Fleet {
         self.update(|targets, now| targets.record_first_token(place, wait, now));
     }
 
-    /// A call came to its end in vain, and was silent until then.
+    /// A call ended in failure, and was silent until then.
     pub(super) fn record_abandoned_wait(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
         self.update(|targets, now| targets.record_abandoned_wait(place, wait, now));
     }
@@ -62,7 +62,7 @@ impl Fleet {
             retry_after: failure.retry_after,
         };
         if self.settings().concurrency.is_none() && failure.fault == Fault::Overload {
-            // It says itself when it is full: that is how it works, and no sign of illness.
+            // It reports itself when it is full: that is normal, and no failure.
             return self.record_success(place, probe);
         }
         let probe = probe.take();

@@ -43,7 +43,7 @@ impl LoadPoller {
         Ok(LoadPoller(client))
     }
 
-    /// Asks for the load of one of a fleet's targets until shutdown, or until nobody holds the fleet any more, and tells it.
+    /// Polls the load of one of a fleet's targets and reports it to the fleet, until shutdown or until the fleet is dropped.
     pub fn poll(&self, tasks: &Tasks, fleet: &Arc<Fleet>, place: usize, page: LoadEndpoint) {
         let client = self.0.clone();
         let (fleet, stopping) = (Arc::downgrade(fleet), tasks.stopping());

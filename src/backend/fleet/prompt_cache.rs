@@ -29,7 +29,7 @@ struct CachedPrompt {
 }
 
 impl PromptCacheEstimate {
-    /// Notes that a prompt of a conversation is sent now; says how many of its tokens the target has not read before.
+    /// Notes that a prompt of a conversation is sent now; returns how many of its tokens the target has not read before.
     pub(super) fn record_prompt(&mut self, conversation: u64, tokens: Tokens, now: Instant) -> Tokens {
         self.slots.resize(SLOTS, None);
         let place = usize::try_from(conversation % SLOTS as u64).unwrap_or(0);

@@ -120,7 +120,7 @@ impl RetryBudget {
         true
     }
 
-    /// True where one retry would be taken.
+    /// True if one retry would be taken.
     pub(super) fn allows(&self, now: Instant, calls: u32) -> bool {
         let mut then = self.clone();
         then.withdraw(now, calls)

@@ -15,7 +15,7 @@ pub struct Settings {
     pub retry: RetrySettings,
     /// After how long a silence a second target is asked beside the first; nothing where none ever is.
     pub hedge_after: Option<Duration>,
-    /// How many calls each takes at once; nothing where it says so itself, as the local engine does.
+    /// How many calls each takes at once; `None` if it reports that itself, as the local engine does.
     pub concurrency: Option<ConcurrencySettings>,
     /// The most requests that wait for a place.
     pub queue_max: usize,

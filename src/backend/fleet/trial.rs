@@ -40,7 +40,7 @@ pub(super) struct CapacityTrial {
     during: Vec<JudgedWait>,
     began: Instant,
     until: Instant,
-    /// True where all places were taken before: who waits for one would wait anyway.
+    /// True if all places were taken before: who waits for one would wait anyway.
     was_saturated: bool,
 }
 
@@ -80,17 +80,17 @@ impl CapacityTrial {
         self.permits
     }
 
-    /// True where it ends without a verdict.
+    /// True if it ends without a verdict.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now > self.until
     }
 
-    /// True where places are missing for its sake alone.
+    /// True if places are missing for its sake alone.
     pub(super) fn withholds_permits(&self) -> bool {
         !self.was_saturated
     }
 
-    /// Notes a wait. Only calls tell something that began among fewer.
+    /// Records a wait. Only calls that began during the reduction count.
     pub(super) fn record(&mut self, judged: JudgedWait, tolerance: f64) -> Option<CapacityVerdict> {
         let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.permits;
         if among_fewer && judged.ratio.is_some() {

@@ -68,7 +68,7 @@ impl ConnectTracker {
 }
 
 impl TrackedSend {
-    /// True where it surely went by a connection that was there before, and that had been left by the other side before
+    /// True if it surely went by a connection that was there before, and that had been left by the other side before
     /// anybody read the question.
     pub(super) fn was_lost(&self, error: &reqwest::Error) -> bool {
         let (took, round_trip) = (self.at.elapsed(), self.tracker.round_trip());

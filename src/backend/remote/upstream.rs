@@ -77,7 +77,7 @@ impl TestUpstream {
         }
     }
 
-    /// Answers one request; true where the connection may be used again.
+    /// Answers one request; true if the connection may be used again.
     async fn say(
         &self,
         socket: &mut TcpStream,

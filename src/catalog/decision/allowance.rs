@@ -38,7 +38,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// True where a model that has no price cannot be afforded.
+    /// True if a model that has no price cannot be afforded.
     pub fn limits_money(&self, model: &str) -> bool {
         let limits = [Some(&self.overall), self.models.get(model)];
         limits.into_iter().flatten().any(|limit| limit.money.is_some())

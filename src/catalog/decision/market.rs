@@ -12,7 +12,7 @@ pub struct ModelConditions {
     pub prefill: f64,
     /// Seconds to write one token.
     pub token: f64,
-    /// False where it cannot be used.
+    /// False if it cannot be used.
     pub healthy: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct Offer {
     pub solution: Tokens,
     /// Who says so.
     pub solution_by: LimitedBy,
-    /// True where it may take besides what its thought leaves: both stand under one limit.
+    /// True if it may take besides what its thought leaves: both stand under one limit.
     pub answer_takes_rest: bool,
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
@@ -66,7 +66,7 @@ pub struct Offer {
     pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.
     pub overhead: Tokens,
-    /// True where a second try is reserved, for an answer that a hidden thought left no room for.
+    /// True if a second try is reserved, for an answer that a hidden thought left no room for.
     pub rescue: bool,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,

@@ -37,7 +37,7 @@ pub struct Decision {
     pub candidates: Vec<Candidate>,
     /// The place of the chosen one among them.
     pub chosen: usize,
-    /// True where it was drawn, and would not have been chosen by what is believed on average.
+    /// True if it was drawn, and would not have been chosen by what is believed on average.
     pub explored: bool,
     /// One line on what decided. It may name limits, and so accounts and users: the log does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -49,7 +49,7 @@ impl MemberRules {
         }
     }
 
-    /// True where a thought can be resumed though this member is wanted: the endpoint for that takes it.
+    /// True if a thought can be resumed though this member is wanted: the endpoint for that takes it.
     pub(super) fn allows_resume(&self, name: &str) -> bool {
         let is_sent = self.action_for(name) == MemberAction::Pass;
         !is_sent || self.resumed.is_some_and(|taken| taken.contains(&name))

@@ -122,7 +122,7 @@ impl Tariff {
         self.long.as_ref().map_or(usual, |(_, rates)| usual.max(rates.list.output))
     }
 
-    /// True where reading costs nothing, wherever a prompt is kept and however long it is.
+    /// True if reading costs nothing, wherever a prompt is kept and however long it is.
     pub fn has_free_input(&self) -> bool {
         let free = |rates: &Rates| rates.input_price_max(CacheTtl::Hour) == Price::FREE;
         free(&self.rates) && self.long.as_ref().is_none_or(|(_, rates)| free(rates))

@@ -48,7 +48,7 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// True where the call that failed was to continue an answer, and nothing has come of it: what is there is an answer, if a
+    /// True if the call that failed was to continue an answer, and nothing has come of it: what is there is an answer, if a
     /// shorter one. Where no money was reserved for that call alone, only a refusal ends the answer so: any other failure may be
     /// tried again from the beginning.
     pub fn may_keep_partial(&self, failure: &Failure) -> bool {

@@ -89,11 +89,11 @@ pub struct ChoiceStateMachine {
     enforcer: LimitEnforcer,
     /// True once a thought has shown that was to be hidden.
     is_thought_visible: bool,
-    /// True where a tag of thinking came that was not counted: thoughts come mixed into the answer.
+    /// True if a tag of thinking came that was not counted: thoughts come mixed into the answer.
     has_stray_tags: bool,
     /// Set while the answer is continued: its upstream may begin it again instead.
     repeat_filter: Option<RepeatFilter>,
-    /// The stop text that ended the answer, where the upstream says so.
+    /// The stop text that ended the answer, if the upstream reports it.
     stopped_by: Option<Box<str>>,
 }
 
@@ -135,12 +135,12 @@ impl ChoiceStateMachine {
         self.class
     }
 
-    /// True where an upstream that needs no limit is told one all the same.
+    /// True if an upstream that needs no limit is sent one all the same.
     pub fn tells_limit(&self) -> bool {
         self.terms.tells_limit
     }
 
-    /// True where the part that was called for last may think unseen.
+    /// True if the part that was called for last may think unseen.
     pub fn is_hidden(&self) -> bool {
         self.account.is_hidden()
     }
@@ -175,7 +175,7 @@ impl ChoiceStateMachine {
         self.enforcer.take_observations()
     }
 
-    /// The chances of the tokens that this text is made of, where they are told.
+    /// The log probabilities of this text's tokens, if they are reported.
     pub fn logprobs_of(&mut self, shown: &str) -> Vec<Value> {
         self.logprobs.take_for(shown)
     }
@@ -241,7 +241,7 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// True where something of an answer came, be it text or a call.
+    /// True if something of an answer came, be it text or a call.
     fn has_begun_answer(&self) -> bool {
         !self.stop_filter.is_empty() || self.tool_calls
     }

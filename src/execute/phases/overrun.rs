@@ -11,7 +11,7 @@ use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 impl ChoiceStateMachine {
     /// Hangs up on a call that does not hold its limit.
     pub(super) fn hang_up(&mut self, shown: String) -> ChoiceStep {
-        // An upstream that was told no limit does not break one.
+        // An upstream that was sent no limit does not break one.
         let breaks_limit = self.enforcer.observe_overrun(self.terms.tells_limit);
         self.enforcer.drop_withheld();
         self.observe_switch(false);

@@ -26,7 +26,7 @@ pub enum ChoiceStep {
 pub(super) struct ChoiceEnd {
     /// What ended its answer.
     pub(super) reason: SolutionStopReason,
-    /// What its caller is told.
+    /// The finish reason for its caller.
     pub(super) finish: FinishReason,
 }
 

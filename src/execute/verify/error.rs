@@ -23,10 +23,10 @@ pub enum VerifierError {
     /// The address answered with an error.
     #[error("the verifier's address answered {0}; it must answer 200")]
     Status(u16),
-    /// It said too much.
+    /// Its reply was too long.
     #[error("the verifier said more than 64 KiB; it must say one JSON object")]
     TooLong,
-    /// It said something else.
+    /// Its reply was invalid.
     #[error("the verifier must say a JSON object with a score of 0 to 1")]
     Malformed,
 }

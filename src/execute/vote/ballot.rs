@@ -83,7 +83,7 @@ impl Ballot {
         Ballot { quorum: Some(most / 2 + 1), ..Ballot::new(most) }
     }
 
-    /// False where a majority is asked for and no answer has it.
+    /// False if a majority is asked for and no answer has it.
     pub fn has_quorum(&self) -> bool {
         let votes = self.winner().map_or(0, |winner| winner.votes);
         self.quorum.is_none_or(|quorum| votes >= quorum)
@@ -117,7 +117,7 @@ impl Ballot {
         self.answers.iter().rev().max_by_key(|answer| answer.votes)
     }
 
-    /// The answers that are left to choose from by other means than counting, best first: what one sample alone said is
+    /// The answers that are left to choose from by other means than counting, best first: what only one sample gave is
     /// dropped where two or more agree on something else.
     pub fn common_answers(&self) -> Vec<&AnswerVotes> {
         let most = self.winner().map_or(0, |winner| winner.votes);

@@ -21,14 +21,14 @@ use crate::gateway::RequestRefusal;
 use crate::gateway::request::needs;
 use crate::gateway::state::Pacing;
 
-/// So many models are named to who asked for something that its own does not take.
+/// A refusal names at most so many models that would accept the request.
 const TAKERS_MAX: usize = 3;
 
 /// A request as it was asked, and as it is to be sent.
 pub(super) struct PreparedRequest {
-    /// As its caller wrote it: by this its difficulty is judged.
+    /// As its caller wrote it. Its difficulty is estimated from this.
     pub(super) original: Arc<Request>,
-    /// As a model is to have it.
+    /// As it is sent to a model.
     pub(super) request: Arc<Request>,
     /// The model that its episode is with.
     pub(super) sticky: Option<ModelAffinity>,
@@ -48,7 +48,7 @@ pub(super) fn gather_inputs(
     Ok(gather_inputs_with(state, tenant, sent, rules))
 }
 
-/// By whose rules a request is decided.
+/// The routing rules of a request.
 pub(super) fn rules(
     state: &GatewayState,
     tenant: &Tenant,
@@ -174,7 +174,7 @@ fn is_for(model: &Model, rules: &RoutingRules, asked: &Request) -> bool {
     }
 }
 
-/// True where a model can do what is wanted beyond text.
+/// True if a model can do what is wanted beyond text.
 fn is_able(model: &Model, needs: &Needs) -> bool {
     model.services.contains(&needs.service)
         && needs.capabilities.iter().all(|need| model.has_capability(*need))

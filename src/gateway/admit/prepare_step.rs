@@ -163,7 +163,7 @@ async fn gather(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) {
         (true, admission.parts().episodes.inner.settings.calls_per_answer);
 }
 
-/// True where a limit leaves too little now.
+/// True if a limit leaves too little now.
 fn is_short(refusal: &RequestRefusal) -> bool {
     matches!(
         refusal,

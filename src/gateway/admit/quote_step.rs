@@ -77,7 +77,7 @@ fn quote_decided_step(
     Ok(RequestQuote { demand: inputs.demand, quote })
 }
 
-/// True where less than the step with its tools may fit.
+/// True if less than the step with its tools may fit.
 fn leaves_too_little(refusal: Option<&RequestRefusal>) -> bool {
     matches!(refusal, None | Some(RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { .. })))
 }

@@ -19,11 +19,11 @@ const REPLIES_MAX: usize = 3;
 #[derive(Debug, Clone)]
 pub(crate) struct JoinedEpisode {
     pub(crate) id: EpisodeId,
-    /// What it may take altogether, with what the request says lowered into it.
+    /// What it may take altogether, lowered by the limits that the request states.
     pub(crate) limits: EpisodeLimits,
-    /// True where the caller named it.
+    /// True if the caller named it.
     pub(crate) is_named: bool,
-    /// True where nothing is known of it yet.
+    /// True if nothing is known of it yet.
     pub(crate) is_first: bool,
     /// The history that it goes on from.
     pub(crate) from: Option<HistoryHash>,

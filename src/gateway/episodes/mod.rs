@@ -21,7 +21,7 @@ pub use view::EpisodeView;
 pub(super) use non_turn_spend::NonTurnSpend;
 pub(super) use running_step::{PassedToolCalls, RunningStep};
 
-/// True for a request that belongs to an episode: its caller says so, or it has to do with tools.
+/// True for a request that belongs to an episode: its caller names one, or it uses tools.
 pub(super) fn is_step(request: &Request) -> bool {
     let budget = &request.budget;
     let tools = !request.tools.is_empty();

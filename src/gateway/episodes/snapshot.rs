@@ -17,7 +17,7 @@ pub struct LimitUsage<T> {
     pub left: Option<T>,
 }
 
-/// What a caller is told of an episode.
+/// The state of an episode, as its caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeSnapshot {
     /// Its name.

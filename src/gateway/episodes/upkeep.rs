@@ -51,7 +51,7 @@ async fn learn(episodes: &EpisodeManagerInner) {
     }
 }
 
-/// Deletes some of what is too old; says when to look again.
+/// Deletes some of what is too old; returns when to look again.
 async fn purge(episodes: &EpisodeManagerInner) -> Duration {
     let before = Timestamp::now().before(episodes.settings.expires_after);
     match with_timeout(episodes.store.purge(before, PURGE_MAX)).await {

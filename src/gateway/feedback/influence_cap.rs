@@ -16,33 +16,33 @@ use crate::units::{AccountId, Timestamp};
 
 use super::windows::AccountWindows;
 
-/// Of what an account may say, one part in so many counts in the alarm that a model has changed, and as much of its signs. At
-/// the usual measure that is a quarter of an alarm each: one account alone raises none within an hour.
+/// One part in so many of an account's influence counts towards the alarm that a model has changed, for its verdicts and for
+/// its signals. With the default limit that is a quarter of an alarm each: one account alone raises none within an hour.
 const ALARM_PART: f64 = 100.0;
 
-/// Whether one key alone is served.
+/// Whether the gateway serves a single key.
 pub(super) type SingleKeyCheck = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What each account has moved lately. Its lock is held for moments.
+/// How much influence each account has used lately. Its lock is held for moments.
 pub(super) struct InfluenceCap {
-    /// What an account's words may weigh in a window, and its signs.
+    /// The most weight of an account's verdicts in a window, and of its signals.
     most: f64,
-    /// Where nobody has said, there are others.
+    /// If it is not set, there are other keys.
     single_key_check: OnceLock<SingleKeyCheck>,
     moved: Mutex<AccountWindows<AccountInfluence>>,
 }
 
-/// What an account has moved in a window.
+/// The influence that an account has used in a window.
 #[derive(Debug, Default)]
 struct AccountInfluence {
     by_feedback: SignalWeight,
     by_signals: SignalWeight,
 }
 
-/// What a word counts, or a sign.
+/// The weight of a verdict or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SignalWeight {
-    /// For what is believed, as a share of a person's plain word.
+    /// For the beliefs, as a share of a plain verdict of a person.
     pub(super) learned: f64,
     /// For the alarm that a model has changed.
     pub(super) alarm: f64,
@@ -53,12 +53,12 @@ impl InfluenceCap {
         InfluenceCap { most: f64::from(most), single_key_check: OnceLock::new(), moved: Mutex::default() }
     }
 
-    /// Asks this from now on, unless something else was said before.
+    /// Uses this check from now on, unless one was set before.
     pub(super) fn set_single_key_check(&self, is_alone: SingleKeyCheck) {
         let _ = self.single_key_check.set(is_alone);
     }
 
-    /// What is left for a word of this account that would count `weight`.
+    /// What is left for a verdict of this account that would count `weight`.
     pub(super) fn cap_feedback(&self, account: &AccountId, weight: f64, now: Timestamp) -> SignalWeight {
         self.take(account, weight, now, |moved| &mut moved.by_feedback)
     }
@@ -107,7 +107,7 @@ mod tests {
     use crate::learn::{BeliefStore, Settings};
     use crate::units::Chance;
 
-    /// A gateway's sway by the usual measure, of which nobody has said whom it serves.
+    /// The influence cap of a gateway with default settings, without a single-key check.
     fn sway() -> InfluenceCap {
         InfluenceCap::new(LearnSettings::default().feedback_max)
     }

@@ -20,13 +20,13 @@ use super::reversal_limiter::ReversalLimiter;
 use super::settings::LearnSettings;
 use super::signals::AnswerSignal;
 
-/// Where an outcome may be lost.
+/// The places where an outcome may be lost.
 const STORE: &str = "store";
 const LEARNER: &str = "learner";
 pub(super) const LOG: &str = "log";
 pub(crate) const LOST_AT: [&str; 3] = [STORE, LEARNER, LOG];
 
-/// How long the store may take to say what a caller asks for.
+/// How long the store may take to answer a caller's query.
 pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What all clones of `Learning` and its tasks share.
@@ -65,7 +65,7 @@ pub(super) struct VerdictUpdate {
     pub(super) verdict: Verdict,
     /// What it counts in the alarm that a model has changed.
     pub(super) alarm: f64,
-    /// What the same source said before.
+    /// The earlier verdict of the same source.
     pub(super) before: Option<Verdict>,
     pub(super) is_kept: bool,
 }

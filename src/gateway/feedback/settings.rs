@@ -8,7 +8,7 @@ use crate::learn;
 /// How a gateway learns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnSettings {
-    /// False where nothing is learned, kept or logged.
+    /// False if nothing is learned, kept or logged.
     pub enabled: bool,
     /// How fast is learned and forgotten.
     pub book: learn::Settings,

@@ -27,7 +27,7 @@ pub(super) async fn settle(
     outcome: &mut RequestOutcome<'_>,
     reservation: RequestReservation,
 ) -> Settlement {
-    // What a caller is told of the cost is no surer than what was lost on the way to it.
+    // If the cost of failed attempts is estimated, the reported cost is estimated too.
     outcome.spent.iter_mut().for_each(|spent| spent.estimated |= reservation.is_estimated());
     let metrics = &context.parts().metrics;
     let passed = match &context.step {

@@ -20,7 +20,7 @@ pub(crate) struct UndeliveredSpend {
     pub(super) attempts: u32,
     /// How many of them were let go, or failed, while another was under way beside them.
     pub(super) hedge_losers: u32,
-    /// True where some of it was reckoned.
+    /// True if some of it was reckoned.
     pub(super) is_estimated: bool,
     /// Of each model.
     pub(super) parts: SpendByModel,
@@ -88,7 +88,7 @@ fn non_thinking_tokens(spent: &ChoiceUsage) -> Tokens {
     (spent.completion() + spent.undelivered).saturating_sub(spent.thinking_total())
 }
 
-/// What the ledger is told of them, sorted by what it was for.
+/// The settlement detail for the ledger, sorted by purpose.
 pub(crate) fn settlement_detail(spent: &[ChoiceUsage], outcome: &'static str) -> SettlementDetail {
     let sum = |count: fn(&ChoiceUsage) -> Tokens| spent.iter().map(count).sum();
     SettlementDetail {

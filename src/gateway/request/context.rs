@@ -86,7 +86,7 @@ impl RequestContext {
 
     /// What the provider counted of the prompt, where the next one can go by it.
     pub(crate) fn counted_prompt(&self, offer: &Offer, reported: Tokens) -> Option<CountedPrompt> {
-        // Where a tokenizer said as much before, nothing is gained by it.
+        // If a tokenizer reported as much before, nothing is gained by it.
         if reported >= self.prompt(offer) {
             return None;
         }

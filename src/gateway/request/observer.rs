@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::catalog::DecisionOutcome;
 
-/// Follows one request. It is let go of when nothing more can be told of it, which may be after the caller has gone.
+/// Follows one request. It is dropped when nothing more can happen to it, which may be after the caller has gone.
 pub trait RequestObserver: fmt::Debug + Send + Sync {
     /// A call for it goes to this target of a model.
     fn dispatched(&self, model: &Arc<str>, target: &Arc<str>);

@@ -68,7 +68,7 @@ pub struct VoteTally {
 /// Who chose an answer among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
-    /// Most of them said the same.
+    /// Most of them gave the same answer.
     Vote,
     /// The operator's verifier.
     Verifier,

@@ -92,7 +92,7 @@ pub enum RequestRefusal {
     /// The model turned out to be unable to do what a member of the request asks for.
     #[error("{failure}")]
     Incapable {
-        /// What its backend said.
+        /// The backend's message.
         #[source]
         failure: Box<Failure>,
         /// The member.

@@ -10,7 +10,7 @@ use crate::units::{EpisodeId, Money, RequestId, Tokens};
 
 use crate::gateway::{RequestReceipt, RequestRefusal};
 
-/// What a running request tells its caller.
+/// An update that a running request sends its caller.
 #[derive(Debug)]
 pub enum RequestUpdate {
     /// Something happened to one choice.

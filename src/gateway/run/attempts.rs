@@ -129,7 +129,7 @@ pub(super) async fn next_attempt(
 }
 
 /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
-/// caller's as far as that can be told.
+/// caller's as far as that can be known.
 fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
     let unseen = progress.iter().all(|choice| choice.first.is_none());
     // What one upstream refuses another may take.
@@ -197,7 +197,7 @@ async fn reserve_attempt(
     Some(permit)
 }
 
-/// False where the caller left meanwhile.
+/// False if the caller left meanwhile.
 async fn wait_unless_hung_up(running: RunningRequest<'_>, wait: Duration) -> bool {
     tokio::select! {
         biased;

@@ -71,7 +71,7 @@ pub(super) fn price_auxiliary_as(
     Some(AuxiliaryCall { model: model.clone(), request: Arc::new(request), offer })
 }
 
-/// Sets its worst case aside beside `own`, runs it, and says what it answers; nothing where there is no money, no
+/// Reserves its worst case beside `own`, runs it, and returns its answer; nothing where there is no money, no
 /// place, or no answer of every choice.
 pub(super) async fn run_auxiliary(
     running: RunningRequest<'_>,

@@ -64,7 +64,7 @@ pub(super) async fn conclude<'p>(
 fn is_doubtful(context: &RequestContext, chosen: &[SelectedAnswer]) -> bool {
     let floor = context.policy.verifier.as_ref().map(|verifier| verifier.floor);
     let budget = &context.request.budget;
-    // Who says where an answer is to end is not helped by another that ends there.
+    // If the caller limits the answer, another answer would end at the same limit.
     let is_limited = budget.solution.is_some() || budget.total.is_some();
     chosen.iter().any(|chosen| chosen.is_doubtful(floor, is_limited))
 }
@@ -143,7 +143,7 @@ async fn run_buffered(
     }
 }
 
-/// What the choice says of the answer, for those who learn from it: a verifier's score, or how many agree.
+/// What the choice shows about the answer, to learn from: a verifier's score, or how many agree.
 fn answer_signal(chosen: &SelectedAnswer) -> Option<AnswerSignal> {
     let tally = &chosen.tally;
     match chosen.sample.score {

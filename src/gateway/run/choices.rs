@@ -83,7 +83,7 @@ fn cut_before(context: &RequestContext, offer: &Offer) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(stated))
 }
 
-/// What an answer to an offer usually takes; its limit says nothing of that.
+/// What an answer to an offer usually takes; its limit does not show that.
 fn usual_answer(context: &RequestContext, offer: &Offer) -> Tokens {
     let demand = context.demand.models.get(&offer.model);
     demand.map_or(offer.solution, |demand| demand.solution_usual().min(offer.solution))

@@ -67,7 +67,7 @@ impl ContinuationFunding {
         progress.with_continuations(&self.sender)
     }
 
-    /// Waits until there is something to do. Nothing is lost where this is dropped while it waits.
+    /// Waits until there is something to do. Cancellation safe: nothing is lost if this is dropped while it waits.
     pub(super) async fn ready(&mut self) {
         if self.pending.is_none() {
             match self.requests.recv().await {

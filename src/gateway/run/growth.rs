@@ -134,7 +134,7 @@ impl Beside {
         self.cover.end(ended);
     }
 
-    /// True where a choice has waited so long.
+    /// True if a choice has waited so long.
     fn has_waited(&self, patience: Duration) -> bool {
         self.cover.waited().is_some_and(|waited| waited >= patience)
     }

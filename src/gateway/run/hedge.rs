@@ -171,7 +171,7 @@ fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Per
     fleet.acquire_hedge(&permit_request(context, attempts.offer), been)
 }
 
-/// Waits until one of two attempts says something or ends. One that fails leaves the answer to the other.
+/// Waits until one of two attempts writes something or ends. One that fails leaves the answer to the other.
 async fn race(
     running: RunningRequest<'_>,
     first: &mut BufferedAttempt<'_>,
@@ -198,7 +198,7 @@ async fn race(
     }
 }
 
-/// Shows everything that an attempt says, until it ends or its caller is gone.
+/// Forwards everything that an attempt writes, until it ends or its caller is gone.
 async fn forward(
     running: RunningRequest<'_>,
     mut runner: BufferedAttempt<'_>,

@@ -17,7 +17,7 @@ pub(crate) struct RequestOutcome<'p> {
     pub(crate) spent: Vec<ChoiceUsage>,
     /// How each was chosen, where there were several.
     pub(crate) tallies: Vec<VoteTally>,
-    /// What choosing them says of how right they are.
+    /// What the selection shows about how right they are.
     pub(crate) signals: Vec<AnswerSignal>,
 }
 

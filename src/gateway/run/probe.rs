@@ -36,7 +36,7 @@ const KEPT: &str = "kept";
 const CHANGED: &str = "changed";
 pub(crate) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
 
-/// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
+/// Buys drafts if they may pay, and plans once more with their result. If no drafts can be bought, the plan stays.
 pub(crate) async fn probe(
     context: &mut RequestContext,
     reservation: &mut RequestReservation,

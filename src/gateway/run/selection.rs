@@ -15,7 +15,7 @@ use crate::gateway::{Chooser, VoteTally};
 pub(super) struct SelectedAnswer {
     pub(super) sample: AnswerSample,
     pub(super) tally: VoteTally,
-    /// False where more than half were to agree and did not.
+    /// False if more than half were to agree and did not.
     has_majority: bool,
 }
 

@@ -47,7 +47,7 @@ struct CapabilityTrial {
     baseline: AuxiliaryCall,
 }
 
-/// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
+/// True if an upstream refused what was asked before a model saw it, and not for its length or its content.
 pub(super) fn is_refused(failure: &Failure) -> bool {
     let unnamed = failure.code.is_none() && failure.unsupported.is_none();
     failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
@@ -111,7 +111,7 @@ fn trial_request(
 impl CapabilityTrial {
     async fn run(self, trials: Vec<(SuspectFeature, AuxiliaryCall)>) {
         for (doubt, trial) in trials {
-            // Who refuses everything says nothing about one thing.
+            // An upstream that refuses everything shows nothing about one feature.
             let is_refused = self.is_refused(&trial).await == Some(true);
             if !is_refused || self.is_refused(&self.baseline).await != Some(false) {
                 continue;

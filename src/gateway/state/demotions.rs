@@ -49,7 +49,7 @@ impl Demotions {
         self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
     }
 
-    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True where this is
+    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True if this is
     /// news.
     pub(crate) fn mark_non_thinking(&self, model: &Model) -> bool {
         if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {

@@ -143,7 +143,7 @@ impl Pacing {
         }
     }
 
-    /// By how much success counts more or less than a route says.
+    /// The factor by which success counts more or less than the route's setting.
     pub(crate) fn factor(&self, route: &Route) -> f64 {
         match route.success_target {
             Some(_) => self.aims.get(&route.name).map_or(1.0, |aim| aim.factor()),

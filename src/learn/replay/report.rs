@@ -65,7 +65,7 @@ impl Conclusion {
         }
     }
 
-    /// True where something follows.
+    /// True if something follows.
     pub fn is_conclusive(self) -> bool {
         matches!(self, Conclusion::Better | Conclusion::Worse | Conclusion::NoDifference)
     }

@@ -116,7 +116,7 @@ impl CountedLimit<'_> {
     }
 
     /// Whether the lease should be returned: it holds more than twice what it may keep, or the coordinator must be
-    /// asked. Once nothing of an episode is open, the coordinator is told so, and nobody needs to ask.
+    /// asked. Once nothing of an episode is open, the coordinator is notified, and nobody needs to ask.
     pub(crate) fn is_idle(&self, replicas: u64) -> bool {
         let (lease, used) = (self.lease(), self.used());
         if self.is_of_episode() {

@@ -132,7 +132,7 @@ impl WindowTally {
 }
 
 impl WindowTallies {
-    /// Forgets windows that are over and opens those that hold `now`; false where there was nothing to do.
+    /// Forgets windows that are over and opens those that hold `now`; false if there was nothing to do.
     pub(crate) fn roll(&mut self, now: Timestamp, zone: &Zone) -> bool {
         if !self.list.is_empty() && self.due.is_none_or(|due| now < due) {
             return false;

@@ -80,7 +80,7 @@ impl AccountTree {
         self.nodes.iter_mut().for_each(|node| node.account.sweep());
     }
 
-    /// Puts terms in force; says which parts of the account were not counted before.
+    /// Puts terms in force; returns which parts of the account were not counted before.
     pub(crate) fn declare(
         &mut self,
         terms: &AccountTerms,

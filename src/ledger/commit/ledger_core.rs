@@ -190,7 +190,7 @@ impl LedgerCore {
         self.warn(&closed.warnings);
     }
 
-    /// Warns in the log, and tells the observer.
+    /// Warns in the log, and notifies the observer.
     pub(crate) fn warn(&self, warnings: &[LimitWarning]) {
         for warning in warnings {
             let LimitStatus { limit, spent, reserved, max, .. } = &warning.status;

@@ -93,7 +93,7 @@ pub enum ChangeNotice {
 /// Decides how windows are changed, given how they stand.
 pub type DecideFn<'a> = Box<dyn FnOnce(&[QuotaBalance]) -> Vec<LeaseAdjustment> + Send + 'a>;
 
-/// Hands out quota leases. A call that failed may have had its effect; the next one says how things are.
+/// Grants quota leases. A call that failed may have had its effect; the next one returns the current state.
 pub trait QuotaCoordinator: Send + Sync {
     /// Registers a replica. It reclaims nothing: after an outage of the coordinator, a replica cannot tell replicas that
     /// are gone from those that could not reach the coordinator either.

@@ -114,9 +114,7 @@ impl WindowOpener {
             }
             Ok(_) => {}
             Err(error) if error.is_lease_lost() => client.lease_lost.notify_one(),
-            Err(error) => {
-                client.outage.record_failure("the quota windows of a new limit could not be opened", &error)
-            }
+            Err(error) => client.outage.record_failure("a new limit's windows are not opened", &error),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct QuotaWaiter {
 pub(crate) enum QuotaRequest {
     Reserve(Box<ReservationRequest>, oneshot::Sender<Result<ReservationGuard, ReserveError>>),
     Extend(ExtendRequest, oneshot::Sender<Result<Option<CommitReceiver>, LedgerError>>),
-    /// To know what is left of these limits, once the others have returned what they do not use.
+    /// Waits until the other replicas have returned what they do not use of these limits.
     Refresh(AccountId, LimitsOn, oneshot::Sender<()>),
 }
 
@@ -59,8 +59,8 @@ impl QuotaRequests {
         self.arrived.notify_one();
     }
 
-    /// Has the others return what they do not use of an account's limits, and waits until they have or `patience` is
-    /// over.
+    /// Makes the other replicas return what they do not use of an account's limits. Waits until they have, or until
+    /// `patience` is over.
     pub(crate) async fn refresh(&self, account: AccountId, limits: LimitsOn, patience: Duration) {
         let (answer, answered) = oneshot::channel();
         self.push(QuotaRequest::Refresh(account, limits, answer), patience);

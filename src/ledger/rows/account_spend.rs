@@ -28,7 +28,7 @@ impl AccountSpend {
         AccountSpend { account, about, since, spent: Amounts::ZERO, overrun: Money::ZERO, settled: 0 }
     }
 
-    /// False where all requests were voided.
+    /// False if all requests were voided.
     pub fn is_nonzero(&self) -> bool {
         (self.spent, self.overrun, self.settled) != (Amounts::ZERO, Money::ZERO, 0)
     }

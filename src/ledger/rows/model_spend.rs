@@ -76,7 +76,7 @@ impl SpendByModel {
         self.0.iter().map(|(model, part)| (model, *part))
     }
 
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

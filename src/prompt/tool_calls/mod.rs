@@ -116,7 +116,7 @@ impl ToolCallParser {
 }
 
 impl ToolCallParser {
-    /// Takes one tag out of the held text; false where there is none to take.
+    /// Takes one tag out of the held text; false if there is none to take.
     fn step(&mut self, said: &mut Vec<AnswerSegment>) -> bool {
         match self.state {
             CallParserState::Before | CallParserState::Text => match self.tail {

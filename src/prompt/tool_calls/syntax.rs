@@ -77,7 +77,7 @@ impl ToolCallSyntax {
         }
     }
 
-    /// True where the end of the text may end a call too.
+    /// True if the end of the text may end a call too.
     pub(super) fn ends_with_text(self) -> bool {
         !matches!(self, ToolCallSyntax::Hermes | ToolCallSyntax::Coder)
     }

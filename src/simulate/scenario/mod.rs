@@ -230,7 +230,7 @@ pub struct ScenarioEvent {
     pub lasts: Option<f64>,
     /// Which model it is about.
     pub model: Arc<str>,
-    /// True where it answers nobody.
+    /// True if it answers nobody.
     #[serde(default)]
     pub outage: bool,
     /// By what its prices are multiplied.

@@ -44,7 +44,7 @@ pub(super) struct Simulation<'a> {
     /// Written anew for every request.
     demand: Demand,
     market: Market,
-    /// True where every limit is looked at after everything that happens.
+    /// True if every limit is looked at after everything that happens.
     audit_each: bool,
     tally: PolicyTally,
 }

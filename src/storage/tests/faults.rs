@@ -28,7 +28,7 @@ async fn room(database: &Sqlite, pages: i64) {
         .unwrap();
 }
 
-/// Dispatches until the disk is full; says how often that went well.
+/// Dispatches until the disk is full; returns how often that went well.
 async fn fill(ledger: &Ledger) -> u64 {
     for dispatched in 0.. {
         let mut reservation = reserve(ledger, 10);

@@ -45,10 +45,10 @@ pub struct Settings {
     pub thinking_off: AnthropicThinkingOff,
     /// Asks for its thoughts to be shown: newer models leave them out otherwise, older ones do not know the member.
     pub asks_for_thoughts: bool,
-    /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
+    /// True if it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
     /// Claude 4.6, by the API's older version. Else the newer one is spoken, and they are left out.
     pub sampling: bool,
-    /// True where the provider is to keep the prompt in its cache, which has a price.
+    /// True if the provider is to keep the prompt in its cache, which has a price.
     pub caches: bool,
     /// The most that it writes in one call, where that is known.
     pub output_max: Option<Tokens>,

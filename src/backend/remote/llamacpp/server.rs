@@ -55,7 +55,7 @@ impl LlamaCppServer {
         self.props.get()?.context
     }
 
-    /// True where it is known that the model does not think.
+    /// True if it is known that the model does not think.
     pub(super) fn never_thinks(&self) -> bool {
         self.settings.thinks.or(self.props.get().map(|props| props.thinks)) == Some(false)
     }

@@ -15,9 +15,9 @@ pub struct Dialect {
     pub path: &'static str,
     /// The member that limits what is written.
     pub limit: LimitMember,
-    /// True where that limit holds thought and answer together; false where it is the answer's alone.
+    /// True if that limit holds thought and answer together; false if it is the answer's alone.
     pub limit_includes_thought: bool,
-    /// True where an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
+    /// True if an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
     pub needs_limit: bool,
     /// How hard to think, in a word.
     pub effort: EffortMember,
@@ -29,11 +29,11 @@ pub struct Dialect {
     pub resume: ResumeMethod,
     /// What is said of usage.
     pub usage: UsageMember,
-    /// True where each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
+    /// True if each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
     pub token_ids: bool,
     /// What is sent back of the thoughts of earlier turns.
     pub thought_replay: ThoughtReplay,
-    /// True where marks for a provider's cache are passed on.
+    /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
     /// What a fixed draw is called; nothing where there is none.
     pub seed: Option<&'static str>,
@@ -66,7 +66,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// True where there are words for that it is not to think: a switch, or a budget that may be none.
+    /// True if there are words for that it is not to think: a switch, or a budget that may be none.
     pub(super) fn turns_off(&self) -> bool {
         match self.budget {
             Some(

@@ -22,7 +22,7 @@ pub(super) struct OpenAiChatReader {
     splitter: Splitter,
     /// Where the template opens a thought.
     beginning: Option<AnswerOpening>,
-    /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
+    /// True if a closed thought was gone on from in the content: what is taken for a thought there is none.
     answers_only: bool,
     ending: Option<GenerationEnd>,
     counter: UsageReader,

@@ -72,7 +72,7 @@ impl AnswerOpening {
         }
     }
 
-    /// The text is over. True where all of it was the answer, since no thought was closed in it: where the model was done, or
+    /// The text is over. True if all of it was the answer, since no thought was closed in it: where the model was done, or
     /// where its thought was counted and so known to its server, which took it out. `told` is that count.
     pub(super) fn text_ended(&mut self, stops: bool, told: Option<u64>) -> bool {
         let counted = told.is_some_and(|tokens| tokens > 0);

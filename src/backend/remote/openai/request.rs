@@ -28,7 +28,7 @@ struct DialectRequest<'c> {
     thinking: ThinkingMode<'c>,
     /// True if the last message is to be continued.
     is_continuation: bool,
-    /// True where the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
+    /// True if the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
     sends_stops: bool,
 }
 
@@ -162,7 +162,7 @@ fn solution_request<'c>(
     Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
 }
 
-/// True where the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
+/// True if the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
 /// thinking can be turned off.
 pub(super) fn resumes(settings: &Settings, call: &BackendCall) -> bool {
     let dialect = &settings.dialect;

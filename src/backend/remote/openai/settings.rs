@@ -27,7 +27,7 @@ pub struct Settings {
     pub start_tag: String,
     /// The tag that closes a thought inside the content.
     pub end_tag: String,
-    /// True where the chat template opens the thought, so that the content shows only its end.
+    /// True if the chat template opens the thought, so that the content shows only its end.
     pub starts_in_thinking: bool,
     /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
     /// the upstream writes it itself.

@@ -9,7 +9,7 @@ use crate::chat::{Message, SignedThought, ThoughtSigner};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reasoning {
-    /// True where the turn's text came before it.
+    /// True if the turn's text came before it.
     pub(super) after_text: bool,
     /// How many of the turn's calls came before it.
     pub(super) after_calls: usize,

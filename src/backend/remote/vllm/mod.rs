@@ -53,7 +53,7 @@ struct VllmTagTokens {
     end: Vec<u32>,
     hand_off: Vec<u32>,
     newline: Vec<u32>,
-    /// True where the tags stand on lines of their own, as the hand-off shows.
+    /// True if the tags stand on lines of their own, as the hand-off shows.
     tags_on_own_lines: bool,
 }
 

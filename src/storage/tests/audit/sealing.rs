@@ -89,7 +89,7 @@ async fn dawdle(url: &str, writer: u64, batches: u64) {
     }
 }
 
-/// Seals until all is written and sealed; says how many seals it made.
+/// Seals until all is written and sealed; returns how many seals it made.
 async fn seal(url: &str, is_over: &AtomicBool) -> usize {
     let (journal, mut seals) = (PostgresJournal::new(connect(url).await), 0);
     loop {
