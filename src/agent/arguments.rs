@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Count;
 
-/// How many elements a list among the arguments has; nothing where there is no such list, or an empty one.
+/// How many elements a list among the arguments has; nothing if there is no such list, or an empty one.
 pub(super) fn elements(arguments: &str, list: &str) -> Option<Count> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let length = arguments.get(list)?.as_array()?.len();

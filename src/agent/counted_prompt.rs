@@ -79,7 +79,7 @@ impl CountedPrompt {
         bytes
     }
 
-    /// The same, read; nothing where it is not one.
+    /// The same, read; nothing if it is not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<CountedPrompt> {
         let (tokens, rest) = bytes.split_first_chunk::<8>()?;
         let (messages, rest) = rest.split_first_chunk::<8>()?;
@@ -138,7 +138,7 @@ fn is_conversational(message: &&Message) -> bool {
     message.role != Role::System
 }
 
-/// So many messages and the instructions among them; nothing where there are not so many.
+/// So many messages and the instructions among them; nothing if there are not so many.
 fn first(messages: &[Message], count: usize) -> Option<&[Message]> {
     let mut said = (0..messages.len()).filter(|at| is_conversational(&&messages[*at]));
     match count {

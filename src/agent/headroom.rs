@@ -24,7 +24,7 @@ impl Headroom {
         Headroom { unspent: self.unspent.min(other.unspent), free: self.free.min(other.free) }
     }
 
-    /// What all of them leave; nothing where there is no limit.
+    /// What all of them leave; nothing if there is no limit.
     pub(super) fn least_of(rooms: impl IntoIterator<Item = Option<Headroom>>) -> Option<Headroom> {
         rooms.into_iter().flatten().reduce(Headroom::least)
     }

@@ -61,7 +61,7 @@ impl MemoryEpisodes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The episode as it is known; nothing where it is not here.
+    /// The episode as it is known; nothing if it is not here.
     pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<StoredEpisode> {
         self.table().episodes.get(&(account.clone(), id.clone())).cloned()
     }

@@ -101,7 +101,7 @@ pub struct StepPlan {
     pub finality: Option<Finality>,
     /// The turns that the route allows, with this one, where it limits them.
     pub route_turns: Option<RouteTurns>,
-    /// What was held back, and why; nothing where nothing was.
+    /// What was held back, and why; nothing if nothing was.
     pub why: Option<String>,
     /// The tools that the request knows.
     pub known: Vec<Arc<str>>,

@@ -113,7 +113,7 @@ pub trait EpisodeStore: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>>;
 
-    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing where there is no such episode.
+    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing if there is no such episode.
     fn raise<'a>(
         &'a self,
         account: &'a AccountId,

@@ -1,7 +1,7 @@
-//! Anything that generates, behind one trait.
+//! `Backend`: the trait of anything that generates.
 //!
-//! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
-//! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
+//! A call says which part of a generation to make, and the backend streams typed pieces. It knows nothing of budgets
+//! beyond the limits in the call, of money, or of callers. Dropping a generation cancels it.
 
 mod behavior;
 mod failure;
@@ -70,27 +70,27 @@ pub trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
-    /// A prompt that has at most so many tokens had so many, as its upstream said.
+    /// A prompt that has at most so many tokens had so many, as its upstream reported.
     fn record_prompt_tokens(&self, told: Tokens, most: Tokens) {
         let _ = (told, most);
     }
 
-    /// How it writes, as its finished answers told.
+    /// How it writes, learned from its finished answers.
     fn output_stats(&self) -> OutputStats {
         OutputStats::default()
     }
 
-    /// Who can verify what it signs; nothing where it signs nothing.
+    /// Who can verify what it signs; nothing if it signs nothing.
     fn origin(&self) -> Option<SigningDomain> {
         None
     }
 
-    /// What is known of how it takes what it is told.
+    /// How it is known to treat the limits it is sent.
     fn behavior(&self) -> TargetBehavior {
         TargetBehavior::default()
     }
 
-    /// The context that its server was given, once that has said it.
+    /// The context of its server, once that has reported it.
     fn context(&self) -> Option<Tokens> {
         None
     }
@@ -104,7 +104,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
         0
     }
 
-    /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
+    /// How many answers since the last call of this reported that nothing is left of the upstream's rate limit.
     fn take_exhausted_rate_limits(&self) -> u64 {
         0
     }
@@ -265,7 +265,7 @@ pub enum Piece {
         /// Which tokens, where known.
         ids: Vec<u32>,
     },
-    /// More of what the upstream tells of a thought that it hides. It is shown as the thought, and counts nothing: what
+    /// More of the summary of a hidden thought. It is shown as the thought, and counts nothing: what
     /// was really thought only usage says.
     Summary(String),
     /// A tag of thinking that the model wrote itself; never shown.
@@ -289,11 +289,11 @@ pub enum Piece {
         /// How many tokens it is.
         tokens: Tokens,
     },
-    /// The chances of the answer's next tokens, as OpenAI tells them; before the text of these tokens.
+    /// The log probabilities of the answer's next tokens, in OpenAI's form; before the text of these tokens.
     Logprobs(Vec<Value>),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
-    /// The stop text of the caller's that ended the answer, where the upstream tells which.
+    /// The caller's stop text that ended the answer, if the upstream reports which.
     StoppedBy(Box<str>),
     /// All that this part has shown as its thought was its answer: no thought was in the text.
     Unthought,
@@ -331,13 +331,13 @@ pub enum GenerationEnd {
 /// An upstream's own count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Everything read; 0 where that is not told.
+    /// Everything read; 0 if it is not reported.
     pub prompt: Tokens,
     /// How much of it the provider's cache had.
     pub cache_read: Tokens,
     /// How much of it the provider put into its cache, where that has a price.
     pub cache_write: Tokens,
-    /// How much of that for an hour, where the provider tells it apart.
+    /// How much of that for an hour, if the provider reports it separately.
     pub cache_hour: Option<Tokens>,
     /// Everything written.
     pub completion: Tokens,

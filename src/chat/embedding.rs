@@ -1,4 +1,4 @@
-//! Texts that are to become vectors.
+//! A request for embeddings: texts that become vectors.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a whole run of an agent may take.
+//! The limits of an agent's episode.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One call, whichever API it came in by.
+//! `Request`: one call, in a form that is the same for all APIs.
 
 use serde_json::{Map, Value};
 

@@ -17,7 +17,7 @@ use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 use super::worker::EngineWorker;
 
-/// What an engine is told once, at its start.
+/// The settings of an engine, fixed at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Part of the name of the device to use; without it, the best one.

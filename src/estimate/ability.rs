@@ -1,4 +1,4 @@
-//! How able a model is of which nobody said anything.
+//! Estimates the ability of a model that has no stated ability.
 
 use crate::catalog::Tariff;
 use crate::units::Chance;

@@ -211,7 +211,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
         Ok(next)
     }
 
-    /// Sends an event, its chances first, as far as its tool calls pass.
+    /// Sends an event, its log probabilities first, as far as its tool calls pass.
     async fn show(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         if let ChoiceEvent::Answer(text) = &event {
             let entries = self.progress.phases.logprobs_of(text);

@@ -89,7 +89,7 @@ impl ChoiceProgress {
         ChoiceProgress { reserved: Some(ReservedOutputShare::of(pool, exempt)), ..self }
     }
 
-    /// A second try at a choice of which its reader has no answer, on terms of its own. Of its tool calls none passes.
+    /// A second try at a choice that gave its reader no answer, on its own terms. None of its tool calls passes.
     #[must_use]
     pub fn retry(&self, terms: ChoiceTerms) -> ChoiceProgress {
         ChoiceProgress {
@@ -129,7 +129,7 @@ impl ChoiceProgress {
         }
     }
 
-    /// Tells the target's fleet what its calls have shown, and takes over what the fleet knows by now.
+    /// Reports to the target's fleet what its calls have shown, and takes over what the fleet knows by now.
     pub(super) fn report_observations(&mut self, backend: &dyn Backend) {
         let observations = self.phases.take_observations();
         if !observations.is_empty() {

@@ -38,12 +38,12 @@ impl fmt::Display for ReplicaId {
     }
 }
 
-/// What one process had learned when it last said so.
+/// What one process had learned when it last saved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaState {
     /// Which process.
     pub replica: ReplicaId,
-    /// When it said so.
+    /// When it was saved.
     pub at: Timestamp,
     /// True if that was its last word.
     pub is_final: bool,
@@ -72,7 +72,7 @@ pub trait HistoryStore: Send + Sync {
         verdict: &'a Verdict,
     ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>>;
 
-    /// When the latest of those stories was decided that are beyond the latest `most`; nothing where there are no more.
+    /// When the latest of those stories was decided that are beyond the latest `most`; nothing if there are no more.
     fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>>;
 
     /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; returns how many

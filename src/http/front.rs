@@ -72,7 +72,7 @@ fn base_url(headers: &HeaderMap, service: &ApiState) -> String {
     format!("{scheme}://{host}")
 }
 
-/// What the page tells.
+/// The data of the page.
 struct FrontPage<'s> {
     service: &'s ApiState,
     is_open: bool,

@@ -50,7 +50,7 @@ pub(super) struct TokenBounds<'a> {
     pub likely_max: Tokens,
     /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,
-    /// How long an answer may be by what caller and operator said of it alone.
+    /// How long an answer may be by the limits of caller and operator alone.
     wanted: Tokens,
     total: Option<Tokens>,
     solution: Option<Tokens>,
@@ -132,7 +132,7 @@ impl<'a> TokenBounds<'a> {
     }
 }
 
-/// How long an answer may be by what caller and operator said of it alone.
+/// How long an answer may be by the limits of caller and operator alone.
 fn wanted_answer(request: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRefusal> {
     let limits = [request.budget.solution, terms.model.solution_max];
     let wanted = limits.into_iter().flatten().min().unwrap_or(Tokens::MAX);

@@ -1,4 +1,4 @@
-//! Tells thought from answer in text that has the tags of thinking in it.
+//! Separates thought from answer in text that contains thinking tags.
 
 /// What some text turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Splitter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SplitterState {
-    /// Nothing was said yet.
+    /// There was no text yet.
     Before,
     /// Inside a thought.
     Thinking,

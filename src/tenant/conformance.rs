@@ -1,4 +1,4 @@
-//! What every store of keys does.
+//! The conformance tests that every key store must pass.
 
 use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Window, Zone};
 

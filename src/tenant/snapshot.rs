@@ -41,7 +41,7 @@ pub struct ListedKey {
     pub expires: Option<Timestamp>,
     /// When it was revoked.
     pub revoked: Option<Timestamp>,
-    /// True if a declared key has taken its place, by name or by secret, so that it lets nobody in.
+    /// True if a declared key has replaced it, by name or by secret, so that it is not accepted.
     pub shadowed: bool,
     /// Until when the last secret that was replaced is taken beside its own.
     pub old_until: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! The house keeps its shape: a module names only modules on lower rungs of the ladder in `src/lib.rs`.
+//! The module structure: a module names only modules on lower levels of the ladder in `src/lib.rs`.
 
 mod circles;
 mod paths;
@@ -134,19 +134,19 @@ fn a_word_away_from_home_is_refused() {
     assert_eq!(count("src/main.rs", "fn main() { std::env::vars_os(); }"), 1);
 }
 
-/// The rung of each module, counted from the top.
+/// The level of each module, counted from the top.
 struct Ladder(BTreeMap<String, usize>);
 
 impl Ladder {
-    /// Each paragraph of `mod` lines is a rung.
+    /// Each paragraph of `mod` lines is a level.
     fn read(lib: &str) -> Ladder {
-        let mut rungs = BTreeMap::new();
-        for (rung, paragraph) in lib.split("\n\n").enumerate() {
+        let mut levels = BTreeMap::new();
+        for (level, paragraph) in lib.split("\n\n").enumerate() {
             let modules =
                 paragraph.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod "));
-            rungs.extend(modules.map(|module| (module.trim_end_matches(';').to_owned(), rung)));
+            levels.extend(modules.map(|module| (module.trim_end_matches(';').to_owned(), level)));
         }
-        Ladder(rungs)
+        Ladder(levels)
     }
 
     fn faults(&self, file: &str, text: &str) -> Vec<String> {

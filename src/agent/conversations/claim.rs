@@ -21,7 +21,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// What becomes of a claim, and the claim.
 type ClaimReply = Result<(ClaimResult, Option<ConversationClaim>), ConversationsError>;
 
-/// A request's claim on a conversation. It is prolonged by itself, and given back when it is let go of.
+/// A request's claim on a conversation. It is renewed automatically, and given back when it is dropped.
 #[must_use = "a claim that nobody has is given back at once"]
 pub struct ConversationClaim {
     service: ConversationService,
@@ -65,7 +65,7 @@ impl ConversationClaim {
         });
         let change = timeout(patience, answer).await.ok().and_then(Result::ok).flatten();
         if change.is_none() {
-            tracing::error!(conversation = %self.id, "what was said could not be added to its conversation");
+            tracing::error!(conversation = %self.id, "an answer could not be appended to its conversation");
         }
         change
     }
@@ -115,7 +115,7 @@ impl ConversationService {
                     is_over: Arc::clone(&over),
                     _held: held.clone().drop_guard(),
                 };
-                // Where nobody waits any more, it is let go of here.
+                // If nobody waits any more, it is dropped here.
                 drop(reply.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
                 self.renew_claim(&account, id, claimant, &held).await;
             }
@@ -128,7 +128,7 @@ impl ConversationService {
         }
     }
 
-    /// Until it is let go of, or lost.
+    /// Until it is dropped, or lost.
     async fn renew_claim(
         &self,
         account: &AccountId,

@@ -91,7 +91,7 @@ async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Resu
         Ok(finish) => finish,
         Err(ChoiceError::Failed(failure)) => return Err(failure),
         Err(ChoiceError::Disconnected) => {
-            return Err(Failure::new(crate::backend::Fault::Backend, "it said too much"));
+            return Err(Failure::new(crate::backend::Fault::Backend, "its answer was too long"));
         }
     };
     drop(events);

@@ -1,5 +1,5 @@
-//! A server in this process whose configuration changes: what is kept, what is let go of, and that it is the same in the
-//! end as one that began so.
+//! Tests of a server in this process whose configuration changes: what is kept, what is dropped, and that the result is the
+//! same as that of a server that started with the last configuration.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -34,7 +34,7 @@ enum AcquireOutcome {
 }
 
 impl Fleet {
-    /// How long until one of its targets may be asked again; nothing where one may be now.
+    /// How long until one of its targets may be asked again; nothing if one may be now.
     pub fn unavailable_for(&self) -> Option<Duration> {
         let mut state = self.lock();
         let rest = state.targets.unavailable_for(Instant::now())?;
@@ -72,7 +72,7 @@ impl Fleet {
     }
 
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
-    /// not tried yet go first. Nothing where there is none, or there were too many retries lately.
+    /// not tried yet go first. Nothing if there is none, or there were too many retries lately.
     pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
         let mut state = self.lock();
@@ -100,12 +100,12 @@ impl Fleet {
         Some(Permit::new(self.clone(), place, want, false))
     }
 
-    /// After how long a silence a second target is asked beside the first; nothing where there is no other.
+    /// After how long a silence a second target is called in parallel; nothing if there is no other.
     pub fn hedge_after(&self) -> Option<Duration> {
         self.settings().hedge_after.filter(|_| self.targets.len() > 1)
     }
 
-    /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
+    /// How long to wait before a call is retried on the same targets, after so many attempts; nothing if that
     /// is too long, there were enough, or all targets failed too often to be waited for.
     pub fn retry_wait(&self, tried: u32, want: &PermitRequest) -> Option<Duration> {
         let retry = self.settings().retry;
@@ -152,7 +152,7 @@ impl Fleet {
         );
     }
 
-    /// A permit, or why there is none; nothing where all places are taken.
+    /// A permit, or why there is none; nothing if all places are taken.
     fn try_acquire(
         self: &Arc<Self>,
         targets: &mut TargetSet,

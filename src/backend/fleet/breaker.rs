@@ -69,7 +69,7 @@ pub(super) enum BreakerAdmission {
     All,
     /// One call, to find out.
     Probe,
-    /// Only where nothing else is left: it answers now and then.
+    /// Only if no other target is left: it answers now and then.
     LastResort,
     /// Not for so long.
     Blocked(Duration),
@@ -121,7 +121,7 @@ impl Breaker {
         Breaker { settings, state: BreakerState::Closed, window, failures: 0, trips: 0, parked_until: None }
     }
 
-    /// From now on it goes by these. A rest that has begun ends when it would have.
+    /// Uses these settings from now on. A rest that has begun ends when it would have.
     pub(super) fn reconfigure(&mut self, settings: BreakerSettings) {
         self.settings = settings;
     }

@@ -13,7 +13,7 @@ use crate::units::{SeededRng, mix64};
 
 /// So much longer than elsewhere may a conversation wait at home.
 const HOME_FACTOR: f64 = 2.0;
-/// And so many seconds beside: reading a prompt again takes as long.
+/// And so many seconds more: reading a prompt again takes as long.
 const HOME_MARGIN: f64 = 0.25;
 
 /// Of each text so many bytes are looked at, at both ends: long instructions differ in the last lines, if anywhere.

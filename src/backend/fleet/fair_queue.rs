@@ -123,7 +123,7 @@ impl<T> FairQueue<T> {
         Some(youngest)
     }
 
-    /// Takes out those for whom `keep` is false: they have left, and had no turn.
+    /// Removes the items for which `keep` is false: their callers have left before their turn.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let before = self.items.len();
         self.items.retain(|_, waiting| keep(&waiting.item));

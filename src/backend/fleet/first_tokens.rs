@@ -17,7 +17,7 @@ impl TargetSet {
         limits.filter_map(|limit| limit.cancel_blocking_trial(now).then_some(())).count() > 0
     }
 
-    /// A call of a conversation is sent now, with a prompt of so many tokens; returns how many of them are read anew, and how
+    /// A call of a conversation is sent now, with a prompt of so many tokens; returns how many of them are not cached, and how
     /// many calls are under way there.
     pub(super) fn record_dispatch(
         &mut self,
@@ -42,7 +42,7 @@ impl TargetSet {
         }
     }
 
-    /// A call was let go that nothing had come of until then.
+    /// A call was dropped before anything came from it.
     pub(super) fn record_abandoned_wait(&mut self, place: usize, wait: FirstTokenWait, now: Instant) {
         let member = &mut self.targets[place];
         if let Some(limit) = &mut member.limit {
@@ -50,7 +50,7 @@ impl TargetSet {
         }
     }
 
-    /// A call that was silent for so long was let go. True if that is clearly beyond what is usual there, and it neither
+    /// A call that was silent for so long was dropped. True if that is clearly beyond what is usual there, and it neither
     /// keeps a queue of its own nor shows in its load that it works.
     pub(super) fn record_silence(&mut self, place: usize, wait: FirstTokenWait, now: Instant) -> bool {
         self.record_abandoned_wait(place, wait, now);

@@ -18,7 +18,7 @@ const WEIGHT: f64 = 0.2;
 const UNUSUAL: f64 = 4.0;
 /// A shorter one never is, in seconds.
 const UNUSUAL_MIN: f64 = 5.0;
-/// And where nothing is usual yet, one of so many seconds is.
+/// The same for a target without answers yet, in seconds.
 const UNUSUAL_NEW: f64 = 30.0;
 
 /// One target's time to the first token.

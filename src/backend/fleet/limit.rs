@@ -69,7 +69,7 @@ const TRIAL_SHARE: f64 = 0.75;
 const TRIAL_SHARE_MIN: f64 = 0.5;
 /// A trial that leaves more shows nothing.
 const TRIAL_SHARE_MAX: f64 = 0.9;
-/// Places of which such a share is taken count as all taken.
+/// If this share of the places is taken, they count as all taken.
 const SATURATED_SHARE: f64 = 0.95;
 /// How long there is no other trial after one that did not find a target full: doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(10);

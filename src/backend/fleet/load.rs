@@ -17,7 +17,7 @@ const SERIES: [(&str, &str); 3] = [
 ];
 
 impl ReportedLoad {
-    /// Reads an engine's page. Series of several models or ranks are summed; nothing where no known engine speaks.
+    /// Reads an engine's page. Series of several models or ranks are summed; nothing if the engine is unknown.
     pub fn parse(page: &str) -> Option<ReportedLoad> {
         SERIES.iter().find_map(|(waiting, running)| {
             let (waiting, running) = (sum(page, waiting), sum(page, running));

@@ -20,7 +20,7 @@ const PAGE_MAX: usize = 4 << 20;
 pub struct LoadEndpoint {
     /// Its address, like `http://127.0.0.1:8000/metrics`.
     pub url: String,
-    /// Sent as a bearer token, as to the engine itself; nothing where the page is elsewhere.
+    /// Sent as a bearer token, as to the engine itself; nothing if the page is on another host.
     pub api_key: Option<Secret>,
 }
 

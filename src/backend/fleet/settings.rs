@@ -13,7 +13,7 @@ pub struct Settings {
     pub breaker: BreakerSettings,
     /// When a call is tried again.
     pub retry: RetrySettings,
-    /// After how long a silence a second target is asked beside the first; nothing where none ever is.
+    /// After how long a silence a second target is called in parallel; nothing if that is off.
     pub hedge_after: Option<Duration>,
     /// How many calls each takes at once; `None` if it reports that itself, as the local engine does.
     pub concurrency: Option<ConcurrencySettings>,

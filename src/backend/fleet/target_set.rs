@@ -71,7 +71,7 @@ pub struct TargetStatus {
     pub is_available: bool,
     /// Calls under way.
     pub in_flight: u32,
-    /// The most there may be; nothing where that is not for us to say.
+    /// The most there may be; nothing if the target limits itself.
     pub limit: Option<u32>,
     /// False if others go first, since it did not hold its limit lately.
     pub holds_limits: bool,
@@ -176,7 +176,7 @@ impl TargetSet {
         }
     }
 
-    /// Finds a target for a second attempt beside one that is under way, and takes its places: only one that works, not one
+    /// Finds a target for a second attempt in parallel to a running one, and takes its places: only one that works, not one
     /// that is to be found out about. Its budget of retries pays.
     pub(super) fn acquire_hedge(&mut self, need: &TargetQuery, now: Instant) -> Option<usize> {
         let works = |place: &usize| self.targets[*place].breaker.admission(now) == BreakerAdmission::All;
@@ -237,7 +237,7 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
-    /// How long until some target may be asked; nothing where one may be now.
+    /// How long until some target may be asked; nothing if one may be now.
     pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
         let admits: Vec<BreakerAdmission> =
             self.targets.iter().map(|member| member.breaker.admission(now)).collect();

@@ -1,4 +1,4 @@
-//! The engine in this process: both budgets are held by its sampler, to the token (class `inline`).
+//! The backend that uses the engine in this process. Its sampler enforces both budgets, to the token (class `inline`).
 
 mod steps;
 

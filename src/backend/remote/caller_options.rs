@@ -1,4 +1,4 @@
-//! What a caller asks for in OpenAI's words, for upstreams that have other words for it.
+//! Translates options in OpenAI's terms for upstreams that have other terms for them.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! What an upstream's headers say of its rate limits: how long it wants to be left alone, and whether anything is left.
+//! Parses rate limits from an upstream's headers: how long to wait, and whether anything is left.
 
 use std::time::Duration;
 

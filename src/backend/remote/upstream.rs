@@ -1,4 +1,4 @@
-//! An upstream that answers byte for byte as told, on a socket of its own, and remembers what it was asked.
+//! A scripted upstream for tests: it answers byte for byte from its script, on a socket of its own, and records its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

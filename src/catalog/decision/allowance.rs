@@ -1,4 +1,4 @@
-//! What a caller may still spend now.
+//! `Allowance`: what a caller may still spend.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct RemainingQuota<T> {
     pub limit: Limit,
     /// How much is left of it.
     pub amount: T,
-    /// When it starts anew; never, for a limit without a window.
+    /// When it starts again; never, for a limit without a window.
     pub resets_at: Option<Timestamp>,
 }
 

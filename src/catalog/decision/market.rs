@@ -1,4 +1,4 @@
-//! What things cost now.
+//! `Market`: the current prices and conditions of models.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

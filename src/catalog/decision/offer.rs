@@ -1,4 +1,4 @@
-//! Ways to serve a demand, priced.
+//! `Offer`: one priced way to serve a demand.
 
 use std::ops::{Add, Mul};
 use std::sync::Arc;

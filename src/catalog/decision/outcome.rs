@@ -1,4 +1,4 @@
-//! What came of a decision, and what was said of the answer afterwards.
+//! The outcome of a decision, and the verdicts on the answer.
 
 use std::sync::Arc;
 

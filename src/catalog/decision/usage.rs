@@ -1,4 +1,4 @@
-//! What came of an execution.
+//! What an execution used.
 
 use serde::{Deserialize, Serialize};
 

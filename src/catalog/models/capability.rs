@@ -1,4 +1,4 @@
-//! What a model can do, and how its thinking can be held.
+//! What a model can do, and how its thinking budget can be enforced.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub enum Capability {
     Schema,
     /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
     Penalties,
-    /// Tells the chances of the tokens that it writes.
+    /// Reports the log probabilities of its tokens.
     Logprobs,
 }
 
@@ -114,6 +114,6 @@ pub struct Needs {
     pub cache_ttl: CacheTtl,
     /// The members that nobody here knows: the backend must take each, or do without it.
     pub members: Vec<Arc<str>>,
-    /// True if something is said of the answer's shape that no thought may have.
+    /// True if the answer's shape is restricted in a way that no thought can satisfy.
     pub shapes_answer: bool,
 }

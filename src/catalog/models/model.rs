@@ -117,7 +117,7 @@ impl Model {
         self.context != Model::CONTEXT_UNKNOWN
     }
 
-    /// True if nothing tells how much it can write in one call.
+    /// True if it is unknown how much it can write in one call.
     pub fn writes_unknown(&self) -> bool {
         !self.knows_context() && self.output_max.is_none()
     }

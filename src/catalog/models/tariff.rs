@@ -15,7 +15,7 @@ pub struct Prices {
 /// Prices that hold up to some length of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
-    /// For what is read and written anew.
+    /// For tokens without any cache, read and written.
     pub list: Prices,
     /// For prompt tokens that the provider still had in its cache.
     pub cache_read: Price,
@@ -133,7 +133,7 @@ impl Tariff {
         self.rates(input).list
     }
 
-    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing where it costs more.
+    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing if it costs more.
     pub fn saved_by_cache(&self, input: Tokens) -> f64 {
         let rates = self.rates(input);
         rates.list.input.dollars_per_token() - rates.cache_read.dollars_per_token()

@@ -1,4 +1,4 @@
-//! What all models of a backend have in common: its kind, and how it is reached.
+//! What all models of a backend share: its kind, and how it is reached.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Warnings about models: what is valid and hardly meant, each at the model's own line.
+//! Warnings about models: settings that are valid but probably not intended, each at the model's own line.
 
 use std::collections::BTreeMap;
 

@@ -109,7 +109,7 @@ mod tests {
     use crate::catalog::EnforcementClass;
     use crate::chat::{ChoiceEvent, FinishReason};
 
-    /// A choice of 8 tokens for want of money, and of 20 otherwise.
+    /// A choice with room for 8 tokens because money is short, and for 20 otherwise.
     fn short(class: EnforcementClass, thinking: u64) -> ChoiceStateMachine {
         let further = Some(ContinuationLimit { max: Tokens(20), by: LimitedBy::Caller });
         let terms = super::super::ChoiceTerms {

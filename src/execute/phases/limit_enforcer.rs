@@ -23,7 +23,7 @@ pub(super) struct LimitEnforcer {
     withheld: String,
     /// Something may have come after the upstream's limit.
     is_beyond: bool,
-    /// What its calls showed, until somebody asks.
+    /// What its calls showed, until the observations are taken.
     observations: Vec<BehaviorObservation>,
 }
 

@@ -65,7 +65,7 @@ impl ChoiceStateMachine {
         self.observe_switch(self.has_begun_answer());
     }
 
-    /// A call that was asked not to think shows whether that can be had.
+    /// A call that was asked not to think shows whether the target obeys that.
     fn observe_switch(&mut self, answered: bool) {
         if self.is_makeshift() {
             self.enforcer.observe(BehaviorObservation::ThinkingSwitched(answered));

@@ -25,7 +25,7 @@ pub struct ChoiceTerms {
     pub overhead: Tokens,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
-    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing where nobody stated a limit. For
+    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing if nobody stated a limit. For
     /// the class `effort`.
     pub visible_max: Option<Tokens>,
     /// How far the answer may go in further calls, where money alone limits the first one.

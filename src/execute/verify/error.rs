@@ -24,7 +24,7 @@ pub enum VerifierError {
     #[error("the verifier's address answered {0}; it must answer 200")]
     Status(u16),
     /// Its reply was too long.
-    #[error("the verifier said more than 64 KiB; it must say one JSON object")]
+    #[error("the verifier replied with more than 64 KiB; it must reply with one JSON object")]
     TooLong,
     /// Its reply was invalid.
     #[error("the verifier must say a JSON object with a score of 0 to 1")]

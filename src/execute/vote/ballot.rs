@@ -29,7 +29,7 @@ pub struct AnswerVotes {
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoteStep {
-    /// More samples are wanted: so many at once, beside none. Fewer could decide nothing even if they all agreed.
+    /// More samples are wanted, so many at once. Fewer could not decide even if they all agreed.
     Sample(u32),
     /// No more samples are wanted.
     Stop(VoteStopReason),
@@ -89,7 +89,7 @@ impl Ballot {
         self.quorum.is_none_or(|quorum| votes >= quorum)
     }
 
-    /// Counts a sample's answer; nothing where it gave none that can be compared.
+    /// Counts a sample's answer; nothing if it cannot be compared.
     pub fn cast(&mut self, sample: u32, key: Option<String>) {
         let Some(key) = key else {
             self.blank += 1;

@@ -20,7 +20,7 @@ use super::reserve_step::StepReserveResult;
 use super::step_context::{DecidedStep, StepContext};
 use crate::gateway::episodes::wait::{busy, money_wait};
 
-/// How often a step is decided anew because parallel steps took what it was to have. Each time one of them has got it.
+/// How often a step is decided again because parallel steps took what it was to have. Each time one of them has got it.
 const TRIES_MAX: usize = 64;
 
 /// What is remembered from try to try.
@@ -97,7 +97,7 @@ async fn see_raise(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) {
     }
 }
 
-/// One try; nothing where there may be another.
+/// One try; nothing if there may be another.
 async fn try_prepare_step(
     admission: &Admission<'_>,
     tries: &mut StepRetryState<'_>,
@@ -156,7 +156,7 @@ async fn gathered_headroom(admission: &Admission<'_>, tries: &mut StepRetryState
     tries.context.tool_call_headroom()
 }
 
-/// Asks other replicas for what they do not use of the account's limits. All is decided anew then.
+/// Asks other replicas for what they do not use of the account's limits. All is decided again then.
 async fn gather(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) {
     admission.parts().ledger.refresh_limits(&admission.tenant.account, &tries.context.limit_scope()).await;
     (tries.has_gathered, tries.calls_max) =

@@ -55,7 +55,7 @@ pub(crate) async fn quote_step(
     quoted.map_err(|refusal| refusal.map_or_else(|| busy(&StepWait::default()), |refusal| *refusal))
 }
 
-/// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
+/// A quote for a step; nothing if the caller's own limit does not pay for its tool calls.
 fn quote_decided_step(
     state: &GatewayState,
     tenant: &Tenant,

@@ -96,7 +96,7 @@ impl EpisodeManager {
 
     async fn release(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
         if let Err(error) = with_late_timeout(self.inner.store.release(account, link, id)).await {
-            self.report_lost("a run that was handed out in vain is not free again", &error);
+            self.report_lost("an unused run could not be given back to the store", &error);
         }
     }
 }

@@ -119,7 +119,7 @@ impl EpisodeManager {
         })?
     }
 
-    /// Where the store does not say, it is a new one: its caller may get a budget anew, and nobody another's.
+    /// If the store does not answer, it is a new episode: its caller may get a new budget, but never the episode of another.
     async fn join_by_history(
         &self,
         account: &AccountId,

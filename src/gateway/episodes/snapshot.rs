@@ -13,7 +13,7 @@ use crate::units::{Count, EpisodeId, Money, Tokens};
 pub struct LimitUsage<T> {
     /// What is used.
     pub used: T,
-    /// What is left for others; nothing where it is not limited.
+    /// What is left for others; nothing if it is not limited.
     pub left: Option<T>,
 }
 

@@ -40,7 +40,7 @@ pub enum FeedbackError {
     #[error("this key has no request of that id, or none that is remembered any more")]
     Unknown,
     /// The account changed too many verdicts, and has to wait.
-    #[error("too many judgements were changed within an hour; what was said before stays for now")]
+    #[error("too many judgements were changed within an hour; the earlier ones stay for now")]
     TooManyReversals(Duration),
     /// The store cannot record it now.
     #[error("feedback cannot be recorded right now; try again shortly")]

@@ -41,7 +41,7 @@ impl Learning {
         Learning::default()
     }
 
-    /// Continues from what the store has. If the store does not answer in a few seconds, learning starts anew, and the log
+    /// Continues from what the store has. If the store does not answer in a few seconds, learning starts again, and the log
     /// says so: a gateway that has forgotten is better than none.
     pub async fn open(
         tasks: &Tasks,

@@ -55,7 +55,7 @@ pub(super) enum LearnJob {
     OtherStates(Vec<LearnedState>),
     /// What replicas had learned that are gone is ours now.
     TakenOver(Vec<LearnedState>),
-    /// Another took over what was learned here: it is begun anew, beside theirs.
+    /// Another replica took over what was learned here: learning starts again, beside theirs.
     Reset,
 }
 

@@ -52,12 +52,12 @@ pub(super) async fn load_initial(
         Ok(Err(error)) => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "what was learned before cannot be read; it is begun anew"
+                "what was learned before cannot be read; learning starts again"
             );
             return LearningStart { book, saved: false, warned };
         }
         Err(_) => {
-            tracing::error!("what was learned before cannot be read in time; it is begun anew");
+            tracing::error!("what was learned before cannot be read in time; learning starts again");
             return LearningStart { book, saved: false, warned };
         }
     };

@@ -9,7 +9,7 @@ use crate::gateway::{EpisodeSnapshot, RequestReceipt, RequestUpdate, SettledChoi
 
 use super::settle::Settlement;
 
-/// The last update of a request; nothing where its caller is gone.
+/// The last update of a request; nothing if its caller is gone.
 pub(super) fn report(
     context: &RequestContext,
     outcome: RequestOutcome<'_>,

@@ -55,7 +55,7 @@ async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     }
 }
 
-/// A retry of a request that failed and used nothing may begin anew under its idempotency key.
+/// A retry of a request that failed and used nothing may begin again under its idempotency key.
 fn mark_uncharged(context: &RequestContext, outcome: &RequestOutcome<'_>, cost: Money) {
     let is_unused = |spent: &ChoiceUsage| spent.thinking_total() == Tokens::ZERO;
     let used_nothing = cost == Money::ZERO && outcome.spent.iter().all(is_unused);

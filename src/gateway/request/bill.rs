@@ -18,7 +18,7 @@ pub(crate) struct Bill<'s> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UndeliveredSpend {
     pub(super) attempts: u32,
-    /// How many of them were let go, or failed, while another was under way beside them.
+    /// How many of them were dropped, or failed, while another ran in parallel.
     pub(super) hedge_losers: u32,
     /// True if some of it was reckoned.
     pub(super) is_estimated: bool,

@@ -121,7 +121,7 @@ impl RequestReservation {
         self.cover(offer.worst + offer.worst, self.undelivered.clone(), None).await.is_ok()
     }
 
-    /// Books what one of two attempts took that was let go for the other.
+    /// Books what the dropped one of two parallel attempts took.
     pub(crate) fn record_cancelled(&mut self, bill: Bill<'_>) {
         let lost = self.undelivered.clone().plus_failed(bill);
         self.undelivered = UndeliveredSpend { hedge_losers: lost.hedge_losers + calls(bill.spent), ..lost };

@@ -20,7 +20,7 @@ use super::trial::is_refused;
 use super::voting;
 use crate::gateway::request::{RequestContext, RequestReservation};
 
-/// What stands for the target where there was no place on any.
+/// The label for the target if there was no place on any.
 const NO_TARGET: &str = "none";
 
 /// The attempts at a plan: which offer is at hand, and what was tried of it.
@@ -59,7 +59,7 @@ impl<'p> Attempts<'p> {
         self.target.clone().unwrap_or_else(|| NO_TARGET.into())
     }
 
-    /// Where the offer was tried; nothing where it was tried so many times already.
+    /// The targets that the offer was tried on; nothing if it was tried so many times already.
     pub(super) fn tried_targets_below(&self, most: u32) -> Option<&[usize]> {
         (self.tried < most).then_some(&*self.tried_targets)
     }
@@ -90,7 +90,7 @@ pub(super) async fn acquire(running: RunningRequest<'_>, attempts: &mut Attempts
     Ok(permit)
 }
 
-/// What is tried after a failure, with its money set aside; nothing where that was the end.
+/// What is tried after a failure, with its money reserved; nothing if that was the end.
 pub(super) async fn next_attempt(
     running: RunningRequest<'_>,
     attempts: &mut Attempts<'_>,
@@ -175,7 +175,7 @@ async fn retry_after_wait(
     reserve_attempt(running.context, attempts, permit, failure, spent, reservation).await
 }
 
-/// The permit of an attempt whose worst case could be set aside beside what was lost.
+/// The permit of an attempt whose worst case could be reserved in addition to what was lost.
 async fn reserve_attempt(
     context: &RequestContext,
     attempts: &mut Attempts<'_>,

@@ -13,7 +13,7 @@ use super::choices::{jobs, meters, run_choices};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 
-/// An attempt under way whose events wait for somebody to take them. Dropping it cancels its backend.
+/// A running attempt whose events wait until they are taken. Dropping it cancels its backend.
 pub(super) struct BufferedAttempt<'r> {
     run: BoxFuture<'r, AttemptResult>,
     ended: Option<AttemptResult>,

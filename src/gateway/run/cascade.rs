@@ -69,7 +69,7 @@ fn is_doubtful(context: &RequestContext, chosen: &[SelectedAnswer]) -> bool {
     chosen.iter().any(|chosen| chosen.is_doubtful(floor, is_limited))
 }
 
-/// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing where it came to no
+/// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing if it came to no
 /// answer: what it took is booked then, and the first step's answer is delivered after all.
 async fn escalate<'p>(
     running: RunningRequest<'_>,

@@ -63,7 +63,7 @@ pub(super) fn jobs(
     (0..request.choices).map(job).collect()
 }
 
-/// Tells who wants to know where it goes.
+/// Notifies the observer of the target.
 pub(super) fn notify_dispatch(context: &RequestContext, permit: &Permit, offer: &Offer) {
     context.observer.iter().for_each(|observer| observer.dispatched(&offer.model, permit.target()));
 }

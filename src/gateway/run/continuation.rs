@@ -22,7 +22,7 @@ use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation
 
 /// How many times more is set aside at most.
 pub(super) const STEPS_MAX: u32 = 8;
-/// How often it is tried again where more was not to be had.
+/// How often it is tried again if no more money was available.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// For fewer tokens than this no prompt is read once more.
 const MIN_CONTINUATION: Tokens = Tokens(16);
@@ -93,7 +93,7 @@ impl ContinuationFunding {
     }
 }
 
-/// Sets another call call for the choice that waits for it, as far as there is money.
+/// Reserves another call for the choice that waits for it, as far as there is money.
 pub(super) async fn fund_continuation(
     context: &RequestContext,
     offer: &Offer,

@@ -48,13 +48,13 @@ pub(super) struct Beside {
 }
 
 impl ReservationGrowth {
-    /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
+    /// Of so many answers to an offer; nothing if all that they may take is set aside at first.
     pub(super) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
         let beside = Beside::of(offer, choices).map(ReservationGrowth::Beside);
         beside.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
     }
 
-    /// A choice that goes by it.
+    /// A choice that uses it.
     pub(super) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
         match self {
             ReservationGrowth::Beside(beside) => {
@@ -167,7 +167,7 @@ impl Checkpoints {
     }
 }
 
-/// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
+/// Runs beside a choice: meters what was taken so far, and reserves more if an answer grows.
 pub(super) async fn meter_and_grow(
     context: &RequestContext,
     offer: &Offer,
@@ -202,7 +202,7 @@ pub(super) async fn meter_and_grow(
     }
 }
 
-/// Sets more call for an answer that grows, as far as there is more.
+/// Reserves more for an answer that grows, as far as there is more.
 async fn grow(
     context: &RequestContext,
     offer: &Offer,

@@ -55,7 +55,7 @@ enum HedgeWinner {
     Second(Option<AttemptEvent>),
 }
 
-/// Makes one attempt on that permit, or two of which one goes on. Says how it ended and where; what it took is in
+/// Makes one attempt on that permit, or two of which one continues. Returns how it ended and where; what it took is in
 /// `progress`, and what the other took is booked.
 pub(super) async fn attempt(
     running: RunningRequest<'_>,
@@ -72,7 +72,7 @@ pub(super) async fn attempt(
     }
 }
 
-/// Makes one attempt, and a second beside it where that is silent for so long.
+/// Makes one attempt, and a second in parallel if the first is silent for so long.
 async fn run_hedged(
     running: RunningRequest<'_>,
     permit: Permit,
@@ -138,7 +138,7 @@ async fn next_event(
     }
 }
 
-/// A place for a second attempt, whose worst case is set aside beside the first's while that runs on.
+/// A permit for a second attempt. Its worst case is reserved in addition to the first's, which keeps running.
 async fn start_hedge(
     running: RunningRequest<'_>,
     first: &mut BufferedAttempt<'_>,

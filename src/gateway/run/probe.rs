@@ -115,7 +115,7 @@ fn price(context: &RequestContext, offer: &Offer) -> f64 {
         + context.policy.cost_per_second.as_dollars() * offer.seconds
 }
 
-/// A plan on another demand, from what is left beside what is reserved.
+/// A plan on another demand, with what is left in addition to what is reserved.
 fn replan(context: &RequestContext, demand: &Demand) -> Option<Plan> {
     let models: Vec<_> = context.models.iter().map(AsRef::as_ref).collect();
     let planned = plan::plan(&plan::PlanRequest {

@@ -89,7 +89,7 @@ async fn retry_choices(
     if outcome.progress.iter().any(is_mute) { no_answer(SILENT) } else { AttemptResult::Finished(finishes) }
 }
 
-/// How it is asked again, and an upper bound of its prompt, with the money for it set aside; nothing where there is none.
+/// How it is asked again, and an upper bound of its prompt, with the money for it set aside; nothing if there is none.
 async fn reserve_tool_free_retry(
     context: &RequestContext,
     outcome: &RequestOutcome<'_>,

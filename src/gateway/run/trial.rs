@@ -88,7 +88,7 @@ fn suspect_features(
     capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
 }
 
-/// A request that tries one thing, and how it would be served; nothing where it cannot be.
+/// A request that tries one thing, and how it would be served; nothing if it cannot be.
 fn trial_request(
     context: &RequestContext,
     model: &Arc<Model>,
@@ -148,7 +148,7 @@ impl CapabilityTrial {
         }
     }
 
-    /// Whether the upstream refuses it; nothing where that could not be found out.
+    /// Whether the upstream refuses it; nothing if that could not be found out.
     async fn is_refused(&self, call: &AuxiliaryCall) -> Option<bool> {
         let AuxiliaryCall { request, offer, .. } = call;
         let fleet = self.state.parts.fleets.get(&self.model.name)?;

@@ -29,7 +29,7 @@ impl Demotions {
         self.0.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
     }
 
-    /// What was found out about models of which both catalogues say the same.
+    /// What was found out about models that are the same in both catalogues.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(entry.key()));
@@ -65,7 +65,7 @@ impl Demotions {
         self.0.insert(model.name.clone(), Arc::new(plain)).is_none()
     }
 
-    /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
+    /// A model that was not known to think thinks: if this is new, so much is reserved for its thoughts from now on.
     pub(crate) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
         let found = self.0.get(&model.name).map(|found| found.clone());
         let known = found.as_deref().unwrap_or(model);

@@ -151,7 +151,7 @@ impl Pacing {
         }
     }
 
-    /// An answer of this route was right with this chance, as somebody judged it or, before that, as it was predicted.
+    /// An answer of this route was right with this chance, by a verdict or, before that, by the prediction.
     pub(crate) fn record_success(&self, route: &Route, success: Chance) {
         if let Some(target) = route.success_target {
             self.aims.entry(route.name.clone()).or_default().settle(success, target);

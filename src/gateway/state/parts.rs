@@ -54,7 +54,7 @@ impl GatewayParts {
         tariff.map(|tariff| tariff.rates.list)
     }
 
-    /// What is posted where nobody comes back to settle a call of this model.
+    /// What is posted if a call of this model is never settled.
     pub(crate) fn if_abandoned(&self, model: &str) -> AbandonPolicy {
         let stops = self.catalog.models.get(model).is_some_and(|model| model.stops_billing);
         if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole }

@@ -85,7 +85,7 @@ impl BoundedWait {
         self.position.is_none()
     }
 
-    /// False if somebody came before who waits for the account or for one above it.
+    /// False if an earlier request waits for the account or for one above it.
     pub(crate) fn is_next(&self, account: &AccountId) -> bool {
         match &self.position {
             Some(place) => place.is_first(),

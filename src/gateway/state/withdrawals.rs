@@ -64,7 +64,7 @@ impl Withdrawals {
         self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
     }
 
-    /// What was found out about models of which both catalogues say the same.
+    /// What was found out about models that are the same in both catalogues.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(&entry.key().0));

@@ -8,7 +8,7 @@ use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::state::LedgerState;
 
-/// So many episodes are remembered, beside those that were in use a moment ago.
+/// So many episodes are remembered, in addition to those that were in use a moment ago.
 const EPISODES_MAX: usize = 100_000;
 
 /// How often episodes are evicted, and how long each is remembered at least.

@@ -14,7 +14,7 @@ pub struct Shortfall {
     pub needed: Amount,
     /// What could have been.
     pub left: Amount,
-    /// When counting starts anew; never, for a limit on all time.
+    /// When counting starts again; never, for a limit on all time.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ impl Shortfall {
     }
 }
 
-/// A limit under which a worst case may fit, but of which this replica holds too little.
+/// A limit under which a worst case may fit, but this replica holds too little of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaNeed {
     /// Of which window more is needed.

@@ -6,7 +6,7 @@ use crate::catalog::{Prices, WorstCase};
 use crate::ledger::rows::{AbandonPolicy, RequestScope, SpendRate, StepReservation};
 use crate::units::{AccountId, RequestId, Timestamp};
 
-/// What is to be reserved, for whom and until when.
+/// A request for a reservation: what is reserved, for whom and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservationRequest {
     /// Whose money it is; all ancestors' too.

@@ -17,7 +17,7 @@ pub struct LimitStatus {
     pub reserved: Amount,
     /// What may still be reserved.
     pub left: Amount,
-    /// When counting starts anew; never, for a limit on all time.
+    /// When counting starts again; never, for a limit on all time.
     pub resets_at: Option<Timestamp>,
 }
 

@@ -7,7 +7,7 @@ use super::account::AccountState;
 use super::demand::ExtraDemand;
 use super::statement::LimitStatus;
 
-/// A limit that somebody should look at.
+/// A warning about a limit that an operator should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitWarning {
     /// Whose limit it is.

@@ -184,7 +184,7 @@ impl LedgerCore {
             tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
         }
         if closed.how == ResolutionKind::Expired {
-            tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
+            tracing::warn!(request = %closed.id, "a dispatched reservation was never settled; it is posted");
         }
         self.observer.resolved(closed);
         self.warn(&closed.warnings);

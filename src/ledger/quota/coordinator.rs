@@ -27,7 +27,7 @@ pub struct LeaseAdjustment {
     pub is_recalling: bool,
 }
 
-/// The number of a replica's registration. A replica whose lease has run out registers anew and gets another epoch.
+/// The number of a replica's registration. A replica whose lease has run out registers again and gets another epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReplicaEpoch(pub i64);
 

@@ -100,7 +100,7 @@ impl WindowOpener {
         }
     }
 
-    /// Takes over what was used before, unless another epoch has begun, which starts with nothing and asks anew.
+    /// Takes over what was used before, unless another epoch has begun, which starts with nothing and asks again.
     pub(crate) fn complete(&mut self, opened: OpenedWindows, core: &LedgerCore, client: &QuotaClient) {
         self.running[opened.lane].clear();
         match opened.prior_usage {

@@ -53,7 +53,7 @@ fn sleeper(clock_went_on: bool) {
         sent.unwrap()
     };
     assert!(sent.is_err(), "nothing is sent");
-    // Not after it has begun anew either.
+    // Not after it has begun again either.
     world.run(LASTS);
     let again = world.until(0, async move { dispatched.dispatch().await });
     assert!(again.unwrap().is_err());
@@ -144,7 +144,7 @@ fn a_window_begins_when_the_bank_says_so() {
         let mut coordinator = world.vault.state();
         coordinator.now = coordinator.now + Duration::from_secs(24 * 3_600);
     }
-    // The lease of everybody has run out meanwhile, so they begin anew, on the next day.
+    // The lease of everybody has run out meanwhile, so they begin again, on the next day.
     world.run(LASTS);
     let whole = world.obtain(1, 100).unwrap();
     world.give_back(1, whole);

@@ -41,7 +41,7 @@ pub(super) struct Simulation<'a> {
     learner: SimulatedLearner,
     /// What every tenant's dollar counts in hindsight.
     oracle_prices: &'a [f64],
-    /// Written anew for every request.
+    /// Overwritten for every request.
     demand: Demand,
     market: Market,
     /// True if every limit is looked at after everything that happens.

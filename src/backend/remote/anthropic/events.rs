@@ -1,4 +1,4 @@
-//! Anthropic's events as our pieces.
+//! Translates Anthropic's events to pieces.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ pub(super) struct AnthropicReader {
     open: BTreeMap<u64, AnthropicStreamBlock>,
     /// How many tools were called.
     calls: u32,
-    /// The counts so far; those of the prompt come first, and may be said again at the end.
+    /// The counts so far; those of the prompt come first, and may be repeated at the end.
     counts: Map<String, Value>,
     ending: Option<GenerationEnd>,
 }

@@ -1,4 +1,4 @@
-//! Our call as a request for Messages.
+//! Translates a call to a request of the Messages API.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

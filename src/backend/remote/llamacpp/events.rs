@@ -1,4 +1,4 @@
-//! llama.cpp's events as our pieces.
+//! Translates llama.cpp's events to pieces.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(super) struct LlamaCppReader {
     /// Tokens that came without text: inside a character, at what may become the tag, or the last one of all,
     /// of which only the final event says what it was.
     held: Vec<u32>,
-    /// The length of the prompt was told.
+    /// The length of the prompt was reported.
     is_prompt_reported: bool,
     is_finished: bool,
 }

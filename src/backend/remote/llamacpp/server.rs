@@ -153,7 +153,7 @@ impl LlamaCppServer {
 
 fn ids(answer: &Value) -> Result<Vec<u32>, Failure> {
     let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server returned no tokens").unsent())
 }
 
 fn count(ids: &[u32]) -> Tokens {

@@ -17,7 +17,7 @@ pub struct Dialect {
     pub limit: LimitMember,
     /// True if that limit holds thought and answer together; false if it is the answer's alone.
     pub limit_includes_thought: bool,
-    /// True if an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
+    /// True if an answer ends at a default of the upstream's own, well below what it could write, if no limit is sent.
     pub needs_limit: bool,
     /// How hard to think, in a word.
     pub effort: EffortMember,
@@ -27,7 +27,7 @@ pub struct Dialect {
     pub switch: ThinkingSwitch,
     /// How an answer is continued after a closed thought; class `continue`.
     pub resume: ResumeMethod,
-    /// What is said of usage.
+    /// How usage is reported.
     pub usage: UsageMember,
     /// True if each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
     pub token_ids: bool,
@@ -35,7 +35,7 @@ pub struct Dialect {
     pub thought_replay: ThoughtReplay,
     /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
-    /// What a fixed draw is called; nothing where there is none.
+    /// What a fixed draw is called; nothing if there is none.
     pub seed: Option<&'static str>,
     /// Members that are never sent: the upstream refuses a request that has one.
     pub omits: Vec<MemberWord>,
@@ -146,7 +146,7 @@ pub enum ThinkingSwitch {
     Reasoning,
     /// A word of `reasoning_effort` for each; the lowest there is, where none turns it off.
     Effort {
-        /// What turns it on; nothing where that is the upstream's usual way.
+        /// What turns it on; nothing if that is the upstream's usual way.
         on: Option<MemberWord>,
         /// What turns it off.
         off: MemberWord,
@@ -178,7 +178,7 @@ impl ResumeMethod {
     }
 }
 
-/// What is said of usage.
+/// How usage is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageMember {
     /// `stream_options: {include_usage}`: the last chunk has it.

@@ -30,7 +30,7 @@ pub(super) struct OpenAiChatReader {
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
     details: Option<(ThoughtSigner, ReasoningDetails)>,
-    /// The chances of tokens whose text was not shown yet; nothing where nobody asked for them.
+    /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
 }
 

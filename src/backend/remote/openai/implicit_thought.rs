@@ -24,7 +24,7 @@ impl ImplicitThought {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// The thought was told by another way than the text.
+    /// The thought came by another way than the text.
     pub(super) fn saw_separate_thought(&self) {
         self.0.store(UNCLOSED_MAX, Ordering::Relaxed);
     }

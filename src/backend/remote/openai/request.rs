@@ -1,4 +1,4 @@
-//! Our call as the JSON of a dialect.
+//! Translates a call to the JSON of a dialect.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ const GATEWAY_MEMBERS: [&str; 7] =
 struct DialectRequest<'c> {
     path: &'static str,
     messages: Vec<Value>,
-    /// The most that is to be written, where that is said.
+    /// The most that may be written, if it is limited.
     limit: Option<Tokens>,
     thinking: ThinkingMode<'c>,
     /// True if the last message is to be continued.
@@ -32,7 +32,7 @@ struct DialectRequest<'c> {
     sends_stops: bool,
 }
 
-/// What is said of thinking.
+/// What is sent about thinking.
 enum ThinkingMode<'c> {
     /// A word, or nothing.
     Effort(Option<&'c str>),
@@ -162,7 +162,7 @@ fn solution_request<'c>(
     Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
 }
 
-/// True if the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
+/// True if the call goes on from a thought, rather than asking again: a thought that is none needs no closing where
 /// thinking can be turned off.
 pub(super) fn resumes(settings: &Settings, call: &BackendCall) -> bool {
     let dialect = &settings.dialect;
@@ -186,7 +186,7 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     if thinks {
         unsent(&dialect.omits_thinking, &mut body);
     }
-    // Where that no tool may be called cannot be said, none is told of.
+    // If the dialect cannot forbid tool calls, no tools are declared.
     let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
     if withheld && !body.contains_key("tool_choice") {
         body.remove("tools");

@@ -1,4 +1,4 @@
-//! How one model behind OpenAI's chat completions is spoken to.
+//! The settings of one model behind OpenAI's chat completions.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Settings {
     pub opening_tokens: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
     pub closing_tokens: Tokens,
-    /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
+    /// Whether the model thinks; nothing if its chat template is to tell, as far as that can be asked for.
     pub thinks: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! What an upstream says of an error.
+//! Parses the error in an upstream's answer.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Encrypted reasoning, and where in its turn it stood.
+//! Encrypted reasoning, and its position in its turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

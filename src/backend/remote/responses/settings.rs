@@ -1,4 +1,4 @@
-//! How one model behind OpenAI's Responses is spoken to.
+//! The settings of one model behind OpenAI's Responses.
 
 use std::sync::Arc;
 

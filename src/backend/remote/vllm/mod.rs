@@ -42,7 +42,7 @@ pub struct VllmBackend {
     chat: OnceCell<RemoteBackend<ChatCompletions>>,
     /// Whether its chat template knows of thoughts.
     thinks: OnceCell<bool>,
-    /// The context that it was given, as it last said; 0 before that.
+    /// The server's context, as last reported; 0 before that.
     context: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ struct VllmTagTokens {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TokenPrompt {
     ids: Vec<u32>,
-    /// How many of them stand behind the tag that begins a thought; nothing where none is begun.
+    /// How many of them stand behind the tag that begins a thought; nothing if none is begun.
     opening: Option<usize>,
 }
 
@@ -270,7 +270,7 @@ impl VllmBackend {
             self.context.store(context, Ordering::Relaxed);
         }
         let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server returned no tokens").unsent())
     }
 }
 

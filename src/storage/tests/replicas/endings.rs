@@ -1,4 +1,4 @@
-//! However requests, replicas and connections end, the books are right.
+//! However requests, replicas and connections end, the ledger stays correct.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

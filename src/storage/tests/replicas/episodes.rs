@@ -143,7 +143,7 @@ fn beside(nanos: u64) -> ReservationRequest {
     claim
 }
 
-/// Its quota windows are made anew from the rows, by replicas that counted before and by those that come later.
+/// Its quota windows are rebuilt from the rows, by replicas that counted before and by those that come later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_turn_spends_the_run_s_money_on_every_replica() {
     let url = cluster().database();

@@ -78,7 +78,7 @@ async fn a_limit_on_users_that_is_new_counts_what_living_replicas_spent() {
     limited_late(LimitSelector::EachUser, "month of user bob").await;
 }
 
-/// CR-11: the database's clock jumps by a day: everybody's lease is over at once, and everybody begins anew. No machine's
+/// CR-11: the database's clock jumps by a day: everybody's lease is over at once, and everybody begins again. No machine's
 /// own clock has moved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_whose_clock_jumps_ends_leases_and_nothing_is_spent_twice() {
