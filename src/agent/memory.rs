@@ -1,5 +1,5 @@
-//! An episode store in memory, of bounded size: for use without a database, for tests, and as a cache in front of a database
-//! that no other process writes.
+//! An episode store in memory, of bounded size: for use without a database, for tests, and as a cache in front of a
+//! database that no other process writes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

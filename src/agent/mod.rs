@@ -1,8 +1,8 @@
 //! Agents: episodes, tool budgets, the tracker, stored responses and conversations.
 //!
-//! Everything here but the stores is pure. From the state of an episode it decides what a step may do, and which parts of its
-//! answer pass. It reads no clock and uses no randomness. Only the ledger counts what was spent. What a client sends of an
-//! episode's history can only make the limits tighter.
+//! Everything here but the stores is pure. From the state of an episode it decides what a step may do, and which parts of
+//! its answer pass. It reads no clock and uses no randomness. Only the ledger counts what was spent. What a client sends
+//! of an episode's history can only make the limits tighter.
 
 mod allowed_tools;
 mod answer_call_limits;

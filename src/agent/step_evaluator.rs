@@ -139,7 +139,8 @@ impl<'a> StepEvaluator<'a> {
             && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
-    /// The turns that count against the route's cap. A named episode is one task; in others each user message starts a task.
+    /// The turns that count against the route's cap. A named episode is one task; in others each user message starts a
+    /// task.
     fn turns_of_task(&self) -> Count {
         let since = self.input.history.turns_since;
         if self.input.is_named { self.turns().max(since) } else { since }

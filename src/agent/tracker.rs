@@ -106,7 +106,8 @@ impl TrackerSnapshot<'_> {
         self.tools.iter().filter_map(|tool| Some((&***tool, *self.limits.tools.each.get(&**tool)?)))
     }
 
-    /// The tools that ran out, on a line of their own. A tool with a limit of zero is not listed, unless the caller insists on it.
+    /// The tools that ran out, on a line of their own. A tool with a limit of zero is not listed, unless the caller
+    /// insists on it.
     fn used_up(&self, words: &TrackerMessages) -> Option<String> {
         let is_ruled_out = |tool: &str| self.limits.tools.each.get(tool) == Some(&Count::ZERO);
         let named = self.withheld.iter().map(|tool| &**tool);
@@ -115,8 +116,8 @@ impl TrackerSnapshot<'_> {
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
-    /// The smallest share left of any budget of the episode. A tool that is used up does not count: it is listed on its own, and
-    /// says nothing about the rest.
+    /// The smallest share left of any budget of the episode. A tool that is used up does not count: it is listed on its
+    /// own, and says nothing about the rest.
     fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
         let tools = tools.filter(|(used, most)| used < most);

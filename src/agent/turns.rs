@@ -67,8 +67,8 @@ impl TurnStatistics {
         self.kinds.entry(class).or_default().entry(model.clone()).or_default().learn(run);
     }
 
-    /// How many turns an episode may take; nothing if too little is known, and for the few episodes that are left alone. `drawn`
-    /// is a random number, drawn once for the episode.
+    /// How many turns an episode may take; nothing if too little is known, and for the few episodes that are left alone.
+    /// `drawn` is a random number, drawn once for the episode.
     pub fn cap(&self, class: TaskClass, model: &str, drawn: Chance) -> Option<TurnCap> {
         if drawn.get() < TurnStatistics::UNCAPPED {
             return None;

@@ -55,8 +55,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The prompt's tokens as the upstream's tokenizer counts them, which may take a free call. `None` if the upstream cannot
-    /// count.
+    /// The prompt's tokens as the upstream's tokenizer counts them, which may take a free call. `None` if the upstream
+    /// cannot count.
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
         let counted = self.counts_exactly().then(|| self.prompt_tokens(&request));
         Box::pin(std::future::ready(counted))
@@ -137,7 +137,8 @@ impl BackendCall {
     #[must_use]
     pub fn unthought(self) -> BackendCall {
         let part = match &self.part {
-            // What was planned for a thought may go to the answer. A caller that allows the answer less enforces that itself.
+            // What was planned for a thought may go to the answer. A caller that allows the answer less enforces that
+            // itself.
             GenerationPart::Thought { thinking, solution } | GenerationPart::Whole { thinking, solution } => {
                 GenerationPart::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
             }

@@ -141,8 +141,8 @@ impl OutputMeasurement {
         self.counted += tokens;
     }
 
-    /// How long it was written, if that is known: since its first piece, or since its call where a thought that nobody saw came
-    /// before that or all of it came at once.
+    /// How long it was written, if that is known: since its first piece, or since its call where a thought that nobody
+    /// saw came before that or all of it came at once.
     fn writing_time(&self, hidden: Tokens) -> Option<Duration> {
         let since_first = self.first.filter(|_| hidden == Tokens::ZERO).map(|first| first.elapsed());
         let times = [since_first, Some(self.began.elapsed())];

@@ -89,8 +89,8 @@ impl SpeedEstimator {
 }
 
 impl SpeedAverages {
-    /// A target that counts as silent gets no calls, so no call would show that it has recovered. So the silence is forgotten
-    /// after a while.
+    /// A target that counts as silent gets no calls, so no call would show that it has recovered. So the silence is
+    /// forgotten after a while.
     fn current_silence(&self, now: Instant) -> f64 {
         self.silence.map_or(0.0, |(silence, at)| {
             let age = now.saturating_duration_since(at).as_secs_f64();

@@ -1,7 +1,7 @@
 //! Detects answers in which a cut thought continues.
 //!
-//! It counts the words that `ThinkDial` (arXiv 2508.18773) takes for reflection in an answer. They count only at the start of
-//! a sentence, since an answer may well contain them elsewhere.
+//! It counts the words that `ThinkDial` (arXiv 2508.18773) takes for reflection in an answer. They count only at the
+//! start of a sentence, since an answer may well contain them elsewhere.
 
 /// What reflection begins with.
 const WORDS: [&str; 5] = ["Wait", "Let me think", "Actually", "Alternatively", "However"];

@@ -1,8 +1,8 @@
 //! `ReservedOutput`: how much of a request's output is reserved so far.
 //!
-//! All choices of a request share one pool of reserved tokens. A choice reports what it has written, and waits when the pool
-//! is used up. The gateway is woken once half is used. It reserves more while the answer streams, and extends or ends the
-//! pool.
+//! All choices of a request share one pool of reserved tokens. A choice reports what it has written, and waits when the
+//! pool is used up. The gateway is woken once half is used. It reserves more while the answer streams, and extends or
+//! ends the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -192,8 +192,8 @@ impl RunningPart {
         if self.thinking + self.solution > Tokens::ZERO {
             return PartUsage::counted(self.thinking, self.solution).within(self.most);
         }
-        // More may be on its way than was seen. If no finished answer has shown how many characters a token has, the most tokens
-        // that English text has are booked.
+        // More may be on its way than was seen. If no finished answer has shown how many characters a token has, the most
+        // tokens that English text has are booked.
         let per_token = match (part_end, stats.characters_per_token) {
             (PartEnd::BrokenOff, None) => CHARACTERS_PER_TOKEN_LEAST,
             _ => characters_per_token(stats),

@@ -1,8 +1,9 @@
 //! Generates several answers to one choice in parallel until one can be selected, and stops the rest.
 //!
-//! First it asks for as many samples as can settle the vote if they all agree, then for as many again each time, with at most
-//! `concurrency` at once. A sample that fails has no answer, and after it no more are started. If none has an answer, the
-//! choice fails with a sample's failure. The samples' texts are held back: the caller sees only the selected answer.
+//! First it asks for as many samples as can settle the vote if they all agree, then for as many again each time, with at
+//! most `concurrency` at once. A sample that fails has no answer, and after it no more are started. If none has an
+//! answer, the choice fails with a sample's failure. The samples' texts are held back: the caller sees only the selected
+//! answer.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Selects how much of a cut thought is sent again.
 //!
-//! The reserved tokens for reading it are those that the thought was allowed. If nobody counted its tokens, it may have more.
-//! Then only its end is sent, where the model had got furthest.
+//! The reserved tokens for reading it are those that the thought was allowed. If nobody counted its tokens, it may have
+//! more. Then only its end is sent, where the model had got furthest.
 
 use crate::units::Tokens;
 

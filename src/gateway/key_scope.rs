@@ -1,5 +1,5 @@
-//! The models and routes that a key may name: the catalog, narrowed by the key's scopes. Every endpoint looks names up here,
-//! so none can forget the check.
+//! The models and routes that a key may name: the catalog, narrowed by the key's scopes. Every endpoint looks names up
+//! here, so none can forget the check.
 
 use std::sync::Arc;
 

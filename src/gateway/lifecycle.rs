@@ -1,5 +1,5 @@
-//! The life of one request: admit → run → finish. Only this file knows all three stages, and passes the output of each to the
-//! next.
+//! The life of one request: admit → run → finish. Only this file knows all three stages, and passes the output of each to
+//! the next.
 
 use std::sync::Arc;
 

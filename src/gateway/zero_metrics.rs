@@ -1,5 +1,5 @@
-//! Sets counters to 0 at the start: a counter that first appears with its first increment hides that increment from an alert
-//! on its rate.
+//! Sets counters to 0 at the start: a counter that first appears with its first increment hides that increment from an
+//! alert on its rate.
 
 use crate::catalog::{Route, SolutionStopReason};
 use crate::execute::SamplingStopReason;

@@ -75,8 +75,8 @@ pub trait HistoryStore: Send + Sync {
     /// When the latest of those stories was decided that are beyond the latest `most`; nothing if there are no more.
     fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>>;
 
-    /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; returns how many
-    /// stories.
+    /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; returns how
+    /// many stories.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>>;
 
     /// What every process had learned that nobody has taken over.

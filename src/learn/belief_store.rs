@@ -91,9 +91,9 @@ impl BeliefStore {
         mark
     }
 
-    /// Replaces the verdict `before` of the same source by a new verdict on the same answer, with the mark of that, where it
-    /// is known. False if that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
-    /// was said before.
+    /// Replaces the verdict `before` of the same source by a new verdict on the same answer, with the mark of that, where
+    /// it is known. False if that changes nothing: there is no word on success, it weighs nothing, or nothing is left of
+    /// what was said before.
     pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
         let name = &sample.model;
         let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {

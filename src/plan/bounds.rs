@@ -101,8 +101,8 @@ impl<'a> TokenBounds<'a> {
         Ok(TokenBounds { thinking, least, likely_max, fits, wanted, total, solution })
     }
 
-    /// True if an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
-    /// them.
+    /// True if an answer may take all of so many tokens, so that only a limit that it has in common with its thought
+    /// keeps it from them.
     pub(super) fn shares_limit(&self, together: Tokens) -> bool {
         together <= self.wanted
     }

@@ -41,7 +41,8 @@ pub struct PlanRequest<'a> {
 pub struct StickyModel<'a> {
     /// Its name.
     pub model: &'a str,
-    /// How much of the prompt its provider still has in its cache: any other model reads that without a cache, at its full price.
+    /// How much of the prompt its provider still has in its cache: any other model reads that without a cache, at its
+    /// full price.
     pub cached: Tokens,
     /// Whether something went wrong with it (errors, stalls, failed checks): without that no dearer model is offered.
     pub has_problems: bool,

@@ -277,7 +277,8 @@ async fn no_thought_goes_beyond_its_budget_whatever_the_provider_does_and_says()
                 format!("{way:?} {lie:?}: {} {}", answer.status, &answer.text[..answer.text.len().min(900)]);
             let spent = scene.spent().await;
             assert!(spent <= booked_max(scene.thinking), "{what}: {spent} booked");
-            // All that it ever writes is thought; servers of open models take it for the answer where the answer was continued.
+            // All that it ever writes is thought; servers of open models take it for the answer where the answer was
+            // continued.
             if answer.status == 200 {
                 let (text, _, _) = read(&answer, false);
                 let may = lie == Lie::TooMuch

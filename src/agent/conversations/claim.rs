@@ -94,8 +94,8 @@ impl ConversationService {
         answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
     }
 
-    /// Claims a conversation, prolongs the claim until it is released, and gives it back unless it is over. All of this is in
-    /// one place, so that nothing stays claimed if the caller leaves in the middle.
+    /// Claims a conversation, prolongs the claim until it is released, and gives it back unless it is over. All of this
+    /// is in one place, so that nothing stays claimed if the caller leaves in the middle.
     async fn hold_claim(
         self,
         account: AccountId,

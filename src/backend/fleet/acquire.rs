@@ -87,8 +87,9 @@ impl Fleet {
         }
     }
 
-    /// Acquires a permit for a second attempt beside one that is silent, on an available target that is none of `not`. Never
-    /// waits, and never overtakes calls that wait. `None` if there is no such target, or there were too many retries lately.
+    /// Acquires a permit for a second attempt beside one that is silent, on an available target that is none of `not`.
+    /// Never waits, and never overtakes calls that wait. `None` if there is no such target, or there were too many
+    /// retries lately.
     pub fn acquire_hedge(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
         let mut state = self.lock();

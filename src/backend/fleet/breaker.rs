@@ -1,8 +1,9 @@
 //! The circuit breaker of a target: when it gets no calls, and when it is tried again.
 //!
-//! While it is closed, all calls pass. A number of failures in a row, or too few successes in the last ten seconds, opens it
-//! for a while that doubles each time. Then a single call, the probe, tests the target. `Retry-After` parks a target without
-//! opening its breaker; a refused credential opens it for long. A failure that is the caller's own fault does not count.
+//! While it is closed, all calls pass. A number of failures in a row, or too few successes in the last ten seconds, opens
+//! it for a while that doubles each time. Then a single call, the probe, tests the target. `Retry-After` parks a target
+//! without opening its breaker; a refused credential opens it for long. A failure that is the caller's own fault does not
+//! count.
 
 use std::time::Duration;
 
@@ -141,8 +142,8 @@ impl Breaker {
         }
     }
 
-    /// When the target may be called according to its own `Retry-After`. `None` if the breaker is open: it is unknown whether
-    /// the target will work then.
+    /// When the target may be called according to its own `Retry-After`. `None` if the breaker is open: it is unknown
+    /// whether the target will work then.
     pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
         match (self.admission(now), self.state) {
             (BreakerAdmission::Blocked(wait), BreakerState::Closed) => Some(wait),

@@ -21,8 +21,8 @@ const END_BYTES: usize = 4 << 10;
 /// So many texts are looked at.
 const TEXTS_MAX: usize = 64;
 
-/// Identifies a conversation by its beginning: the instructions and the first turn of the user. Every turn of an episode has
-/// the same key, and so have both phases of a request.
+/// Identifies a conversation by its beginning: the instructions and the first turn of the user. Every turn of an episode
+/// has the same key, and so have both phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinityKey {
     hash: u64,

@@ -1,9 +1,9 @@
 //! The queue of one priority, in an order that is fair between parties (accounts): however many requests one party sends,
 //! the others take turns with it.
 //!
-//! This is start-time fair queueing. A request starts, in virtual time, when the previous request of its party ends, but not
-//! before the virtual now. The request with the earliest start is served first. The virtual now is the start of the request
-//! that was served last. So a party that has asked for little starts now, ahead of what the others have queued.
+//! This is start-time fair queueing. A request starts, in virtual time, when the previous request of its party ends, but
+//! not before the virtual now. The request with the earliest start is served first. The virtual now is the start of the
+//! request that was served last. So a party that has asked for little starts now, ahead of what the others have queued.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -17,8 +17,8 @@ impl TargetSet {
         limits.filter_map(|limit| limit.cancel_blocking_trial(now).then_some(())).count() > 0
     }
 
-    /// A call of a conversation is sent now, with a prompt of so many tokens; returns how many of them are not cached, and how
-    /// many calls are under way there.
+    /// A call of a conversation is sent now, with a prompt of so many tokens; returns how many of them are not cached,
+    /// and how many calls are under way there.
     pub(super) fn record_dispatch(
         &mut self,
         place: usize,

@@ -1,7 +1,7 @@
 //! `Fleet`: the targets of one model, their state, and the queue of calls that wait for one.
 //!
-//! This file has the state and the queries on it. How a permit is acquired is in `acquire`, what the end of a call changes in
-//! `outcomes` and `behavior`, the metrics in `gauges`.
+//! This file has the state and the queries on it. How a permit is acquired is in `acquire`, what the end of a call
+//! changes in `outcomes` and `behavior`, the metrics in `gauges`.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -1,8 +1,8 @@
 //! The deployments that serve one model. Each *target* is a deployment with one credential.
 //!
-//! A fleet knows which of its targets may be called now and which is best for a conversation. It gives out permits for them,
-//! queues calls that wait for one, and stops calling a target that fails. It never retries by itself: only the gateway's
-//! request task knows the money, so the task asks for another [`Permit`].
+//! A fleet knows which of its targets may be called now and which is best for a conversation. It gives out permits for
+//! them, queues calls that wait for one, and stops calling a target that fails. It never retries by itself: only the
+//! gateway's request task knows the money, so the task asks for another [`Permit`].
 
 mod acquire;
 mod behavior;

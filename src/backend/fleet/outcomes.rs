@@ -15,8 +15,8 @@ use super::waits::FirstTokenWait;
 use super::{Fleet, TripCause};
 
 impl Fleet {
-    /// A call with a prompt of so many tokens is sent now; returns how many of them are not cached, and how many calls are under
-    /// way there.
+    /// A call with a prompt of so many tokens is sent now; returns how many of them are not cached, and how many calls
+    /// are under way there.
     pub(super) fn record_dispatch(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
         self.lock().targets.record_dispatch(place, conversation, tokens, Instant::now())
     }

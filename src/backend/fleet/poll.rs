@@ -43,7 +43,8 @@ impl LoadPoller {
         Ok(LoadPoller(client))
     }
 
-    /// Polls the load of one of a fleet's targets and reports it to the fleet, until shutdown or until the fleet is dropped.
+    /// Polls the load of one of a fleet's targets and reports it to the fleet, until shutdown or until the fleet is
+    /// dropped.
     pub fn poll(&self, tasks: &Tasks, fleet: &Arc<Fleet>, place: usize, page: LoadEndpoint) {
         let client = self.0.clone();
         let (fleet, stopping) = (Arc::downgrade(fleet), tasks.stopping());

@@ -1,7 +1,7 @@
 //! Estimates how much of a prompt a target has in its cache, from what the same conversation sent there lately.
 //!
-//! Most engines do not report it, and those that do report it at the end. The estimate may be wrong: a cache may have dropped
-//! the prompt, or have it from another conversation with the same instructions.
+//! Most engines do not report it, and those that do report it at the end. The estimate may be wrong: a cache may have
+//! dropped the prompt, or have it from another conversation with the same instructions.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The queue of calls that wait for a place on a target. Interactive calls come before batch calls. Within each, all parties
-//! take turns. Calls whose deadline has passed are left out.
+//! The queue of calls that wait for a place on a target. Interactive calls come before batch calls. Within each, all
+//! parties take turns. Calls whose deadline has passed are left out.
 
 use tokio::time::Instant;
 

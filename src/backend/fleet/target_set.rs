@@ -1,5 +1,5 @@
-//! The state of all targets of a fleet, and the choice among them. Pure: the time is an argument, and randomness comes from a
-//! seed.
+//! The state of all targets of a fleet, and the choice among them. Pure: the time is an argument, and randomness comes
+//! from a seed.
 
 use std::time::Duration;
 

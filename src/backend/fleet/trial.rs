@@ -1,18 +1,19 @@
 //! Finds out whether a target is full or slow.
 //!
 //! Both make callers wait, and a slow target also has more concurrent calls, since each takes longer (Little's law). No
-//! observation can distinguish them, but an experiment can. For a moment there are a quarter fewer calls, as Envoy's adaptive
-//! concurrency measures its minimal round trip with few calls. If the waits fall with the calls, the target was full, and
-//! the lower limit stays. Otherwise it was slow, and the limit is restored. The trial compares the gradient of the waits by
-//! the calls,
+//! observation can distinguish them, but an experiment can. For a moment there are a quarter fewer calls, as Envoy's
+//! adaptive concurrency measures its minimal round trip with few calls. If the waits fall with the calls, the target was
+//! full, and the lower limit stays. Otherwise it was slow, and the limit is restored. The trial compares the gradient of
+//! the waits by the calls,
 //!
 //! ```text
 //! ln(ratio before / ratio after) / ln(calls before / calls after)
 //! ```
 //!
 //! which is 0 for a target with room, however slow; 1 if the calls share a fixed capacity; more if they queue up.
-//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that a target that
-//! is slow for long becomes usual: good against a limit that keeps falling, but it cannot distinguish full from slow.)
+//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that a target
+//! that is slow for long becomes usual: good against a limit that keeps falling, but it cannot distinguish full from
+//! slow.)
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The HTTP client of an upstream: no redirects, no proxy but the configured one, no credentials but ours, and a limit on every
-//! wait.
+//! The HTTP client of an upstream: no redirects, no proxy but the configured one, no credentials but ours, and a limit on
+//! every wait.
 
 use std::error::Error;
 use std::sync::Arc;

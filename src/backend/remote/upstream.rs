@@ -1,4 +1,5 @@
-//! A scripted upstream for tests: it answers byte for byte from its script, on a socket of its own, and records its requests.
+//! A scripted upstream for tests: it answers byte for byte from its script, on a socket of its own, and records its
+//! requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -46,8 +46,8 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing if that
-    /// is not known.
+    /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing if
+    /// that is not known.
     pub fn tokenizer_key(&self, deployment: &Deployment) -> Option<Arc<str>> {
         let (word, kind) = KINDS.iter().find(|(word, _)| Some(*word) == self.kind)?;
         let url = Url::parse(&deployment.client.base_url).ok()?;

@@ -83,8 +83,8 @@ impl LimitEnforcer {
         self.guard.thinking_tokens()
     }
 
-    /// True if the call must be hung up. An overrun that only a count shows takes effect at the next piece, since that may be
-    /// the end.
+    /// True if the call must be hung up. An overrun that only a count shows takes effect at the next piece, since that
+    /// may be the end.
     pub(super) fn is_overrun_by(&mut self, piece: &Piece) -> bool {
         let was_beyond = self.is_beyond;
         self.guard.record(piece);

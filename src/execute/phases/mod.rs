@@ -2,8 +2,8 @@
 //!
 //! `Waiting → Thinking(t) → [closed | stopped | cut → hand-off] → Solution(s) → Done`
 //!
-//! A thought ends in one of three ways: the model closes it, the upstream stops it, or the machine cuts it. The budgets t and
-//! s are separate, and what is left of t is returned, not spent (Elastic Reasoning, arXiv 2505.05315).
+//! A thought ends in one of three ways: the model closes it, the upstream stops it, or the machine cuts it. The budgets t
+//! and s are separate, and what is left of t is returned, not spent (Elastic Reasoning, arXiv 2505.05315).
 //!
 //! This file has the machine's state and the queries on it. Its methods are in the files beside it, each of which calls
 //! only those before it: `visible_thought` (what may be done about a thought), `thinking` (its end), `answer` (what of the

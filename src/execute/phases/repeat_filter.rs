@@ -25,8 +25,8 @@ pub(super) struct RepeatFilter {
 }
 
 impl RepeatFilter {
-    /// The filter for the continuation of an answer. `is_distrusted` is true if the upstream mixes thoughts into its answers:
-    /// upstreams that can continue a turn do not.
+    /// The filter for the continuation of an answer. `is_distrusted` is true if the upstream mixes thoughts into its
+    /// answers: upstreams that can continue a turn do not.
     pub(super) fn of(previous: &str, is_distrusted: bool) -> RepeatFilter {
         let previous = previous.trim_start().to_owned();
         let bare: Vec<u8> = bare(&previous).collect();

@@ -119,7 +119,8 @@ impl EpisodeManager {
         })?
     }
 
-    /// If the store does not answer, it is a new episode: its caller may get a new budget, but never the episode of another.
+    /// If the store does not answer, it is a new episode: its caller may get a new budget, but never the episode of
+    /// another.
     async fn join_by_history(
         &self,
         account: &AccountId,

@@ -1,11 +1,11 @@
 //! Limits how much one account may change what is learned for everybody.
 //!
-//! An account has influence in two ways: by its verdicts on answers, and by signals that its requests leave (whether an answer
-//! fits a schema that the account wrote, ends within its budgets, or is asked for again). An account with many requests can
-//! give many verdicts at once. An account that writes the schemas decides what fits them. Nobody can tell whether any of it
-//! is honest. So each of the two counts in full only up to a limit for each hour. They are counted separately, since the
-//! verdicts of a caller whose answers all have schemas must still count. Beyond the limit they are stored and not learned
-//! from. Verdicts of an operator's verifier are not limited.
+//! An account has influence in two ways: by its verdicts on answers, and by signals that its requests leave (whether an
+//! answer fits a schema that the account wrote, ends within its budgets, or is asked for again). An account with many
+//! requests can give many verdicts at once. An account that writes the schemas decides what fits them. Nobody can tell
+//! whether any of it is honest. So each of the two counts in full only up to a limit for each hour. They are counted
+//! separately, since the verdicts of a caller whose answers all have schemas must still count. Beyond the limit they are
+//! stored and not learned from. Verdicts of an operator's verifier are not limited.
 //!
 //! If a gateway serves a single key, nobody else is affected, and nothing is limited.
 
@@ -16,8 +16,9 @@ use crate::units::{AccountId, Timestamp};
 
 use super::windows::AccountWindows;
 
-/// One part in so many of an account's influence counts towards the alarm that a model has changed, for its verdicts and for
-/// its signals. With the default limit that is a quarter of an alarm each: one account alone raises none within an hour.
+/// One part in so many of an account's influence counts towards the alarm that a model has changed, for its verdicts and
+/// for its signals. With the default limit that is a quarter of an alarm each: one account alone raises none within an
+/// hour.
 const ALARM_PART: f64 = 100.0;
 
 /// Whether the gateway serves a single key.

@@ -4,8 +4,8 @@ use crate::catalog::{ChoiceOutcome, Demand, Verdict};
 use crate::history::RequestRecord;
 use crate::learn::{DemandSummary, OutcomeSample};
 
-/// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how long
-/// the others would have been.
+/// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how
+/// long the others would have been.
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     choices.filter_map(|choice| lesson(story, choice)).collect()

@@ -38,7 +38,8 @@ pub(super) async fn finish(
     context.parts().learning.record_signals(&record, feedback::of_form(&context.request, &progress));
 }
 
-/// Ends a request that sent nothing upstream: its whole reservation is released. `refusal` is `None` if the caller has left.
+/// Ends a request that sent nothing upstream: its whole reservation is released. `refusal` is `None` if the caller has
+/// left.
 pub(super) async fn abort(
     context: &RequestContext,
     decision: &DecisionContext,

@@ -1,5 +1,5 @@
-//! Checks at the end of a request whether its model behaved as configured. If its thinking budget did not hold, or it thought
-//! unexpectedly, it is planned for differently from the next request on.
+//! Checks at the end of a request whether its model behaved as configured. If its thinking budget did not hold, or it
+//! thought unexpectedly, it is planned for differently from the next request on.
 
 use crate::catalog::{ChoiceUsage, EnforcementClass, Offer};
 use crate::gateway::request::RequestContext;

@@ -44,7 +44,8 @@ impl<'r> BufferedAttempt<'r> {
         BufferedAttempt { run, ended: None, updates, meters }
     }
 
-    /// Everything that it writes, and then how it ended. Cancellation safe: no event is lost if this is dropped while it waits.
+    /// Everything that it writes, and then how it ended. Cancellation safe: no event is lost if this is dropped while it
+    /// waits.
     pub(super) async fn next_event(&mut self) -> AttemptEvent {
         loop {
             tokio::select! {

@@ -1,10 +1,10 @@
-//! Pays for continuations: an answer that ended only for lack of money continues in another call, which is reserved before it
-//! is sent.
+//! Pays for continuations: an answer that ended only for lack of money continues in another call, which is reserved
+//! before it is sent.
 //!
 //! If hanging up does not stop the bill, all that a call may write is reserved at first. When the call has written that, as
 //! much again is reserved for the next call, plus what that one reads. This is a durable extension of the same reservation.
-//! Money that other open requests hold may be released, so it is waited for. A ledger that does not answer does not count as
-//! missing money.
+//! Money that other open requests hold may be released, so it is waited for. A ledger that does not answer does not count
+//! as missing money.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Asks a small model for drafts of an answer: how far they agree shows how hard the question is.
 //!
 //! They are bought between two plans, within the request's own reservation, and only if they may pay. With q the chance
-//! that a draft is right, k of d drafts agree as often as k are right, `P(k) = C(d,k) qᵏ (1−q)ᵈ⁻ᵏ` for k of 2 and more, since
-//! wrong drafts seldom say the same; else none do. Each outcome would change the demand, and with it the plan. An outcome is
-//! worth the difference between the plan made then and the one at hand, on the same changed demand:
+//! that a draft is right, k of d drafts agree as often as k are right, `P(k) = C(d,k) qᵏ (1−q)ᵈ⁻ᵏ` for k of 2 and more,
+//! since wrong drafts seldom say the same; else none do. Each outcome would change the demand, and with it the plan. An
+//! outcome is worth the difference between the plan made then and the one at hand, on the same changed demand:
 //!
 //! ```text
 //! gain = Σ P(k) · (value of the best offer after k − value of the offer at hand after k)

@@ -2,8 +2,8 @@
 //! more, without tools. An empty answer would look like a success.
 //!
 //! The second try is made without a thought if the model can do without one. Its worst case comes on top of what the first
-//! try took. It is paid from the reservation if that suffices for an answer; otherwise the reservation is extended. If there
-//! is no money for it, or the second answer is empty too, the request fails.
+//! try took. It is paid from the reservation if that suffices for an answer; otherwise the reservation is extended. If
+//! there is no money for it, or the second answer is empty too, the request fails.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Selects which of several answers is delivered: the one the verifier scores best, else the judge's choice if no two agree,
-//! else the most frequent one.
+//! Selects which of several answers is delivered: the one the verifier scores best, else the judge's choice if no two
+//! agree, else the most frequent one.
 
 use crate::catalog::{ChoiceUsage, Offer};
 use crate::chat::FinishReason;

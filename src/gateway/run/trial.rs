@@ -1,9 +1,9 @@
-//! Capability trials: a small request of our own, after an upstream refused a caller's. It shows whether the upstream refuses
-//! the capability to everybody, or only this caller's use of it.
+//! Capability trials: a small request of our own, after an upstream refused a caller's. It shows whether the upstream
+//! refuses the capability to everybody, or only this caller's use of it.
 //!
-//! A caller's failure alone teaches nothing, or one caller could take a capability from all others. A trial is made once in a
-//! while for each model and capability, beside the caller's request. It is reserved and booked on the same account, and
-//! delays nothing.
+//! A caller's failure alone teaches nothing, or one caller could take a capability from all others. A trial is made once
+//! in a while for each model and capability, beside the caller's request. It is reserved and booked on the same account,
+//! and delays nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

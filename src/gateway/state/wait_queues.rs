@@ -1,7 +1,7 @@
 //! Queues for money, turns and calls that other requests have reserved and may release.
 //!
-//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what parallel steps hold of it, and
-//! are woken together. No lock is held during the wait, and the number of waiting requests is bounded.
+//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what parallel steps hold of it,
+//! and are woken together. No lock is held during the wait, and the number of waiting requests is bounded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The quota leases in the accounts of this replica: they are taken over, frozen and returned. The lease manager calls this.
+//! The quota leases in the accounts of this replica: they are taken over, frozen and returned. The lease manager calls
+//! this.
 
 use crate::chat::EpisodeLimits;
 use crate::ledger::quota::{QuotaBalance, QuotaLease, QuotaWindow};

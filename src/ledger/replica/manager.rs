@@ -1,5 +1,5 @@
-//! The lease manager: the task that gets quota leases for waiting requests, and returns idle ones. There is one exchange with
-//! the coordinator at a time, for all requests that came during the last one.
+//! The lease manager: the task that gets quota leases for waiting requests, and returns idle ones. There is one exchange
+//! with the coordinator at a time, for all requests that came during the last one.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,5 @@
-//! The coordinator as a plain table in memory: what `storage/postgres` does in PostgreSQL. Its clock shows what a test sets.
+//! The coordinator as a plain table in memory: what `storage/postgres` does in PostgreSQL. Its clock shows what a test
+//! sets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-//! Translates a conversation to Anthropic's form: the system text separately, alternating turns, blocks in the required order.
-//! An assistant's turn begins with the thoughts that this model signed.
+//! Translates a conversation to Anthropic's form: the system text separately, alternating turns, blocks in the required
+//! order. An assistant's turn begins with the thoughts that this model signed.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Interprets an upstream's refusal: whose fault it is, and which part of it the caller may read.
 //!
-//! An upstream's own text may quote the prompt, so it goes only to the caller whose fault it is. If the refusal is about the
-//! operator's side (the address, the model's name, the key, the upstream itself) the log has the text too: see
+//! An upstream's own text may quote the prompt, so it goes only to the caller whose fault it is. If the refusal is about
+//! the operator's side (the address, the model's name, the key, the upstream itself) the log has the text too: see
 //! [`UpstreamError::log_reason`].
 
 mod classify;
