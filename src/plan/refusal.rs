@@ -187,7 +187,7 @@ fn remedy(limit: &Limit, resets_at: Option<Timestamp>, member: &str) -> String {
     match (&limit.holder, resets_at) {
         (Holder::Episode, _) => format!("ask for less, as with a lower {member}, or begin another run"),
         (_, Some(_)) => {
-            format!("ask for less, as with a lower {member}, wait until it starts anew, or have it raised")
+            format!("ask for less, as with a lower {member}, wait until it resets, or have it raised")
         }
         (_, None) => format!("ask for less, as with a lower {member}, or have it raised"),
     }

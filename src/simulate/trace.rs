@@ -46,7 +46,7 @@ pub(super) struct RecordedOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A line that is no line of a decision log.
-    #[error("line {line} is no line of a decision log: take it out, or record anew")]
+    #[error("line {line} is no line of a decision log: take it out, or record again")]
     Line {
         /// Which, from 1.
         line: usize,
