@@ -244,7 +244,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("load-tests/results"))
     options = parser.parse_args()
     gateway = Gateway(options.base_url)
-    # The last problems of a longer list are other ones than those that are measured.
+    # The last problems of a longer list differ from those that are measured.
     measured = problems(options.per_level, 0)
     known = {problem["question"] for problem in measured}
     warm = [p for p in problems(options.per_level + options.warm // 2, 1) if p["question"] not in known][:options.warm]

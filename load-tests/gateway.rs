@@ -1,5 +1,5 @@
 //! How much the gateway adds: requests per second and latencies through the whole of it (HTTP, plan, ledger on
-//! disk, flight) over a model that answers at once, beside a bare route on the same server in the same run.
+//! disk, request task) over a model that answers at once, beside a bare route on the same server in the same run.
 //!
 //!     cargo bench --bench gateway
 //!

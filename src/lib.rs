@@ -1,7 +1,7 @@
 //! Stint decides how much thinking each request deserves, and holds models to it.
 //!
-//! The modules below are a ladder: each paragraph is a rung, top first, and a module names only modules on
-//! lower rungs. `tests/it/layers.rs` checks it.
+//! The modules below are a ladder: each paragraph is a level, top first, and a module names only modules on
+//! lower levels. `tests/it/layers.rs` checks it.
 
 pub mod app;
 

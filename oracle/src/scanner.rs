@@ -2,7 +2,7 @@
 //!
 //! Where they are to differ: what stands at the end without its blank line, that crate drops in silence and ours hands
 //! over, to be taken for a break (or for `[DONE]`); bytes that are no UTF-8 are an error there, while ours leaves them to
-//! whoever reads the data; and that crate reports events without data, which ours passes over. It has no limits.
+//! the code that reads the data; and that crate reports events without data, which ours passes over. It has no limits.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

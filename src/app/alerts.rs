@@ -1,4 +1,4 @@
-//! Tells an operator's webhook what somebody should look at: limits that are nearly used up, and overruns.
+//! Sends alerts to an operator's webhook: limits that are nearly used up, and overruns.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

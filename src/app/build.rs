@@ -121,7 +121,7 @@ impl App {
         self.running.current.load().model_names()
     }
 
-    /// True where no key is needed.
+    /// True if no key is needed.
     pub fn is_open(&self) -> bool {
         self.shared.directory.keys().is_open()
     }

@@ -35,7 +35,7 @@ pub(super) fn declared(settings: &Settings, first: Option<Tenant>) -> DeclaredTe
     DeclaredTenants { tenants, terms: settings.terms.clone() }
 }
 
-/// Tells the ledger of changed terms.
+/// Notifies the ledger of changed terms.
 pub(super) fn ledger_announcer(ledger: Ledger) -> TermsListener {
     Box::new(move |terms| {
         let ledger = ledger.clone();
@@ -66,7 +66,7 @@ pub(super) fn watch_changes(work: &Tasks, directory: Arc<Directory>, mut changes
     });
 }
 
-/// Resolves when keys or terms may have changed; never, where nobody tells.
+/// Resolves when keys or terms may have changed; never, if there are no notifications.
 async fn next_change(changes: &mut Option<ChangeListener>) {
     let Some(changes) = changes else { return std::future::pending().await };
     while let ChangeNotice::Recall { .. } = changes.next().await {}

@@ -20,7 +20,7 @@ impl ReloadHandle {
         (ReloadHandle(sender), requests)
     }
 
-    /// Reloads the configuration, after earlier requests for it, and gives back what came of it; nothing where the server
+    /// Reloads the configuration, after earlier requests for it, and gives back what came of it; nothing if the server
     /// ends.
     pub async fn reload(&self) -> Option<ReloadOutcome> {
         let (sender, outcome) = oneshot::channel();

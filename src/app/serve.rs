@@ -42,7 +42,7 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     Ok(if ended? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs until a signal, then drains. False where a settlement could not be written.
+/// Runs until a signal, then drains. False if a settlement could not be written.
 async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> Result<bool, BuildError> {
     let app = build(settings, source).await?;
     for address in app.addresses() {
@@ -97,7 +97,7 @@ impl ShutdownSignals {
 }
 
 /// Refuses new requests and lets running ones finish until the deadline or a second signal. What is cut off then is settled
-/// all the same. False where a settlement could not be written.
+/// all the same. False if a settlement could not be written.
 async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignals) -> bool {
     tracing::info!(tasks = running.request_tasks.running(), ?drain, "stopping; answers that run may finish");
     running.request_tasks.stop();

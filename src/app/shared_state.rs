@@ -69,7 +69,7 @@ impl SharedState {
         let stories = database.history();
         let learning = Learning::open(ledger_tasks, stories, metrics.clone(), settings.learn.clone()).await;
         // A replica that shares its database serves accounts of others too. Keys change while the process runs, so each call
-        // checks anew.
+        // checks again.
         let (is_shared, known) = (database.coordinator().is_some(), directory.clone());
         let learning = learning.with_single_key_check(move || !is_shared && known.keys().has_one_account());
         let agents = EpisodeManager::open(
@@ -120,7 +120,7 @@ fn sweep_expired(work: &Tasks, ledger: &Ledger) {
             }
             let expired = ledger.expire(ledger.now());
             if expired > 0 {
-                tracing::error!(expired, "reservations expired: their flights did not come back");
+                tracing::error!(expired, "reservations expired: their requests never settled them");
             }
         }
     });

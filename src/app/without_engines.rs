@@ -1,4 +1,4 @@
-//! What stands for the engines of local models in a build without them: whoever names a local model is told so.
+//! Stands in for the engines of local models in a build without them: a local model is refused with the reason.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ fn token(admin: &Section<'_>) -> Option<SecretToken> {
     if token.as_ref().is_some_and(short) {
         let key = if admin.has("token_file") { "token_file" } else { "token_env" };
         let what = format!("a token of fewer than {TOKEN_MIN} characters");
-        admin.reject(key, what, "`stint keys new` makes one that nobody guesses");
+        admin.reject(key, what, "`stint keys new` makes one that cannot be guessed");
     }
     token.map(SecretToken::new)
 }

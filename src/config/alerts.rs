@@ -1,4 +1,4 @@
-//! `[alerts]`: whom to tell when a limit is nearly used up, or overrun.
+//! `[alerts]`: the webhook that is called when a limit is nearly used up, or overrun.
 
 use reqwest::Url;
 

@@ -7,7 +7,7 @@ use stint_types::units::Effort;
 
 use super::reader::Section;
 
-/// What the words of `reasoning_effort` mean where nothing else is said.
+/// The default meaning of the words of `reasoning_effort`.
 const EFFORTS: [(&str, f64); 7] = [
     ("none", 0.0),
     ("minimal", 0.1),

@@ -81,7 +81,7 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     let expires = section.get::<Timestamp>("expires_at");
     if expires.is_some_and(|expires| expires <= Timestamp::now()) {
         let remedy = "give it a later moment, or take the key out";
-        section.warn("expires_at", "past, so that the key lets nobody in", remedy);
+        section.warn("expires_at", "past, so that the key is not accepted", remedy);
     }
     let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";

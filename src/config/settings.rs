@@ -36,7 +36,7 @@ pub struct Settings {
     pub storage: stint_storage::Settings,
     /// The local engine.
     pub engine: EngineSettings,
-    /// True where a local model that cannot be loaded does not keep the others from being served.
+    /// True if a local model that cannot be loaded does not keep the others from being served.
     pub skips_unusable: bool,
     /// Models and routes.
     pub catalog: Catalog,
@@ -53,7 +53,7 @@ pub struct Settings {
     /// Who may call; open to everyone who reaches the address where empty, `first_key` is absent, no key was ever
     /// stored and none is required.
     pub tenants: Vec<Tenant>,
-    /// True where nobody is served without a key, though there be none.
+    /// True if nobody is served without a key, though there be none.
     pub keys_required: bool,
     /// The listener of those who manage keys and accounts.
     pub admin: Option<http::AdminSettings>,
@@ -61,7 +61,7 @@ pub struct Settings {
     pub first_key: Option<PathBuf>,
     /// The log.
     pub log: LoggingSettings,
-    /// True where there is a file, and anything in it.
+    /// True if there is a file, and anything in it.
     pub is_written: bool,
     /// What is right and hardly meant, each with its remedy.
     pub warnings: Vec<Diagnostic>,

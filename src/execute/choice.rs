@@ -1,5 +1,4 @@
-//! One choice to be made: what the driver is given, what it sends, and how it may fail. Leaf types, used by the driver and
-//! by its callers.
+//! One choice to be generated: its input, its events, and its errors. Leaf types, used by the driver and by its callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +21,12 @@ pub struct ChoiceJob {
     pub seed: u64,
     /// When the whole answer must be there.
     pub deadline: Instant,
-    /// How long before that the thought is cut, so that hand-off and solution still fit; nothing where the
+    /// How long before that the thought is cut, so that hand-off and solution still fit; nothing if the
     /// caller stated no deadline.
     pub cut_before: Option<Duration>,
 }
 
-/// Why a choice came to no end of its own.
+/// Why a choice did not finish.
 #[derive(Debug)]
 pub enum ChoiceError {
     /// The backend failed.

@@ -1,6 +1,7 @@
-//! Requests for another call, where money alone ended an answer.
+//! Requests for another call, when an answer ended only for lack of money.
 //!
-//! A choice sends what the call needs. The gateway reserves what it may cost, and responds with the tokens that are paid for.
+//! A choice states what the call needs. The gateway reserves what it may cost, and replies with the tokens that are paid
+//! for.
 
 use tokio::sync::{mpsc, oneshot};
 

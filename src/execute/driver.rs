@@ -1,4 +1,4 @@
-//! Moves pieces from a backend through the phase machine to the caller.
+//! The driver of one choice: moves pieces from a backend through the phase machine to the caller.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
     fn recover(&mut self, failure: Failure) -> Result<ChoiceStep, ChoiceError> {
         let error = &failure as &dyn std::error::Error;
         if self.progress.phases.may_keep_partial(&failure) {
-            tracing::warn!(error, "an answer could not be gone on with, and ends where it is");
+            tracing::warn!(error, "an answer could not be continued, and ends where it is");
             Ok(self.progress.phases.keep_partial())
         } else if self.progress.phases.may_give_up(&failure) {
             tracing::warn!(error, "an answer behind a thought was refused");
@@ -195,7 +195,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
         self.apply_step(step).await
     }
 
-    /// Shows what a step shows and says what comes next.
+    /// Sends the caller what a step shows, and returns what comes next.
     async fn apply_step(&mut self, step: ChoiceStep) -> Result<DriverStep, ChoiceError> {
         let (shown, next) = match step {
             ChoiceStep::Continue => (None, DriverStep::Piece),
@@ -211,7 +211,7 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
         Ok(next)
     }
 
-    /// Sends an event, its chances first, as far as its tool calls pass.
+    /// Sends an event, its log probabilities first, as far as its tool calls pass.
     async fn show(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         if let ChoiceEvent::Answer(text) = &event {
             let entries = self.progress.phases.logprobs_of(text);

@@ -1,4 +1,4 @@
-//! What time does to a run. The clock is tokio's, and paused.
+//! Tests of the driver's timing. The clock is tokio's, and paused.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ async fn an_upstream_is_heard_out_after_a_stop_text_but_not_for_ever() {
     );
 }
 
-/// Runs a model that answers with a word every 10 ms, of which so many tokens are covered; says what was shown by then.
+/// Runs a model that answers with a word every 10 ms, of which so many tokens are covered; returns what was shown by then.
 async fn run_covered(cover: &ReservedOutput, words: usize) -> (FinishReason, ChoiceProgress, String) {
     let play = ScriptedReply::new().answers(&"word ".repeat(words)).pauses(Duration::from_millis(10));
     let backend = Arc::new(ScriptedBackend::always(play));

@@ -1,7 +1,7 @@
-//! Thoughts that go on in the answer, after theirs was cut.
+//! Detects answers in which a cut thought continues.
 //!
-//! The words are those that `ThinkDial` (arXiv 2508.18773) takes for reflection in an answer. They are looked for where a
-//! sentence begins, so that an answer may well contain them.
+//! It counts the words that `ThinkDial` (arXiv 2508.18773) takes for reflection in an answer. They count only at the
+//! start of a sentence, since an answer may well contain them elsewhere.
 
 /// What reflection begins with.
 const WORDS: [&str; 5] = ["Wait", "Let me think", "Actually", "Alternatively", "However"];

@@ -1,4 +1,4 @@
-//! The chances of an answer's tokens, told beside exactly the text that the caller sees.
+//! Keeps the log probabilities of an answer's tokens in step with the text that the caller sees.
 //!
 //! Text is held back while it may be the beginning of a stop text, the blank before an answer is dropped, and what looked
 //! like an answer may be a tag. So the tokens wait here until their text is shown; those whose text never is are dropped.
@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogprobBuffer {
     waiting: VecDeque<BufferedToken>,
-    /// How many bytes of the last token that was told stand beyond the text that was shown.
+    /// How many bytes of the last returned token lie beyond the text that was shown.
     ahead: usize,
     begun: bool,
 }
@@ -40,7 +40,7 @@ impl LogprobBuffer {
         if !self.begun {
             self.skip_to(rest);
         }
-        let mut told = Vec::new();
+        let mut taken = Vec::new();
         while !rest.is_empty() {
             let Some(token) = self.waiting.pop_front() else { break };
             let own = if self.begun { &token.bytes[..] } else { first(&token.bytes, rest) };
@@ -48,12 +48,12 @@ impl LogprobBuffer {
             let within = own.len().min(rest.len());
             self.ahead = own.len() - within;
             rest = &rest[within..];
-            told.push(token.entry);
+            taken.push(token.entry);
         }
-        told
+        taken
     }
 
-    /// Drops what stands before the token with which the text begins: a blank, or a thought that was told with the answer.
+    /// Drops the tokens before the one with which the text begins: a blank, or a thought that came with the answer.
     fn skip_to(&mut self, text: &[u8]) {
         let begins = (0..self.waiting.len()).find(|&at| self.matches_text(at, text));
         if let Some(begins) = begins {
@@ -61,7 +61,7 @@ impl LogprobBuffer {
         }
     }
 
-    /// Whether the tokens from there on say this, as far as both go.
+    /// Whether the tokens from there on match this text, as far as both go.
     fn matches_text(&self, at: usize, text: &[u8]) -> bool {
         let (mut rest, mut begun) = (text, false);
         for token in self.waiting.range(at..) {
@@ -88,7 +88,7 @@ fn first<'a>(token: &'a [u8], text: &[u8]) -> &'a [u8] {
     if text.first().is_some_and(u8::is_ascii_whitespace) { token } else { token.trim_ascii_start() }
 }
 
-/// What a token says.
+/// The bytes of a token's text.
 fn token_bytes(entry: &Value) -> Vec<u8> {
     let listed = entry.get("bytes").and_then(Value::as_array).map(|list| {
         let byte = |value: &Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// Tokens arrive, each as one entry; then texts are shown, each of which tells these.
+    /// Tokens arrive, each as one entry; then texts are shown, each of which returns these.
     fn check(tokens: &[&str], shown: &[(&str, &[&str])]) {
         let mut logprobs = LogprobBuffer::default();
         logprobs.push(tokens.iter().map(|token| json!({ "token": token })).collect());

@@ -1,4 +1,4 @@
-//! What a running choice has taken so far, for those who watch it from outside.
+//! `Meter`: what a running choice has taken so far, readable from outside.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

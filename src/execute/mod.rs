@@ -1,7 +1,7 @@
-//! Elastic execution: think to a budget, hand off, solve within a budget of its own.
+//! Elastic execution: think up to a budget, hand off, then solve within a separate budget.
 //!
 //! The phase machine decides and counts, and is pure; the driver moves pieces between a backend and the caller. `vote` decides
-//! about several answers to one choice, and is pure too; `verify` asks an operator's own check of them.
+//! about several answers to one choice, and is pure too; `verify` calls the operator's verifier for them.
 
 mod choice;
 mod continuation;

@@ -1,7 +1,8 @@
-//! How much a call has written, at least; and when that is surely more than it was allowed.
+//! Detects upstreams that write more than their limit: a lower bound of what a call has written, compared with what it was
+//! allowed.
 //!
-//! Whoever does not hold its limit may be wrong about its counts too, so they are not all there is to go by: a text of so many
-//! characters has so many tokens at least, whatever is said of it.
+//! An upstream that ignores its limit may report wrong counts too. So the bound also uses the length of the text: a text of
+//! so many characters has at least so many tokens, whatever the upstream reports.
 
 use stint_backend::{Piece, TokenUsage};
 use stint_types::units::Tokens;
@@ -32,7 +33,7 @@ pub(super) struct OverrunGuard {
     token_each: bool,
     thought: ObservedOutput,
     answer: ObservedOutput,
-    /// Of a hidden thought what is told of it.
+    /// The summary of a hidden thought.
     summary: TokenLowerBound,
     signed: u64,
     usage: TokenUsage,
@@ -44,7 +45,7 @@ struct ObservedOutput {
     weight: TokenLowerBound,
     /// Pieces that had text.
     pieces: u64,
-    /// Tokens that were told one by one.
+    /// Tokens that were reported one by one.
     counted: Tokens,
 }
 
@@ -148,20 +149,20 @@ impl OverrunGuard {
         self.thought.min_tokens(self.token_each)
     }
 
-    /// The least that it has answered, where its usage tells that apart too.
+    /// The least that it has answered, also by its usage if that reports the thought separately.
     pub(super) fn answer_tokens(&self) -> Tokens {
-        let told = self.usage.thinking.map(|thought| self.usage.completion.saturating_sub(thought));
-        self.answer.min_tokens(self.token_each).max(told.unwrap_or_default())
+        let reported = self.usage.thinking.map(|thought| self.usage.completion.saturating_sub(thought));
+        self.answer.min_tokens(self.token_each).max(reported.unwrap_or_default())
     }
 
-    /// True once its usage says that its answer has no more than so many tokens, thought or not.
+    /// True once its usage reports that its answer has no more than so many tokens, with or without a thought.
     pub(super) fn reports_within(&self, most: Tokens) -> bool {
         let TokenUsage { completion, thinking, .. } = self.usage;
         let answered = completion.saturating_sub(thinking.unwrap_or_default());
         completion > Tokens::ZERO && answered <= most
     }
 
-    /// True where each of its tokens was told.
+    /// True if each of its tokens was reported.
     pub(super) fn counts_each_token(&self) -> bool {
         self.answer.counted > Tokens::ZERO
     }
@@ -171,7 +172,7 @@ impl OverrunGuard {
         self.written() > with_tolerance(self.limit) || self.signed > signed
     }
 
-    /// How many pieces of text came, and what the upstream says of them: a thought that does not show has none.
+    /// How many pieces of text came, and the upstream's count of a hidden thought, which has no pieces.
     pub(super) fn pieces(&self) -> (u64, Option<Tokens>) {
         let hidden =
             if self.thought.pieces == 0 { self.usage.thinking.unwrap_or_default() } else { Tokens::ZERO };

@@ -1,4 +1,4 @@
-//! A choice under way: the phase machine, and what the driver keeps beside it.
+//! `ChoiceProgress`: the state of a running choice. It is the phase machine, and what the driver keeps beside it.
 //!
 //! The caller owns it and lends it to the driver. So what the choice took is known at every moment, also when the future
 //! that runs the choice is dropped.
@@ -89,7 +89,7 @@ impl ChoiceProgress {
         ChoiceProgress { reserved: Some(ReservedOutputShare::of(pool, exempt)), ..self }
     }
 
-    /// A second try at a choice of which its reader has no answer, on terms of its own. Of its tool calls none passes.
+    /// A second try at a choice that gave its reader no answer, on its own terms. None of its tool calls passes.
     #[must_use]
     pub fn retry(&self, terms: ChoiceTerms) -> ChoiceProgress {
         ChoiceProgress {
@@ -129,7 +129,7 @@ impl ChoiceProgress {
         }
     }
 
-    /// Tells the target's fleet what its calls have shown, and takes over what the fleet knows by now.
+    /// Reports to the target's fleet what its calls have shown, and takes over what the fleet knows by now.
     pub(super) fn report_observations(&mut self, backend: &dyn Backend) {
         let observations = self.phases.take_observations();
         if !observations.is_empty() {
@@ -165,7 +165,7 @@ impl ChoiceProgress {
         }
     }
 
-    /// True where so many tokens beyond what is written are reserved.
+    /// True if so many tokens beyond what is written are reserved.
     pub(super) fn reserve_output(&mut self, more: Tokens) -> bool {
         let ChoiceProgress { reserved, phases, .. } = self;
         reserved.as_mut().is_none_or(|share| share.use_up_to(phases.written() + more))

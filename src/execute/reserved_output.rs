@@ -1,7 +1,8 @@
-//! How much of a request's answers is reserved so far.
+//! `ReservedOutput`: how much of a request's output is reserved so far.
 //!
-//! All choices of a request share one pool of reserved tokens. A choice reports what it has written, and waits where the pool
-//! is used up. The gateway is woken once half is used, reserves more beside the stream, and extends or ends the pool.
+//! All choices of a request share one pool of reserved tokens. A choice reports what it has written, and waits when the
+//! pool is used up. The gateway is woken once half is used. It reserves more while the answer streams, and extends or
+//! ends the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,7 +97,7 @@ impl ReservedOutputShare {
         ReservedOutputShare { pool: pool.clone(), exempt, used: Tokens::ZERO }
     }
 
-    /// The choice has written or will write so much altogether; true where that is reserved.
+    /// The choice has written or will write so much altogether; true if that is reserved.
     pub(super) fn use_up_to(&mut self, written: Tokens) -> bool {
         let used = written.saturating_sub(self.exempt).max(self.used);
         let more = used.saturating_sub(self.used);

@@ -1,12 +1,12 @@
-//! What one call has written so far, and what it is billed for: by the upstream's count where there is one, else by what
-//! was seen. The usage account keeps one while a call runs, and books it at its end.
+//! What one call has written so far, and what it is billed for: by the upstream's count if there is one, else by what was
+//! seen. The usage account keeps one while a call runs, and books it at its end.
 
 use stint_backend::{OutputStats, TokenUsage, weighted_characters};
 use stint_types::catalog::BilledCall;
 use stint_types::chat::CacheTtl;
 use stint_types::units::Tokens;
 
-/// Characters per token where a target's finished answers did not tell it yet: what English text takes.
+/// Characters per token if a target has no finished answers yet: what English text takes.
 const CHARACTERS_PER_TOKEN: f64 = 3.5;
 /// The same, where a thought must be stopped in time: it is rather stopped early.
 const CHARACTERS_PER_TOKEN_LEAST: f64 = 3.0;
@@ -46,7 +46,7 @@ pub(super) struct PartUsage {
     pub(super) solution: Tokens,
     /// What came after the caller's stop text, or was under way when we hung up.
     pub(super) dropped: Tokens,
-    /// True where some of that is no count.
+    /// True if some of that is no count.
     pub(super) estimated: bool,
 }
 
@@ -116,18 +116,18 @@ impl RunningPart {
         }
     }
 
-    /// True where it has shown a thought.
+    /// True if it has shown a thought.
     pub(super) fn has_visible_thought(&self) -> bool {
         self.thought_characters > 0 || self.thinking > Tokens::ZERO
     }
 
-    /// True where it may think unseen and nothing has told of that yet.
+    /// True if it may have a hidden thought that nothing has reported yet.
     pub(super) fn is_hidden_uncounted(&self) -> bool {
         let counted = self.thinking + self.solution > Tokens::ZERO;
         self.hidden.is_some() && !counted && self.thought_characters == 0 && self.reported_usage().is_none()
     }
 
-    /// True where it has surely written more than it was allowed.
+    /// True if it has surely written more than it was allowed.
     pub(super) fn is_beyond_limit(&self) -> bool {
         let written = self.answer_characters + self.dropped_characters;
         self.hidden.is_some_and(|limit| tokens_in(written, CHARACTERS_PER_TOKEN_MOST) > limit)
@@ -192,8 +192,8 @@ impl RunningPart {
         if self.thinking + self.solution > Tokens::ZERO {
             return PartUsage::counted(self.thinking, self.solution).within(self.most);
         }
-        // More may be on its way than was seen. Where no finished answer told how many characters a token has, the most tokens
-        // that English text has are booked.
+        // More may be on its way than was seen. If no finished answer has shown how many characters a token has, the most
+        // tokens that English text has are booked.
         let per_token = match (part_end, stats.characters_per_token) {
             (PartEnd::BrokenOff, None) => CHARACTERS_PER_TOKEN_LEAST,
             _ => characters_per_token(stats),
@@ -244,7 +244,7 @@ impl RunningPart {
         self.usage.filter(|usage| usage.completion > Tokens::ZERO)
     }
 
-    /// What a usage in the middle says of the thought: all of it, while no answer has come.
+    /// What a usage in the middle counts as the thought: all of it, while no answer has come.
     fn reported_thinking(&self) -> Option<Tokens> {
         let usage = self.usage?;
         let thinks = self.answer_characters == 0 && usage.completion > Tokens::ZERO;

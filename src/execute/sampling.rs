@@ -1,8 +1,9 @@
-//! Makes several answers to one choice side by side until they are decided about, and stops the rest.
+//! Generates several answers to one choice in parallel until one can be selected, and stops the rest.
 //!
-//! First as many are asked for as may settle it if they all agree, then ever as many again, `at_once` at most. A sample that
-//! fails has no answer, and after it none is asked for any more; where none has one, its failure is that of all. What they
-//! say is kept until the choice is made: the caller sees only the answer that was chosen.
+//! First it asks for as many samples as can settle the vote if they all agree, then for as many again each time, with at
+//! most `concurrency` at once. A sample that fails has no answer, and after it no more are started. If none has an
+//! answer, the choice fails with a sample's failure. The samples' texts are held back: the caller sees only the selected
+//! answer.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ use super::sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, a
 use super::verify::{Verifier, VerifierError};
 use super::vote::{Ballot, StoppingRule, VoteStep, VoteStopReason, answer_key};
 
-/// How many events a sample may be ahead of whoever keeps them.
+/// How many events a sample may be ahead of the reader that keeps them.
 const SHOWN_MAX: usize = 16;
 
 /// How several answers to one choice are made and decided about.

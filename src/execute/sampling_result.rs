@@ -1,4 +1,4 @@
-//! What came of several answers to one choice.
+//! The result of sampling several answers to one choice.
 
 use stint_types::chat::{ChoiceEvent, FinishReason};
 use stint_types::units::Chance;
@@ -27,9 +27,9 @@ pub struct AnswerSample {
     pub finish: FinishReason,
     /// What the caller would see of it.
     pub events: Vec<ChoiceEvent>,
-    /// What makes it this answer; nothing where it has none that can be compared.
+    /// The key of its answer; nothing if it cannot be compared.
     pub key: Option<String>,
-    /// What the verifier says of it.
+    /// The verifier's score.
     pub score: Option<Chance>,
 }
 
@@ -106,7 +106,7 @@ impl SamplingResult {
         scored.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(sample, _)| sample)
     }
 
-    /// The answer with most votes; where none can be compared, what came first.
+    /// The answer with most votes; if none can be compared, the first one.
     pub fn vote_winner(&self) -> Option<&AnswerSample> {
         self.candidates().first().map(|(_, sample)| *sample).or(self.finished.first())
     }

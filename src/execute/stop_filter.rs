@@ -1,4 +1,5 @@
-//! The answer's text on its way out: the blank between a thought and it is dropped, the caller's stop texts end it.
+//! Filters the text of an answer: drops the blank between a thought and the answer, and ends the answer at a stop text of
+//! the caller.
 
 use stint_types::chat::CompletionKind;
 

@@ -1,7 +1,7 @@
-//! How much of a thought that was cut is sent again.
+//! Selects how much of a cut thought is sent again.
 //!
-//! What is set aside for reading it is what the thought was allowed. Where nobody counted it, it may have more tokens than
-//! that, so its end alone is sent: there it had got furthest.
+//! The reserved tokens for reading it are those that the thought was allowed. If nobody counted its tokens, it may have
+//! more. Then only its end is sent, where the model had got furthest.
 
 use stint_types::units::Tokens;
 

@@ -1,10 +1,10 @@
-//! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
+//! Filters the tool calls of a choice that is a step of an episode, and reports which of them the reader saw.
 
 use stint_sessions::agent::{ToolCallTrimmer, TrimResult};
 use stint_types::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
 use stint_types::units::Count;
 
-/// What of a choice's calls passes, and what its reader was told altogether.
+/// Decides which of a choice's calls pass, and records what its reader saw.
 #[derive(Debug, Clone)]
 pub struct ToolCallFilter {
     trim: ToolCallTrimmer,
@@ -94,7 +94,7 @@ impl ToolCallFilter {
         self.dropped_before.watched + self.end.as_ref().map(|end| end.would_drop).unwrap_or_default()
     }
 
-    /// True where nothing is left of an answer that came to its end, since the calls in it did not pass.
+    /// True if nothing is left of an answer that came to its end, since the calls in it did not pass.
     pub fn is_emptied(&self) -> bool {
         let stopped = self.end.as_ref().is_some_and(|end| end.trimmed.finish == FinishReason::Stop);
         stopped

@@ -1,5 +1,4 @@
-//! What a choice has said, for those who look at its form afterwards. It is kept in memory while the request lives, and
-//! only as much of it as there is room for.
+//! Records the text of a choice for a later check of its form. It stays in memory while the request lives, up to a limit.
 
 use stint_types::chat::ChoiceEvent;
 

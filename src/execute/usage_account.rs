@@ -1,5 +1,5 @@
-//! What one choice has taken over all its calls, to the token where the backend reports it, else estimated and marked so.
-//! The phase machine keeps it; the sum is what the ledger settles.
+//! What one choice has taken over all its calls: exact where the backend reports it, else estimated and marked so. The
+//! phase machine keeps it; the ledger settles the sum.
 
 use stint_backend::{OutputStats, TokenUsage};
 use stint_types::catalog::ChoiceUsage;
@@ -21,7 +21,7 @@ pub(super) struct UsageAccount {
     overhead: Tokens,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
     cache_ttl: CacheTtl,
-    /// How its target writes, as finished answers told.
+    /// How its target writes, learned from finished answers.
     output_stats: OutputStats,
     /// The most that the running part can have written unseen, where it is broken off.
     unseen_max: Option<Tokens>,
@@ -157,27 +157,27 @@ impl UsageAccount {
         self.update_running(|part| part.set_usage(usage));
     }
 
-    /// True where the running part may think unseen.
+    /// True if the running part may think unseen.
     pub(super) fn is_hidden(&self) -> bool {
         self.running.as_ref().is_some_and(|part| part.hidden.is_some())
     }
 
-    /// True where the running part may think unseen and nothing has told of that yet.
+    /// True if the running part may have a hidden thought that nothing has reported yet.
     pub(super) fn is_hidden_uncounted(&self) -> bool {
         self.running.as_ref().is_some_and(RunningPart::is_hidden_uncounted)
     }
 
-    /// True where the running part has surely written more than it was allowed.
+    /// True if the running part has surely written more than it was allowed.
     pub(super) fn is_beyond_limit(&self) -> bool {
         self.running.as_ref().is_some_and(RunningPart::is_beyond_limit)
     }
 
-    /// True where the running part has shown a thought.
+    /// True if the running part has shown a thought.
     pub(super) fn has_visible_thought(&self) -> bool {
         self.running.as_ref().is_some_and(RunningPart::has_visible_thought)
     }
 
-    /// True where a thought, or what closes one, came before what comes now.
+    /// True if a thought, or what closes one, came before what comes now.
     pub(super) fn has_thought(&self) -> bool {
         let before = self.spent.thinking + self.spent.overhead > Tokens::ZERO;
         before || self.has_visible_thought() || self.overhead_now() > Tokens::ZERO
@@ -208,7 +208,7 @@ impl UsageAccount {
         self.running_tokens(|part| part.solution)
     }
 
-    /// Solution tokens so far, also where only the upstream's usage tells of them.
+    /// Solution tokens so far, also if only the upstream's usage reports them.
     pub(super) fn solution_so_far(&self) -> Tokens {
         let mut account = self.clone();
         account.book(PartEnd::Completed);

@@ -1,4 +1,4 @@
-//! How many tokens a conversation would be read as.
+//! Counts the tokens of a request's prompt, for callers that ask for the count alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use stint_types::units::Tokens;
 use super::request::needs;
 use super::{Gateway, RequestRefusal, key_scope};
 
-/// How long an upstream may take to count: whoever asks this asks it before every turn.
+/// How long an upstream may take to count. It is short, since a caller that counts does so before every turn.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A prompt's tokens.
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct PromptCount {
     /// How many.
     pub tokens: Tokens,
-    /// True where nobody could count them: they are guessed by the length of the text.
+    /// True if nobody could count them: they are guessed by the length of the text.
     pub is_estimated: bool,
 }
 

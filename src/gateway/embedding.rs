@@ -1,4 +1,4 @@
-//! Vectors of texts: no plan and no phases, the same keys, limits and ledger.
+//! Serves embeddings (vectors of texts). They need no plan and no phases, but use the same keys, limits and ledger.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct EmbeddingOutcome {
     pub data: Vec<serde_json::Value>,
     /// What was read.
     pub prompt: Tokens,
-    /// True where that was reckoned, not reported.
+    /// True if that was reckoned, not reported.
     pub estimated: bool,
     /// What it cost.
     pub cost: Money,

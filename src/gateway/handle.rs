@@ -1,4 +1,4 @@
-//! The gateway as others hold it, and what it tells about itself. How it serves a request is in `lifecycle`.
+//! `Gateway`: the handle for the rest of the program, and its status. How it serves a request is in `lifecycle`.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Gateway {
         }
     }
 
-    /// Brings the series up to date that tell of targets and of those who wait for them.
+    /// Updates the gauges of targets and of the queues in front of them.
     pub fn refresh_fleet_metrics(&self) {
         self.state.parts.fleets.values().for_each(|fleet| fleet.update_gauges());
     }
@@ -119,7 +119,7 @@ impl Gateway {
         self.state.pacing.pace_status(account, line)
     }
 
-    /// Brings the series up to date that tell what money counts for these accounts.
+    /// Updates the gauges of the price of money of these accounts.
     pub fn refresh_pacing_metrics(&self, accounts: &[AccountId]) {
         let series = &self.state.parts.metrics.rollout;
         for account in accounts {

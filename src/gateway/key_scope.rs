@@ -1,4 +1,5 @@
-//! What a key may name: the catalog as its scopes leave it. Every way in asks here, so none can forget to.
+//! The models and routes that a key may name: the catalog, narrowed by the key's scopes. Every endpoint looks names up
+//! here, so none can forget the check.
 
 use std::sync::Arc;
 

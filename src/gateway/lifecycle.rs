@@ -1,4 +1,5 @@
-//! The life of one request: admit → run → finish. Only this file knows all three stages; each hands its output to the next here.
+//! The life of one request: admit → run → finish. Only this file knows all three stages, and passes the output of each to
+//! the next.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ struct IncomingRequest {
     id: RequestId,
     /// Of its idempotency key.
     ticket: Option<IdempotencyTicket>,
-    /// Who wants to know how it ends.
+    /// Is notified of its end.
     observer: Option<Arc<dyn RequestObserver>>,
     arrived: Instant,
     deadline: Instant,
@@ -37,7 +38,7 @@ struct IncomingRequest {
 
 impl Gateway {
     /// Decides about a request, sets its worst case aside, and runs it in a task of its own. The `ticket` of its idempotency
-    /// key is begun before anything is sent, and let go where the request is refused. The `observer` is told how it ends.
+    /// key is begun before anything is sent, and released if the request is refused. The `observer` is notified of its end.
     ///
     /// # Errors
     /// When no offer serves it or its account does not allow one; nothing is reserved then.
@@ -90,7 +91,7 @@ impl Gateway {
         Ok(spawn(state, tenant, incoming, reserved, decision))
     }
 
-    /// Plans a request as [`Gateway::admit`] would on what is left now, and tells all that it would choose from.
+    /// Plans a request as [`Gateway::admit`] would on what is left now, and returns all offers that it would choose from.
     ///
     /// # Errors
     /// As `admit`'s, where that would refuse before it reserves.

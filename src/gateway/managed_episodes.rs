@@ -1,4 +1,4 @@
-//! Episodes as their own key, or their operator, may look at and manage them.
+//! Lets a key, or the operator, look at episodes and manage them.
 
 use stint_sessions::agent::{EpisodesError, StoredEpisode};
 use stint_types::chat::EpisodeRaise;
@@ -8,7 +8,7 @@ use super::EpisodeView;
 use super::handle::Gateway;
 
 impl Gateway {
-    /// An episode of this account; nothing where there is none of that name, or it is another account's.
+    /// An episode of this account; nothing if there is none of that name, or it is another account's.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -38,7 +38,7 @@ impl Gateway {
     }
 
     /// Raises the limits of an episode by so much, or ends it. It holds from the next step on, whatever the steps say of their
-    /// episode; steps that are under way finish. Nothing where there is no such episode.
+    /// episode; steps that are under way finish. Nothing if there is no such episode.
     ///
     /// # Errors
     /// When the store cannot record it.

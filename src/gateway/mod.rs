@@ -1,9 +1,9 @@
-//! The life of one request, the only place that sees every step of it:
+//! The life of one request, and the only module that sees every step of it:
 //! request → demand → plan → reserve → execute (think, then solve) → settle → learn.
 //!
-//! `admit` ends with a reserved request, `run` with an outcome, `finish` with a receipt; `lifecycle` joins them. `episodes` knows
-//! the runs of agents that requests are steps of, and `feedback` what outcomes and callers teach. `request` and `state` are what
-//! all of these read: one request, and the gateway. They name no stage.
+//! `admit` ends with a reserved request, `run` with an outcome, `finish` with a receipt; `lifecycle` joins them. `episodes`
+//! manages the runs of agents that requests are steps of. `feedback` learns from outcomes and from callers. `request` and
+//! `state` hold what all of these read: one request, and the gateway. They name no stage.
 
 mod admit;
 mod counting;

@@ -1,4 +1,4 @@
-//! What the life of a request needs to know.
+//! The settings of the gateway: limits on a request's life.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Counts that stand at 0 from the start: one that begins when it first rises hides that rise from an alert on its rate.
+//! Sets counters to 0 at the start: a counter that first appears with its first increment hides that increment from an
+//! alert on its rate.
 
 use crate::execute::SamplingStopReason;
 use stint_types::catalog::{Route, SolutionStopReason};

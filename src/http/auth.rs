@@ -44,7 +44,7 @@ fn priority(headers: &HeaderMap) -> Priority {
     }
 }
 
-/// No key, or one that lets nobody in: the errors differ, which helps a caller who forgot the key and reveals nothing.
+/// No key, or one that is not accepted: the errors differ, which helps a caller who forgot the key and reveals nothing.
 pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
     if key.is_some_and(|key| !key.is_empty()) {
         return invalid_key();

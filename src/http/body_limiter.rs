@@ -31,7 +31,7 @@ pub struct BodyLimiter {
     body_max: usize,
 }
 
-/// Gives room back when it is let go of.
+/// Gives room back when it is dropped.
 #[derive(Debug)]
 pub(super) struct BodyPermit {
     of: Arc<AtomicUsize>,
@@ -56,7 +56,7 @@ impl BodyLimiter {
         BodyLimiter { used: self.used.clone(), ..BodyLimiter::new(settings) }
     }
 
-    /// Room for what a request brings along beside its body, held until it is let go of.
+    /// Room for what a request brings along beside its body, held until it is dropped.
     ///
     /// # Errors
     /// 503 where there is none.

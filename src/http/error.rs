@@ -329,7 +329,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Until a rate starts anew; for requests at once nobody knows, so it is a moment.
+/// Until a rate starts again; for requests at once nobody knows, so it is a moment.
 fn retry_delay(resets_at: Option<Timestamp>) -> Duration {
     let Some(reset) = resets_at else { return Duration::from_secs(1) };
     Duration::from_millis(u64::try_from(reset.0.saturating_sub(Timestamp::now().0)).unwrap_or(0))

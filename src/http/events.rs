@@ -16,13 +16,13 @@ use super::error::ApiError;
 use super::idempotency_key::StreamRecorder;
 
 /// What the log says of a request whose task ends without its last update.
-pub(super) const NO_FINAL_REPORT: &str = "a flight ended without saying how";
+pub(super) const NO_FINAL_REPORT: &str = "a request's task ended without a final update";
 
 struct EventStream {
     task: RequestTask,
     writer: Box<dyn StreamWriter>,
     first: Option<RequestUpdate>,
-    /// True where a silence decided the answer's status: a comment goes out with it.
+    /// True if a silence decided the answer's status: a comment goes out with it.
     is_silent: bool,
     heartbeat: Duration,
     /// There where the request has an idempotency key.

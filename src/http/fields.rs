@@ -9,7 +9,7 @@ use stint_types::units::nearest;
 #[derive(Debug)]
 pub(super) struct Fields {
     path: String,
-    /// True where each member is a header, whose name the path begins.
+    /// True if each member is a header, whose name the path begins.
     headers: bool,
     members: Map<String, Value>,
 }
@@ -36,7 +36,7 @@ impl Fields {
         Fields { path: prefix.to_owned(), headers: true, members }
     }
 
-    /// True where each member is a header.
+    /// True if each member is a header.
     pub(super) fn are_headers(&self) -> bool {
         self.headers
     }
@@ -67,7 +67,7 @@ impl Fields {
         self.members.shift_remove(key).filter(|value| !value.is_null())
     }
 
-    /// True where the member is there and null; it is taken out then.
+    /// True if the member is there and null; it is taken out then.
     pub(super) fn take_null(&mut self, key: &str) -> bool {
         let null = self.members.get(key).is_some_and(Value::is_null);
         if null {

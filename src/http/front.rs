@@ -72,7 +72,7 @@ fn base_url(headers: &HeaderMap, service: &ApiState) -> String {
     format!("{scheme}://{host}")
 }
 
-/// What the page tells.
+/// The data of the page.
 struct FrontPage<'s> {
     service: &'s ApiState,
     is_open: bool,
@@ -121,7 +121,9 @@ impl FrontPage<'_> {
             "<p>A request for the model {} leaves the choice to the gateway.</p>",
             routes.join(" or ")
         );
-        format!("{table}</table>\n{chosen}\n<p>No key is needed: whoever reaches this address may ask.</p>")
+        format!(
+            "{table}</table>\n{chosen}\n<p>No key is needed: anyone who reaches this address may ask.</p>"
+        )
     }
 
     fn key(&self) -> &'static str {

@@ -65,7 +65,7 @@ pub(super) fn request_id_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ID)
 }
 
-/// True where an id is there already.
+/// True if an id is there already.
 pub(super) fn has_request_id(headers: &HeaderMap) -> bool {
     headers.contains_key(REQUEST_ID)
 }

@@ -97,7 +97,7 @@ async fn managed() -> (Managed, Process, String, String) {
     (managed, process, user, admin)
 }
 
-/// AU-01, AU-09: whoever adds a route adds a row.
+/// AU-01, AU-09: if you add a route, add a row.
 #[tokio::test]
 async fn every_route_lets_in_whom_its_row_says() {
     let (managed, process, user, admin) = managed().await;
@@ -294,7 +294,7 @@ fn access(models: &[&str], routes: &[&str]) -> KeyAccess {
     KeyAccess { models: names(models), routes: names(routes), admin: false }
 }
 
-/// AU-03: the ways in by which a model can be asked for. Whoever adds a route to the API adds it here, or to those
+/// AU-03: the endpoints by which a model can be asked for. If you add a route to the API, add it here, or to those
 /// that name no model.
 const NAMING: &[(&str, &str)] = &[
     ("POST", "/v1/chat/completions"),
@@ -345,7 +345,7 @@ async fn check(access: KeyAccess, allowed: &[&str]) {
         assert_eq!(world.post("/v1/completions", "sk-key", &text).await.status, expected, "{name}");
         let quoted = json!({ "model": name, "messages": [{ "role": "user", "content": "1+2" }] });
         assert_eq!(world.post("/v1/plan", "sk-key", &quoted).await.status, expected, "{name}");
-        // These models make no vectors, which whoever may name them is told.
+        // These models make no vectors. A key that may name them gets an error that says so.
         let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
         assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);
         let answer = world.post("/v1/responses", "sk-key", &json!({ "model": name, "input": "1+2" })).await;

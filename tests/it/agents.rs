@@ -39,7 +39,7 @@ pub(super) fn verbose(name: &str) -> Model {
     Model { solution_max: None, stops_billing: false, ..caller(name) }
 }
 
-/// True where the model may call tools.
+/// True if the model may call tools.
 pub(super) fn may_call(request: &Request) -> bool {
     !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none")
 }
@@ -108,7 +108,7 @@ impl Agent {
         Agent { key, messages, budget: budget.clone(), model: "m" }
     }
 
-    /// The same with another question, by which its history is told from others'.
+    /// The same with another question, so that its history differs from others'.
     pub(super) fn about(mut self, question: &str) -> Agent {
         self.messages = vec![json!({ "role": "user", "content": question })];
         self

@@ -169,8 +169,8 @@ async fn the_books_have_what_was_given_up_for_another_model() {
     assert_eq!((told, billed), ((75, 2 * 75 + 20 + 2 + 1), (2 * 75, 2 * 75 + 20 + 2 + 1)));
 }
 
-/// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whoever wrote them; what is another's is
-/// answered like what is not there.
+/// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whichever replica wrote them. Lines of
+/// another key are answered like lines that do not exist.
 #[tokio::test]
 async fn no_cursor_and_no_parameter_leads_to_lines_of_another() {
     let world = asked().await;

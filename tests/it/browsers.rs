@@ -89,7 +89,7 @@ document.getElementById("said").textContent = `${answer.status}: ${text.trim().s
 document.getElementById("cost").textContent = answer.headers.get("x-request-id") ? "an id" : "no id";
 </script>"#;
 
-/// Serves one page to whoever asks, for as long as the tests run.
+/// Serves one page to every client, for as long as the tests run.
 fn host(listener: TcpListener, page: String) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {

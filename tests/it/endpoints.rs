@@ -174,7 +174,7 @@ async fn vectors_are_under_the_same_limits() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_on_vectors_stops_the_upstream_and_is_charged_what_it_may_have_read() {
+async fn a_caller_that_hangs_up_on_vectors_stops_the_upstream_and_is_charged_what_it_may_have_read() {
     let upstream = Upstream::start();
     let world = world(&upstream).await;
     let ask = json!({ "model": "vectors", "input": "wait" });

@@ -139,7 +139,7 @@ impl Journal for Clumsy {
     }
 }
 
-/// A model that a certain question makes panic in whoever looks at it.
+/// A model whose description panics in any code that reads it, after a certain question.
 #[derive(Debug)]
 struct Touchy(Arc<ScriptedBackend>);
 

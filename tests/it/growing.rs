@@ -259,7 +259,7 @@ async fn three_replicas_grow_their_answers_from_one_limit() {
     assert_eq!(spent, cost);
 }
 
-/// Three dollars for a million tokens read and fifteen for as many written; whoever hangs up is billed for the rest.
+/// Three dollars for a million tokens read and fifteen for as many written. A caller that hangs up is billed for the rest.
 fn dear() -> Model {
     let price = |dollars: u64| Price { per_million_tokens: Money(dollars * 1_000_000_000) };
     Model {

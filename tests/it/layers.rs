@@ -1,5 +1,5 @@
-//! The code keeps its shape. Crates depend on each other in one direction, which cargo sees to. Inside a crate of several
-//! modules a module names only modules on lower rungs of the ladder in its `lib.rs`.
+//! The module structure. Crates depend on each other in one direction, which cargo sees to. Inside a crate of several
+//! modules a module names only modules on lower levels of the ladder in its `lib.rs`.
 
 mod circles;
 mod paths;
@@ -156,19 +156,19 @@ fn a_word_away_from_home_is_refused() {
     assert_eq!(count("src/main.rs", "fn main() { std::env::vars_os(); }"), 1);
 }
 
-/// The rung of each module, counted from the top.
+/// The level of each module, counted from the top.
 struct Ladder(BTreeMap<String, usize>);
 
 impl Ladder {
-    /// Each paragraph of `mod` lines is a rung.
+    /// Each paragraph of `mod` lines is a level.
     fn read(lib: &str) -> Ladder {
-        let mut rungs = BTreeMap::new();
-        for (rung, paragraph) in lib.split("\n\n").enumerate() {
+        let mut levels = BTreeMap::new();
+        for (level, paragraph) in lib.split("\n\n").enumerate() {
             let modules =
                 paragraph.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod "));
-            rungs.extend(modules.map(|module| (module.trim_end_matches(';').to_owned(), rung)));
+            levels.extend(modules.map(|module| (module.trim_end_matches(';').to_owned(), level)));
         }
-        Ladder(rungs)
+        Ladder(levels)
     }
 
     fn faults(&self, file: &str, text: &str) -> Vec<String> {

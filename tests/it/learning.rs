@@ -183,7 +183,7 @@ async fn replicas_on_postgres_learn_from_one_another_and_take_feedback_on_one_an
         let answer = one.ask(ALICE, &question(number)).await.good();
         let began = Instant::now();
         while request(&two, ALICE, &answer["id"]).await.status == 404 {
-            assert!(began.elapsed() < Duration::from_secs(10), "the other replica never hears of it");
+            assert!(began.elapsed() < Duration::from_secs(10), "the other replica never gets it");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         judge(&two, &answer, answer["model"] == "n").await;

@@ -76,7 +76,7 @@ async fn a_model_that_does_not_think_has_all_of_a_small_limit_for_its_answer() {
 
 /// Its template says in the prompt that no thought is wanted, and its answer needs no end where it is cut.
 #[tokio::test]
-async fn whoever_asks_for_a_token_gets_a_token_of_the_answer() {
+async fn a_caller_that_asks_for_one_token_gets_one_token_of_the_answer() {
     let process = desk("", "");
     for most in 1..=3 {
         for thinking in [json!(null), json!(0), json!(50)] {

@@ -25,7 +25,7 @@ const LIMIT: u64 = 16;
 /// The most that is written in sight before a call is hung up on.
 const TOLERATED: u64 = LIMIT + LIMIT / 10 + 32;
 /// What the key has, in nano-dollars.
-const PURSE: u64 = 20_000;
+const FUNDS: u64 = 20_000;
 
 /// A dialect, and how it holds a thought.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ impl Scene {
             _ => vec![way.class()],
         };
         let model = Model { classes, hand_off: nothing, ..model("m", way.class()) };
-        let world = World::with(vec![(model, way.backend(&liar))], vec![tenant("t", PURSE)], |_| ()).await;
+        let world = World::with(vec![(model, way.backend(&liar))], vec![tenant("t", FUNDS)], |_| ()).await;
         // Anthropic's models think so much at least, or not at all.
         let thinking = if matches!(way, Way::Anthropic(_)) { 1_024 } else { LIMIT };
         Scene { liar, thinking, world }
@@ -277,7 +277,8 @@ async fn no_thought_goes_beyond_its_budget_whatever_the_provider_does_and_says()
                 format!("{way:?} {lie:?}: {} {}", answer.status, &answer.text[..answer.text.len().min(900)]);
             let spent = scene.spent().await;
             assert!(spent <= booked_max(scene.thinking), "{what}: {spent} booked");
-            // All that it ever writes is thought; servers of open models take it for the answer where that was gone on with.
+            // All that it ever writes is thought; servers of open models take it for the answer where the answer was
+            // continued.
             if answer.status == 200 {
                 let (text, _, _) = read(&answer, false);
                 let may = lie == Lie::TooMuch

@@ -115,7 +115,7 @@ async fn where_a_key_is_needed_the_page_names_neither_models_nor_tenants() {
 }
 
 #[tokio::test]
-async fn whoever_is_no_browser_is_told_in_a_line_where_the_api_is() {
+async fn a_client_other_than_a_browser_gets_one_line_with_the_apis_address() {
     let process = Folder::new("").serve();
     for accept in ["*/*", "application/json"] {
         let answer = front(&process, accept).await;

@@ -217,7 +217,7 @@ async fn while_gateways_are_killed_in_turn_callers_are_served_and_the_books_are_
     };
     tokio::join!(join_all((0..6).map(caller)), storm);
     leave(all.into_iter().filter_map(|one| one.into_inner().unwrap()).collect());
-    // Whoever was killed last is buried by whoever comes next, a lease after that came.
+    // The replica that was killed last is reclaimed by the next one, a lease after that one started.
     let last = serve(&folder, &url);
     sleep(LEASE * 2).await;
     leave(vec![last]);

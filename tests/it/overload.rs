@@ -127,7 +127,7 @@ async fn invented_names_make_no_new_series() {
     assert_eq!(series().await, before);
 }
 
-/// OV-12: whoever speaks HTTP/2 is told that nobody does here, at once.
+/// OV-12: a client that speaks HTTP/2 is told at once that it is not supported.
 #[tokio::test]
 async fn a_flood_of_another_protocol_ends_at_its_first_words() {
     let rig = Rig::new(vec![answers()]).await;

@@ -19,7 +19,7 @@ use crate::harness::emulators::{Bill, Emulator, KEY};
 use crate::harness::{Answer, World, model, tenant};
 
 /// More than any of these requests may cost.
-const PURSE: u64 = 10_000_000;
+const FUNDS: u64 = 10_000_000;
 
 /// A model of a provider, with room to think.
 fn large(name: &str, classes: &[EnforcementClass]) -> Model {
@@ -42,7 +42,7 @@ fn client(emulator: &Emulator) -> Settings {
 
 /// A gateway over these models, with one caller, `acme`.
 async fn world(models: Vec<(Model, Arc<dyn Backend>)>) -> World {
-    World::with(models, vec![tenant("acme", PURSE)], |_| ()).await
+    World::with(models, vec![tenant("acme", FUNDS)], |_| ()).await
 }
 
 /// Asks for an answer to a question, or what else the members say.

@@ -1,4 +1,4 @@
-//! Why an upstream refused, as whoever mends it reads it in the log, and as no caller does.
+//! Why an upstream refused: the operator reads it in the log, and no caller sees it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -328,7 +328,7 @@ async fn the_admin_api_says_what_is_other_or_all_that_is_wrong() {
     managed.folder.write(&toml);
     std::fs::write(managed.folder.path().join("admin.token"), "another-token-of-the-admin-api").unwrap();
     let changed = managed.ask(TOKEN, "POST", "/admin/reload", None).await.good()["changed"].clone();
-    assert_eq!(changed, json!(["model \"o\" is gone", "route \"fast\" is gone", "[admin] is other"]));
+    assert_eq!(changed, json!(["model \"o\" is gone", "route \"fast\" is gone", "[admin] changed"]));
     assert_eq!(managed.ask(TOKEN, "POST", "/admin/reload", None).await.status, 401);
 }
 
@@ -398,8 +398,8 @@ async fn a_file_that_is_being_written_is_never_taken_by_half() {
         within("taken", || process.lines(TAKEN).len() == number + 1).await;
     }
     let taken = process.lines(TAKEN);
-    assert!(taken[0].contains("[gateway] is other") && !taken[0].contains("model \""), "{taken:?}");
-    assert!(taken[1].contains(r#"model \"m\" is other"#), "{taken:?}");
+    assert!(taken[0].contains("[gateway] changed") && !taken[0].contains("model \""), "{taken:?}");
+    assert!(taken[1].contains(r#"model \"m\" changed"#), "{taken:?}");
     assert_eq!(asked(&process, "").await, 3 * usual);
     assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-old-old", "Bearer sk-new-new"]);
     assert!(process.lines(REFUSED).is_empty());

@@ -143,7 +143,7 @@ async fn an_engine_that_says_it_is_full_gets_nothing_while_another_is_not() {
         full.base, full_page.0, free.base, free_page.0,
     ));
     let process = folder.serve();
-    // Whoever is asked for the second time was heard the first time.
+    // A target that is asked a second time has had its first answer read.
     for looks in [full_page.1, free_page.1] {
         while looks.load(Ordering::Relaxed) < 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -131,7 +131,7 @@ async fn a_run_keeps_its_name_from_response_to_response() {
 }
 
 #[tokio::test]
-async fn signed_thoughts_go_back_to_their_provider_byte_for_byte_whoever_keeps_them() {
+async fn signed_thoughts_go_back_to_their_provider_byte_for_byte_wherever_they_are_kept() {
     let call = || Turn::calls(20, &[("search", json!({ "q": "a pet" }))]);
     let run = || [call(), Turn::answers(3, "a cat")];
     let emulator = Emulator::start(Provider::default(), run().into_iter().chain(run()).collect());

@@ -89,7 +89,7 @@ fn bearer(secret: &str) -> String {
     if secret.is_empty() { String::new() } else { format!("authorization: Bearer {secret}\r\n") }
 }
 
-/// AU-02: whatever a path looks like, whoever may not use the admin API gets nothing of it, on either listener.
+/// AU-02: whatever a path looks like, a client that may not use the admin API gets nothing of it, on either listener.
 #[tokio::test]
 async fn no_path_and_no_header_leads_round_the_admin_apis_guard() {
     let (managed, process, user) = managed().await;
@@ -167,7 +167,7 @@ async fn hosts_and_whole_addresses_are_no_way_in() {
             }
         }
     }
-    // The same address in both is one, for whoever may.
+    // The same address in both is accepted, for a client that has access.
     let both = host(&managed.admin) + &bearer(TOKEN);
     assert_eq!(raw(&managed.admin, &format!("GET {}/admin/keys", managed.admin), &both).await.0, 200);
     let other = "host: evil\r\n".to_owned() + &bearer(TOKEN);

@@ -175,8 +175,8 @@ enum Leaving {
     Half,
 }
 
-/// ST-17: whoever leaves, however, before the first token, in the middle or while nothing streams: the upstream sees it
-/// within a second, and it is settled.
+/// ST-17: a caller may leave in any way, before the first token, in the middle or while nothing streams. The upstream sees
+/// it within a second, and the request is settled.
 #[tokio::test]
 async fn the_upstream_sees_callers_leave_within_a_second() {
     let silent = nothing().then(Step::Hold);

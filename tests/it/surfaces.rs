@@ -53,7 +53,7 @@ fn message() -> Value {
         "messages": [{ "role": "user", "content": "What is 1+2?" }] })
 }
 
-/// Whoever adds a way in adds it here.
+/// If you add an endpoint, add it here.
 fn surfaces() -> Vec<Surface> {
     let kinds: [(&str, Question, bool, Words); 5] = [
         ("/v1/chat/completions", chat, true, Words::OpenAi),
@@ -90,7 +90,7 @@ impl Surface {
         Answer::of(request.body(body.to_owned())).await
     }
 
-    /// The name of the way in, for whoever reads what went wrong.
+    /// The name of the endpoint, for failure messages.
     fn name(&self) -> String {
         format!("{}{}", self.path, if self.stream { " streamed" } else { "" })
     }

@@ -1,5 +1,5 @@
-//! Models that think, behind a plain `openai` backend, as an operator names them: whoever states a limit gets what the model
-//! itself would give.
+//! Models that think, behind a plain `openai` backend, as an operator names them. A caller that states a limit gets what
+//! the model itself would give.
 
 mod upstream;
 

@@ -308,7 +308,7 @@ async fn a_connection_that_ends_as_it_is_used_asks_nothing_twice() {
 }
 
 /// UP-22: the same where the upstream leaves a question unread that has reached it already. It is sent once more, on a new
-/// connection, and neither the caller nor the books hear of it; whoever watches the target does.
+/// connection. Neither the caller nor the ledger notices; only the target's statistics show it.
 #[tokio::test]
 async fn a_question_that_nobody_read_is_sent_once_more_and_counted() {
     for streamed in [true, false] {
@@ -332,7 +332,7 @@ async fn a_question_whose_connection_is_reset_is_not_resent_where_it_might_be_bi
     let ignores = answers().then(Step::Ignore);
     let rig = Rig::with(vec![ignores, answers()], |knobs| knobs.upstream.sent_too = false).await;
     rig.ask(false).await.good();
-    // The flight may try again here, and it books what the first attempt may have cost.
+    // The gateway may try again here, and it books what the first attempt may have cost.
     let budget = rig.ask(false).await.good()["budget"].clone();
     assert_eq!(budget["other"]["attempts"], 1, "{budget}");
     assert!(rig.spent().await > Money(30), "what may have been billed is booked");

@@ -43,7 +43,7 @@ pub(crate) struct Cluster {
     _child: Child,
 }
 
-/// The cluster of this process, started by whoever asks first.
+/// The cluster of this process, started by the first caller.
 pub(crate) fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| Cluster::start(false))

@@ -1,4 +1,4 @@
-//! The upstreams of the street: one emulator for each way in which providers are spoken to and bill.
+//! The upstreams of the everyday prompts: one emulator for each way in which providers are called and bill.
 
 use serde_json::Value;
 
@@ -118,7 +118,7 @@ fn own(
 ) -> Lane {
     let prompts = prompts.to_vec();
     let emulator = emulators::Emulator::start_by(api, move |body| {
-        let prompt = prompts[prompts::number(body).expect("a prompt of the street")];
+        let prompt = prompts[prompts::number(body).expect("a known everyday prompt")];
         Turn::answers(prompt.thought, &"word ".repeat(usize::try_from(prompt.answer).unwrap()))
     });
     Lane {

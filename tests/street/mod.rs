@@ -1,4 +1,4 @@
-//! The street: everyday prompts with answers as long as real ones, against every way of speaking to providers.
+//! Everyday prompts with answers as long as real ones, against every way of calling providers.
 //!
 //! Nothing is cut that nobody limited: not with nothing stated, not below a stated total, not with a money limit that can
 //! afford the answer. And the books equal the upstreams' bills.

@@ -1,4 +1,4 @@
-//! What a target was seen to do with what it is told, as far as its next calls must know.
+//! `TargetBehavior`: how a target was seen to treat the limits it is sent, as far as its next calls must know.
 
 use stint_types::units::Tokens;
 
@@ -20,7 +20,7 @@ pub struct TargetBehavior {
 /// Whether an answer can be asked for in a new turn, without a thought of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Turns {
-    /// It cannot: nothing would keep the turn from thinking anew.
+    /// It cannot: nothing would keep the turn from thinking again.
     #[default]
     Never,
     /// It can where the model has a word for the least effort.
@@ -36,14 +36,14 @@ pub enum BehaviorObservation {
     Counted {
         /// The pieces that had text.
         pieces: u64,
-        /// What the target said of them.
+        /// The target's own count.
         tokens: Tokens,
     },
     /// A thought came where none was to be seen.
     ShowsThoughts,
-    /// It was asked not to think: true where an answer came of it.
+    /// It was asked not to think: true if an answer came of it.
     ThinkingSwitched(bool),
-    /// It wrote, or said that it wrote, clearly more than it was allowed.
+    /// It wrote, or reported, clearly more than it was allowed.
     Overran {
         /// What it wrote, at least.
         written: Tokens,
@@ -62,7 +62,7 @@ pub struct BehaviorTracker {
     switch_ignored_for: u32,
 }
 
-/// An answer of fewer pieces tells nothing.
+/// An answer of fewer pieces shows nothing.
 const PIECES_MIN: u64 = 16;
 /// So many answers in a row are believed.
 const AGREEING_ANSWERS_MIN: u32 = 2;

@@ -61,7 +61,7 @@ pub enum UnsupportedFeature {
     Form,
     /// To call tools.
     Tools,
-    /// To be told which tool to call.
+    /// A forced tool call (`tool_choice`).
     Choice,
     /// Penalties, or other odds for some tokens.
     Penalties,
@@ -76,12 +76,12 @@ pub struct Failure {
     pub fault: Fault,
     /// What happened, in our own words, which quote nobody: for the log.
     pub message: String,
-    /// What the upstream or the model's template said of it. That may quote the prompt, so it is for the caller
+    /// The message of the upstream or the model's template. That may quote the prompt, so it is for the caller
     /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
     pub upstream_message: Option<String>,
-    /// What the upstream said of it, so far as no prompt can be in it: one short line, for the log alone.
+    /// The upstream's message, as far as it cannot contain the prompt: one short line, for the log alone.
     pub reason: Option<String>,
-    /// True where nothing reached a model: nothing can have been billed.
+    /// True if nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// Whether trying again can help.
     pub retry: Retry,
@@ -150,19 +150,19 @@ impl Failure {
         Failure { code: Some(code), ..self }
     }
 
-    /// The same, with what was told of it in somebody else's words.
+    /// The same, with a message of the upstream.
     #[must_use]
     pub fn with_upstream_message(self, words: impl Into<String>) -> Failure {
         Failure { upstream_message: Some(words.into()), ..self }
     }
 
-    /// The same, with what the upstream said of it that may stand in a log.
+    /// The same, with the part of the upstream's message that may be logged.
     #[must_use]
     pub fn with_reason(self, reason: Option<String>) -> Failure {
         Failure { reason, ..self }
     }
 
-    /// What the caller may read: where it is the caller's fault, what was told of it, else our own words.
+    /// What the caller may read: the upstream's message if it is the caller's fault, else our own.
     pub fn for_caller(&self) -> &str {
         let told = self.upstream_message.as_deref().filter(|_| self.fault == Fault::Caller);
         told.unwrap_or(&self.message)

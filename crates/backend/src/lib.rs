@@ -1,7 +1,7 @@
-//! Anything that generates, behind one trait.
+//! `Backend`: the trait of anything that generates.
 //!
-//! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
-//! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
+//! A call says which part of a generation to make, and the backend streams typed pieces. It knows nothing of budgets
+//! beyond the limits in the call, of money, or of callers. Dropping a generation cancels it.
 
 mod behavior;
 mod failure;
@@ -55,8 +55,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The prompt's tokens as whoever reads it counts them, which may be a question that costs nothing; nothing where nobody
-    /// can say.
+    /// The prompt's tokens as the upstream's tokenizer counts them, which may take a free call. `None` if the upstream
+    /// cannot count.
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
         let counted = self.counts_exactly().then(|| self.prompt_tokens(&request));
         Box::pin(std::future::ready(counted))
@@ -70,27 +70,27 @@ pub trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
-    /// A prompt that has at most so many tokens had so many, as its upstream said.
+    /// A prompt that has at most so many tokens had so many, as its upstream reported.
     fn record_prompt_tokens(&self, told: Tokens, most: Tokens) {
         let _ = (told, most);
     }
 
-    /// How it writes, as its finished answers told.
+    /// How it writes, learned from its finished answers.
     fn output_stats(&self) -> OutputStats {
         OutputStats::default()
     }
 
-    /// Who can verify what it signs; nothing where it signs nothing.
+    /// Who can verify what it signs; nothing if it signs nothing.
     fn origin(&self) -> Option<SigningDomain> {
         None
     }
 
-    /// What is known of how it takes what it is told.
+    /// How it is known to treat the limits it is sent.
     fn behavior(&self) -> TargetBehavior {
         TargetBehavior::default()
     }
 
-    /// The context that its server was given, once that has said it.
+    /// The context of its server, once that has reported it.
     fn context(&self) -> Option<Tokens> {
         None
     }
@@ -104,7 +104,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
         0
     }
 
-    /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
+    /// How many answers since the last call of this reported that nothing is left of the upstream's rate limit.
     fn take_exhausted_rate_limits(&self) -> u64 {
         0
     }
@@ -121,9 +121,9 @@ pub struct BackendCall {
     pub part: GenerationPart,
     /// Fixes the draw, for this choice.
     pub seed: u64,
-    /// True where it may think unseen, where its upstream hides thoughts.
+    /// True if it may think unseen, where its upstream hides thoughts.
     pub hidden: bool,
-    /// True where somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
+    /// True if somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
     /// the part says; limits on a thought alone are always sent.
     pub tells_limit: bool,
     /// The caller's word for how hard to think, where it is not known what it comes to in tokens and the part has none.
@@ -137,7 +137,8 @@ impl BackendCall {
     #[must_use]
     pub fn unthought(self) -> BackendCall {
         let part = match &self.part {
-            // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
+            // What was planned for a thought may go to the answer. A caller that allows the answer less enforces that
+            // itself.
             GenerationPart::Thought { thinking, solution } | GenerationPart::Whole { thinking, solution } => {
                 GenerationPart::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
             }
@@ -157,7 +158,7 @@ impl BackendCall {
         BackendCall { request, class, part, seed, hidden, tells_limit, effort, effort_least }
     }
 
-    /// True where its limit is the thought's alone, which is always sent.
+    /// True if its limit is the thought's alone, which is always sent.
     pub fn limits_thought_alone(&self) -> bool {
         self.class == EnforcementClass::Continue && matches!(self.part, GenerationPart::Thought { .. })
     }
@@ -167,7 +168,7 @@ impl BackendCall {
         self.tells_limit.then_some(limit)
     }
 
-    /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
+    /// True if it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
     /// too.
     pub fn hides_thinking(&self) -> bool {
         self.hidden && self.class == EnforcementClass::Effort
@@ -248,7 +249,7 @@ pub struct Thought {
     pub ids: Vec<u32>,
     /// Its text.
     pub text: String,
-    /// True where the model closed it itself; otherwise the hand-off goes in between.
+    /// True if the model closed it itself; otherwise the hand-off goes in between.
     pub closed: bool,
 }
 
@@ -265,7 +266,7 @@ pub enum Piece {
         /// Which tokens, where known.
         ids: Vec<u32>,
     },
-    /// More of what the upstream tells of a thought that it hides. It is shown as the thought, and counts nothing: what
+    /// More of the summary of a hidden thought. It is shown as the thought, and counts nothing: what
     /// was really thought only usage says.
     Summary(String),
     /// A tag of thinking that the model wrote itself; never shown.
@@ -284,16 +285,16 @@ pub enum Piece {
     Signed(SignedThought),
     /// More of the answer.
     Answer {
-        /// What it says, with the blank that stands before it: whoever shows it drops that.
+        /// Its text, with the blank before it. Code that shows the text drops the blank.
         text: String,
         /// How many tokens it is.
         tokens: Tokens,
     },
-    /// The chances of the answer's next tokens, as OpenAI tells them; before the text of these tokens.
+    /// The log probabilities of the answer's next tokens, in OpenAI's form; before the text of these tokens.
     Logprobs(Vec<Value>),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
-    /// The stop text of the caller's that ended the answer, where the upstream tells which.
+    /// The caller's stop text that ended the answer, if the upstream reports which.
     StoppedBy(Box<str>),
     /// All that this part has shown as its thought was its answer: no thought was in the text.
     Unthought,
@@ -331,13 +332,13 @@ pub enum GenerationEnd {
 /// An upstream's own count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Everything read; 0 where that is not told.
+    /// Everything read; 0 if it is not reported.
     pub prompt: Tokens,
     /// How much of it the provider's cache had.
     pub cache_read: Tokens,
     /// How much of it the provider put into its cache, where that has a price.
     pub cache_write: Tokens,
-    /// How much of that for an hour, where the provider tells it apart.
+    /// How much of that for an hour, if the provider reports it separately.
     pub cache_hour: Option<Tokens>,
     /// Everything written.
     pub completion: Tokens,

@@ -1,4 +1,4 @@
-//! How a target writes, as its finished answers told: how fast at most, and how many characters a token has.
+//! How a target writes, learned from its finished answers: its highest speed, and its characters per token.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use stint_types::units::Tokens;
 
 use super::{GenerationEnd, Piece, TokenUsage};
 
-/// Tokens per second that no target is taken to reach of which nothing is known: several times what the usual ones write.
+/// An upper bound of the tokens per second of an unknown target: several times what usual targets write.
 const UNKNOWN_SPEED: f64 = 500.0;
 /// What a target may write at its best beyond what was ever seen of it.
 const SPEED_MARGIN: f64 = 2.0;
-/// Over less time than this nothing is said of how fast a target writes: what a proxy held back or one packet brought comes at once.
+/// A shorter time does not show how fast a target writes: what a proxy held back or one packet brought comes at once.
 const MEASURED_TIME_MIN: Duration = Duration::from_millis(500);
 /// How much of the fastest that was seen is left by the next answer, so that what was once seen wrongly is forgotten.
 const FASTEST_DECAY: f64 = 0.98;
@@ -65,7 +65,7 @@ impl OutputTracker {
         *self.lock()
     }
 
-    /// A prompt that has at most so many tokens was said to have so many.
+    /// A prompt that has at most so many tokens was reported to have so many.
     pub(crate) fn record_prompt(&self, told: Tokens, most: Tokens) {
         let share = told.as_f64() / most.as_f64().max(1.0);
         if told > Tokens::ZERO && share <= 1.0 {
@@ -141,8 +141,8 @@ impl OutputMeasurement {
         self.counted += tokens;
     }
 
-    /// How long it was written, where that can be told: since its first piece, or since its call where a thought that nobody saw came
-    /// before that or all of it came at once.
+    /// How long it was written, if that is known: since its first piece, or since its call where a thought that nobody
+    /// saw came before that or all of it came at once.
     fn writing_time(&self, hidden: Tokens) -> Option<Duration> {
         let since_first = self.first.filter(|_| hidden == Tokens::ZERO).map(|first| first.elapsed());
         let times = [since_first, Some(self.began.elapsed())];

@@ -60,12 +60,12 @@ impl Prefill {
         self.samples.clear();
     }
 
-    /// True where no more samples fit without giving up older ones.
+    /// True if no more samples fit without giving up older ones.
     pub(crate) fn is_full(&self) -> bool {
         self.samples.len() == SAMPLES_MAX
     }
 
-    /// Draws the line anew. Where all prompts are about as long, the slope stays as it was.
+    /// Draws the line again. Where all prompts are about as long, the slope stays as it was.
     pub(crate) fn fit(&mut self) {
         if let Some(slope) = self.slope() {
             (self.per_token, self.knows_slope) = (slope.max(0.0), true);
@@ -92,7 +92,7 @@ impl Prefill {
         if slopes.len() < PAIRS_MIN { None } else { median(slopes) }
     }
 
-    /// How many seconds the first token of such a prompt should take. Nothing where nothing was measured yet, and for
+    /// How many seconds the first token of such a prompt should take. Nothing if nothing was measured yet, and for
     /// prompts that are longer than all that were.
     pub(crate) fn expected(&self, tokens: Tokens) -> Option<f64> {
         let tokens = tokens.as_f64();
@@ -105,7 +105,7 @@ impl Prefill {
         self.constant + self.per_token * self.usual
     }
 
-    /// The line: seconds in any case, and seconds for each token. Nothing where prompts of several lengths were not measured
+    /// The line: seconds in any case, and seconds for each token. Nothing if prompts of several lengths were not measured
     /// yet.
     pub(crate) fn line(&self) -> Option<(f64, f64)> {
         self.knows_slope.then_some((self.constant, self.per_token))

@@ -1,4 +1,4 @@
-//! How fast a backend is, from what it did lately.
+//! How fast a backend is, measured on its recent calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use stint_types::catalog::ModelConditions;
 
 /// How much the newest measurement weighs.
 const WEIGHT: f64 = 0.2;
-/// A call that was given up tells how fast tokens are from so many on.
+/// A call that was given up shows the speed of tokens from so many on.
 const TELLING_TOKENS: u64 = 16;
 /// After so many seconds half of a silence is forgotten.
 const SILENCE_HALF_LIFE: f64 = 60.0;
@@ -90,7 +90,8 @@ impl SpeedEstimator {
 }
 
 impl SpeedAverages {
-    /// Whoever is thought to be silent is not asked, so that nobody would find out when that has passed: it is forgotten.
+    /// A target that counts as silent gets no calls, so no call would show that it has recovered. So the silence is
+    /// forgotten after a while.
     fn current_silence(&self, now: Instant) -> f64 {
         self.silence.map_or(0.0, |(silence, at)| {
             let age = now.saturating_duration_since(at).as_secs_f64();
@@ -100,7 +101,7 @@ impl SpeedAverages {
 }
 
 impl CallTimer {
-    /// Says that others go first, so that the first piece tells nothing of the speed of reading.
+    /// Marks the call as queued, so that the first piece shows nothing about the speed of reading.
     #[cfg(feature = "local")]
     pub(crate) fn mark_queued(&mut self) {
         self.is_queued = true;
@@ -161,7 +162,7 @@ impl CallTimer {
 }
 
 impl Drop for CallTimer {
-    /// A call that was given up tells how long it was silent at least, or how fast it wrote until then.
+    /// A call that was given up shows how long it was silent at least, or how fast it wrote until then.
     #[expect(clippy::cast_precision_loss, reason = "statistics do not need counts beyond 2^53 exactly")]
     fn drop(&mut self) {
         if self.is_finished {

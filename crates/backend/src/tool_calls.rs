@@ -1,4 +1,4 @@
-//! Tool calls out of the text of a backend that does not read them itself.
+//! Parses tool calls from the text of a backend that does not parse them itself.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub(super) fn check(request: &Request, syntax: Option<ToolCallSyntax>) -> Result
     }
 }
 
-/// Whether the model is told of the tools at all.
+/// Whether the tools are declared to the model at all.
 pub(super) fn offers_tools(request: &Request) -> bool {
     !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none")
 }

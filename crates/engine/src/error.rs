@@ -32,7 +32,7 @@ pub enum EngineError {
     Open {
         /// The device.
         name: String,
-        /// What the driver said.
+        /// The driver's message.
         reason: String,
     },
     /// The device has not enough memory.

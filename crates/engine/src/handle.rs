@@ -17,7 +17,7 @@ use super::shape::ModelShape;
 use super::worker::EngineWorker;
 use stint_gguf::Gguf;
 
-/// What an engine is told once, at its start.
+/// The settings of an engine, fixed at its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Part of the name of the device to use; without it, the best one.

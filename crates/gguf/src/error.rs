@@ -10,7 +10,7 @@ pub enum GgufError {
     Open {
         /// The path as it was given.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The bytes are not what the format prescribes.

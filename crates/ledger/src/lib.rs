@@ -1,14 +1,13 @@
-//! Accounts, reservations and windows: the two-phase transfer.
+//! The ledger: accounts, reservations and windows, as a two-phase transfer.
 //!
-//! A worst case is reserved in memory, made durable just before anything is sent, and resolved exactly once:
-//! settled, voided or expired. The account machine is pure; the journal stands behind a trait, and one writer
-//! commits to it in groups.
+//! A worst case is reserved in memory, made durable just before anything is sent, and resolved exactly once: settled,
+//! voided or expired. The account machine is pure. The journal is behind a trait, and one writer commits to it in groups.
 //!
-//! An episode is a part of its key's account whose limits come with its steps. The rows say what it used, so it is read
-//! when it is used, and forgotten when it is not.
+//! An episode is a part of its key's account, and its limits come with its steps. The journal's rows say what it used. So
+//! it is loaded when it is used, and forgotten when it is not.
 //!
-//! Where replicas share the accounts, a replica reserves only what its quota leases cover. A coordinator hands those out:
-//! the lease renewer keeps the replica registered, the lease manager gets more quota and hands back what is idle.
+//! If replicas share the accounts, a replica reserves only what its quota leases cover. A coordinator grants the leases:
+//! the lease renewer keeps the replica registered, the lease manager gets more quota and returns what is idle.
 //!
 //! The folders form a ladder; each names only those before it: `rows`, `seal`, `journal`, `quota`, `accounts`, `commit`,
 //! `replica`, `handle`.

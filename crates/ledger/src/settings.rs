@@ -1,4 +1,4 @@
-//! What an operator may set, and what an operator may see.
+//! The settings of the ledger, and the statistics that an operator sees.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub struct LedgerStats {
     pub failures: u64,
     /// How long the last commit took.
     pub last_commit: Duration,
-    /// True where new dispatches are refused.
+    /// True if new dispatches are refused.
     pub stalled: bool,
     /// Since when the database does not work.
     pub gone_since: Option<Timestamp>,

@@ -107,7 +107,7 @@ impl PromptFormat {
         self.syntax
     }
 
-    /// True where the prompt ends inside a thought: with the tag that begins one, but for white space.
+    /// True if the prompt ends inside a thought: with the tag that begins one, but for white space.
     pub fn opens_thought(&self, prompt: &[u32]) -> bool {
         let blank = |id: u32| {
             let bytes = self.bytes.of(id);

@@ -1,4 +1,4 @@
-//! Tells thought from answer in text that has the tags of thinking in it.
+//! Separates thought from answer in text that contains thinking tags.
 
 /// What some text turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Splitter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SplitterState {
-    /// Nothing was said yet.
+    /// There was no text yet.
     Before,
     /// Inside a thought.
     Thinking,
@@ -53,7 +53,7 @@ impl Splitter {
     }
 
     /// Told that thoughts come by another way: whatever comes here is answer, also where the prompt has opened a thought,
-    /// since whoever takes the thoughts out takes its end out too.
+    /// since the upstream that takes the thoughts out takes their end tag out too.
     pub fn plain(&mut self) {
         if self.place == SplitterState::Before || self.untouched {
             self.place = SplitterState::Plain;
@@ -77,7 +77,7 @@ impl Splitter {
         spans
     }
 
-    /// Takes one tag out of the held text; false where there is none to take.
+    /// Takes one tag out of the held text; false if there is none to take.
     fn step(&mut self, spans: &mut Vec<TaggedSpan>) -> bool {
         if self.place == SplitterState::Before && !self.enter() {
             return false;
@@ -109,7 +109,7 @@ impl Splitter {
         true
     }
 
-    /// Decides whether the text begins with a thought; false where more of it is needed.
+    /// Decides whether the text begins with a thought; false if more of it is needed.
     fn enter(&mut self) -> bool {
         let text = self.held.trim_start();
         if text.starts_with(&self.start) {

@@ -24,7 +24,7 @@ const NAME: &str = "chat";
 #[derive(Debug, Clone)]
 pub struct ChatTemplate(Arc<Environment<'static>>);
 
-/// What a template is told.
+/// The input of a template.
 #[derive(Debug, Clone, Serialize)]
 pub struct TemplateContext {
     /// The conversation as Hugging Face has it.
@@ -58,7 +58,7 @@ impl ChatTemplate {
         Ok(ChatTemplate(Arc::new(environment)))
     }
 
-    /// The text of a prompt, ready for the model's turn. `now` is what templates that tell the date are told.
+    /// The text of a prompt, ready for the model's turn. `now` is the date for templates that contain it.
     pub fn render(&self, context: &TemplateContext, now: Timestamp) -> Result<String, PromptError> {
         let strftime = Jinja::from_function(move |format: &str| strftime(now, format));
         let told = Jinja::from(Serde(context));

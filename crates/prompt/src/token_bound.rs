@@ -150,7 +150,7 @@ fn json(value: &Value) -> u64 {
     spaced_len(&value.to_string())
 }
 
-/// JSON as a template may write it anew: with a space, or a line's end and its indent, beside every mark.
+/// JSON as a template may rewrite it: with a space, or a line's end and its indent, beside every mark.
 fn spaced_len(text: &str) -> u64 {
     let marks = text.bytes().filter(|byte| b",:{}[]".contains(byte)).count();
     bytes(text).saturating_add(u64::try_from(marks).unwrap_or(u64::MAX).saturating_mul(2))

@@ -1,5 +1,5 @@
-//! How many tokens a prompt probably has, for whoever has neither its tokenizer nor anybody to ask. Unlike the upper bound,
-//! nothing is limited by it.
+//! Estimates how many tokens a prompt probably has, where neither its tokenizer nor an upstream can count them. Unlike the
+//! upper bound, the estimate limits nothing.
 
 use serde_json::Value;
 

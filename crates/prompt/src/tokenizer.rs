@@ -76,7 +76,7 @@ impl Tokenizer {
         marked
     }
 
-    /// True where the text spells a control token.
+    /// True if the text spells a control token.
     pub fn spells_control(&self, text: &str) -> bool {
         self.controls.find(text).next().is_some()
     }

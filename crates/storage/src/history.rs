@@ -103,7 +103,7 @@ impl SqlHistoryStore {
         rows.iter().map(state).collect()
     }
 
-    /// False where a state that was to be taken over has changed: then nothing is written.
+    /// False if a state that was to be taken over has changed: then nothing is written.
     async fn replace_states(
         &self,
         own: &ReplicaState,

@@ -158,7 +158,7 @@ async fn make_room(
     }
 }
 
-/// Deletes old responses of the account until so many bytes are free, some of them at a time; false where there are none.
+/// Deletes old responses of the account until so many bytes are free, some of them at a time; false if there are none.
 async fn delete_oldest(
     new: &StoredResponse,
     bytes: i64,

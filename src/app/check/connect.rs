@@ -24,7 +24,7 @@ struct UpstreamEndpoint {
     models: Vec<String>,
 }
 
-/// Asks all at once, and says what each answered; true where all can be used.
+/// Asks all at once, and says what each answered; true if all can be used.
 pub(super) fn check_all(settings: &Settings) -> bool {
     let places: Vec<UpstreamEndpoint> = settings.backends.iter().flat_map(endpoints).collect();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -77,7 +77,7 @@ fn listing(source: &ModelSource) -> Option<ModelListApi> {
     }
 }
 
-/// Asks one, and says what came of it; true where it can be used.
+/// Asks one, and says what came of it; true if it can be used.
 async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> bool {
     let began = Instant::now();
     let answered = match ModelLister::new(connections, &place.upstream, place.listing, TIMEOUT) {

@@ -127,7 +127,7 @@ async fn restore_backup(
     Ok(print_report(&restored.report))
 }
 
-/// Tells what came of a verification, to a person and to the shell.
+/// Reports the result of a verification, to a person and to the shell.
 fn print_report(report: &VerifyReport) -> ExitCode {
     let VerifyReport { resolutions, open, seals, sealed, spent, found, .. } = report;
     print_line(&format!(

@@ -33,7 +33,7 @@ pub(super) struct ProbeAttempt {
 pub(super) struct ProbeOutcome {
     pub(super) spent: ChoiceUsage,
     pub(super) answered: bool,
-    /// True where a thought was shown.
+    /// True if a thought was shown.
     pub(super) shows_thought: bool,
     pub(super) finish: FinishReason,
 }
@@ -91,7 +91,7 @@ async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Resu
         Ok(finish) => finish,
         Err(ChoiceError::Failed(failure)) => return Err(failure),
         Err(ChoiceError::Disconnected) => {
-            return Err(Failure::new(stint_backend::Fault::Backend, "it said too much"));
+            return Err(Failure::new(stint_backend::Fault::Backend, "its answer was too long"));
         }
     };
     drop(events);

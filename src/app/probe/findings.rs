@@ -49,7 +49,7 @@ impl ProbeFindings {
         };
         let mut file: Table = text.parse().map_err(|error| FindingsError::Text(name.clone(), error))?;
         self.merge_into(&mut file, now);
-        let text = format!("# Written by `stint probe`; what stint.toml says goes before it.\n{file}");
+        let text = format!("# Written by `stint probe`; what stint.toml says overrides it.\n{file}");
         write_atomically(path, &text).map_err(|error| FindingsError::File(name, error))
     }
 

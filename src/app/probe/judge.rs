@@ -23,7 +23,7 @@ pub(super) enum ClassVerdict {
     Failed,
 }
 
-/// True where an upstream did not take what it was asked; false where something went wrong that may pass.
+/// True if an upstream did not take what it was asked; false if something went wrong that may pass.
 pub(super) fn is_refusal(failure: &Failure) -> bool {
     failure.retry != Retry::Again && failure.fault != Fault::Credential
 }
@@ -65,7 +65,7 @@ impl ClassVerdict {
         }
     }
 
-    /// True where the class is to be offered, which it was before or not.
+    /// True if the class is to be offered, which it was before or not.
     pub(super) fn is_kept(self, before: bool) -> bool {
         match self {
             ClassVerdict::Holds | ClassVerdict::Unclear => true,

@@ -100,7 +100,7 @@ impl ProbeLedger {
         reservation.settle(cost, spent.thinking_total(), detail).wait_durable(CLOSE_TIMEOUT).await;
     }
 
-    /// Closes the ledger; says where the calls were booked.
+    /// Closes the ledger; returns where the calls were booked.
     pub(super) async fn close(self) -> &'static str {
         let is_booked = self.ledger.is_some();
         drop(self.ledger);
@@ -116,7 +116,7 @@ async fn open_ledger(settings: &Settings, tasks: &Tasks) -> Result<Ledger, Box<d
     let observer: Arc<dyn Observer> = Arc::new(NullObserver);
     let pace = settings.ledger;
     Ok(match database.coordinator() {
-        Some(bank) => Ledger::share(tasks, bank, observer, pace, &terms).await?,
+        Some(coordinator) => Ledger::share(tasks, coordinator, observer, pace, &terms).await?,
         None => Ledger::open(tasks, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
     })
 }

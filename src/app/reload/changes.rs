@@ -1,11 +1,11 @@
-//! What changed in a configuration, in words, for the log and for those who asked for the reload.
+//! Lists what changed between two configurations, in words, for the log and for the answer of `/admin/reload`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::config::{ModelConfig, Settings};
 
-/// In words, each like `model "m" is new`; empty where nothing changed.
+/// The changes in words, each like `model "m" is new`. Empty if nothing changed.
 pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
     let mut changes = Vec::new();
     compare(&mut changes, "model", before, after, |settings| {
@@ -22,7 +22,7 @@ pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
     compare(&mut changes, "key", before, after, |settings| {
         settings.tenants.iter().map(|tenant| (tenant.account.clone(), tenant.clone())).collect()
     });
-    changes.extend(sections(before, after).into_iter().map(|section| format!("[{section}] is other")));
+    changes.extend(sections(before, after).into_iter().map(|section| format!("[{section}] changed")));
     changes
 }
 
@@ -63,7 +63,7 @@ fn compare<N: Ord + Display, T: PartialEq>(
     for (name, new) in &after {
         match before.get(name) {
             None => changes.push(format!("{noun} \"{name}\" is new")),
-            Some(old) if old != new => changes.push(format!("{noun} \"{name}\" is other")),
+            Some(old) if old != new => changes.push(format!("{noun} \"{name}\" changed")),
             Some(_) => {}
         }
     }

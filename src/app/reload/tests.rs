@@ -1,5 +1,5 @@
-//! A server in this process whose configuration changes: what is kept, what is let go of, and that it is the same in the
-//! end as one that began so.
+//! Tests of a server in this process whose configuration changes: what is kept, what is dropped, and that the result is the
+//! same as that of a server that started with the last configuration.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -159,13 +159,13 @@ async fn a_server_that_was_reloaded_is_as_one_that_began_so() {
             assert_ne!(sight(&site).await, expected);
             site.becomes(toml).await;
             assert_eq!(sight(&site).await, expected, "{toml}");
-            assert_eq!(site.becomes(toml).await, Vec::<String>::new(), "nothing is other");
+            assert_eq!(site.becomes(toml).await, Vec::<String>::new(), "nothing changed");
             site.becomes(&all[(place + other) % all.len()]).await;
         }
     }
 }
 
-/// Two configurations of which nothing can be kept, with all that runs beside requests.
+/// Two configurations that have nothing in common that could be kept, with all that runs beside requests.
 fn restless(number: usize) -> String {
     let port = 1 + number % 2;
     format!(
@@ -183,7 +183,7 @@ async fn a_hundred_reloads_leave_nothing_behind() {
     for number in 1..=100 {
         generations.push((Arc::downgrade(&site.now()), Arc::downgrade(&site.fleet("m"))));
         let changes = site.becomes(&restless(number)).await;
-        assert_eq!(changes, ["model \"m\" is other", "[alerts] is other"]);
+        assert_eq!(changes, ["model \"m\" changed", "[alerts] changed"]);
     }
     let gone = async {
         let lives = |(generation, fleet): &(Weak<ConfigSnapshot>, Weak<Fleet>)| {
@@ -207,7 +207,7 @@ async fn a_thousand_models_of_an_upstream_have_their_connections_in_common() {
     assert_eq!(connections(), 1);
     let gone = Arc::downgrade(&site.fleet("m7"));
     let changes = site.becomes(&with("total_timeout = \"1m\"\n")).await;
-    assert_eq!((changes.len(), connections()), (1000, 1), "each is other, and none connects anew");
+    assert_eq!((changes.len(), connections()), (1000, 1), "each changed, and none connects anew");
     site.becomes(&with("connect_timeout = \"1s\"\n")).await;
     assert!(gone.upgrade().is_none());
     assert_eq!(connections(), 1, "what nobody uses is gone");
@@ -219,7 +219,7 @@ async fn what_is_described_as_before_keeps_its_connections_and_what_is_known_of_
     let site = Site::new(&with("")).await;
     let (m, n) = (site.fleet("m"), site.fleet("n"));
     let dearer = remote(&(model("m", 2) + &model("n", 1)), "[gateway]\ntime_max = \"1m\"\n");
-    assert_eq!(site.becomes(&dearer).await, ["model \"m\" is other", "[gateway] is other"]);
+    assert_eq!(site.becomes(&dearer).await, ["model \"m\" changed", "[gateway] changed"]);
     assert!(Arc::ptr_eq(&site.fleet("m"), &m) && Arc::ptr_eq(&site.fleet("n"), &n));
     std::fs::write(site.folder.path().join("key"), "sk-upstream").unwrap();
     let keyed = with("").replace("/v1\"\n", "/v1\"\napi_key_file = \"key\"\n");
@@ -227,7 +227,7 @@ async fn what_is_described_as_before_keeps_its_connections_and_what_is_known_of_
     let keyed_fleet = site.fleet("m");
     assert!(!Arc::ptr_eq(&keyed_fleet, &m), "another key is another target");
     std::fs::write(site.folder.path().join("key"), "sk-another").unwrap();
-    assert_eq!(site.becomes(&keyed).await, ["model \"m\" is other", "model \"n\" is other"]);
+    assert_eq!(site.becomes(&keyed).await, ["model \"m\" changed", "model \"n\" changed"]);
     assert!(
         !Arc::ptr_eq(&site.fleet("m"), &keyed_fleet),
         "the file's name is the same, what is in it is not"
@@ -310,10 +310,7 @@ async fn targets_that_are_treated_otherwise_rest_on_and_go_by_the_new_numbers() 
     assert!(status >= 500, "{text}");
     let fleet = site.fleet("m");
     assert!(fleet.unavailable_for().is_some(), "nobody listens there");
-    assert_eq!(
-        site.becomes(&with("queue_max = 7\nconcurrency_max = 300\n")).await,
-        ["[resilience] is other"]
-    );
+    assert_eq!(site.becomes(&with("queue_max = 7\nconcurrency_max = 300\n")).await, ["[resilience] changed"]);
     assert!(Arc::ptr_eq(&site.fleet("m"), &fleet));
     assert!(
         fleet.unavailable_for().is_some_and(|rest| rest > Duration::from_secs(1800)),

@@ -31,7 +31,7 @@ pub(in crate::config) struct CatalogSources {
 /// model of 8 billion parameters and a usual load.
 const OWN_PRICE: (Money, Money) = (Money(50_000_000), Money(200_000_000));
 
-/// Reads what is said of the catalogue.
+/// Reads the section of the catalogue.
 pub(in crate::config) fn catalog_sources(root: &Section<'_>) -> CatalogSources {
     let section = root.section("catalog");
     let own_price = own_price(&section);

@@ -1,4 +1,4 @@
-//! Whether what is said of a model goes together.
+//! Checks that the settings of a model are consistent.
 
 use stint_types::catalog::{Capability, EffortLevel, Model};
 use stint_types::units::Tokens;
@@ -12,7 +12,7 @@ pub(super) fn check(section: &Section<'_>, declared: &DeclaredModel) {
     uses(section, declared);
 }
 
-/// What is said of a model must be of use with all else that is said.
+/// Each setting of a model must make sense together with its other settings.
 fn uses(section: &Section<'_>, DeclaredModel { kind, model, .. }: &DeclaredModel) {
     let most = kind.possible_services();
     for service in model.services.iter().filter(|service| !most.contains(service)) {

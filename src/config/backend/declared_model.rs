@@ -11,7 +11,7 @@ pub(super) struct DeclaredModel {
     pub(super) kind: BackendKind,
     pub(super) config: ModelConfig,
     pub(super) model: Model,
-    /// Whether anything tells how it thinks: the section itself, or an entry about it.
+    /// Whether it is configured how it thinks, in the section itself or in a catalogue entry.
     pub(super) is_thinking_known: bool,
     /// Where; none for the embedded one.
     pub(super) line: Option<usize>,

@@ -1,4 +1,4 @@
-//! What holds for a model of which only the name and its backend are known.
+//! The defaults of a model of which only the name and the backend are known.
 
 use stint_backend::local;
 use stint_backend::remote::{llamacpp, openai};

@@ -1,4 +1,4 @@
-//! What all models of a backend have in common: its kind, and how it is reached.
+//! What all models of a backend share: its kind, and how it is reached.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ pub(super) struct BackendDefaults {
     pub(super) client: remote::Settings,
     pub(super) deployments: Vec<Deployment>,
     pub(super) limit: Option<LimitMember>,
-    /// True where the kind that is written is none, and this one was guessed.
+    /// True if the kind that is written is none, and this one was guessed.
     pub(super) is_guess: bool,
 }
 
@@ -32,7 +32,7 @@ const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
 impl BackendDefaults {
-    /// A backend of that kind of which nothing is said.
+    /// A backend of that kind without any configuration.
     pub(super) fn new(kind: BackendKind) -> BackendDefaults {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
         BackendDefaults { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
@@ -43,12 +43,12 @@ impl BackendDefaults {
         host_of(&self.client.base_url)
     }
 
-    /// True where it is one's own in every place.
+    /// True if it is one's own in every place.
     pub(super) fn is_self_hosted(&self) -> bool {
         self.hosts().all(|host| self.kind.is_self_hosted(host.as_deref()))
     }
 
-    /// True where it is a server of open models of one's own in every place.
+    /// True if it is a server of open models of one's own in every place.
     pub(super) fn is_self_hosted_server(&self) -> bool {
         self.hosts().all(|host| self.kind.is_self_hosted_server(host.as_deref()))
     }

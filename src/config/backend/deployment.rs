@@ -23,7 +23,7 @@ pub struct Deployment {
     pub upstream: Option<String>,
     /// Where it publishes its load.
     pub metrics_url: Option<String>,
-    /// What tells that it has too many calls.
+    /// The signal that it has too many calls.
     pub signal: OverloadSignal,
 }
 
@@ -91,7 +91,7 @@ fn default_signal(kind: BackendKind, client: &remote::Settings) -> OverloadSigna
     if is_self_hosted { OverloadSignal::Waits } else { OverloadSignal::Refusals }
 }
 
-/// As the backend is, but for what is said here.
+/// The backend's settings, overridden by those of this section.
 fn deployment_client(section: &Section<'_>, kind: BackendKind, usual: &remote::Settings) -> remote::Settings {
     if !section.has("base_url") && usual.base_url.is_empty() {
         let remedy = "write where its API begins, here or in the backend";

@@ -142,7 +142,7 @@ pub(super) fn adjust_classes(
     }
 }
 
-/// How its answers are gone on with, as far as its API has words for that. Anthropic's newer models, which think as much as they
+/// How its answers are continued, as far as its API supports that. Anthropic's newer models, which think as much as they
 /// see fit, take no beginning of an answer.
 pub(super) fn goes_on(DeclaredModel { config: served, model, .. }: &mut DeclaredModel) {
     model.goes_on = match &served.source {

@@ -10,12 +10,12 @@ use crate::config::reader::{AnyText, Section};
 pub(super) const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on \
                         the thinking directly now.\n</think>\n\n";
 
-/// What opens a thought, and what closes it, where nothing else is said.
+/// The default texts that open and close a thought.
 pub(super) const START_TAG: &str = "<think>";
 
 pub(super) const END_TAG: &str = "</think>";
 
-/// What closes a thought, where that is said; an empty text puts nothing in.
+/// The configured text that closes a thought; an empty text inserts nothing.
 pub(super) fn read_hand_off(section: &Section<'_>, text: &mut String) {
     if let Some(AnyText(stated)) = section.get("hand_off") {
         *text = stated;

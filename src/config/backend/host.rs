@@ -1,4 +1,4 @@
-//! The hosts of addresses, and whose they are.
+//! The hosts of addresses, and which provider each belongs to.
 
 use reqwest::Url;
 

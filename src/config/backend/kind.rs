@@ -1,4 +1,4 @@
-//! The kinds of backends, and what holds for each where nothing is said.
+//! The kinds of backends, and the defaults of each.
 
 use stint_types::catalog::{Capability, EnforcementClass, Service};
 
@@ -51,7 +51,7 @@ impl BackendKind {
         KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
     }
 
-    /// How such a backend holds a model's thinking where nothing is said of it, the strongest way first.
+    /// The default enforcement classes of such a backend, the strongest first.
     pub(super) fn default_classes(self) -> &'static [EnforcementClass] {
         match self {
             BackendKind::Local => &[EnforcementClass::Inline],
@@ -91,7 +91,7 @@ impl BackendKind {
         }
     }
 
-    /// What the models of such a backend can be asked for where nothing is said of it.
+    /// The default capabilities of the models of such a backend.
     pub(super) fn default_services(self) -> &'static [Service] {
         match self {
             BackendKind::Local

@@ -1,8 +1,8 @@
-//! What is known about models before the operator says anything: `models.toml`, and what `stint probe` has learned.
+//! What is known about models without any configuration: `models.toml`, and what `stint probe` has learned.
 //!
-//! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything and capitals being
-//! as small letters. Of several that fit all count, the ones with more letters over those with fewer, and what was learned
-//! over what was shipped.
+//! An entry describes all models whose upstream name matches one of its patterns. `*` matches anything, and case does not
+//! matter. If several entries match, all count: entries with more letters override those with fewer, and what was learned
+//! overrides what was shipped.
 
 use stint_types::catalog::Tariff;
 use stint_types::units::Chance;

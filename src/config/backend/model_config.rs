@@ -41,13 +41,13 @@ pub struct ModelConfig {
     pub context: Option<Tokens>,
     /// Where it is served, and with which credentials; none for a local model.
     pub deployments: Vec<Deployment>,
-    /// Whether one tokenizer and one template stand behind its name wherever it is served; nothing where its kind tells.
+    /// Whether one tokenizer and one template stand behind its name wherever it is served; nothing if its kind tells.
     pub reads_alike: Option<bool>,
 }
 
 impl ModelConfig {
-    /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing where that
-    /// is not known.
+    /// Who counts the prompts that are sent to a deployment: the same word, the same tokenizer and template. Nothing if
+    /// that is not known.
     pub fn tokenizer_key(&self, deployment: &Deployment) -> Option<Arc<str>> {
         let (word, kind) = KINDS.iter().find(|(word, _)| Some(*word) == self.kind)?;
         let url = Url::parse(&deployment.client.base_url).ok()?;

@@ -1,4 +1,4 @@
-//! Warnings about models: what is valid and hardly meant, each at the model's own line.
+//! Warnings about models: settings that are valid but probably not intended, each at the model's own line.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ fn is_unpriced(declared: &DeclaredModel) -> bool {
 
 fn unpriced(models: &[&DeclaredModel]) -> ValueError {
     let what = format!(
-        "no price is known of {}, not even by its name: it serves whoever names it, is left out of auto and of every \
-         other choice, and keys with a limit on money are refused it",
+        "no price is known of {}, not even by its name: it serves requests that name it, is left out of auto and of \
+         every other choice, and keys with a limit on money are refused it",
         names(models)
     );
     ValueError::new(what, PRICES)

@@ -17,10 +17,10 @@ pub(super) fn adjust_hand_off(
     section: Option<&Section<'_>>,
     DeclaredModel { kind, config: served, model, is_thinking_known: is_told, .. }: &mut DeclaredModel,
 ) {
-    // A model of which nothing is known may think all the same.
+    // An unknown model may think all the same.
     let thinks = model.thinking_max > Tokens::ZERO || !*is_told;
     if let ModelSource::LlamaCpp(settings) = &mut served.source {
-        // What is stated holds; else the chat template tells.
+        // What is stated holds; otherwise the chat template decides.
         let is_stated = section.is_some_and(|section| section.has("thinking_max"));
         settings.thinks = (is_stated || !thinks).then_some(thinks);
     }

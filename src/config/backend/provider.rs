@@ -76,7 +76,7 @@ fn quoting_hand_off(settings: &anthropic::Settings) -> HandOff {
     HandOff { text: settings.answer_now.clone(), overhead, overhead_without_thought: overhead }
 }
 
-/// Takes what a section says of a model of Anthropic's Messages, and tells how its thinking can be held.
+/// Reads the keys of a model of Anthropic's Messages, and returns how its thinking can be enforced.
 pub(super) fn anthropic(
     section: &Section<'_>,
     settings: &mut anthropic::Settings,
@@ -177,7 +177,7 @@ fn word<T: PartialEq + Copy>(words: &[(&'static str, T)], value: T) -> Option<&'
     words.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
 }
 
-/// How thinking is held where nothing is said of it.
+/// The default of how thinking is enforced.
 fn usual_classes_of(thinking: anthropic::AnthropicThinking) -> Vec<EnforcementClass> {
     match thinking {
         anthropic::AnthropicThinking::Budget => vec![EnforcementClass::Native, EnforcementClass::Turn],
@@ -223,7 +223,7 @@ pub(super) fn adjust_classes(
     }
     let wrong = model.classes.iter().find(|class| !served.possible_classes.contains(class));
     if let Some((class, section)) = wrong.zip(section.filter(|section| section.has("classes"))) {
-        let what = format!("\"{}\" does not go with how it is told to think", class.as_str());
+        let what = format!("\"{}\" does not fit the way it is asked to think", class.as_str());
         section.reject("classes", what, "write another, or say it by thinking = \"…\"");
     }
     model.classes.retain(|class| served.possible_classes.contains(class));

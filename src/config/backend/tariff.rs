@@ -53,8 +53,8 @@ fn list_prices(section: &Section<'_>) -> Option<Prices> {
     None
 }
 
-/// What is said of caches. An hour costs no less than some minutes where only these are said: whoever is sent no marks, and so
-/// knows of no hours, may still be asked for one, and then all that it put into its cache counts as kept for that long.
+/// Applies the configured cache prices. If only the price for some minutes is configured, an hour costs at least as much. A
+/// backend that is sent no cache marks may still be asked for an hour; then all that it cached counts as kept that long.
 fn apply_cache_prices(section: &Section<'_>, kind: BackendKind, rates: &mut Rates) {
     rates.cache_read = price(section, "price_cache_read").unwrap_or(rates.cache_read);
     if let Some(write) = price(section, "price_cache_write") {

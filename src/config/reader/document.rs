@@ -52,7 +52,7 @@ pub(in crate::config) enum SecretsPolicy {
 }
 
 impl<'d> Document<'d> {
-    /// A document of which nothing was read yet.
+    /// A document that nothing was read from yet.
     pub(in crate::config) fn new(text: &'d str, place: ReadContext<'d>) -> Document<'d> {
         let ReadContext { folder, env, secrets, files } = place;
         Document {

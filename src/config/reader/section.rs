@@ -58,7 +58,7 @@ impl<'d> Section<'d> {
         self.document
     }
 
-    /// True where it has the key, whatever its value.
+    /// True if it has the key, whatever its value.
     pub(in crate::config) fn has(&self, key: &'static str) -> bool {
         self.entry(key).is_some()
     }
@@ -211,7 +211,7 @@ impl<'d> Section<'d> {
         own.collect()
     }
 
-    /// True where nothing at all stands in it.
+    /// True if nothing at all stands in it.
     pub(in crate::config) fn is_empty(&self) -> bool {
         self.table.is_none_or(DeTable::is_empty)
     }

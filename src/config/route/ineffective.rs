@@ -1,4 +1,4 @@
-//! What a route says of votes and second opinions that can never take effect: right as it stands, and hardly meant.
+//! Warnings about votes and second opinions of a route that can never take effect: valid, but probably not intended.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;

@@ -44,9 +44,9 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.log.filter, "debug");
 }
 
-/// Whoever only looks at what is kept needs the ledger's address, and no secret of a server's.
+/// A command that only reads stored data needs the ledger's address, and no secret of a server's.
 #[test]
-fn who_serves_nobody_needs_no_secrets_for_it() {
+fn a_command_that_only_reads_needs_no_server_secrets() {
     let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
                 api_key_file = '/not/there'\nmodels = ['m']\n";
     assert_eq!(load_text(text).map(drop).unwrap_err().errors.len(), 2);

@@ -5,7 +5,7 @@ use stint_types::tenant::{DirectorySnapshot, KeyStoreState, to_toml};
 
 use super::{check, hash, load_text, with_examples};
 
-/// CF-08, CF-09: the admin API is served to whoever has a token that nobody guesses, and to nobody else.
+/// CF-08, CF-09: the admin API is served only to clients with a token that cannot be guessed.
 #[test]
 fn the_admin_api_needs_a_token() {
     let what = |text: &str| {

@@ -1,4 +1,4 @@
-//! How mistakes are told.
+//! Tests of how mistakes are reported.
 
 use super::*;
 

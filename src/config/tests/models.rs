@@ -96,7 +96,7 @@ fn providers_with_apis_of_their_own_are_told_to_think_in_their_own_ways() {
     check(
         &text("anthropic", "thinking = 'adaptive'\nclasses = ['native']\n"),
         &[
-            "line 7: backend.model.classes: \"native\" does not go with how it is told to think; write another, or say it \
+            "line 7: backend.model.classes: \"native\" does not fit the way it is asked to think; write another, or say it \
            by thinking = \"…\"",
         ],
     );

@@ -1,4 +1,4 @@
-//! The answer: what begins it, and what of its text its reader sees.
+//! The answer: when it begins, and which of its text its reader sees.
 
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;

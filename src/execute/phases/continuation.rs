@@ -1,4 +1,4 @@
-//! Answers that money alone broke off, continued in another call. Their reader sees no seam.
+//! Continues an answer in another call, when it ended only for lack of money. The reader sees one answer.
 
 use stint_backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
 use stint_types::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};
@@ -48,7 +48,7 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// True where the call that failed was to continue an answer, and nothing has come of it: what is there is an answer, if a
+    /// True if the call that failed was to continue an answer, and nothing has come of it: what is there is an answer, if a
     /// shorter one. Where no money was reserved for that call alone, only a refusal ends the answer so: any other failure may be
     /// tried again from the beginning.
     pub fn may_keep_partial(&self, failure: &Failure) -> bool {
@@ -109,7 +109,7 @@ mod tests {
     use stint_types::catalog::EnforcementClass;
     use stint_types::chat::{ChoiceEvent, FinishReason};
 
-    /// A choice of 8 tokens for want of money, and of 20 otherwise.
+    /// A choice with room for 8 tokens because money is short, and for 20 otherwise.
     fn short(class: EnforcementClass, thinking: u64) -> ChoiceStateMachine {
         let further = Some(ContinuationLimit { max: Tokens(20), by: LimitedBy::Caller });
         let terms = super::super::ChoiceTerms {

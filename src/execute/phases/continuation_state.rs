@@ -1,4 +1,4 @@
-//! What the machine keeps of an answer that money broke off, so that another call can continue it.
+//! The state that the phase machine keeps of an answer, so that another call can continue it.
 
 use stint_backend::Thought;
 use stint_types::catalog::SolutionStopReason;
@@ -12,7 +12,7 @@ pub(super) struct ContinuationState {
     granted: bool,
     /// Why none is.
     denied: Option<SolutionStopReason>,
-    /// Another call was made, of which nothing has come.
+    /// Another call was made, and nothing has come from it yet.
     is_pending: bool,
     /// The blank that the answer had ended with. It is not sent, so the next call writes it again.
     trailing_blank: String,

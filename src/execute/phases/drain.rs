@@ -1,8 +1,8 @@
-//! What follows a stop text where only the upstream's last word says what a hidden thought took.
+//! Reads the rest of a call after a stop text, if only the upstream's last message says how long a hidden thought was.
 //!
-//! Upstreams that hide their thoughts and take no stop texts go on writing. A call that is broken off never reports its
-//! thought, and all that it could have been would be booked. So the rest is read, within the limit that was reserved, and
-//! only counted.
+//! Upstreams that hide their thoughts and take no stop texts keep writing. A call that is broken off never reports its
+//! thought, and the most that it could have been would be booked. So the rest is read, within the reserved limit, and only
+//! counted.
 
 use stint_backend::Piece;
 use stint_types::catalog::SolutionStopReason;

@@ -1,4 +1,4 @@
-//! The end of a choice: by its upstream, by its deadline, by its money, or because another call was refused.
+//! The end of a choice: by its upstream, by its deadline, by lack of money, or because another call was refused.
 
 use stint_backend::{BehaviorObservation, Failure, Fault, GenerationEnd};
 use stint_types::catalog::{EnforcementClass, SolutionStopReason, ThinkingStopReason};
@@ -16,7 +16,7 @@ impl ChoiceStateMachine {
         self.finalize(rest, PartEnd::BrokenOff, ChoiceEnd::broken_off(SolutionStopReason::Deadline))
     }
 
-    /// True where a choice that ended like that has no answer, because a limit came first or its thought was never closed. A
+    /// True if a choice that ended like that has no answer, because a limit came first or its thought was never closed. A
     /// model that ends its text at once has answered with nothing.
     pub fn lacks_answer(&self, finish: FinishReason) -> bool {
         let lost = self.account.spent.thinking_ended == ThinkingStopReason::Stopped;
@@ -24,7 +24,7 @@ impl ChoiceStateMachine {
         is_cut && !self.has_answered && !self.tool_calls
     }
 
-    /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
+    /// True if what follows a thought is refused as the caller's fault, who has not asked for it.
     pub fn may_give_up(&self, failure: &Failure) -> bool {
         failure.fault == Fault::Caller && self.is_makeshift()
     }
@@ -94,7 +94,7 @@ impl ChoiceStateMachine {
         spent.solution_ended = end.reason;
         spent.stopped_by = by.filter(|_| end.finish == FinishReason::Stop);
         if spent.thinking_ended == ThinkingStopReason::None && spent.thinking > Tokens::ZERO {
-            // The thought was hidden; only the usage told of it.
+            // The thought was hidden; only the usage reported it.
             spent.thinking_ended =
                 if answered { ThinkingStopReason::Closed } else { ThinkingStopReason::Cut };
         }

@@ -1,7 +1,7 @@
-//! Holds a call to its limit where its upstream does not.
+//! Enforces the limit of a call whose upstream ignores it.
 //!
-//! The reader gets no more than the limit allows, by the least that was surely written. What goes beyond is withheld until the
-//! upstream's last usage says that it was within. Past a tolerance the phase machine hangs up on the call.
+//! The reader gets no more than the limit allows, counted by the least that was surely written. Text beyond it is withheld
+//! until the upstream's last usage shows that it was within the limit. Past a tolerance the phase machine hangs up.
 
 use stint_backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
 use stint_types::units::Tokens;
@@ -23,7 +23,7 @@ pub(super) struct LimitEnforcer {
     withheld: String,
     /// Something may have come after the upstream's limit.
     is_beyond: bool,
-    /// What its calls showed, until somebody asks.
+    /// What its calls showed, until the observations are taken.
     observations: Vec<BehaviorObservation>,
 }
 
@@ -54,7 +54,7 @@ impl LimitEnforcer {
         std::mem::take(&mut self.observations)
     }
 
-    /// The call is over, or about to be hung up on. True where it broke a limit that it was told.
+    /// The call is over, or about to be hung up on. True if it broke a limit that it was sent.
     pub(super) fn observe_overrun(&mut self, tells_limit: bool) -> bool {
         let breaks_limit = self.is_beyond && tells_limit;
         if breaks_limit {
@@ -83,7 +83,8 @@ impl LimitEnforcer {
         self.guard.thinking_tokens()
     }
 
-    /// True where the call is to be hung up on. What only a count says is believed at the next piece: that may be the end.
+    /// True if the call must be hung up. An overrun that only a count shows takes effect at the next piece, since that
+    /// may be the end.
     pub(super) fn is_overrun_by(&mut self, piece: &Piece) -> bool {
         let was_beyond = self.is_beyond;
         self.guard.record(piece);
@@ -112,7 +113,7 @@ impl LimitEnforcer {
         now.to_owned()
     }
 
-    /// True where some of the answer has not passed.
+    /// True if some of the answer has not passed.
     pub(super) fn withholds(&self) -> bool {
         !self.withheld.is_empty()
     }
@@ -130,13 +131,13 @@ impl LimitEnforcer {
         self.withheld.clear();
     }
 
-    /// True where the call has kept to its limit, so that nothing of its answer is lost at its end.
+    /// True if the call has kept to its limit, so that nothing of its answer is lost at its end.
     pub(super) fn holds_limit(&self) -> bool {
         let is_lost = self.withholds() && !self.guard.reports_within(self.passable_max());
         !self.is_beyond && !self.guard.is_exceeded() && !is_lost
     }
 
-    /// True where the answer has surely gone beyond its own limit, whatever the call may write altogether.
+    /// True if the answer has surely gone beyond its own limit, whatever the call may write altogether.
     pub(super) fn is_answer_beyond(&self) -> bool {
         self.guard.answer_tokens() > with_tolerance(self.passable_max())
     }

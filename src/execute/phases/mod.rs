@@ -2,10 +2,10 @@
 //!
 //! `Waiting → Thinking(t) → [closed | stopped | cut → hand-off] → Solution(s) → Done`
 //!
-//! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
-//! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
+//! A thought ends in one of three ways: the model closes it, the upstream stops it, or the machine cuts it. The budgets t
+//! and s are separate, and what is left of t is returned, not spent (Elastic Reasoning, arXiv 2505.05315).
 //!
-//! This file has the machine's state and what can be asked of it. Its methods are in the files beside it, each of which calls
+//! This file has the machine's state and the queries on it. Its methods are in the files beside it, each of which calls
 //! only those before it: `visible_thought` (what may be done about a thought), `thinking` (its end), `answer` (what of the
 //! answer shows), `endings` (the end of the choice), `parts` (the calls it is made of), `overrun`, `drain` and `continuation`
 //! (calls that break their limit, that write on, or that continue an answer), `transitions` (a step for each piece).
@@ -89,11 +89,11 @@ pub struct ChoiceStateMachine {
     enforcer: LimitEnforcer,
     /// True once a thought has shown that was to be hidden.
     is_thought_visible: bool,
-    /// True where a tag of thinking came that was not counted: thoughts come mixed into the answer.
+    /// True if a tag of thinking came that was not counted: thoughts come mixed into the answer.
     has_stray_tags: bool,
     /// Set while the answer is continued: its upstream may begin it again instead.
     repeat_filter: Option<RepeatFilter>,
-    /// The stop text that ended the answer, where the upstream says so.
+    /// The stop text that ended the answer, if the upstream reports it.
     stopped_by: Option<Box<str>>,
 }
 
@@ -135,12 +135,12 @@ impl ChoiceStateMachine {
         self.class
     }
 
-    /// True where an upstream that needs no limit is told one all the same.
+    /// True if an upstream that needs no limit is sent one all the same.
     pub fn tells_limit(&self) -> bool {
         self.terms.tells_limit
     }
 
-    /// True where the part that was called for last may think unseen.
+    /// True if the part that was called for last may think unseen.
     pub fn is_hidden(&self) -> bool {
         self.account.is_hidden()
     }
@@ -175,7 +175,7 @@ impl ChoiceStateMachine {
         self.enforcer.take_observations()
     }
 
-    /// The chances of the tokens that this text is made of, where they are told.
+    /// The log probabilities of this text's tokens, if they are reported.
     pub fn logprobs_of(&mut self, shown: &str) -> Vec<Value> {
         self.logprobs.take_for(shown)
     }
@@ -241,7 +241,7 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// True where something of an answer came, be it text or a call.
+    /// True if something of an answer came, be it text or a call.
     fn has_begun_answer(&self) -> bool {
         !self.stop_filter.is_empty() || self.tool_calls
     }

@@ -1,4 +1,4 @@
-//! A call that breaks its limit: its thought is cut where an answer can still be asked for, else it is hung up on.
+//! Handles a call that exceeds its limit: its thought is cut if an answer can still be asked for, else the call is hung up.
 
 use stint_backend::{BehaviorObservation, Piece};
 use stint_types::catalog::{SolutionStopReason, ThinkingStopReason};
@@ -11,7 +11,7 @@ use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
 impl ChoiceStateMachine {
     /// Hangs up on a call that does not hold its limit.
     pub(super) fn hang_up(&mut self, shown: String) -> ChoiceStep {
-        // An upstream that was told no limit does not break one.
+        // An upstream that was sent no limit does not break one.
         let breaks_limit = self.enforcer.observe_overrun(self.terms.tells_limit);
         self.enforcer.drop_withheld();
         self.observe_switch(false);
@@ -65,7 +65,7 @@ impl ChoiceStateMachine {
         self.observe_switch(self.has_begun_answer());
     }
 
-    /// A call that was asked not to think shows whether that can be had.
+    /// A call that was asked not to think shows whether the target obeys that.
     fn observe_switch(&mut self, answered: bool) {
         if self.is_makeshift() {
             self.enforcer.observe(BehaviorObservation::ThinkingSwitched(answered));

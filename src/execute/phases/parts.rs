@@ -1,4 +1,4 @@
-//! The parts that a choice is made of, each a call: the first, the answer behind a thought, a second try.
+//! The calls that a choice consists of: the first, the answer after a thought, a second try.
 
 use stint_backend::{GenerationPart, Thought};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};

@@ -1,14 +1,14 @@
-//! Leaves out the beginning of an answer that was to be continued and is written again.
+//! Removes the repeated beginning of an answer that was to be continued.
 //!
-//! An upstream that cannot continue a turn takes it for a new one, and writes the answer from its beginning. Its reader has
-//! that already, so it is left out.
+//! An upstream that cannot continue a turn takes it for a new one, and writes the answer from its beginning. The reader has
+//! that part already, so it is left out.
 //!
-//! An answer may also repeat itself: a model that is caught in a loop writes the same word for a page. Where the new text
-//! continues such a loop at the very place where it was broken off, nothing is left out.
+//! An answer may also repeat itself: a model that is caught in a loop writes the same word for a page. If the new text
+//! continues such a loop exactly where it was broken off, nothing is left out.
 
 /// So many bytes are not written twice by chance.
 const MATCH_MIN: usize = 16;
-/// The same where something else tells that the upstream does not continue as it should.
+/// The same, if something else shows that the upstream does not continue as it should.
 const MATCH_MIN_DISTRUSTED: usize = 3;
 
 /// Leaves out the previous text, as long as the new text repeats it.
@@ -25,8 +25,8 @@ pub(super) struct RepeatFilter {
 }
 
 impl RepeatFilter {
-    /// Behind an answer that was broken off. `is_distrusted` where its upstream mixes thoughts into its answers: those that can
-    /// continue a turn do not.
+    /// The filter for the continuation of an answer. `is_distrusted` is true if the upstream mixes thoughts into its
+    /// answers: upstreams that can continue a turn do not.
     pub(super) fn of(previous: &str, is_distrusted: bool) -> RepeatFilter {
         let previous = previous.trim_start().to_owned();
         let bare: Vec<u8> = bare(&previous).collect();
@@ -45,7 +45,7 @@ impl RepeatFilter {
         self.is_distrusted = true;
     }
 
-    /// What of the text is new.
+    /// Returns the part of the text that is new.
     pub(super) fn push(&mut self, text: &str) -> String {
         if self.is_decided {
             return text.to_owned();
@@ -71,7 +71,7 @@ impl RepeatFilter {
     }
 
     /// What is pending, now that no more comes. It is like the beginning of the previous text, but the end of an answer may be
-    /// like its beginning. So it is left out only where something else tells that the upstream has begun again.
+    /// like its beginning. So it is left out only if something else shows that the upstream has begun again.
     pub(super) fn flush(&mut self) -> String {
         let rest = if self.is_decided { String::new() } else { std::mem::take(&mut self.pending) };
         self.is_decided = true;
@@ -154,7 +154,7 @@ mod tests {
         }
         let said = round(9).trim_end().to_owned();
         check(&said, false, " so so, that is all", &[&said, " so so, that is all"].concat());
-        // Of the blank behind what was said some was left out.
+        // Some of the blank after the previous text was left out.
         let lines = "line \n ".repeat(40);
         let (said, goes_on) = (lines.trim_end().to_owned() + " \n", lines.trim_start());
         check(&said, false, goes_on, &[&said, goes_on].concat());

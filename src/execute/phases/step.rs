@@ -1,4 +1,4 @@
-//! What the phase machine tells its driver to do next.
+//! `ChoiceStep`: what the driver must do next.
 
 use stint_backend::GenerationPart;
 use stint_types::catalog::SolutionStopReason;
@@ -26,7 +26,7 @@ pub enum ChoiceStep {
 pub(super) struct ChoiceEnd {
     /// What ended its answer.
     pub(super) reason: SolutionStopReason,
-    /// What its caller is told.
+    /// The finish reason for its caller.
     pub(super) finish: FinishReason,
 }
 

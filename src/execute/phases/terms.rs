@@ -15,28 +15,28 @@ pub struct ChoiceTerms {
     pub thinking: Tokens,
     /// The most that the answer may take.
     pub solution: Tokens,
-    /// True where the answer may take besides what its thought leaves: both stand under one limit.
+    /// True if the answer may take besides what its thought leaves: both stand under one limit.
     pub answer_takes_rest: bool,
-    /// Who says so.
+    /// Who set that limit.
     pub solution_by: LimitedBy,
-    /// Whether an upstream that needs no limit is told one.
+    /// Whether an upstream that needs no limit is sent one.
     pub tells_limit: bool,
     /// What is set aside for tags, hand-off and end of text.
     pub overhead: Tokens,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
-    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing where nobody stated a limit. For
+    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing if nobody stated a limit. For
     /// the class `effort`.
     pub visible_max: Option<Tokens>,
     /// How far the answer may go in further calls, where money alone limits the first one.
     pub continuation: Option<ContinuationLimit>,
-    /// True where an answer that came out empty may be tried again.
+    /// True if an answer that came out empty may be tried again.
     pub rescue: bool,
     /// The word for the least effort, for that second try.
     pub effort_least: Option<String>,
-    /// An upper bound of the prompt's tokens, until the backend says how many they are.
+    /// An upper bound of the prompt's tokens, until the backend reports how many they are.
     pub prompt: Tokens,
-    /// True where reading costs nothing, so that a thought may be read again whatever its length.
+    /// True if reading costs nothing, so that a thought may be read again whatever its length.
     pub has_free_input: bool,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
     pub cache_ttl: CacheTtl,

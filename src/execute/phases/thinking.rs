@@ -1,4 +1,4 @@
-//! The end of a thought, and what it leaves to the answer.
+//! The end of a thought, and how much of its budget goes to the answer.
 
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;

@@ -1,5 +1,5 @@
-//! What may be done about a thought: whether it can be cut, tried again or read again. A thought that shows where it was
-//! taken to be hidden can be cut.
+//! What may be done about a thought: whether it can be cut, tried again or read again. A thought that is visible, although
+//! the upstream was expected to hide it, can be cut.
 
 use stint_backend::{BehaviorObservation, Turns};
 use stint_types::catalog::EnforcementClass;
@@ -55,18 +55,18 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// True where an empty answer may be asked for once more, and there is a word by which the target thinks less than before.
+    /// True if an empty answer may be asked for once more, and there is a word by which the target thinks less than before.
     /// Without one another try only ends alike.
     pub(super) fn may_think_less(&self) -> bool {
         self.may_be_rescued() && self.effort_least().is_some()
     }
 
-    /// True where an empty answer may be asked for once more. That does not help where a target cannot be kept from thinking.
+    /// True if an empty answer may be asked for once more. That does not help where a target cannot be kept from thinking.
     fn may_be_rescued(&self) -> bool {
         self.terms.rescue && !self.rescued && !self.enforcer.behavior.ignores_switch
     }
 
-    /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
+    /// True if the running part was not planned, but is tried because a thought was seen, or had left no answer.
     pub(super) fn is_makeshift(&self) -> bool {
         self.terms.class == EnforcementClass::Effort
             && (self.rescued || self.class == EnforcementClass::Turn && !self.thinks)

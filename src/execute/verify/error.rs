@@ -1,4 +1,4 @@
-//! Why a verifier gives no verdict.
+//! Why a verifier gave no verdict.
 
 /// The most bytes that a verifier may reply.
 pub(super) const REPLY_MAX: usize = 64 << 10;
@@ -23,10 +23,10 @@ pub enum VerifierError {
     /// The address answered with an error.
     #[error("the verifier's address answered {0}; it must answer 200")]
     Status(u16),
-    /// It said too much.
-    #[error("the verifier said more than 64 KiB; it must say one JSON object")]
+    /// Its reply was too long.
+    #[error("the verifier replied with more than 64 KiB; it must reply with one JSON object")]
     TooLong,
-    /// It said something else.
+    /// Its reply was invalid.
     #[error("the verifier must say a JSON object with a score of 0 to 1")]
     Malformed,
 }

@@ -1,6 +1,6 @@
-//! An operator's verifier: a program or an address that scores an answer.
+//! The operator's verifier: a program or an HTTP address that scores an answer.
 //!
-//! It is given `{"question": …, "answer": …}` and replies `{"score": …}`, 0 to 1. Its time, the length of its reply and how
+//! It gets `{"question": …, "answer": …}` and replies `{"score": …}`, 0 to 1. Its time, the length of its reply and how
 //! many run at once are bounded. A failure gives no verdict, never a bad one. Sampling asks it about each answer.
 
 mod command;

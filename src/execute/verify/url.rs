@@ -1,4 +1,4 @@
-//! A verifier behind an address.
+//! A verifier at an HTTP address.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Counts the answers and says whether another sample is worth asking for.
+//! Counts the answers and decides whether another sample is worth its price.
 
 use stint_types::units::Chance;
 
@@ -29,7 +29,7 @@ pub struct AnswerVotes {
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VoteStep {
-    /// More samples are wanted: so many at once, beside none. Fewer could decide nothing even if they all agreed.
+    /// More samples are wanted, so many at once. Fewer could not decide even if they all agreed.
     Sample(u32),
     /// No more samples are wanted.
     Stop(VoteStopReason),
@@ -83,13 +83,13 @@ impl Ballot {
         Ballot { quorum: Some(most / 2 + 1), ..Ballot::new(most) }
     }
 
-    /// False where a majority is asked for and no answer has it.
+    /// False if a majority is asked for and no answer has it.
     pub fn has_quorum(&self) -> bool {
         let votes = self.winner().map_or(0, |winner| winner.votes);
         self.quorum.is_none_or(|quorum| votes >= quorum)
     }
 
-    /// Counts a sample's answer; nothing where it gave none that can be compared.
+    /// Counts a sample's answer; nothing if it cannot be compared.
     pub fn cast(&mut self, sample: u32, key: Option<String>) {
         let Some(key) = key else {
             self.blank += 1;
@@ -117,7 +117,7 @@ impl Ballot {
         self.answers.iter().rev().max_by_key(|answer| answer.votes)
     }
 
-    /// The answers that are left to choose from by other means than counting, best first: what one sample alone said is
+    /// The answers that are left to choose from by other means than counting, best first: what only one sample gave is
     /// dropped where two or more agree on something else.
     pub fn common_answers(&self) -> Vec<&AnswerVotes> {
         let most = self.winner().map_or(0, |winner| winner.votes);

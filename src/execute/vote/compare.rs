@@ -1,4 +1,4 @@
-//! Which answers are the same one: an answer's text as a key that is equal for equal answers.
+//! Normalises an answer's text to a key that is equal for equal answers.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
 /// Options go from A to this.
 const LETTER_LAST: u8 = b'J';
 
-/// The key of an answer; nothing where it has none of what is compared.
+/// The key of an answer; nothing if it contains nothing that can be compared.
 pub fn answer_key(answer: &str, compare: &AnswerComparison) -> Option<String> {
     match compare {
         AnswerComparison::Number => number(answer),

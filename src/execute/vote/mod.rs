@@ -1,7 +1,7 @@
-//! A majority vote that ends as soon as it may: answers in, decisions out. Pure.
+//! A majority vote that stops as early as possible: answers in, decisions out. Pure.
 //!
-//! `ballot` counts and decides, `doubt` says how likely and how much further samples could change what was counted, and
-//! `compare` says which answers are the same one.
+//! `ballot` counts and decides, `overtake_risk` estimates how likely and how much further samples could change the result,
+//! and `compare` recognises equal answers.
 
 mod ballot;
 mod compare;

@@ -1,4 +1,4 @@
-//! One request that is being admitted, and what comes of it.
+//! The types of admission: `Admission` is a request that is being admitted, `ReservedRequest` is the result.
 
 use tokio::time::Instant;
 

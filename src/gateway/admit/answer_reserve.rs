@@ -1,4 +1,4 @@
-//! What an episode must not spend before its end: the price of an answer.
+//! How much money an episode must keep for its end: the price of a final answer.
 
 use super::plan_inputs::PlanInputs;
 use stint_decide::plan;
@@ -8,7 +8,7 @@ use stint_types::units::Money;
 
 impl PlanInputs {
     /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the episode's money where a
-    /// usual one fits; nothing where that is not limited, or no model can serve.
+    /// usual one fits; nothing if that is not limited, or no model can serve.
     pub(crate) fn answer_reserve(&self, limits: &EpisodeLimits) -> Money {
         let Some(limit) = limits.cost else { return Money::ZERO };
         let cost = |ask: &plan::PlanRequest| plan::answer_cost(ask, Money(limit.0 / 2));

@@ -1,4 +1,5 @@
-//! What is known about a request before money is asked for: whose rules, how hard, at what prices.
+//! Gathers the inputs of a plan before money is reserved: the routing rules, the estimated demand, the models and their
+//! prices.
 
 use crate::gateway::state::GatewayState;
 use std::collections::BTreeMap;
@@ -20,14 +21,14 @@ use crate::gateway::RequestRefusal;
 use crate::gateway::request::needs;
 use crate::gateway::state::Pacing;
 
-/// So many models are named to who asked for something that its own does not take.
+/// A refusal names at most so many models that would accept the request.
 const TAKERS_MAX: usize = 3;
 
 /// A request as it was asked, and as it is to be sent.
 pub(super) struct PreparedRequest {
-    /// As its caller wrote it: by this its difficulty is judged.
+    /// As its caller wrote it. Its difficulty is estimated from this.
     pub(super) original: Arc<Request>,
-    /// As a model is to have it.
+    /// As it is sent to a model.
     pub(super) request: Arc<Request>,
     /// The model that its episode is with.
     pub(super) sticky: Option<ModelAffinity>,
@@ -47,7 +48,7 @@ pub(super) fn gather_inputs(
     Ok(gather_inputs_with(state, tenant, sent, rules))
 }
 
-/// By whose rules a request is decided.
+/// The routing rules of a request.
 pub(super) fn rules(
     state: &GatewayState,
     tenant: &Tenant,
@@ -83,7 +84,7 @@ pub(super) fn gather_inputs_with(
     }
     let needs = needs::of(&request);
     let takers = takers(state, tenant, &needs);
-    // Who takes all that is wanted goes before who would leave something out.
+    // Models that accept every member of the request take precedence over those that would drop some.
     if models.iter().any(|model| is_able(model, &needs) && model.accepts_all_members(&needs)) {
         models.retain(|model| model.accepts_all_members(&needs));
     }
@@ -173,7 +174,7 @@ fn is_for(model: &Model, rules: &RoutingRules, asked: &Request) -> bool {
     }
 }
 
-/// True where a model can do what is wanted beyond text.
+/// True if a model can do what is wanted beyond text.
 fn is_able(model: &Model, needs: &Needs) -> bool {
     model.services.contains(&needs.service)
         && needs.capabilities.iter().all(|need| model.has_capability(*need))

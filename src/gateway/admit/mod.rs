@@ -1,4 +1,4 @@
-//! From a request to its reservation: who may serve it, at what price, and what is set aside. What comes of it goes to `run`.
+//! Admission: plans a request and reserves its worst case. The reserved request goes to `run`.
 
 mod admission;
 mod answer_reserve;

@@ -1,4 +1,4 @@
-//! A request with all that is known of it before money is asked for, and what is asked of the plan.
+//! `PlanInputs`: everything known about a request before money is reserved, and the questions it puts to the planner.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
 pub(crate) struct PlanInputs {
     /// As its caller wrote it.
     pub(crate) original: Arc<Request>,
-    /// As a model is to have it.
+    /// As it is sent to a model.
     pub(crate) request: Arc<Request>,
-    /// By whose rules it is decided.
+    /// The routing rules by which it is decided.
     pub(crate) rules: RoutingRules,
-    /// Why no vote is held, where the route has one.
+    /// Why there is no vote, although the route has one.
     pub(crate) no_vote: Option<&'static str>,
     /// What the prior predicts.
     pub(crate) prior: Demand,
-    /// What is believed by all that was learned since.
+    /// The prior's prediction, corrected by what was learned since.
     pub(crate) demand: Demand,
     pub(crate) market: Market,
     pub(crate) models: Vec<Arc<Model>>,
@@ -34,7 +34,7 @@ pub(crate) struct PlanInputs {
     pub(crate) paced: Vec<LimitStatus>,
     /// What share of answers a first reservation covers.
     pub(crate) opening_quantile: Chance,
-    /// The model that its episode is with.
+    /// The model that has served its episode so far.
     pub(crate) sticky: Option<ModelAffinity>,
     /// The models beyond the route's that would take all of its members, where some are not known here.
     pub(crate) takers: Vec<Arc<str>>,
@@ -126,7 +126,7 @@ impl PlanInputs {
         })
     }
 
-    /// True where a model could be asked now.
+    /// True if a model could be asked now.
     fn is_able(&self, model: &Model) -> bool {
         let needs = needs::of(&self.request);
         model.services.contains(&needs.service)

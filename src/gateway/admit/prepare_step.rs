@@ -1,4 +1,5 @@
-//! A step of an episode until it is reserved: decided, waited for, planned; where parallel steps were quicker, once more.
+//! Admits a step of an episode: decides what it may do, waits for money or calls that parallel steps hold, plans and
+//! reserves. If parallel steps were quicker, it starts again.
 
 use super::admission::{Admission, ReservedRequest};
 use super::gather_inputs::rules;
@@ -19,7 +20,7 @@ use super::reserve_step::StepReserveResult;
 use super::step_context::{DecidedStep, StepContext};
 use crate::gateway::episodes::wait::{busy, money_wait};
 
-/// How often a step is decided anew because parallel steps took what it was to have. Each time one of them has got it.
+/// How often a step is decided again because parallel steps took what it was to have. Each time one of them has got it.
 const TRIES_MAX: usize = 64;
 
 /// What is remembered from try to try.
@@ -96,7 +97,7 @@ async fn see_raise(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) {
     }
 }
 
-/// One try; nothing where there may be another.
+/// One try; nothing if there may be another.
 async fn try_prepare_step(
     admission: &Admission<'_>,
     tries: &mut StepRetryState<'_>,
@@ -129,7 +130,7 @@ async fn try_prepare_step(
             wait_for_money(admission, &about, refusal, &mut tries.money_wait, account_notified).await?;
             tries.calls_max = admission.parts().episodes.inner.settings.calls_per_answer;
         }
-        // Another request may have taken it, or other replicas may hand back what they do not use.
+        // Another request may have taken it, or other replicas may return what they do not use.
         StepReserveResult::Refused(_) => gather(admission, tries).await,
         StepReserveResult::Retry => tries.races_lost += 1,
         StepReserveResult::TooExpensive { of_episode } if !(of_episode && may_come_back) => {
@@ -143,7 +144,7 @@ async fn try_prepare_step(
     Ok(None)
 }
 
-/// What the account's own limits leave of tool calls; where that is nothing, once other replicas have handed back what they
+/// What the account's own limits leave of tool calls; where that is nothing, once other replicas have returned what they
 /// do not use.
 async fn gathered_headroom(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) -> Option<Headroom> {
     let room = tries.context.tool_call_headroom();
@@ -155,14 +156,14 @@ async fn gathered_headroom(admission: &Admission<'_>, tries: &mut StepRetryState
     tries.context.tool_call_headroom()
 }
 
-/// Asks other replicas for what they do not use of the account's limits. All is decided anew then.
+/// Asks other replicas for what they do not use of the account's limits. All is decided again then.
 async fn gather(admission: &Admission<'_>, tries: &mut StepRetryState<'_>) {
     admission.parts().ledger.refresh_limits(&admission.tenant.account, &tries.context.limit_scope()).await;
     (tries.has_gathered, tries.calls_max) =
         (true, admission.parts().episodes.inner.settings.calls_per_answer);
 }
 
-/// True where a limit leaves too little now.
+/// True if a limit leaves too little now.
 fn is_short(refusal: &RequestRefusal) -> bool {
     matches!(
         refusal,

@@ -1,4 +1,5 @@
-//! What a request would be planned as, for those who ask before they spend: nothing is reserved, sent, bought or kept.
+//! Quotes a request: which plan it would get, for callers that ask before they spend. Nothing is reserved, sent, bought or
+//! stored.
 
 use crate::gateway::request::{RequestRefusal, scope};
 use crate::gateway::state::GatewayState;

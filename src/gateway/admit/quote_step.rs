@@ -1,4 +1,5 @@
-//! What a step of an episode would be planned as, on what its episode leaves. Nothing is begun, lowered or set aside.
+//! Quotes a step of an episode: which plan it would get on what its episode has left. No step is begun, no budget lowered,
+//! nothing reserved.
 
 use super::gather_inputs::rules;
 use super::reserve::explain;
@@ -54,7 +55,7 @@ pub(crate) async fn quote_step(
     quoted.map_err(|refusal| refusal.map_or_else(|| busy(&StepWait::default()), |refusal| *refusal))
 }
 
-/// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
+/// A quote for a step; nothing if the caller's own limit does not pay for its tool calls.
 fn quote_decided_step(
     state: &GatewayState,
     tenant: &Tenant,
@@ -76,7 +77,7 @@ fn quote_decided_step(
     Ok(RequestQuote { demand: inputs.demand, quote })
 }
 
-/// True where less than the step with its tools may fit.
+/// True if less than the step with its tools may fit.
 fn leaves_too_little(refusal: Option<&RequestRefusal>) -> bool {
     matches!(refusal, None | Some(RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { .. })))
 }

@@ -1,4 +1,4 @@
-//! Plans on what is left, and sets the worst case aside.
+//! Plans a request on what its account has left, and reserves the worst case of the plan.
 
 use super::admission::Admission;
 use super::money_wait::{new_money_wait, wait_for_money};
@@ -28,7 +28,7 @@ pub(crate) async fn reserve_single(
 }
 
 /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
-/// may hand back what it does not use: then the plan is made once more.
+/// may return what it does not use: then the plan is made once more.
 /// What other open requests merely hold is waited for.
 async fn reserve(
     admission: &Admission<'_>,

@@ -86,7 +86,7 @@ pub(super) async fn try_reserve_step(
     }
 }
 
-/// The step as it is to be sent, and what is known about it; nothing where the caller's own limit does not pay for its
+/// The step as it is to be sent, and what is known about it; nothing if the caller's own limit does not pay for its
 /// tool calls.
 pub(super) fn step_inputs(
     state: &GatewayState,

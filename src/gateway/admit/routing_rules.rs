@@ -1,4 +1,4 @@
-//! By whose rules a request is decided, and whether they are enforced.
+//! Finds the routing rules of a request, and whether they are enforced or only observed.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::gateway::key_scope;
 /// The rules of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct RoutingRules {
-    /// By which it runs.
+    /// The route by whose rules it runs.
     pub(crate) route: Route,
-    /// By which it would run, where that is only watched.
+    /// The route by whose rules it would run, if they are only observed.
     pub(crate) observed_route: Option<Route>,
-    /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
+    /// The name of the route whose rules these are, and whether they are enforced: the policy in the decision log.
     pub(crate) policy: Arc<str>,
     /// The route or model that the caller named, whose traffic it is.
     pub(crate) named: Arc<str>,
@@ -27,7 +27,7 @@ pub(crate) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f6
     let named = key_scope::route(catalog, access, name)?;
     let name = named.name.clone();
     let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
-    // Whose traffic it is says which models may serve it; the other's rules say how.
+    // The named route decides which models may serve it; the other route's rules decide how.
     let ruled = match other {
         None => named,
         Some(other) => {
@@ -98,7 +98,7 @@ impl RoutingRules {
         self.route.models.iter().filter_map(find).collect()
     }
 
-    /// True where nothing is decided.
+    /// True if nothing is decided.
     pub(crate) fn is_unenforced(&self) -> bool {
         self.route.enforce != RolloutMode::On
     }

@@ -1,4 +1,4 @@
-//! What a step is decided by: the limits that hold for it, how its episode stands, and what its route says.
+//! The inputs of a step's decision: its limits, the state of its episode, and the settings of its route.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct StepContext<'a> {
     ledger: &'a Ledger,
     account: &'a AccountId,
     pub(super) request: &'a Arc<Request>,
-    /// The same, as far as it is enforced: rules that are only watched leave out what it says of tool calls.
+    /// The same, as far as it is enforced: rules that are only observed leave out what it states about tool calls.
     pub(super) enforced_request: Arc<Request>,
     pub(super) episode: &'a JoinedEpisode,
     pub(super) rules: &'a RoutingRules,
@@ -178,7 +178,7 @@ impl<'a> StepContext<'a> {
     }
 }
 
-/// The limits of an episode that are enforced: rules that are only watched leave out what is said of tool calls.
+/// The limits of an episode that are enforced: rules that are only observed leave out the limits on tool calls.
 fn enforced_limits(rules: &RoutingRules, limits: &EpisodeLimits) -> EpisodeLimits {
     let tools = if rules.is_unenforced() { ToolLimits::default() } else { limits.tools.clone() };
     EpisodeLimits { tools, ..limits.clone() }

@@ -1,6 +1,6 @@
-//! Which of several episodes with the same history a step continues is final once the step is reserved. Where it is refused, or
-//! its caller leaves, the episode is free again, so that the next try gets the same one. It is also free again where the store
-//! answers too late.
+//! Checks an episode out of the store for one step. Several episodes may have the same history; which of them the step
+//! continues is final once the step is reserved. If the step is refused, its caller leaves, or the store answers too late,
+//! the episode is free again. So the next try gets the same one.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 use super::manager::{EpisodeManager, STORE_PATIENCE};
 
-/// How long the store is listened to: much longer than any step waits, and than a database takes for a statement, since a
-/// run that is not heard of is given back by nobody.
+/// How long an answer of the store is waited for. This is much longer than any step waits, and than a database takes for a
+/// statement, since a run whose checkout was not reported is never given back.
 const LATE_MAX: Duration = Duration::from_secs(30);
 
 /// An episode that was handed out for a step.
@@ -75,8 +75,8 @@ impl Drop for EpisodeCheckout {
 }
 
 impl EpisodeManager {
-    /// An episode that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
-    /// which one, has given it back.
+    /// An episode that ends with this history, handed out by the store. If the caller has stopped waiting when the store
+    /// answers, the episode is given back.
     pub(crate) async fn check_out(
         &self,
         account: &AccountId,
@@ -96,7 +96,7 @@ impl EpisodeManager {
 
     async fn release(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
         if let Err(error) = with_late_timeout(self.inner.store.release(account, link, id)).await {
-            self.report_lost("a run that was handed out in vain is not free again", &error);
+            self.report_lost("an unused run could not be given back to the store", &error);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What all clones of an episode manager share.
+//! The state that all clones of an `EpisodeManager` share.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Which episode a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
-//! one.
+//! Finds the episode that a request is a step of: the one that its caller names, else the one whose history it continues,
+//! else a new one.
 
 use crate::gateway::request::RequestRefusal;
 use stint_sessions::agent::{
@@ -19,11 +19,11 @@ const REPLIES_MAX: usize = 3;
 #[derive(Debug, Clone)]
 pub(crate) struct JoinedEpisode {
     pub(crate) id: EpisodeId,
-    /// What it may take altogether, with what the request says lowered into it.
+    /// What it may take altogether, lowered by the limits that the request states.
     pub(crate) limits: EpisodeLimits,
-    /// True where the caller named it.
+    /// True if the caller named it.
     pub(crate) is_named: bool,
-    /// True where nothing is known of it yet.
+    /// True if nothing is known of it yet.
     pub(crate) is_first: bool,
     /// The history that it goes on from.
     pub(crate) from: Option<HistoryHash>,
@@ -119,7 +119,8 @@ impl EpisodeManager {
         })?
     }
 
-    /// Where the store does not say, it is a new one: its caller may get a budget anew, and nobody another's.
+    /// If the store does not answer, it is a new episode: its caller may get a new budget, but never the episode of
+    /// another.
     async fn join_by_history(
         &self,
         account: &AccountId,

@@ -1,4 +1,5 @@
-//! What a gateway needs for episodes of agents: how they are held, where they are kept, and how long they usually take.
+//! `EpisodeManager`: the gateway's handle on episodes of agents. It has their settings, their store, and the usual number
+//! of turns.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Requests as steps of episodes of agents: which episode, what the step may do, what of its answer passes, and what is remembered
-//! of it. All that is decided about it is decided by `agent`, which is pure; all that is counted, by the ledger.
+//! Requests as steps of episodes of agents: which episode a request belongs to, what the step may do, which parts of its
+//! answer pass, and what is stored afterwards. The decisions are in `agent`, which is pure; the counting is in the ledger.
 
 mod checkout;
 mod inner;
@@ -21,7 +21,7 @@ pub use view::EpisodeView;
 pub(super) use non_turn_spend::NonTurnSpend;
 pub(super) use running_step::{PassedToolCalls, RunningStep};
 
-/// True for a request that belongs to an episode: its caller says so, or it has to do with tools.
+/// True for a request that belongs to an episode: its caller names one, or it uses tools.
 pub(super) fn is_step(request: &Request) -> bool {
     let budget = &request.budget;
     let tools = !request.tools.is_empty();

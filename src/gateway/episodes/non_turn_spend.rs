@@ -1,4 +1,4 @@
-//! What is no turn of an episode but spends its money all the same, as an agent's call for vectors does.
+//! Books calls that are no turn of an episode but spend its money, such as an agent's call for embeddings.
 
 use crate::gateway::request::RequestRefusal;
 use crate::gateway::state::BoundedWait;
@@ -67,7 +67,7 @@ impl NonTurnSpend {
         }
     }
 
-    /// True where its money is limited.
+    /// True if its money is limited.
     pub(crate) fn limits_money(&self) -> bool {
         self.limits.cost.is_some()
     }
@@ -78,7 +78,7 @@ impl NonTurnSpend {
     }
 }
 
-/// True where the episode lacks money that is not spent yet.
+/// True if the episode lacks money that is not spent yet.
 fn may_come_back(short: &Shortfall, standing: &EpisodeBalance, limits: &EpisodeLimits) -> bool {
     let (Holder::Episode, Amount::Money(needed)) = (&short.limit.holder, short.needed) else { return false };
     let unspent = limits.cost.map_or(Money::ZERO, |cost| cost.saturating_sub(standing.spent.cost));

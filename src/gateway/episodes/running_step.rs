@@ -1,4 +1,4 @@
-//! A step on its way: what of its answer passes, what it took, and what is remembered of it.
+//! A step that is running: filters its answer, counts what it took, and records it in the episode.
 
 use crate::execute::{ChoiceProgress, ToolCallFilter};
 use stint_ledger::Ledger;

@@ -1,4 +1,4 @@
-//! What a caller is told of an episode at the end of one of its steps.
+//! What a caller gets to know about an episode at the end of one of its steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use stint_types::units::{Count, EpisodeId, Money, Tokens};
 pub struct LimitUsage<T> {
     /// What is used.
     pub used: T,
-    /// What is left for others; nothing where it is not limited.
+    /// What is left for others; nothing if it is not limited.
     pub left: Option<T>,
 }
 
-/// What a caller is told of an episode.
+/// The state of an episode, as its caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpisodeSnapshot {
     /// Its name.

@@ -1,7 +1,7 @@
-//! The task that forgets old episodes and learns from those that ended how many turns they take.
+//! The task that deletes old episodes, and learns from finished ones how many turns an episode usually takes.
 //!
-//! What is learned is kept nowhere by itself: it is made of the runs in the store, all replicas' alike, so it is there after a
-//! start and fades as they are forgotten.
+//! The learned numbers are not stored on their own. They are computed from the episodes in the store, which all replicas
+//! share. So they are there after a start, and fade as old episodes are deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn learn(episodes: &EpisodeManagerInner) {
     }
 }
 
-/// Deletes some of what is too old; says when to look again.
+/// Deletes some of what is too old; returns when to look again.
 async fn purge(episodes: &EpisodeManagerInner) -> Duration {
     let before = Timestamp::now().before(episodes.settings.expires_after);
     match with_timeout(episodes.store.purge(before, PURGE_MAX)).await {

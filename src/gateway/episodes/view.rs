@@ -1,4 +1,4 @@
-//! An episode as it is shown to its own key, or to its operator.
+//! An episode as it is shown to its own key, or to the operator.
 
 use stint_ledger::Ledger;
 use stint_sessions::agent::StoredEpisode;

@@ -1,4 +1,4 @@
-//! Waiting for what parallel steps of an episode have set aside.
+//! Waits for money, turns or calls that parallel steps of an episode have reserved.
 
 use tokio::time::Instant;
 
@@ -41,7 +41,7 @@ pub(crate) fn money_wait() -> StepWait {
     StepWait { money: true, ..StepWait::default() }
 }
 
-/// What is told where waiting was in vain.
+/// The refusal after a wait in vain.
 pub(crate) fn busy(wait: &StepWait) -> RequestRefusal {
     RequestRefusal::EpisodeBusy { what: describe_wait(wait), retry_after: RETRY_AFTER }
 }

@@ -1,4 +1,4 @@
-//! What callers say of answers, late or soon.
+//! Takes verdicts of callers on answers, at once or days later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::Learning;
 use super::influence_cap::SignalWeight;
 use super::inner::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
 
-/// What a person's plain word counts.
+/// The weight of a plain verdict of a person.
 const PLAIN: f64 = 1.0;
-/// What it counts that one answer is liked better than another: which of the two is right it does not say.
+/// The weight of a preference for one of two answers: it does not say which of them is right.
 const PREFERENCE: f64 = 0.3;
 
-/// What a caller says.
+/// A caller's feedback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CallerFeedback {
     /// How right an answer is; 1 is right, 0 is wrong.
@@ -33,22 +33,23 @@ pub enum CallerFeedback {
     },
 }
 
-/// Why what a caller says is not taken.
+/// Why a caller's feedback is not accepted.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FeedbackError {
-    /// There is no such request, it is somebody else's, or it was too long ago: which of these is not said.
+    /// There is no such request, it is another account's, or it was too long ago. Callers cannot tell which.
     #[error("this key has no request of that id, or none that is remembered any more")]
     Unknown,
-    /// The account turned over too much of what it had said, and has to wait.
-    #[error("too many judgements were changed within an hour; what was said before stays for now")]
+    /// The account changed too many verdicts, and has to wait.
+    #[error("too many judgements were changed within an hour; the earlier ones stay for now")]
     TooManyReversals(Duration),
-    /// The store cannot keep it now.
+    /// The store cannot record it now.
     #[error("feedback cannot be recorded right now; try again shortly")]
     Store(#[from] HistoryStoreError),
 }
 
 impl Learning {
-    /// Takes what a caller says, in place of what was said before. It is kept when this returns, and learned soon after.
+    /// Accepts a caller's feedback, which replaces earlier feedback on the same answer. It is stored when this returns, and
+    /// learned soon after.
     ///
     /// # Errors
     /// When the caller has no such request, or the store does not take it.
@@ -77,13 +78,13 @@ impl Learning {
 }
 
 impl LearningInner {
-    /// The story of a request of this caller's.
+    /// The record of a request of this caller.
     async fn own_record(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<RequestRecord>, FeedbackError> {
         let story = self.find(id).await?;
         story.filter(|story| tenant.account.contains(&story.account)).ok_or(FeedbackError::Unknown)
     }
 
-    /// Takes what an account says together, or none of it where it turns over too much.
+    /// Accepts all of these verdicts, or none of them if the account changes too many.
     async fn record_feedback<const N: usize>(
         &self,
         account: &AccountId,

@@ -1,4 +1,4 @@
-//! The way to learning for those who serve requests.
+//! `Learning`: the handle through which requests read what was learned and report how they ended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use super::state_exchange::{LearningStart, StateExchange};
 use super::story_writer::StoryWriter;
 use super::{LearnSettings, state_exchange};
 
-/// Stories that may wait to be learned from.
+/// Records that may wait to be learned from.
 const JOBS_MAX: usize = 4096;
-/// What a gateway has learned and goes on learning. Clones share it.
+/// What a gateway has learned and keeps learning. Clones share it.
 #[derive(Clone, Default)]
 pub struct Learning {
     inner: Option<Arc<LearningInner>>,
@@ -41,8 +41,8 @@ impl Learning {
         Learning::default()
     }
 
-    /// Goes on from what the store has. Where that cannot be had in a few seconds, it is begun anew and said so: a gateway
-    /// that has forgotten is better than none.
+    /// Continues from what the store has. If the store does not answer in a few seconds, learning starts again, and the log
+    /// says so: a gateway that has forgotten is better than none.
     pub async fn open(
         tasks: &Tasks,
         stories: Arc<dyn HistoryStore>,
@@ -83,7 +83,7 @@ impl Learning {
         Learning { inner: Some(inner) }
     }
 
-    /// The same, asking this whether it serves one key alone, which may move what is believed as far as it likes. Without it
+    /// The same, with a check whether it serves a single key, which may change the beliefs without limit. Without the check
     /// no account may: see [`LearnSettings::feedback_max`].
     #[must_use]
     pub fn with_single_key_check(self, is_alone: impl Fn() -> bool + Send + Sync + 'static) -> Learning {
@@ -97,7 +97,7 @@ impl Learning {
         self.inner.as_ref()
     }
 
-    /// Turns a prior's predictions into what is believed now.
+    /// Corrects a prior's predictions by the current beliefs.
     pub fn adjust(&self, demand: &mut Demand) {
         if let Some(inner) = &self.inner {
             inner.book.load().adjust(demand);
@@ -152,7 +152,7 @@ impl Learning {
             .map(|story| RequestRecord::clone(&story)))
     }
 
-    /// The record of a request, whoever's it is.
+    /// The record of a request of any account.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -1,13 +1,13 @@
-//! How much one account may move of what is believed for everybody.
+//! Limits how much one account may change what is learned for everybody.
 //!
-//! Two things of an account's do: what it says of answers, and the signs that its requests leave of themselves: whether an
-//! answer fits a form that it wrote, ends within its budgets, is asked for again. Who has asked much may say a lot at once, of
-//! all that is still remembered; who writes the forms decides what fits them; and nobody can tell whether any of it is
-//! honest. So each of the two counts in full only up to so much in an hour: they are counted apart, since a caller whose
-//! answers all have forms is to be heard all the same. What comes beyond that is written down and not learned. What an
-//! operator's verifier says is the operator's, and no matter of this.
+//! An account has influence in two ways: by its verdicts on answers, and by signals that its requests leave (whether an
+//! answer fits a schema that the account wrote, ends within its budgets, or is asked for again). An account with many
+//! requests can give many verdicts at once. An account that writes the schemas decides what fits them. Nobody can tell
+//! whether any of it is honest. So each of the two counts in full only up to a limit for each hour. They are counted
+//! separately, since the verdicts of a caller whose answers all have schemas must still count. Beyond the limit they are
+//! stored and not learned from. Verdicts of an operator's verifier are not limited.
 //!
-//! Where a gateway serves one key alone, there is nobody else whom that could concern, and nothing is bounded.
+//! If a gateway serves a single key, nobody else is affected, and nothing is limited.
 
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -16,33 +16,34 @@ use stint_types::units::{AccountId, Timestamp};
 
 use super::windows::AccountWindows;
 
-/// Of what an account may say, one part in so many counts in the alarm that a model has changed, and as much of its signs. At
-/// the usual measure that is a quarter of an alarm each: one account alone raises none within an hour.
+/// One part in so many of an account's influence counts towards the alarm that a model has changed, for its verdicts and
+/// for its signals. With the default limit that is a quarter of an alarm each: one account alone raises none within an
+/// hour.
 const ALARM_PART: f64 = 100.0;
 
-/// Whether one key alone is served.
+/// Whether the gateway serves a single key.
 pub(super) type SingleKeyCheck = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What each account has moved lately. Its lock is held for moments.
+/// How much influence each account has used lately. Its lock is held for moments.
 pub(super) struct InfluenceCap {
-    /// What an account's words may weigh in a window, and its signs.
+    /// The most weight of an account's verdicts in a window, and of its signals.
     most: f64,
-    /// Where nobody has said, there are others.
+    /// If it is not set, there are other keys.
     single_key_check: OnceLock<SingleKeyCheck>,
     moved: Mutex<AccountWindows<AccountInfluence>>,
 }
 
-/// What an account has moved in a window.
+/// The influence that an account has used in a window.
 #[derive(Debug, Default)]
 struct AccountInfluence {
     by_feedback: SignalWeight,
     by_signals: SignalWeight,
 }
 
-/// What a word counts, or a sign.
+/// The weight of a verdict or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SignalWeight {
-    /// For what is believed, as a share of a person's plain word.
+    /// For the beliefs, as a share of a plain verdict of a person.
     pub(super) learned: f64,
     /// For the alarm that a model has changed.
     pub(super) alarm: f64,
@@ -53,12 +54,12 @@ impl InfluenceCap {
         InfluenceCap { most: f64::from(most), single_key_check: OnceLock::new(), moved: Mutex::default() }
     }
 
-    /// Asks this from now on, unless something else was said before.
+    /// Uses this check from now on, unless one was set before.
     pub(super) fn set_single_key_check(&self, is_alone: SingleKeyCheck) {
         let _ = self.single_key_check.set(is_alone);
     }
 
-    /// What is left for a word of this account that would count `weight`.
+    /// What is left for a verdict of this account that would count `weight`.
     pub(super) fn cap_feedback(&self, account: &AccountId, weight: f64, now: Timestamp) -> SignalWeight {
         self.take(account, weight, now, |moved| &mut moved.by_feedback)
     }
@@ -107,7 +108,7 @@ mod tests {
     use stint_types::catalog::{Demand, Verdict, VerdictSource};
     use stint_types::units::Chance;
 
-    /// A gateway's sway by the usual measure, of which nobody has said whom it serves.
+    /// The influence cap of a gateway with default settings, without a single-key check.
     fn sway() -> InfluenceCap {
         InfluenceCap::new(LearnSettings::default().feedback_max)
     }

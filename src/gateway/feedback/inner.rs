@@ -1,4 +1,4 @@
-//! What everything that learns shares, and the jobs of the task that does. It knows none of the tasks.
+//! The state that `Learning` and its tasks share, and the jobs of the learner task. It does not name any task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use super::reversal_limiter::ReversalLimiter;
 use super::settings::LearnSettings;
 use super::signals::AnswerSignal;
 
-/// Where an outcome may be lost.
+/// The places where an outcome may be lost.
 const STORE: &str = "store";
 const LEARNER: &str = "learner";
 pub(super) const LOG: &str = "log";
 pub(crate) const LOST_AT: [&str; 3] = [STORE, LEARNER, LOG];
 
-/// How long the store may take to say what a caller asks for.
+/// How long the store may take to answer a caller's query.
 pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What all clones of `Learning` and its tasks share.
@@ -55,7 +55,7 @@ pub(super) enum LearnJob {
     OtherStates(Vec<LearnedState>),
     /// What replicas had learned that are gone is ours now.
     TakenOver(Vec<LearnedState>),
-    /// Another took over what was learned here: it is begun anew, beside theirs.
+    /// Another replica took over what was learned here: learning starts again, beside theirs.
     Reset,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct VerdictUpdate {
     pub(super) verdict: Verdict,
     /// What it counts in the alarm that a model has changed.
     pub(super) alarm: f64,
-    /// What the same source said before.
+    /// The earlier verdict of the same source.
     pub(super) before: Option<Verdict>,
     pub(super) is_kept: bool,
 }
@@ -95,7 +95,7 @@ impl LearningInner {
         self.submit(LearnJob::Verdict(Box::new(judged)));
     }
 
-    /// The story of a request, whoever's it is.
+    /// The record of a request of any account.
     pub(super) async fn find(&self, id: RequestId) -> Result<Option<Arc<RequestRecord>>, HistoryStoreError> {
         let oldest = Timestamp::now().before(self.settings.keep);
         if let Some(story) = self.recent.find(id).filter(|story| story.decision.at >= oldest) {

@@ -1,4 +1,4 @@
-//! The one task that learns. It waits for nobody but those who tell it something.
+//! The one task that learns from outcomes and verdicts. It waits for nothing but its incoming jobs.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,18 +1,18 @@
-//! What a story teaches.
+//! Turns the record of a request, or a verdict on it, into samples to learn from.
 
 use stint_decide::learn::{DemandSummary, OutcomeSample};
 use stint_sessions::history::RequestRecord;
 use stint_types::catalog::{ChoiceOutcome, Demand, Verdict};
 
-/// How long thought and answer of each choice were. Only whole answers teach that: of others nobody knows how long they
-/// would have been.
+/// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how
+/// long the others would have been.
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     choices.filter_map(|choice| lesson(story, choice)).collect()
 }
 
-/// What was said of an answer; where there are several choices, of the first. An answer that was chosen among several says
-/// little of how often one is right, so nothing is learned of that from it.
+/// A sample of a verdict on an answer; with several choices, on the first. An answer that was chosen among several shows
+/// little of how often a single answer is right, so nothing is learned from it.
 pub(super) fn of_verdict(story: &RequestRecord, verdict: &Verdict) -> Option<OutcomeSample> {
     if story.decision.of_model(&story.outcome.model).is_some_and(|candidate| candidate.samples > 1) {
         return None;
@@ -41,7 +41,7 @@ fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample
     })
 }
 
-/// As it was written down; where another version wrote it, by what was predicted of the candidates.
+/// As it was recorded; if another version recorded it, from what was predicted of the candidates.
 fn context(story: &RequestRecord) -> DemandSummary {
     let decision = &story.decision;
     serde_json::from_value(decision.context.clone()).unwrap_or_else(|_| {

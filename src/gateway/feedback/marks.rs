@@ -1,4 +1,4 @@
-//! How the latest judgements went into the book, for who changes one of them later.
+//! Remembers how the latest verdicts were learned, so that a changed verdict can replace the earlier one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,10 +6,10 @@ use stint_decide::learn::JudgementMark;
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::units::RequestId;
 
-/// How many are remembered; of an older one it is not known how much of it is left.
+/// How many are remembered. For an older one it is not known how much of it is left.
 const MARKS_MAX: usize = 16_384;
 
-/// The marks of the latest judgements that this process took in.
+/// The marks of the latest verdicts that this process learned.
 #[derive(Debug, Default)]
 pub(super) struct VerdictMarks {
     by_verdict: HashMap<(RequestId, VerdictSource), JudgementMark>,
@@ -29,12 +29,12 @@ impl VerdictMarks {
         }
     }
 
-    /// That of what the same source said of the same answer.
+    /// The mark of an earlier verdict of the same source on the same answer.
     pub(super) fn of(&self, verdict: &Verdict) -> Option<JudgementMark> {
         self.by_verdict.get(&(verdict.id, verdict.source)).copied()
     }
 
-    /// What was learned here is somebody else's now.
+    /// What was learned here belongs to another replica now.
     pub(super) fn forget(&mut self) {
         *self = VerdictMarks::default();
     }

@@ -1,8 +1,8 @@
-//! Learning in a running gateway: what is believed before a plan is made, what came of it, and what is said of it after.
+//! Learning in a running gateway: requests read the beliefs before they plan, and report outcomes and verdicts afterwards.
 //!
-//! A request only ever reads what is believed and leaves its story behind. One task learns from the stories, one keeps
-//! them in the store, one exchanges what was learned with other replicas, and a thread writes the log. Whatever is full, slow
-//! or broken among them drops and counts; no answer waits for any of it.
+//! A request only reads the beliefs and leaves its record behind. One task learns from the records, one writes them to the
+//! store, one exchanges what was learned with other replicas, and a thread writes the log. If one of them is full, slow or
+//! broken, it drops work and counts that; no answer waits for it.
 
 mod caller_feedback;
 mod handle;

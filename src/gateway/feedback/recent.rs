@@ -1,4 +1,4 @@
-//! The latest stories, in memory: what is said of an answer at once need not wait for the store, or for it to work.
+//! The latest request records, in memory: a verdict that comes soon after its answer need not wait for the store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(recent.judge(&verdict), None);
         assert_eq!(recent.judge(&verdict), Some(verdict.clone()));
         assert_eq!(recent.find(first.decision.id).unwrap().verdicts, std::slice::from_ref(&verdict));
-        assert!(first.verdicts.is_empty(), "whoever had it before has it as it was");
+        assert!(first.verdicts.is_empty(), "a copy taken before does not change");
         (0..STORIES_MAX).for_each(|_| recent.add(&Arc::new(conformance::story(2))));
         assert_eq!(recent.find(first.decision.id), None);
         assert_eq!(recent.judge(&verdict), None);

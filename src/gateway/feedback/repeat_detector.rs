@@ -1,5 +1,5 @@
-//! Who asked the same again: a caller who does so soon was perhaps not pleased with the answer. Only a hash of what was
-//! asked is remembered, under a key that is this process's own, and not for long.
+//! Detects callers that ask the same question again: one that does so soon was perhaps not pleased with the answer. Only a
+//! hash of the question is remembered, with a secret of this process, and not for long.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -11,14 +11,14 @@ use stint_sessions::history::RequestRecord;
 use stint_types::chat::{Request, Role};
 use stint_types::units::{AccountId, Timestamp};
 
-/// What that counts, as a share of a person's plain word: there are many reasons to ask again.
+/// The weight of a repeated question, as a share of a plain verdict of a person: there are many reasons to ask again.
 pub(super) const WEIGHT: f64 = 0.02;
 /// How many questions are remembered.
 const QUESTIONS_MAX: usize = 2048;
 /// How much of a text is looked at, at each end.
 const TEXT_MAX: usize = 8 << 10;
 
-/// A question, as far as one needs to know it again.
+/// A question, reduced to what is needed to recognise it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QuestionFingerprint {
     hash: u64,
@@ -26,7 +26,7 @@ pub(crate) struct QuestionFingerprint {
 }
 
 impl QuestionFingerprint {
-    /// The last message of a request, where a user says it.
+    /// The last message of a request, if it is a user's.
     pub(crate) fn of(account: &AccountId, request: &Request, at: Timestamp) -> Option<QuestionFingerprint> {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let last = request.messages.last().filter(|message| message.role == Role::User)?;
@@ -35,7 +35,7 @@ impl QuestionFingerprint {
         let mut hasher = KEY.build_hasher();
         (account.as_str(), &request.model, request.messages.len(), text.len()).hash(&mut hasher);
         (&text[..head], &text[text.ceil_char_boundary(tail)..]).hash(&mut hasher);
-        // Who states another budget compares; that says nothing of the answer.
+        // A caller that states another budget compares budgets; that shows nothing about the answer.
         let stated = [request.budget.thinking, request.budget.solution, request.budget.total];
         stated.map(|tokens| tokens.map(|tokens| tokens.0)).hash(&mut hasher);
         Some(QuestionFingerprint { hash: hasher.finish(), at })
@@ -54,7 +54,7 @@ struct AnsweredQuestion {
     hash: u64,
     at: Timestamp,
     record: Arc<RequestRecord>,
-    /// True where it was asked again before: whoever asks so often tries something out, and is not displeased.
+    /// True if it was asked again before. A caller that asks so often is trying something out, and is not displeased.
     is_repeated: bool,
 }
 

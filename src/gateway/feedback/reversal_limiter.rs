@@ -1,7 +1,7 @@
-//! How often callers take back what they said of an answer.
+//! Limits how often an account may change its verdicts.
 //!
-//! A first judgement has an answer behind it, which was paid for. Turning one over costs nothing, and moves all that is left
-//! of the first one, as if it had been the other from the start; so an account may do it only so often.
+//! A first verdict has an answer behind it, which was paid for. Changing a verdict costs nothing. It replaces all that is
+//! left of the first verdict's effect. So an account may do it only so often.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Whether a value has the structure that a JSON schema asks for.
+//! Checks whether a value has the structure that a JSON schema asks for.
 //!
-//! The structure alone: types, required and unknown members, items, constants, choices, bounds, and references within the
-//! schema. What needs a regular expression, a date or another file (`pattern`, `format`, a remote `$ref`) is not looked at
-//! and counts as fitting. Schemas are the callers': however they are made, looking ends after so many steps.
+//! Only the structure counts: types, required and unknown members, items, constants, choices, bounds, and references within
+//! the schema. What needs a regular expression, a date or another file (`pattern`, `format`, a remote `$ref`) is not
+//! checked and counts as fitting. Callers write the schemas, so the check ends after a fixed number of steps.
 
 use serde_json::{Map, Value};
 

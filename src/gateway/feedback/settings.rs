@@ -1,4 +1,4 @@
-//! What learning needs to know.
+//! The settings of learning.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stint_sessions::history::DecisionLogSettings;
 /// How a gateway learns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearnSettings {
-    /// False where nothing is learned, kept or logged.
+    /// False if nothing is learned, kept or logged.
     pub enabled: bool,
     /// How fast is learned and forgotten.
     pub book: learn::Settings,

@@ -1,4 +1,4 @@
-//! What an answer says of itself: signs that need no person. Each is weak, and counts as such.
+//! Signals that an answer gives about its own quality, without a person. Each is weak, and has a small weight.
 
 use serde_json::Value;
 
@@ -13,18 +13,18 @@ use super::schema_fit::fits;
 /// How much of an answer is held in memory to look at its form, in bytes.
 const FORM_MAX: usize = 64 << 10;
 
-/// What a form that fits counts: it says little, since wrong answers have good forms too.
+/// The weight of a form that fits: it shows little, since wrong answers have good forms too.
 const FITTING: f64 = 0.05;
-/// What one counts that does not fit: its caller can hardly use it.
+/// The weight of a form that does not fit: its caller can hardly use the answer.
 const UNFIT: f64 = 0.5;
-/// What an end at a limit of ours counts.
+/// The weight of an end at a limit that we set.
 const LENGTH: f64 = 0.3;
-/// What a second try with the least thinking counts.
+/// The weight of a second try with the least thinking.
 const RESCUE: f64 = 0.3;
-/// What an answer counts that went on like a thought which was cut.
+/// The weight of an answer in which a cut thought continues.
 const LEAK: f64 = 0.1;
 
-/// What an answer shows of itself: by which source, how right the answer is, and how much that counts.
+/// A signal of an answer: its source, how right the answer is, and the weight of that.
 pub(crate) type AnswerSignal = (VerdictSource, Chance, f64);
 
 /// A choice of a request, listened to where its form will be looked at.
@@ -33,7 +33,7 @@ pub(crate) fn with_transcript(request: &Request, progress: ChoiceProgress) -> Ch
     if wants { progress.with_transcript(FORM_MAX) } else { progress }
 }
 
-/// What the end of an answer says of the budgets that were chosen for it. A limit that the caller stated is the caller's.
+/// What the end of an answer shows about the budgets that were chosen for it. Limits that the caller stated do not count.
 pub(crate) fn of_ending(story: &RequestRecord, request: &Request) -> Option<AnswerSignal> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
@@ -52,7 +52,7 @@ pub(crate) fn of_ending(story: &RequestRecord, request: &Request) -> Option<Answ
     (weight > 0.0).then_some((VerdictSource::Ending, Chance::new(0.0), weight))
 }
 
-/// What the forms of the answers say, of those whose transcript is whole.
+/// The signals from the forms of the answers whose transcript is complete.
 pub(crate) fn of_form(request: &Request, progress: &[ChoiceProgress]) -> Vec<AnswerSignal> {
     let transcripts: Vec<_> = progress
         .iter()

@@ -1,5 +1,5 @@
-//! What was learned, saved now and then and taken in from others: each process has a state of its own in the store, and
-//! what a process leaves behind is taken over by the first process that sees it.
+//! Saves what was learned now and then, and merges what other replicas have learned. Each process has a state of its own in
+//! the store. The state of a process that has ended is taken over by the first process that finds it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ const ROUND_MAX: Duration = Duration::from_secs(10);
 /// How long what another version left, or one with another rate of forgetting, is there for who goes back to that.
 const OF_OTHERS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What a process begins with.
+/// What a process starts with.
 pub(super) struct LearningStart {
     pub(super) book: BeliefStore,
-    /// True where the store has something of ours.
+    /// True if the store has something of ours.
     pub(super) saved: bool,
     pub(super) warned: WarnedReplicas,
 }
 
-/// Begins with all that the store has: what was left is taken over, what others have is taken in.
+/// Starts with all that the store has: orphaned states are taken over, those of other replicas are merged.
 pub(super) async fn load_initial(
     stories: &dyn HistoryStore,
     replica: &ReplicaId,
@@ -52,12 +52,12 @@ pub(super) async fn load_initial(
         Ok(Err(error)) => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "what was learned before cannot be read; it is begun anew"
+                "what was learned before cannot be read; learning starts again"
             );
             return LearningStart { book, saved: false, warned };
         }
         Err(_) => {
-            tracing::error!("what was learned before cannot be read in time; it is begun anew");
+            tracing::error!("what was learned before cannot be read in time; learning starts again");
             return LearningStart { book, saved: false, warned };
         }
     };
@@ -112,7 +112,7 @@ impl ReplicaStates {
                 Err(reason) if reason.is_of_others() && saved.at >= oldest_of_others => {
                     read.incompatible.push((saved.replica, reason));
                 }
-                // A process that lives knows what it says.
+                // The process still runs and will write a valid state.
                 Err(_) if !is_gone => {}
                 Err(error) => {
                     tracing::error!(replica = %saved.replica, %error, "what was learned cannot be used, and is forgotten");
@@ -130,7 +130,7 @@ impl ReplicaStates {
         Ok(())
     }
 
-    /// Saves `own`, in which all that was left is taken over; false where another was quicker.
+    /// Saves `own`, which includes all orphaned states; false if another replica was quicker.
     async fn take_over(
         &self,
         stories: &dyn HistoryStore,
@@ -142,7 +142,7 @@ impl ReplicaStates {
     }
 }
 
-/// Whose state was said to be left alone: it is said once of each.
+/// The replicas whose incompatible state was logged: each is logged once.
 #[derive(Default)]
 pub(super) struct WarnedReplicas(BTreeSet<ReplicaId>);
 
@@ -160,7 +160,7 @@ pub(super) struct StateExchange {
     pub(super) inner: Arc<LearningInner>,
     pub(super) jobs: mpsc::Sender<LearnJob>,
     pub(super) replica: ReplicaId,
-    /// True where the store has something of ours.
+    /// True if the store has something of ours.
     pub(super) saved: bool,
     pub(super) warned: WarnedReplicas,
 }

@@ -1,4 +1,4 @@
-//! The task that keeps stories and verdicts in the store. It may wait for the store; nobody waits for it.
+//! The task that writes request records and verdicts to the store. It may wait for the store; nothing waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::inner::LearningInner;
 
 /// What may wait for the store.
 const JOBS_MAX: usize = 4096;
-/// Papers in one commit, and the pause after it: settlements may wait for a commit, so there are not many.
+/// Jobs in one commit, and the pause after it: settlements may wait for a commit, so there are not many.
 const BATCH_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long a commit may take, and how long it may take at the end.
@@ -30,13 +30,13 @@ const PURGE_MAX: u32 = 256;
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Something to be kept.
+/// A record or verdict to be stored.
 pub(super) enum WriteJob {
     Record(Arc<RequestRecord>),
     Verdict(Verdict),
 }
 
-/// The way to the writing task. It ends when this is dropped, and all is kept that it was given.
+/// The sender to the writing task. The task ends when this is dropped, after it has stored all that it was given.
 pub(super) struct StoryWriter {
     inner: Arc<LearningInner>,
     jobs: mpsc::Sender<WriteJob>,
@@ -49,7 +49,7 @@ impl StoryWriter {
         StoryWriter { inner, jobs: papers }
     }
 
-    /// Has something kept. What there is no room for is not.
+    /// Queues a job. It is dropped if the queue is full.
     pub(super) fn keep(&self, paper: WriteJob) {
         if self.jobs.try_send(paper).is_err() {
             self.inner.lost(1);
@@ -92,7 +92,7 @@ impl StoryWriterWorker {
         }
     }
 
-    /// Tries a few times, and then lets it be; says whether it is kept.
+    /// Tries a few times, then gives up; returns whether it is stored.
     async fn commit(&self, batch: &[WriteJob]) -> bool {
         for attempt in 1..=TRIES_MAX {
             let written = tokio::select! {

@@ -1,4 +1,4 @@
-//! What each account did within the hour, for those who bound it.
+//! Hourly windows of what each account did, for the limits on influence and on changed verdicts.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Tells all who learn from how requests end: Prometheus, what is believed of models, prices, the record of requests.
+//! Passes the end of a request on to everything that learns or counts: Prometheus, the beliefs about models, the price of
+//! money, the request records.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a request that ended tells Prometheus.
+//! Updates the Prometheus metrics at the end of a request.
 
 use crate::execute::ChoiceProgress;
 use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
@@ -14,7 +14,7 @@ pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
     requests.seconds.with_label_values(&[&*context.route]).observe(context.arrived.elapsed().as_secs_f64());
 }
 
-/// Everything about a settled request but its money, which the ledger tells of.
+/// Everything about a settled request but its money, which the ledger's metrics cover.
 pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
     request(context, model, outcome.result.as_str());

@@ -1,4 +1,4 @@
-//! The end of a request: settled, recorded, reported to its caller, learned from. It comes from `run`.
+//! The end of a request that comes from `run`: it is settled, recorded, reported to its caller, and learned from.
 
 mod learn;
 mod metrics;
@@ -38,7 +38,8 @@ pub(super) async fn finish(
     context.parts().learning.record_signals(&record, feedback::of_form(&context.request, &progress));
 }
 
-/// Ends a request of which nothing was sent: everything is given back. Without a refusal its caller has left.
+/// Ends a request that sent nothing upstream: its whole reservation is released. `refusal` is `None` if the caller has
+/// left.
 pub(super) async fn abort(
     context: &RequestContext,
     decision: &DecisionContext,

@@ -1,5 +1,5 @@
-//! Whether a model behaved as it is believed to: one whose budget did not hold, or that thinks though nobody said so, is planned for
-//! otherwise from the next request on.
+//! Checks at the end of a request whether its model behaved as configured. If its thinking budget did not hold, or it
+//! thought unexpectedly, it is planned for differently from the next request on.
 
 use crate::gateway::request::RequestContext;
 use stint_types::catalog::{ChoiceUsage, EnforcementClass, Offer};
@@ -23,7 +23,7 @@ pub(super) fn verify_native_budget(context: &RequestContext, offer: &Offer, spen
     }
 }
 
-/// A model whose own server says that it does not think is planned for as one that does not.
+/// A model whose own server reports that it does not think is planned for as one that does not.
 fn detect_non_thinking(context: &RequestContext, offer: &Offer) {
     let fleet = context.parts().fleets.get(&offer.model);
     let Some(model) = context.model(offer).filter(|_| fleet.is_some_and(|fleet| fleet.never_thinks())) else {
@@ -37,7 +37,7 @@ fn detect_non_thinking(context: &RequestContext, offer: &Offer) {
     }
 }
 
-/// A model that thinks, though nobody said so, is planned for as one that does.
+/// A model that thinks unexpectedly is planned for as one that thinks.
 fn detect_thinking(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {
     let used = spent.iter().map(ChoiceUsage::thinking_total).max().unwrap_or_default();
     let Some(model) = context.model(offer).filter(|_| used > Tokens::ZERO) else { return };

@@ -1,4 +1,4 @@
-//! The record of a request: what was decided, and what came of it.
+//! Builds the record of a request: what was decided, and what came of it.
 
 use std::sync::Arc;
 

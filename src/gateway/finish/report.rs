@@ -1,4 +1,4 @@
-//! What the caller is told at the end: the receipt, or what went wrong.
+//! Reports the end of a request to its caller: the receipt, or the failure.
 
 use crate::gateway::request::{RequestContext, needs};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
@@ -9,7 +9,7 @@ use stint_types::chat::FinishReason;
 
 use super::settle::Settlement;
 
-/// The last update of a request; nothing where its caller is gone.
+/// The last update of a request; nothing if its caller is gone.
 pub(super) fn report(
     context: &RequestContext,
     outcome: RequestOutcome<'_>,

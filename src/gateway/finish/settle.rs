@@ -1,4 +1,4 @@
-//! Posts what a request really took, and remembers its step, before its caller hears of its end.
+//! Settles a request: posts what it really took and records its step, before its caller sees the end.
 
 use crate::gateway::episodes::PassedToolCalls;
 use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
@@ -27,7 +27,7 @@ pub(super) async fn settle(
     outcome: &mut RequestOutcome<'_>,
     reservation: RequestReservation,
 ) -> Settlement {
-    // What a caller is told of the cost is no surer than what was lost on the way to it.
+    // If the cost of failed attempts is estimated, the reported cost is estimated too.
     outcome.spent.iter_mut().for_each(|spent| spent.estimated |= reservation.is_estimated());
     let metrics = &context.parts().metrics;
     let passed = match &context.step {
@@ -55,7 +55,7 @@ async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     }
 }
 
-/// A retry of a request that failed and used nothing may begin anew under its idempotency key.
+/// A retry of a request that failed and used nothing may begin again under its idempotency key.
 fn mark_uncharged(context: &RequestContext, outcome: &RequestOutcome<'_>, cost: Money) {
     let is_unused = |spent: &ChoiceUsage| spent.thinking_total() == Tokens::ZERO;
     let used_nothing = cost == Money::ZERO && outcome.spent.iter().all(is_unused);

@@ -1,4 +1,4 @@
-//! What calls took, as it is booked: of the offer that is delivered, and of offers that were given up.
+//! What the calls of a request took, as it is booked: for the offer that was delivered, and for offers that were given up.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub(crate) struct Bill<'s> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UndeliveredSpend {
     pub(super) attempts: u32,
-    /// How many of them were let go, or failed, while another was under way beside them.
+    /// How many of them were dropped, or failed, while another ran in parallel.
     pub(super) hedge_losers: u32,
-    /// True where some of it was reckoned.
+    /// True if some of it was reckoned.
     pub(super) is_estimated: bool,
     /// Of each model.
     pub(super) parts: SpendByModel,
@@ -88,7 +88,7 @@ fn non_thinking_tokens(spent: &ChoiceUsage) -> Tokens {
     (spent.completion() + spent.undelivered).saturating_sub(spent.thinking_total())
 }
 
-/// What the ledger is told of them, sorted by what it was for.
+/// The settlement detail for the ledger, sorted by purpose.
 pub(crate) fn settlement_detail(spent: &[ChoiceUsage], outcome: &'static str) -> SettlementDetail {
     let sum = |count: fn(&ChoiceUsage) -> Tokens| spent.iter().map(count).sum();
     SettlementDetail {

@@ -1,5 +1,5 @@
-//! What every stage needs to know of a request once it is planned and reserved: what was asked, for whom, by which plan. `run`
-//! and `finish` only read it; each keeps what it alone changes to itself.
+//! `RequestContext`: what every stage needs to know of a request once it is planned and reserved. `run` and `finish` only
+//! read it; each keeps its own mutable state to itself.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct RequestContext {
     pub(crate) flow: FlowId,
     /// The route or model that was named, as metrics know it.
     pub(crate) route: Arc<str>,
-    /// What is wanted of whoever serves it.
+    /// What the route asks of the model that serves it.
     pub(crate) policy: Route,
     /// Those who could.
     pub(crate) models: Vec<Arc<Model>>,
@@ -86,7 +86,7 @@ impl RequestContext {
 
     /// What the provider counted of the prompt, where the next one can go by it.
     pub(crate) fn counted_prompt(&self, offer: &Offer, reported: Tokens) -> Option<CountedPrompt> {
-        // Where a tokenizer said as much before, nothing is gained by it.
+        // If a tokenizer reported as much before, nothing is gained by it.
         if reported >= self.prompt(offer) {
             return None;
         }

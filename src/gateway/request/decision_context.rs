@@ -1,4 +1,4 @@
-//! What was decided about a request, as far as only its end needs it.
+//! `DecisionContext`: what was decided about a request, as far as only its end needs it.
 
 use std::sync::Arc;
 

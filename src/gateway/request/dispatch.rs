@@ -1,4 +1,4 @@
-//! What must be durable before anything of a request is sent.
+//! Makes the dispatch of a request durable before anything is sent upstream.
 
 use std::time::Duration;
 

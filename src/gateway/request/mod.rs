@@ -1,4 +1,4 @@
-//! What is known of one request in every stage of its life, and what its caller hears of it.
+//! The data of one request: what the gateway knows about it in every stage of its life, and what its caller gets from it.
 
 mod bill;
 mod context;

@@ -1,4 +1,4 @@
-//! What a request needs of a model.
+//! Derives what a request needs of a model: its service and its capabilities.
 
 use serde_json::Value;
 

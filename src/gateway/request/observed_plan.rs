@@ -1,4 +1,4 @@
-//! What a plan that is only watched would have done, and what it would have saved.
+//! Plans that are only observed, not enforced: what they would have done, and what they would have saved.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct ObservedPlan {
     cost: Money,
 }
 
-/// After how many watched requests the log hears of them all.
+/// The log mentions one in so many observed requests.
 const EACH: u64 = 1000;
 
 impl ObservedPlan {
@@ -51,7 +51,7 @@ impl ObservedPlan {
         );
     }
 
-    /// The log hears of the first and of every thousandth request that was watched; each alone is for `debug`. Two that end at
+    /// Logs the first and every thousandth observed request; each single one is logged at `debug`. Two that end at
     /// the same moment may pass over a thousandth.
     fn sum_up(metrics: &Metrics, route: &str) {
         let series = &metrics.rollout;

@@ -1,11 +1,11 @@
-//! Somebody beside the caller who wants to know how a request ends: the log of requests.
+//! `RequestObserver`: follows a request until it is settled, beside its caller. The request log is one.
 
 use std::fmt;
 use std::sync::Arc;
 
 use stint_types::catalog::DecisionOutcome;
 
-/// Follows one request. It is let go of when nothing more can be told of it, which may be after the caller has gone.
+/// Follows one request. It is dropped when nothing more can happen to it, which may be after the caller has gone.
 pub trait RequestObserver: fmt::Debug + Send + Sync {
     /// A call for it goes to this target of a model.
     fn dispatched(&self, model: &Arc<str>, target: &Arc<str>);

@@ -1,4 +1,4 @@
-//! What a caller is told at the end of a request.
+//! `RequestReceipt`: what a caller gets to know at the end of a request.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub struct VoteTally {
 /// Who chose an answer among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
-    /// Most of them said the same.
+    /// Most of them gave the same answer.
     Vote,
     /// The operator's verifier.
     Verifier,

@@ -1,4 +1,4 @@
-//! Why a request is not served.
+//! `RequestRefusal`: why a request is not served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ pub enum RequestRefusal {
     /// The model turned out to be unable to do what a member of the request asks for.
     #[error("{failure}")]
     Incapable {
-        /// What its backend said.
+        /// The backend's message.
         #[source]
         failure: Box<Failure>,
         /// The member.

@@ -1,4 +1,4 @@
-//! What refused a request, for metrics and for those who watch limits.
+//! Labels for refusals, for metrics and for alerts on limits.
 
 use stint_decide::plan;
 use stint_ledger::ReserveError;

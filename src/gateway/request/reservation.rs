@@ -1,4 +1,4 @@
-//! One request's money: what is set aside for it, and what was lost on offers that failed.
+//! The money of one request: what is reserved for it, and what was lost on offers that failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,14 +28,14 @@ pub(crate) struct RequestReservation {
     is_dispatched: bool,
 }
 
-/// Why no more was set aside.
+/// Why no more was reserved.
 #[derive(Debug)]
 pub(crate) enum ExtensionError {
     /// The request's own limit leaves so much.
     RequestLimit { left: Money },
     /// Another limit leaves too little.
     Shortfall(Shortfall),
-    /// The ledger does not say whether there is more.
+    /// The ledger does not answer whether there is more.
     LedgerUnavailable,
 }
 
@@ -93,7 +93,7 @@ impl RequestReservation {
         drop(self.reservation.void());
     }
 
-    /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
+    /// Sets aside what another attempt needs beside what was lost; false if that does not fit, and then nothing
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
     pub(crate) async fn extend_for_retry(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
         let lost = self.undelivered.clone().plus_failed(bill);
@@ -115,13 +115,13 @@ impl RequestReservation {
         self.reserved.into()
     }
 
-    /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false where that does not
+    /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false if that does not
     /// fit, and then nothing has changed.
     pub(crate) async fn extend_for_hedge(&mut self, offer: &Offer) -> bool {
         self.cover(offer.worst + offer.worst, self.undelivered.clone(), None).await.is_ok()
     }
 
-    /// Books what one of two attempts took that was let go for the other.
+    /// Books what the dropped one of two parallel attempts took.
     pub(crate) fn record_cancelled(&mut self, bill: Bill<'_>) {
         let lost = self.undelivered.clone().plus_failed(bill);
         self.undelivered = UndeliveredSpend { hedge_losers: lost.hedge_losers + calls(bill.spent), ..lost };
@@ -216,7 +216,7 @@ impl RequestReservation {
         self.reservation.meter(cost + money, thinking_tokens(spent) + thinking);
     }
 
-    /// True where what was lost is reckoned rather than reported.
+    /// True if what was lost is reckoned rather than reported.
     pub(crate) fn is_estimated(&self) -> bool {
         self.undelivered.is_estimated
     }
@@ -237,13 +237,13 @@ impl RequestReservation {
         prompt + thinking + other
     }
 
-    /// What was set aside at most.
+    /// The most that was reserved.
     pub(crate) fn reserved(&self) -> Money {
         self.reserved.money
     }
 
     /// Settles what the last offer took and what was lost before, waits a bounded time until that is durable, and
-    /// says what the whole cost.
+    /// returns the whole cost.
     pub(crate) async fn settle(self, bill: Bill<'_>, detail: SettlementDetail, patience: Duration) -> Money {
         let (lost, mut parts) = (self.undelivered.sum(), self.undelivered.parts);
         parts.add(bill.model, bill.delivered(&detail));

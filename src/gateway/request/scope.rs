@@ -1,4 +1,4 @@
-//! What a request is about, as far as limits care.
+//! Reads the end user and the tag of a request, which limits can refer to.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use stint_ledger::RequestScope;
 
-/// The longest name of a user or a tag that is told from others, in bytes.
+/// How many bytes of the name of a user or a tag count.
 const NAME_MAX: usize = 256;
 
 /// The end user is OpenAI's `safety_identifier`, or `user` as it was called before; the tag is `metadata.tag`.
@@ -16,7 +16,7 @@ pub(crate) fn of(extra: &Map<String, Value>) -> RequestScope {
     RequestScope { user: user.and_then(name), tag: tag.and_then(name), ..RequestScope::default() }
 }
 
-/// Whatever stands there names somebody, or limits could be got round.
+/// Any value but `null` counts as a name; otherwise a caller could evade its limits.
 fn name(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::Null => None,
@@ -25,7 +25,7 @@ fn name(value: &Value) -> Option<Arc<str>> {
     }
 }
 
-/// A zero is what PostgreSQL keeps of no name, so nobody is told from another by it.
+/// PostgreSQL stores no zero bytes, so names do not differ by them.
 fn clipped(text: &str) -> Arc<str> {
     text[..text.floor_char_boundary(NAME_MAX)].replace('\0', "\u{fffd}").into()
 }

@@ -1,4 +1,4 @@
-//! A request as its caller holds it. Dropping it hangs up.
+//! `RequestTask`: an admitted request as its caller holds it. Dropping it hangs up.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
 
 use crate::gateway::{RequestReceipt, RequestRefusal};
 
-/// What a running request tells its caller.
+/// An update that a running request sends its caller.
 #[derive(Debug)]
 pub enum RequestUpdate {
     /// Something happened to one choice.

@@ -1,8 +1,8 @@
-//! Where a request goes, and where it goes next when that failed: to another target of the same model, to the next
-//! offer, or once more to the same target after a while.
+//! Where a request goes, and where it goes next when an attempt failed: to another target of the same model, to the next
+//! offer, or to the same target again after a pause.
 //!
-//! This is the only place that tries again. What an attempt may have cost is paid from the reservation, which is
-//! extended first.
+//! This is the only place that retries. What a failed attempt may have cost is paid from the reservation, which is extended
+//! first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::trial::is_refused;
 use super::voting;
 use crate::gateway::request::{RequestContext, RequestReservation};
 
-/// What stands for the target where there was no place on any.
+/// The label for the target if there was no place on any.
 const NO_TARGET: &str = "none";
 
 /// The attempts at a plan: which offer is at hand, and what was tried of it.
@@ -59,7 +59,7 @@ impl<'p> Attempts<'p> {
         self.target.clone().unwrap_or_else(|| NO_TARGET.into())
     }
 
-    /// Where the offer was tried; nothing where it was tried so many times already.
+    /// The targets that the offer was tried on; nothing if it was tried so many times already.
     pub(super) fn tried_targets_below(&self, most: u32) -> Option<&[usize]> {
         (self.tried < most).then_some(&*self.tried_targets)
     }
@@ -90,7 +90,7 @@ pub(super) async fn acquire(running: RunningRequest<'_>, attempts: &mut Attempts
     Ok(permit)
 }
 
-/// What is tried after a failure, with its money set aside; nothing where that was the end.
+/// What is tried after a failure, with its money reserved; nothing if that was the end.
 pub(super) async fn next_attempt(
     running: RunningRequest<'_>,
     attempts: &mut Attempts<'_>,
@@ -129,7 +129,7 @@ pub(super) async fn next_attempt(
 }
 
 /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
-/// caller's as far as that can be told.
+/// caller's as far as that can be known.
 fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
     let unseen = progress.iter().all(|choice| choice.first.is_none());
     // What one upstream refuses another may take.
@@ -175,7 +175,7 @@ async fn retry_after_wait(
     reserve_attempt(running.context, attempts, permit, failure, spent, reservation).await
 }
 
-/// The permit of an attempt whose worst case could be set aside beside what was lost.
+/// The permit of an attempt whose worst case could be reserved in addition to what was lost.
 async fn reserve_attempt(
     context: &RequestContext,
     attempts: &mut Attempts<'_>,
@@ -197,7 +197,7 @@ async fn reserve_attempt(
     Some(permit)
 }
 
-/// False where the caller left meanwhile.
+/// False if the caller left meanwhile.
 async fn wait_unless_hung_up(running: RunningRequest<'_>, wait: Duration) -> bool {
     tokio::select! {
         biased;

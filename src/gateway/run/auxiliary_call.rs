@@ -1,4 +1,4 @@
-//! A call of a model beside the request's own, in order to decide about it: small, and reserved like any other.
+//! Makes an auxiliary call: a small call of a model in order to decide about a request. It is reserved like any other call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 /// How long such a call may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// So many times as long as is expected it may take, and so long always.
+/// It may take so many times its expected time, and at least so long.
 const LATENESS: f64 = 4.0;
 const PATIENCE_MIN: Duration = Duration::from_secs(3);
 
-/// A call beside the request's own, priced.
+/// A priced auxiliary call.
 pub(super) struct AuxiliaryCall {
     model: Arc<Model>,
     pub(super) request: Arc<Request>,
@@ -32,7 +32,7 @@ pub(super) struct AuxiliaryCall {
     pub(super) offer: Offer,
 }
 
-/// What a call beside the request's own would take; nothing where its model cannot be asked.
+/// The auxiliary call with its price; nothing if its model cannot be called.
 pub(super) fn price_auxiliary(
     context: &RequestContext,
     model: &str,
@@ -72,7 +72,7 @@ pub(super) fn price_auxiliary_as(
     Some(AuxiliaryCall { model: model.clone(), request: Arc::new(request), offer })
 }
 
-/// Sets its worst case aside beside `own`, runs it, and says what it answers; nothing where there is no money, no
+/// Reserves its worst case beside `own`, runs it, and returns its answer; nothing if there is no money, no
 /// place, or no answer of every choice.
 pub(super) async fn run_auxiliary(
     running: RunningRequest<'_>,

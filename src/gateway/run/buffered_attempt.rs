@@ -1,4 +1,4 @@
-//! An attempt whose events are not shown before it is known to be the answer.
+//! An attempt whose events are held back until it is known to be the answer.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,7 +13,7 @@ use super::choices::{jobs, meters, run_choices};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 
-/// An attempt under way whose events wait for somebody to take them. Dropping it cancels its backend.
+/// A running attempt whose events wait until they are taken. Dropping it cancels its backend.
 pub(super) struct BufferedAttempt<'r> {
     run: BoxFuture<'r, AttemptResult>,
     ended: Option<AttemptResult>,
@@ -44,7 +44,8 @@ impl<'r> BufferedAttempt<'r> {
         BufferedAttempt { run, ended: None, updates, meters }
     }
 
-    /// Everything that it says, and then how it ended. Nothing is lost where this is dropped while it waits.
+    /// Everything that it writes, and then how it ended. Cancellation safe: no event is lost if this is dropped while it
+    /// waits.
     pub(super) async fn next_event(&mut self) -> AttemptEvent {
         loop {
             tokio::select! {

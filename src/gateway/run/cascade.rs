@@ -1,4 +1,4 @@
-//! Which answers are delivered, and whether a stronger model is asked first.
+//! Runs a cascade: decides which answers are delivered, and whether a stronger model is asked first.
 
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
@@ -64,12 +64,12 @@ pub(super) async fn conclude<'p>(
 fn is_doubtful(context: &RequestContext, chosen: &[SelectedAnswer]) -> bool {
     let floor = context.policy.verifier.as_ref().map(|verifier| verifier.floor);
     let budget = &context.request.budget;
-    // Who says where an answer is to end is not helped by another that ends there.
+    // If the caller limits the answer, another answer would end at the same limit.
     let is_limited = budget.solution.is_some() || budget.total.is_some();
     chosen.iter().any(|chosen| chosen.is_doubtful(floor, is_limited))
 }
 
-/// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing where it came to no
+/// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing if it came to no
 /// answer: what it took is booked then, and the first step's answer is delivered after all.
 async fn escalate<'p>(
     running: RunningRequest<'_>,
@@ -143,7 +143,7 @@ async fn run_buffered(
     }
 }
 
-/// What the choice says of the answer, for those who learn from it: a verifier's score, or how many agree.
+/// What the choice shows about the answer, to learn from: a verifier's score, or how many agree.
 fn answer_signal(chosen: &SelectedAnswer) -> Option<AnswerSignal> {
     let tally = &chosen.tally;
     match chosen.sample.score {

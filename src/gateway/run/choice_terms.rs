@@ -1,4 +1,4 @@
-//! How each choice of an offer is run.
+//! The terms on which each choice of an offer runs.
 
 use crate::execute::ChoiceTerms;
 use stint_types::catalog::{Model, Offer};

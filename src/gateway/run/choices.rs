@@ -1,4 +1,4 @@
-//! All choices of a request at once: the calls that make them, and how they end.
+//! Runs all choices of a request at once: the calls that make them, and how they end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(super) fn jobs(
     (0..request.choices).map(job).collect()
 }
 
-/// Tells who wants to know where it goes.
+/// Notifies the observer of the target.
 pub(super) fn notify_dispatch(context: &RequestContext, permit: &Permit, offer: &Offer) {
     context.observer.iter().for_each(|observer| observer.dispatched(&offer.model, permit.target()));
 }
@@ -83,7 +83,7 @@ fn cut_before(context: &RequestContext, offer: &Offer) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(stated))
 }
 
-/// What an answer to an offer usually takes; its limit says nothing of that.
+/// What an answer to an offer usually takes; its limit does not show that.
 fn usual_answer(context: &RequestContext, offer: &Offer) -> Tokens {
     let demand = context.demand.models.get(&offer.model);
     demand.map_or(offer.solution, |demand| demand.solution_usual().min(offer.solution))

@@ -1,8 +1,10 @@
-//! An answer that money alone ended goes on in another call, which is set aside before it is sent.
+//! Pays for continuations: an answer that ended only for lack of money continues in another call, which is reserved
+//! before it is sent.
 //!
-//! Where nobody stops the bill by hanging up, all that a call may write is set aside at first. Once it has, as much again is set
-//! call for the next one, and what it reads: durably, as an extension of the same reservation. What other open requests hold may
-//! come back, so it is waited for; a ledger that is silent is not missing money.
+//! If hanging up does not stop the bill, all that a call may write is reserved at first. When the call has written that, as
+//! much again is reserved for the next call, plus what that one reads. This is a durable extension of the same reservation.
+//! Money that other open requests hold may be released, so it is waited for. A ledger that does not answer does not count
+//! as missing money.
 
 use std::future::pending;
 use std::time::Duration;
@@ -20,7 +22,7 @@ use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation
 
 /// How many times more is set aside at most.
 pub(super) const STEPS_MAX: u32 = 8;
-/// How often it is tried again where more was not to be had.
+/// How often it is tried again if no more money was available.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// For fewer tokens than this no prompt is read once more.
 const MIN_CONTINUATION: Tokens = Tokens(16);
@@ -48,7 +50,7 @@ enum FundingResult {
 }
 
 impl ContinuationFunding {
-    /// Nothing where an offer's answers are not gone on with.
+    /// `None` if the offer's answers are not continued.
     pub(super) fn for_offer(offer: &Offer) -> Option<ContinuationFunding> {
         let (sender, requests) = continuation_channel();
         offer.continuation.map(|_| ContinuationFunding {
@@ -65,7 +67,7 @@ impl ContinuationFunding {
         progress.with_continuations(&self.sender)
     }
 
-    /// Waits until there is something to do. Nothing is lost where this is dropped while it waits.
+    /// Waits until there is something to do. Cancellation safe: nothing is lost if this is dropped while it waits.
     pub(super) async fn ready(&mut self) {
         if self.pending.is_none() {
             match self.requests.recv().await {
@@ -91,7 +93,7 @@ impl ContinuationFunding {
     }
 }
 
-/// Sets another call call for the choice that waits for it, as far as there is money.
+/// Reserves another call for the choice that waits for it, as far as there is money.
 pub(super) async fn fund_continuation(
     context: &RequestContext,
     offer: &Offer,

@@ -1,8 +1,8 @@
-//! An answer that grows beyond what was set aside for it at first: more is set aside beside the stream.
+//! Extends the reservation of an answer that grows beyond what was reserved at first, while it streams.
 //!
-//! Once half of what is covered is used, as much again is set aside, durably, before any of it is passed on. There are eight
-//! steps at most, each of them a row in the ledger; the last goes to the whole limit. What other open requests hold may come
-//! back, so it is waited for; a ledger that is silent is not missing money.
+//! Once half of the reserved output is used, as much again is reserved, durably, before any of it is passed on. There are
+//! eight steps at most, each of them a row in the ledger; the last goes to the whole limit. Money that other open requests
+//! hold may be released, so it is waited for. A ledger that does not answer does not count as missing money.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -48,13 +48,13 @@ pub(super) struct Beside {
 }
 
 impl ReservationGrowth {
-    /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
+    /// Of so many answers to an offer; nothing if all that they may take is set aside at first.
     pub(super) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
         let beside = Beside::of(offer, choices).map(ReservationGrowth::Beside);
         beside.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
     }
 
-    /// A choice that goes by it.
+    /// A choice that uses it.
     pub(super) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
         match self {
             ReservationGrowth::Beside(beside) => {
@@ -134,7 +134,7 @@ impl Beside {
         self.cover.end(ended);
     }
 
-    /// True where a choice has waited so long.
+    /// True if a choice has waited so long.
     fn has_waited(&self, patience: Duration) -> bool {
         self.cover.waited().is_some_and(|waited| waited >= patience)
     }
@@ -167,7 +167,7 @@ impl Checkpoints {
     }
 }
 
-/// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
+/// Runs beside a choice: meters what was taken so far, and reserves more if an answer grows.
 pub(super) async fn meter_and_grow(
     context: &RequestContext,
     offer: &Offer,
@@ -202,7 +202,7 @@ pub(super) async fn meter_and_grow(
     }
 }
 
-/// Sets more call for an answer that grows, as far as there is more.
+/// Reserves more for an answer that grows, as far as there is more.
 async fn grow(
     context: &RequestContext,
     offer: &Offer,

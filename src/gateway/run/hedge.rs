@@ -1,8 +1,8 @@
-//! A second attempt beside one that says nothing for long, on another target of the same model. Whichever says something
-//! first is the answer; the other one is let go at once, and what it took is paid.
+//! Hedges: starts a second attempt beside one that is silent for long, on another target of the same model. The one that
+//! writes first is the answer. The other one is dropped at once, and what it took is paid.
 //!
-//! The worst cases of both are set aside before the second is sent, and it counts as a retry of its target. Where money,
-//! places or retries lack, there is none, and the first goes on alone.
+//! The worst cases of both are reserved before the second is sent, and it counts as a retry of its target. Without money,
+//! a permit or retries left there is no hedge, and the first attempt continues alone.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ enum HedgeWinner {
     Second(Option<AttemptEvent>),
 }
 
-/// Makes one attempt on that permit, or two of which one goes on. Says how it ended and where; what it took is in
+/// Makes one attempt on that permit, or two of which one continues. Returns how it ended and where; what it took is in
 /// `progress`, and what the other took is booked.
 pub(super) async fn attempt(
     running: RunningRequest<'_>,
@@ -72,7 +72,7 @@ pub(super) async fn attempt(
     }
 }
 
-/// Makes one attempt, and a second beside it where that is silent for so long.
+/// Makes one attempt, and a second in parallel if the first is silent for so long.
 async fn run_hedged(
     running: RunningRequest<'_>,
     permit: Permit,
@@ -138,7 +138,7 @@ async fn next_event(
     }
 }
 
-/// A place for a second attempt, whose worst case is set aside beside the first's while that runs on.
+/// A permit for a second attempt. Its worst case is reserved in addition to the first's, which keeps running.
 async fn start_hedge(
     running: RunningRequest<'_>,
     first: &mut BufferedAttempt<'_>,
@@ -171,7 +171,7 @@ fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Per
     fleet.acquire_hedge(&permit_request(context, attempts.offer), been)
 }
 
-/// Waits until one of two attempts says something or ends. One that fails leaves the answer to the other.
+/// Waits until one of two attempts writes something or ends. One that fails leaves the answer to the other.
 async fn race(
     running: RunningRequest<'_>,
     first: &mut BufferedAttempt<'_>,
@@ -198,7 +198,7 @@ async fn race(
     }
 }
 
-/// Shows everything that an attempt says, until it ends or its caller is gone.
+/// Forwards everything that an attempt writes, until it ends or its caller is gone.
 async fn forward(
     running: RunningRequest<'_>,
     mut runner: BufferedAttempt<'_>,

@@ -1,4 +1,4 @@
-//! All choices of a request at once, where none is looked at before it is delivered.
+//! Runs all choices of a request at once, where none is checked before it is delivered.
 
 use std::future::poll_fn;
 use std::task::Poll;

@@ -1,5 +1,5 @@
-//! A reserved request under way: attempts at its offers, until there is an answer or none can be had. It comes from `admit`, and
-//! what it ends with goes to `finish`.
+//! Runs a reserved request: attempts at its offers, until there is an answer or none is possible. The request comes from
+//! `admit`, and the outcome goes to `finish`.
 
 mod attempt;
 mod attempt_result;

@@ -1,4 +1,4 @@
-//! Requests of which nothing came but a thought, or not even that: an empty answer would look like a success.
+//! Fails requests that returned no answer, only a thought or nothing at all: an empty answer would look like a success.
 
 use crate::execute::ChoiceProgress;
 use stint_backend::{Failure, Fault, Retry};
@@ -13,8 +13,9 @@ const WROTE_ON: &str = "the model wrote on beyond its limit without an answer, a
 const LOST: &str =
     "the model ended its text inside its thought, without an answer; try again, or allow less thinking";
 
-/// What is wrong where no choice has an answer. Another try would take as much and end alike, so there is none. Nothing is wrong
-/// where the caller has stated one limit for thought and answer: it is told that the limit ended them, as by the model itself.
+/// The failure if no choice has an answer. Another try would take as much and end alike, so there is none. It is no failure
+/// if the caller has stated one limit for thought and answer: the finish reason says that the limit ended them, as the
+/// model itself would.
 pub(crate) fn of(progress: &[ChoiceProgress], finishes: &[FinishReason], budget: &Budget) -> Option<Failure> {
     let mut choices = progress.iter().zip(finishes);
     let is_empty =

@@ -1,4 +1,4 @@
-//! What `run` hands to `finish`: the end of a request over all its attempts.
+//! `RequestOutcome`: how a request ended over all its attempts, as `run` passes it to `finish`.
 
 use crate::execute::ChoiceProgress;
 use crate::gateway::VoteTally;
@@ -17,7 +17,7 @@ pub(crate) struct RequestOutcome<'p> {
     pub(crate) spent: Vec<ChoiceUsage>,
     /// How each was chosen, where there were several.
     pub(crate) tallies: Vec<VoteTally>,
-    /// What choosing them says of how right they are.
+    /// What the selection shows about how right they are.
     pub(crate) signals: Vec<AnswerSignal>,
 }
 

@@ -1,16 +1,16 @@
-//! Drafts of a small model that tell what the text of a question cannot: how far they agree says how hard it is.
+//! Asks a small model for drafts of an answer: how far they agree shows how hard the question is.
 //!
-//! They are bought between two plans, within the request's own reservation, and only where they may pay. With q the chance
-//! that a draft is right, k of d drafts agree as often as k are right, `P(k) = C(d,k) qᵏ (1−q)ᵈ⁻ᵏ` for k of 2 and more, since wrong drafts
-//! seldom say the same; else none do. Each outcome would change the demand, and with it the plan; what it is worth to know is
-//! how much better the plan made then is than the one at hand, on the same changed demand:
+//! They are bought between two plans, within the request's own reservation, and only if they may pay. With q the chance
+//! that a draft is right, k of d drafts agree as often as k are right, `P(k) = C(d,k) qᵏ (1−q)ᵈ⁻ᵏ` for k of 2 and more,
+//! since wrong drafts seldom say the same; else none do. Each outcome would change the demand, and with it the plan. An
+//! outcome is worth the difference between the plan made then and the one at hand, on the same changed demand:
 //!
 //! ```text
 //! gain = Σ P(k) · (value of the best offer after k − value of the offer at hand after k)
 //! ```
 //!
-//! Where no outcome changes the plan that is nothing. Drafts are asked for where it exceeds their price, money at its shadow
-//! price and waiting included. A quote buys none.
+//! If no outcome changes the plan, the gain is zero. Drafts are bought if the gain exceeds their price, with money at its
+//! shadow price and waiting included. A quote buys none.
 
 use tokio::sync::mpsc;
 
@@ -36,7 +36,7 @@ const KEPT: &str = "kept";
 const CHANGED: &str = "changed";
 pub(crate) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGED];
 
-/// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
+/// Buys drafts if they may pay, and plans once more with their result. If no drafts can be bought, the plan stays.
 pub(crate) async fn probe(
     context: &mut RequestContext,
     reservation: &mut RequestReservation,
@@ -115,7 +115,7 @@ fn price(context: &RequestContext, offer: &Offer) -> f64 {
         + context.policy.cost_per_second.as_dollars() * offer.seconds
 }
 
-/// A plan on another demand, from what is left beside what is reserved.
+/// A plan on another demand, with what is left in addition to what is reserved.
 fn replan(context: &RequestContext, demand: &Demand) -> Option<Plan> {
     let models: Vec<_> = context.models.iter().map(AsRef::as_ref).collect();
     let planned = plan::plan(&plan::PlanRequest {

@@ -1,9 +1,9 @@
-//! Answers of which nothing is left once the calls are taken out that the model may not make: it is asked once more, without
-//! tools. An empty answer would look like a success.
+//! Retries answers that are empty after the tool calls that the model may not make were removed. The model is asked once
+//! more, without tools. An empty answer would look like a success.
 //!
-//! The second try is made without a thought where the model can do without, and what it may cost is set aside beside what the
-//! first took: inside the reservation where that suffices for an answer, else the reservation is extended. Where there is no
-//! money for it, or nothing is said once more, the request has failed.
+//! The second try is made without a thought if the model can do without one. Its worst case comes on top of what the first
+//! try took. It is paid from the reservation if that suffices for an answer; otherwise the reservation is extended. If
+//! there is no money for it, or the second answer is empty too, the request fails.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const SILENT: &str = "the model only called tools that it may not call, and said
 const NOTHING_LEFT: &str = "the model only called tools that it may not call, and no money or time is left to ask it once more \
                             without tools; allow more of it, or leave it more calls";
 
-/// Asks once more for the choices of which nothing is left, if there are any.
+/// Asks once more for the choices that are empty, if there are any.
 pub(super) async fn retry_mute_choices<'p>(
     running: RunningRequest<'_>,
     mut outcome: RequestOutcome<'p>,
@@ -89,7 +89,7 @@ async fn retry_choices(
     if outcome.progress.iter().any(is_mute) { no_answer(SILENT) } else { AttemptResult::Finished(finishes) }
 }
 
-/// How it is asked again, and an upper bound of its prompt, with the money for it set aside; nothing where there is none.
+/// How it is asked again, and an upper bound of its prompt, with the money for it set aside; nothing if there is none.
 async fn reserve_tool_free_retry(
     context: &RequestContext,
     outcome: &RequestOutcome<'_>,

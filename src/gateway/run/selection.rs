@@ -1,5 +1,5 @@
-//! Which of several answers is delivered: the verifier's best, else the judge's choice where no two agree, else the one
-//! that most gave.
+//! Selects which of several answers is delivered: the one the verifier scores best, else the judge's choice if no two
+//! agree, else the most frequent one.
 
 use crate::execute::{AnswerSample, SamplingResult};
 use stint_types::catalog::{ChoiceUsage, Offer};
@@ -15,7 +15,7 @@ use crate::gateway::{Chooser, VoteTally};
 pub(super) struct SelectedAnswer {
     pub(super) sample: AnswerSample,
     pub(super) tally: VoteTally,
-    /// False where more than half were to agree and did not.
+    /// False if more than half were to agree and did not.
     has_majority: bool,
 }
 
@@ -41,7 +41,7 @@ impl SelectedAnswer {
         SelectedAnswer { sample: sample.clone(), tally, has_majority: sampled.ballot.has_quorum() }
     }
 
-    /// Whether somebody else had better be asked: half an answer, a bad score, or hardly two alike.
+    /// Whether another model should be asked: the answer is incomplete, has a bad score, or hardly two answers agree.
     pub(super) fn is_doubtful(&self, floor: Option<Chance>, is_limited: bool) -> bool {
         let is_cut = self.sample.finish == FinishReason::Length && !is_limited;
         let half = is_cut || self.sample.events.is_empty();
@@ -76,7 +76,7 @@ pub(super) async fn ask_judge(
     }
 }
 
-/// Tells Prometheus what became of the samples.
+/// Counts the samples' results in Prometheus.
 pub(super) fn count_samples(context: &RequestContext, offer: &Offer, sampled: &SamplingResult) {
     let votes = &context.parts().metrics.votes;
     let finished = u32::try_from(sampled.finished.len()).unwrap_or(u32::MAX);

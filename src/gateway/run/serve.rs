@@ -1,4 +1,4 @@
-//! The way of a request through its offers: attempt after attempt, then the choice among answers, then its outcome.
+//! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
 use crate::gateway::request::{RequestRefusal, RequestReservation};
 
@@ -29,7 +29,7 @@ pub(crate) async fn serve<'r>(
             Ok(permit) => {
                 let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
                 reservation.record_dispatch(ledger, ticket, context.deadline).await.inspect_err(|refusal| {
-                    // The ledger has said that its database is gone, once.
+                    // The ledger has already logged that its database is gone.
                     tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
                 })?;
                 let (result, permit) =

@@ -1,9 +1,9 @@
-//! A small request of our own, made after an upstream refused a caller's: whether it refuses everybody what was asked for, or
-//! only this caller the way in which it was.
+//! Capability trials: a small request of our own, after an upstream refused a caller's. It shows whether the upstream
+//! refuses the capability to everybody, or only this caller's use of it.
 //!
-//! What callers write teaches nothing by itself, or one of them could take a capability from all others. A trial is made
-//! once in a while for each model and capability, beside the caller's request, is set aside and booked on the same account,
-//! and holds up nobody.
+//! A caller's failure alone teaches nothing, or one caller could take a capability from all others. A trial is made once
+//! in a while for each model and capability, beside the caller's request. It is reserved and booked on the same account,
+//! and delays nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ struct CapabilityTrial {
     baseline: AuxiliaryCall,
 }
 
-/// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
+/// True if an upstream refused what was asked before a model saw it, and not for its length or its content.
 pub(super) fn is_refused(failure: &Failure) -> bool {
     let unnamed = failure.code.is_none() && failure.unsupported.is_none();
     failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
@@ -88,7 +88,7 @@ fn suspect_features(
     capabilities.map(SuspectFeature::Capability).chain(is_held.then_some(SuspectFeature::Budget))
 }
 
-/// A request that tries one thing, and how it would be served; nothing where it cannot be.
+/// A request that tries one thing, and how it would be served; nothing if it cannot be.
 fn trial_request(
     context: &RequestContext,
     model: &Arc<Model>,
@@ -111,7 +111,7 @@ fn trial_request(
 impl CapabilityTrial {
     async fn run(self, trials: Vec<(SuspectFeature, AuxiliaryCall)>) {
         for (doubt, trial) in trials {
-            // Who refuses everything says nothing about one thing.
+            // An upstream that refuses everything shows nothing about one feature.
             let is_refused = self.is_refused(&trial).await == Some(true);
             if !is_refused || self.is_refused(&self.baseline).await != Some(false) {
                 continue;
@@ -148,7 +148,7 @@ impl CapabilityTrial {
         }
     }
 
-    /// Whether the upstream refuses it; nothing where that could not be found out.
+    /// Whether the upstream refuses it; nothing if that could not be found out.
     async fn is_refused(&self, call: &AuxiliaryCall) -> Option<bool> {
         let AuxiliaryCall { request, offer, .. } = call;
         let fleet = self.state.parts.fleets.get(&self.model.name)?;

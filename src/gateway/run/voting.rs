@@ -1,4 +1,4 @@
-//! Several answers to one choice: how they are made, and what the one that is delivered is charged for.
+//! Makes several answers to one choice, and computes what the delivered one is charged.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {
 /// What a verifier may say: a score, or nothing.
 pub(crate) const VERDICTS: [&str; 2] = ["scored", "none"];
 
-/// True where the answers of an offer are looked at before one is delivered.
+/// True if the answers of an offer are looked at before one is delivered.
 pub(super) fn votes(offer: &Offer) -> bool {
     offer.samples > 1 || offer.escalate.is_some()
 }

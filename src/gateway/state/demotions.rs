@@ -1,9 +1,10 @@
-//! Models that are other than was believed, as they are offered from then on: one whose own thinking budget did not hold
-//! is held by the next strongest class; one that thinks, though nobody said so, is given room for it.
+//! Corrected descriptions of models that do not behave as configured. If a model's own thinking budget did not hold, the
+//! model is offered with the next strongest enforcement class. If a model thinks although its configuration does not say
+//! so, it is offered with room for the thought.
 //!
-//! A provider's budget is believed only as long as counting agrees with it: engines drop the parameter silently when a
-//! flag, a parser or a model changes. What was demoted stays so until the gateway starts anew, or the configuration says
-//! something else of the model.
+//! A provider's budget is trusted only while the counted tokens agree with it: engines drop the parameter silently when a
+//! flag, a parser or a model changes. A demotion lasts until the gateway restarts, or until the configuration of the model
+//! changes.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use dashmap::DashMap;
 use stint_types::catalog::{Catalog, EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
-/// The room for the thoughts of a model of which nothing is known but that it thinks.
+/// The room for the thoughts of a model that is known to think, and nothing more.
 const THINKING_HEADROOM: Tokens = Tokens(2048);
 
-/// The models that are other than was believed, as they are offered instead.
+/// The corrected models, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
 
@@ -28,7 +29,7 @@ impl Demotions {
         self.0.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
     }
 
-    /// What was found out about models of which both catalogues say the same.
+    /// What was found out about models that are the same in both catalogues.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(entry.key()));
@@ -48,7 +49,7 @@ impl Demotions {
         self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
     }
 
-    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True where this is
+    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True if this is
     /// news.
     pub(crate) fn mark_non_thinking(&self, model: &Model) -> bool {
         if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {
@@ -64,7 +65,7 @@ impl Demotions {
         self.0.insert(model.name.clone(), Arc::new(plain)).is_none()
     }
 
-    /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
+    /// A model that was not known to think thinks: if this is new, so much is reserved for its thoughts from now on.
     pub(crate) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
         let found = self.0.get(&model.name).map(|found| found.clone());
         let known = found.as_deref().unwrap_or(model);

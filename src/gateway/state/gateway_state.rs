@@ -1,4 +1,4 @@
-//! What all requests of a gateway share. Every stage reads it; none of it knows of a stage.
+//! `GatewayState`: what all requests of a gateway share. Every stage reads it; it knows no stage.
 
 use std::sync::Arc;
 use std::time::Duration;

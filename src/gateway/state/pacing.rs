@@ -1,7 +1,7 @@
-//! What a dollar counts for each account now, so that its budgets last, and what success counts for on each route that
-//! steers for a share of right answers.
+//! The price of money for each account, so that its budgets last their windows, and the worth of success on each route that
+//! aims at a share of right answers.
 //!
-//! The price follows the account's spending as the ledger has it, that of other replicas included, and is kept in memory:
+//! The price follows the account's spending as the ledger has it, including that of other replicas. It is kept in memory:
 //! after a start it finds its level again within some hundred requests.
 
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Pacing {
         }
     }
 
-    /// By how much success counts more or less than a route says.
+    /// The factor by which success counts more or less than the route's setting.
     pub(crate) fn factor(&self, route: &Route) -> f64 {
         match route.success_target {
             Some(_) => self.aims.get(&route.name).map_or(1.0, |aim| aim.factor()),
@@ -151,7 +151,7 @@ impl Pacing {
         }
     }
 
-    /// An answer of this route was right with this chance, as somebody judged it or, before that, as it was predicted.
+    /// An answer of this route was right with this chance, by a verdict or, before that, by the prediction.
     pub(crate) fn record_success(&self, route: &Route, success: Chance) {
         if let Some(target) = route.success_target {
             self.aims.entry(route.name.clone()).or_default().settle(success, target);

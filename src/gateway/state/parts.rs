@@ -1,4 +1,5 @@
-//! What a gateway is made of: settings, catalogue, ledger, fleets. Built once for each configuration, read by every request.
+//! `GatewayParts`: settings, catalogue, ledger and fleets. They are built once for each configuration, and read by every
+//! request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ impl GatewayParts {
         tariff.map(|tariff| tariff.rates.list)
     }
 
-    /// What is posted where nobody comes back to settle a call of this model.
+    /// What is posted if a call of this model is never settled.
     pub(crate) fn if_abandoned(&self, model: &str) -> AbandonPolicy {
         let stops = self.catalog.models.get(model).is_some_and(|model| model.stops_billing);
         if stops { AbandonPolicy::PostMetered } else { AbandonPolicy::PostWhole }

@@ -1,7 +1,7 @@
-//! Waiting for what other requests have set aside: they give back what they do not use.
+//! Queues for money, turns and calls that other requests have reserved and may release.
 //!
-//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what
-//! parallel steps hold of it, and are woken together. Nobody holds a lock meanwhile, and only so many wait.
+//! Requests wait for an account's money in order of arrival. Steps of an episode wait for what parallel steps hold of it,
+//! and are woken together. No lock is held during the wait, and the number of waiting requests is bounded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tokio::time::{Instant, timeout_at};
 
 use stint_types::units::AccountId;
 
-/// How often is looked at what nobody tells of: what other replicas have given back, and other accounts.
+/// How often waiting requests check for releases that wake nobody: those of other replicas and of other accounts.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Those who wait, by account.
+/// The waiting requests, by account.
 #[derive(Debug, Default)]
 pub(crate) struct WaitQueues(DashMap<AccountId, VecDeque<Arc<Notify>>>);
 
-/// How long a request may wait, and its place among those who do.
+/// How long a request may wait, and its place in the queue.
 pub(crate) struct BoundedWait {
     queues: Arc<WaitQueues>,
     until: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct BoundedWait {
     position: Option<MoneyQueuePosition>,
 }
 
-/// A place among those who wait for an account. Dropping it lets the next one go.
+/// A place in the queue of an account. Dropping it wakes the next one.
 struct MoneyQueuePosition {
     queues: Arc<WaitQueues>,
     account: AccountId,
@@ -37,7 +37,7 @@ struct MoneyQueuePosition {
 }
 
 impl WaitQueues {
-    /// The account of that lineage for which somebody waits.
+    /// The account of that lineage that has a waiting request.
     pub(crate) fn queued_account(&self, account: &AccountId) -> Option<AccountId> {
         let known = |path: &str| Some(AccountId::new(path)).filter(|account| self.0.contains_key(account));
         account.lineage().find_map(known)
@@ -80,12 +80,12 @@ impl BoundedWait {
         BoundedWait { queues: queues.clone(), until, most, position: None }
     }
 
-    /// True where it did not wait yet.
+    /// True if it did not wait yet.
     pub(crate) fn is_new(&self) -> bool {
         self.position.is_none()
     }
 
-    /// False where somebody came before who waits for the account or for one above it.
+    /// False if an earlier request waits for the account or for one above it.
     pub(crate) fn is_next(&self, account: &AccountId) -> bool {
         match &self.position {
             Some(place) => place.is_first(),
@@ -93,7 +93,7 @@ impl BoundedWait {
         }
     }
 
-    /// Waits a moment, or until `notified`. False where it has waited long enough, or too many wait already.
+    /// Waits a moment, or until `notified`. False if it has waited long enough, or too many wait already.
     pub(crate) async fn pause(&mut self, account: &AccountId, notified: impl Future<Output = ()>) -> bool {
         if self.position.is_none() {
             self.position = self.queues.enqueue(account, self.most);

@@ -1,5 +1,4 @@
-//! What models turned out not to be able to do, for a while: a capability that an upstream refused to a request of our own,
-//! made to find that out.
+//! Capabilities that are withdrawn from models for a while: an upstream refused them to a trial request of our own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +46,7 @@ impl Withdrawals {
         tried.is_some_and(|tried| tried.refused && Instant::now() < tried.until)
     }
 
-    /// Whether what is doubted of a model may be tried now; whoever is told so is the only one for a while.
+    /// Whether a doubted feature of a model may be tried now. After `true`, other callers get `false` for a while.
     pub(crate) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
         let now = Instant::now();
         let mut tried =
@@ -65,7 +64,7 @@ impl Withdrawals {
         self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
     }
 
-    /// What was found out about models of which both catalogues say the same.
+    /// What was found out about models that are the same in both catalogues.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(&entry.key().0));

@@ -14,13 +14,13 @@ use stint_types::catalog::Catalog;
 use stint_types::tenant::{DeclaredTenants, Directory};
 use stint_types::units::AccountId;
 
-/// How an account's limits stand; nothing where no ledger is open.
+/// How an account's limits stand; nothing if no ledger is open.
 pub type StatementFn = Box<dyn Fn(&AccountId) -> Option<Vec<LimitStatus>> + Send + Sync>;
 
 /// Reads keys and accounts in the form of the configuration; an error lists every mistake.
 pub type ImportFn = Box<dyn Fn(&str) -> Result<DeclaredTenants, String> + Send + Sync>;
 
-/// Reloads the configuration and gives back what came of it; nothing where no server runs.
+/// Reloads the configuration and gives back what came of it; nothing if no server runs.
 pub type ReloadFn = Box<dyn Fn() -> BoxFuture<'static, Option<ReloadOutcome>> + Send + Sync>;
 
 /// What came of a reload.
@@ -48,7 +48,7 @@ pub struct AdminState {
     pub read: ImportFn,
     /// Reloads the configuration.
     pub reload: ReloadFn,
-    /// What serves requests; nothing where no server runs.
+    /// What serves requests; nothing if no server runs.
     pub gateway: Option<Gateway>,
 }
 

@@ -126,7 +126,7 @@ fn custom_params(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<
     Ok(())
 }
 
-/// A number of tokens; nothing where it is below zero.
+/// A number of tokens; nothing if it is below zero.
 pub(in crate::http) fn token_limit(fields: &mut Fields, key: &str) -> Result<Option<u64>, ApiError> {
     match fields.peek(key).and_then(Value::as_i64) {
         Some(below) if below < 0 => {

@@ -23,9 +23,9 @@ pub(in crate::http) struct BudgetParser<'a> {
     pub(super) budget: Budget,
     /// The tools that are limited by name.
     tools: Vec<NamedTools>,
-    /// False where the caller wants no thoughts shown.
+    /// False if the caller wants no thoughts shown.
     pub(in crate::http) thoughts: bool,
-    /// True where the caller wants them back all the same, without their text: what their provider signed.
+    /// True if the caller wants them back all the same, without their text: what their provider signed.
     pub(in crate::http) sealed: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> BudgetParser<'a> {
         }
     }
 
-    /// The most tokens of thought and answer together; true where the member is there.
+    /// The most tokens of thought and answer together; true if the member is there.
     ///
     /// # Errors
     /// 400 where it is 0 or no number.
@@ -146,7 +146,7 @@ impl<'a> BudgetParser<'a> {
     }
 }
 
-/// Lowers what is stated; true where `value` is now the least.
+/// Lowers what is stated; true if `value` is now the least.
 pub(super) fn take_least<T: PartialOrd>(stated: &mut Option<T>, value: Option<T>) -> bool {
     let Some(value) = value.filter(|value| stated.as_ref().is_none_or(|least| value < least)) else {
         return false;

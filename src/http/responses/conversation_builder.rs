@@ -21,7 +21,7 @@ pub(super) struct ConversationBuilder {
     results: PendingResults,
     /// The tools that items offer.
     tool_set: ToolSet,
-    /// True where results came after the model's last words: its next ones are another turn.
+    /// True if results came after the model's last words: its next ones are another turn.
     is_answered: bool,
 }
 

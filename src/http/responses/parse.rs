@@ -156,7 +156,7 @@ fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
         }
     }
     if fields.boolean("background")? == Some(true) {
-        let why = "may only be false here: an answer is given to whoever waits for it; use stream";
+        let why = "may only be false here: an answer is only given to the call that waits for it; use stream";
         return Err(ApiError::invalid(Some("background"), why));
     }
     if !matches!(fields.text("truncation")?.as_deref(), None | Some("disabled")) {

@@ -56,7 +56,7 @@ impl ResponseRecorder {
         }
     }
 
-    /// Appends the input and the answer to the conversation; false where that failed.
+    /// Appends the input and the answer to the conversation; false if that failed.
     async fn append_to_conversation(
         &self,
         append: &PendingAppend,

@@ -34,7 +34,7 @@ pub(super) struct ToolIdentity {
 }
 
 impl ToolIdentity {
-    /// True where both are one tool, and calls of it look alike.
+    /// True if both are one tool, and calls of it look alike.
     fn is_same(&self, other: &ToolIdentity) -> bool {
         let spaces = [self, other].map(|kind| named_namespace(kind.namespace.as_deref()));
         self.form == other.form && self.name == other.name && spaces[0] == spaces[1]

@@ -75,7 +75,7 @@ async fn a_run_may_be_named_by_a_header() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_and_asks_again_goes_on_with_the_same_run() {
+async fn a_refused_caller_that_asks_again_continues_the_same_run() {
     let script = searching(2);
     let world = world(&script, agent::Settings::default()).await;
     let mut one = Agent::new("sk-acme", &json!({}));
@@ -86,13 +86,13 @@ async fn whoever_is_refused_and_asks_again_goes_on_with_the_same_run() {
     for _ in 0..3 {
         assert_eq!(poor.ask(&world).await.error()["code"], "budget_too_small");
     }
-    // Of two that went alike the younger is handed out first, whoever was refused before.
+    // Of two with the same history the younger is handed out first, no matter which was refused before.
     assert_eq!(run(&other.step(&world).await), runs[1]);
     assert_eq!(run(&one.step(&world).await), runs[0]);
 }
 
 #[tokio::test]
-async fn whoever_limits_too_many_tools_and_mends_that_goes_on_with_the_same_run() {
+async fn a_caller_that_limits_too_many_tools_and_corrects_it_continues_the_same_run() {
     let script = searching(2);
     let world = world(&script, agent::Settings::default()).await;
     let limits = |range: Range<usize>| -> Value {

@@ -282,7 +282,7 @@ impl EpisodeStore for Slow {
 }
 
 #[tokio::test]
-async fn a_run_that_was_handed_out_too_late_goes_to_whoever_asks_again() {
+async fn a_run_that_was_handed_out_too_late_goes_to_the_next_caller() {
     let (script, slow) = (searching(2), Arc::new(Slow::default()));
     let stored = Stored { episodes: slow.clone(), ..Stored::alone(Arc::new(MemoryJournal::default())) };
     let world = world_on(&script, stored).await;

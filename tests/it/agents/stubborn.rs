@@ -59,7 +59,7 @@ fn budget() -> Value {
 }
 
 #[tokio::test]
-async fn whoever_calls_what_it_may_not_is_asked_once_more_without_tools_by_every_class() {
+async fn a_model_that_calls_forbidden_tools_is_asked_again_without_tools_in_every_class() {
     for class in CLASSES {
         let script = stubborn();
         let world = world_of(class, script.clone()).await;
@@ -159,7 +159,7 @@ async fn of_several_choices_only_those_that_say_nothing_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn whoever_calls_on_without_tools_fails_with_a_code_of_its_own() {
+async fn a_model_that_still_calls_tools_fails_with_a_code_of_its_own() {
     let world = world(&deaf(), agent::Settings::default()).await;
     let mut body = Agent::new("sk-acme", &json!({})).body();
     body["tool_choice"] = json!("none");

@@ -176,7 +176,7 @@ impl Case {
 
 /// By model: requests, money, tokens read, tokens written.
 async fn used(world: &World, query: &str) -> BTreeMap<String, (u64, (u64, u64, u64))> {
-    // The bank's clock may be ahead of this machine's, by which a question without an end ends.
+    // The database's clock may be ahead of this machine's, which bounds a query without an end.
     let page = world.get("sk-key", &format!("/v1/usage?from=2020-01-01&to=2100-01-01{query}")).await.good();
     let line = |line: &Value| {
         let count = |name: &str| line[name].as_u64().unwrap();

@@ -16,7 +16,7 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 pub(crate) struct Chunks {
     pub(crate) all: Vec<Value>,
-    /// True where `[DONE]` came, and came last.
+    /// True if `[DONE]` came, and came last.
     pub(crate) done: bool,
 }
 

@@ -125,7 +125,7 @@ type Learns = (Arc<dyn HistoryStore>, LearnSettings);
 /// Where the accounts, the runs of agents and the responses are.
 pub(crate) struct Stored {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) bank: Option<Arc<dyn QuotaCoordinator>>,
+    pub(crate) coordinator: Option<Arc<dyn QuotaCoordinator>>,
     pub(crate) episodes: Arc<dyn EpisodeStore>,
     /// How runs are held.
     pub(crate) agents: agent::Settings,
@@ -147,20 +147,31 @@ impl Stored {
         let conversations = Arc::new(MemoryConversations::default());
         let (agents, kept) = (agent::Settings::default(), stored::Settings::default());
         let (pace, wait_max) = (stint_ledger::Settings::default(), Duration::from_secs(30));
-        Stored { journal, bank: None, episodes, agents, responses, conversations, kept, pace, wait_max }
+        Stored {
+            journal,
+            coordinator: None,
+            episodes,
+            agents,
+            responses,
+            conversations,
+            kept,
+            pace,
+            wait_max,
+        }
     }
 
     /// All in one database.
     pub(crate) fn of(database: &Database) -> Stored {
-        let (bank, episodes, responses) = (database.coordinator(), database.episodes(), database.responses());
+        let (coordinator, episodes, responses) =
+            (database.coordinator(), database.episodes(), database.responses());
         let conversations = database.conversations();
-        Stored { bank, episodes, responses, conversations, ..Stored::alone(database.journal()) }
+        Stored { coordinator, episodes, responses, conversations, ..Stored::alone(database.journal()) }
     }
 
     async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[AccountTerms]) -> Ledger {
         let settings = self.pace;
-        match &self.bank {
-            Some(bank) => Ledger::share(tasks, bank.clone(), observer, settings, terms).await,
+        match &self.coordinator {
+            Some(coordinator) => Ledger::share(tasks, coordinator.clone(), observer, settings, terms).await,
             None => {
                 let journal = self.journal.clone();
                 Ledger::open(tasks, journal, observer, settings, terms, Timestamp::now()).await

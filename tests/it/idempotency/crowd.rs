@@ -15,7 +15,7 @@ fn dice(state: &mut u64, most: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_asks_and_hangs_up_whenever_each_key_reaches_the_model_once() {
+async fn however_callers_ask_and_hang_up_each_key_reaches_the_model_once() {
     const KEYS: u64 = 24;
     let (world, script) = world(thinker().pauses(Duration::from_millis(1))).await;
     let (world, mut seed) = (Arc::new(world), 7);

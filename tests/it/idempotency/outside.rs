@@ -88,7 +88,7 @@ async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<
 }
 
 #[tokio::test]
-async fn after_kill_9_under_load_whoever_was_answered_is_answered_the_same_again() {
+async fn after_kill_9_under_load_a_caller_that_was_answered_gets_the_same_answer_again() {
     let folder = Folder::new("");
     let process = Arc::new(folder.serve());
     let callers: Vec<_> = (0..6).map(|caller| tokio::spawn(load(process.clone(), caller))).collect();

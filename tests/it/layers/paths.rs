@@ -7,7 +7,7 @@ pub(super) struct Named {
     /// The name that it gets here, by `as`.
     pub(super) alias: Option<String>,
     pub(super) form: Form,
-    /// True where it begins with a name: it is a path of this crate only if the file has a module of that name.
+    /// True if it begins with a name: it is a path of this crate only if the file has a module of that name.
     pub(super) is_relative: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn paths(tokens: &[Token], file: &[String]) -> Vec<Named> {
     named
 }
 
-/// True where the `use` at `i` is for others too.
+/// True if the `use` at `i` is for others too.
 fn is_public(tokens: &[Token], i: usize) -> bool {
     let before = tokens[..i].iter().rev().take(5);
     before

@@ -135,7 +135,7 @@ fn stream(speech: Speech, lie: Lie, thinks: bool, written: Arc<AtomicU64>) -> Re
             if at > lie.texts() {
                 return None;
             }
-            // Whoever hangs up is noticed between two events.
+            // A client that hangs up is noticed between two events.
             tokio::task::yield_now().await;
             let begin = if at == 0 { begins(speech, thinks) } else { String::new() };
             let more = if at == lie.texts() {

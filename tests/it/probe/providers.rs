@@ -140,7 +140,7 @@ async fn a_budget_that_is_refused_or_not_held_is_not_asked_for_from_the_next_sta
         let later = emulator.calls().split_off(before);
         assert!(later.iter().all(|call| call.body["reasoning"]["max_tokens"].is_null()), "{later:?}");
     }
-    // What stint.toml says goes before what was found out.
+    // What stint.toml says overrides what was found out.
     let (_, probed) = chat("openrouter", Kind::OpenRouter, forgets, native).await;
     assert_eq!((probed.classes(), &*probed.enforced().await), (vec!["turn"], "native"));
 }

@@ -10,7 +10,7 @@ use stint_types::catalog::{EffortLevel, EnforcementClass, Model, Prices, Rates, 
 use stint_types::units::{Money, Price, Tokens};
 
 use super::{
-    PURSE, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,
+    FUNDS, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,
     next_turn, spent, tool, world,
 };
 use crate::harness::emulators::anthropic::Anthropic as Provider;
@@ -147,7 +147,7 @@ async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_o
     });
     let of = |emulator: &Emulator| budgeted(emulator, "m", &[EnforcementClass::Native]);
     let served = Served::by(of(&all[0]).0, all.iter().map(|emulator| of(emulator).1).collect());
-    let world = World::fleets(vec![served], vec![tenant("acme", PURSE)]).await;
+    let world = World::fleets(vec![served], vec![tenant("acme", FUNDS)]).await;
     let mut asked = thinks(1024);
     asked["tools"] = json!([tool()]);
     let first = message(&ask(&world, &asked).await);
@@ -315,7 +315,7 @@ async fn what_the_caller_marks_is_kept_in_the_cache_and_billed_at_its_prices() {
     message(&world.ask("sk-acme", &second).await);
     let (bills, seen) = (emulator.bills(), emulator.asked());
     assert_eq!(seen[0]["system"][0], json!({ "type": "text", "text": book, "cache_control": mark() }));
-    assert!(seen.iter().all(|body| body["cache_control"].is_null()), "the caller's marks go before ours");
+    assert!(seen.iter().all(|body| body["cache_control"].is_null()), "the caller's marks override ours");
     let last = seen[1]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
         (&last["content"][0]["content"], &last["content"][0]["cache_control"]),

@@ -19,7 +19,7 @@ use crate::harness::{Stored, auto, tenant};
 const ANSWERED: u64 = 15;
 const READ: u64 = 7;
 
-/// Where both targets are one upstream, the first of its scripts is for whoever is asked first.
+/// Where both targets are one upstream, the first of its scripts is for the target that is asked first.
 struct Pair {
     world: World,
     upstream: Faultup,
@@ -122,7 +122,7 @@ async fn up_17_a_quick_target_answers_for_a_silent_one_and_both_are_paid() {
 }
 
 #[tokio::test]
-async fn up_17_where_both_are_slow_whoever_speaks_first_answers_and_the_other_is_let_go() {
+async fn up_17_where_both_are_slow_the_first_to_speak_answers_and_the_other_is_dropped() {
     let pair = Pair::new(vec![late(1_000), silent()], after(100)).await;
     let answer = pair.ask().await;
     let answered = Instant::now();
@@ -212,7 +212,7 @@ async fn up_17_a_target_that_is_left_alone_is_no_second() {
         ..Served::by(plain(), vec![target(&upstream), target(&broken)])
     }];
     let world = World::fleets(served, vec![tenant("key", 1_000_000)]).await;
-    // Whoever asks it first finds out that its key is refused.
+    // The first request to it finds out that its key is refused.
     let mut number = 0;
     while broken.log().is_empty() {
         world.ask("sk-key", &question(number)).await.good();

@@ -59,7 +59,7 @@ async fn another_model_takes_over_when_every_target_of_the_first_has_failed() {
     assert!(answer["budget"]["why"].as_str().unwrap().starts_with("m failed and z took over"), "{answer}");
 }
 
-/// Whoever leaves while the next attempt is waited for pays for the last one, and there is no next one.
+/// A caller that leaves before the next attempt starts pays for the last one, and there is no next one.
 #[tokio::test]
 async fn nobody_is_asked_again_for_a_caller_who_left() {
     let silent = Deployment::always(Says::Nothing).await;

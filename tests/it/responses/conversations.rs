@@ -272,7 +272,7 @@ async fn a_conversation_that_is_full_takes_no_more_and_says_so() {
 }
 
 #[tokio::test]
-async fn whoever_asks_again_under_the_same_key_is_given_the_answer_that_was_added() {
+async fn a_caller_that_asks_again_under_the_same_key_gets_the_answer_that_was_added() {
     let (world, script) = world().await;
     let id = begun(&world).await;
     let search = json!([{ "type": "function", "name": "search", "parameters": { "type": "object" } }]);

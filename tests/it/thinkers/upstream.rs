@@ -34,7 +34,7 @@ pub(super) struct Habit {
     /// How much it thinks where it is asked for the least.
     pub(super) thinks_least: u64,
     pub(super) thought: Thought,
-    /// It refuses whoever asks it for the least thought.
+    /// It refuses requests for the lowest thinking effort.
     pub(super) refuses_least: bool,
 }
 

@@ -1,7 +1,7 @@
 //! How a permit is acquired: at once, after a wait in the queue, for a retry, or for a hedge.
 //!
-//! Replies to those who waited are sent once the lock is released. A permit that nobody takes is dropped, which gives its
-//! place back and needs the lock.
+//! Waiting callers get their replies once the lock is released. If a caller has gone, its permit is dropped. That releases
+//! the place on the target, and needs the lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ enum AcquireOutcome {
 }
 
 impl Fleet {
-    /// How long until one of its targets may be asked again; nothing where one may be now.
+    /// How long until one of its targets may be asked again; nothing if one may be now.
     pub fn unavailable_for(&self) -> Option<Duration> {
         let mut state = self.lock();
         let rest = state.targets.unavailable_for(Instant::now())?;
@@ -72,7 +72,7 @@ impl Fleet {
     }
 
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
-    /// not tried yet go first. Nothing where there is none, or there were too many retries lately.
+    /// not tried yet go first. Nothing if there is none, or there were too many retries lately.
     pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
         let mut state = self.lock();
@@ -87,8 +87,9 @@ impl Fleet {
         }
     }
 
-    /// Takes places for a second attempt beside one that is silent, on a target that works and is none of these. Never waits,
-    /// and never goes before those who do. Nothing where there is none, or there were too many retries lately.
+    /// Acquires a permit for a second attempt beside one that is silent, on an available target that is none of `not`.
+    /// Never waits, and never overtakes calls that wait. `None` if there is no such target, or there were too many
+    /// retries lately.
     pub fn acquire_hedge(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
         let mut state = self.lock();
@@ -100,12 +101,12 @@ impl Fleet {
         Some(Permit::new(self.clone(), place, want, false))
     }
 
-    /// After how long a silence a second target is asked beside the first; nothing where there is no other.
+    /// After how long a silence a second target is called in parallel; nothing if there is no other.
     pub fn hedge_after(&self) -> Option<Duration> {
         self.settings().hedge_after.filter(|_| self.targets.len() > 1)
     }
 
-    /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
+    /// How long to wait before a call is retried on the same targets, after so many attempts; nothing if that
     /// is too long, there were enough, or all targets failed too often to be waited for.
     pub fn retry_wait(&self, tried: u32, want: &PermitRequest) -> Option<Duration> {
         let retry = self.settings().retry;
@@ -152,7 +153,7 @@ impl Fleet {
         );
     }
 
-    /// A permit, or why there is none; nothing where all places are taken.
+    /// A permit, or why there is none; nothing if all places are taken.
     fn try_acquire(
         self: &Arc<Self>,
         targets: &mut TargetSet,
@@ -214,7 +215,7 @@ impl Fleet {
         Some(permit)
     }
 
-    /// True where the queue is so long that a request may be refused soon.
+    /// True if the queue is so long that a request may be refused soon.
     fn is_under_pressure(
         &self,
         state: &FleetState,
@@ -283,7 +284,7 @@ fn send_replies(replies: PendingReplies) {
     }
 }
 
-/// A time and a share of it more, so that those who are told it do not all come back at once.
+/// A time plus a random share of it, so that callers that are given it do not all come back at once.
 fn jittered(time: Duration, share: f64) -> Duration {
     time.saturating_add(Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(Duration::ZERO))
 }

@@ -1,4 +1,4 @@
-//! How a fleet's targets take what they are told, and what follows for those that do not hold their limits.
+//! Records whether targets obey the limits they are given, and what follows for those that do not.
 
 use tokio::time::Instant;
 
@@ -8,19 +8,19 @@ use stint_types::units::Tokens;
 use super::Fleet;
 
 impl Fleet {
-    /// What is known of a target's ways.
+    /// What is known of a target's behavior.
     pub(super) fn behavior(&self, place: usize) -> TargetBehavior {
         let seen = self.lock().behaviors.get(place).copied().unwrap_or_default().behavior();
         let TargetBehavior { turns, never_thinks, .. } = self.backend(place).behavior();
         TargetBehavior { turns, never_thinks, ..seen }
     }
 
-    /// True where none of its targets has a chat template that knows of thoughts.
+    /// True if none of its targets has a chat template that knows of thoughts.
     pub fn never_thinks(&self) -> bool {
         (0..self.targets.len()).all(|place| self.backend(place).behavior().never_thinks)
     }
 
-    /// The largest context among its targets, once each of them has said its own.
+    /// The largest context among its targets, once each of them has reported its own.
     pub fn context(&self) -> Option<Tokens> {
         let each = (0..self.targets.len()).map(|place| self.backend(place).context());
         each.collect::<Option<Vec<Tokens>>>()?.into_iter().max()

@@ -1,8 +1,9 @@
-//! When a target is left alone, and when it is tried again.
+//! The circuit breaker of a target: when it gets no calls, and when it is tried again.
 //!
-//! Closed: everything passes. So many failures in a row, or too few successes in the last ten seconds, open it for a
-//! while that doubles each time. Then one call alone, the probe, finds out. `Retry-After` parks a target without
-//! opening it; a refused credential opens it for long. A caller's own fault never gets here.
+//! While it is closed, all calls pass. A number of failures in a row, or too few successes in the last ten seconds, opens
+//! it for a while that doubles each time. Then a single call, the probe, tests the target. `Retry-After` parks a target
+//! without opening its breaker; a refused credential opens it for long. A failure that is the caller's own fault does not
+//! count.
 
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Why a target is left alone.
+/// Why a target gets no calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TripCause {
     /// Too many failures in a row.
@@ -69,13 +70,13 @@ pub(super) enum BreakerAdmission {
     All,
     /// One call, to find out.
     Probe,
-    /// Only where nothing else is left: it answers now and then.
+    /// Only if no other target is left: it answers now and then.
     LastResort,
     /// Not for so long.
     Blocked(Duration),
 }
 
-/// What a failed call says of its target.
+/// What a failed call shows about its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallFailureKind {
     /// It did not answer, or not well.
@@ -91,9 +92,9 @@ pub(super) struct CompletedCall {
     pub(super) now: Instant,
     /// Whether it was the probe.
     pub(super) is_probe: bool,
-    /// How long the target wants to be left alone.
+    /// How long the target asks for no calls.
     pub(super) retry_after: Option<Duration>,
-    /// A number from 0 to 1 that nobody foresees, so that replicas do not come back at once.
+    /// A random number from 0 to 1, so that replicas do not all come back at once.
     pub(super) jitter: f64,
 }
 
@@ -121,7 +122,7 @@ impl Breaker {
         Breaker { settings, state: BreakerState::Closed, window, failures: 0, trips: 0, parked_until: None }
     }
 
-    /// From now on it goes by these. A rest that has begun ends when it would have.
+    /// Uses these settings from now on. A rest that has begun ends when it would have.
     pub(super) fn reconfigure(&mut self, settings: BreakerSettings) {
         self.settings = settings;
     }
@@ -141,7 +142,8 @@ impl Breaker {
         }
     }
 
-    /// When the target may be asked as it said itself; nothing where it is open: nobody knows if it will work then.
+    /// When the target may be called according to its own `Retry-After`. `None` if the breaker is open: it is unknown
+    /// whether the target will work then.
     pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
         match (self.admission(now), self.state) {
             (BreakerAdmission::Blocked(wait), BreakerState::Closed) => Some(wait),

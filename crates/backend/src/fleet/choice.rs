@@ -1,7 +1,8 @@
-//! Which target a conversation goes to.
+//! Chooses the target for a conversation.
 //!
-//! Where a thought that it brings along was signed; else its home, where its prefix is likely to be in the cache, unless it would wait there much longer than elsewhere;
-//! else the better of two that are drawn.
+//! If the conversation contains a signed thought, this is the target that signed it. Otherwise it is the conversation's
+//! home, where its prefix is likely to be cached, unless the wait there is much longer than elsewhere. Otherwise it is the
+//! better of two random targets.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use stint_types::units::{SeededRng, mix64};
 
 /// So much longer than elsewhere may a conversation wait at home.
 const HOME_FACTOR: f64 = 2.0;
-/// And so many seconds beside: reading a prompt again takes as long.
+/// And so many seconds more: reading a prompt again takes as long.
 const HOME_MARGIN: f64 = 0.25;
 
 /// Of each text so many bytes are looked at, at both ends: long instructions differ in the last lines, if anywhere.
@@ -20,8 +21,8 @@ const END_BYTES: usize = 4 << 10;
 /// So many texts are looked at.
 const TEXTS_MAX: usize = 64;
 
-/// What tells conversations apart by how they begin: the instructions and the first turn of the user. Every turn of an
-/// episode has the same, and so have both phases of a request.
+/// Identifies a conversation by its beginning: the instructions and the first turn of the user. Every turn of an episode
+/// has the same key, and so have both phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinityKey {
     hash: u64,
@@ -46,12 +47,12 @@ impl AffinityKey {
         AffinityKey { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.signer.domain) }
     }
 
-    /// What tells the conversation apart from others, as a number.
+    /// The key of the conversation, as a number.
     pub(super) fn hash(self) -> u64 {
         self.hash
     }
 
-    /// A number from 0 to below 1 that a conversation of somebody's keeps from turn to turn, as good as drawn.
+    /// A pseudo-random number from 0 to below 1 that a conversation of an account keeps from turn to turn.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub fn stable_share(&self, whose: &str) -> f64 {
         let hash = whose.bytes().fold(self.hash, |hash, byte| mix64(hash ^ u64::from(byte)));
@@ -70,7 +71,7 @@ impl AffinityKey {
     }
 }
 
-/// What the message says without what a gateway adds for one turn.
+/// The message's parts without those that a gateway adds for one turn.
 fn own_parts(message: &Message) -> impl Iterator<Item = &ContentPart> {
     message.content.iter().take_while(|part| **part != ContentPart::StableEnd)
 }

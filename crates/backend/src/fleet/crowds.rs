@@ -1,4 +1,4 @@
-//! Slow is not full: crowds before simulated upstreams, in virtual time.
+//! Tests that a slow target is not taken for a full one: many calls to simulated upstreams, in virtual time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,9 +1,9 @@
-//! Those of one priority who wait for a place, in an order that is fair between parties: however many requests one sends,
+//! The queue of one priority, in an order that is fair between parties (accounts): however many requests one party sends,
 //! the others take turns with it.
 //!
-//! Start-time fair queueing: a request begins, in virtual time, when the one before it of its party has ended, but not before
-//! now; whoever begins first goes first, and now is when the last one that went began. A party that has asked for little
-//! begins now, and so goes before what the others have lined up.
+//! This is start-time fair queueing. A request starts, in virtual time, when the previous request of its party ends, but
+//! not before the virtual now. The request with the earliest start is served first. The virtual now is the start of the
+//! request that was served last. So a party that has asked for little starts now, ahead of what the others have queued.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::FlowId;
 
-/// So many parties with nobody in the line are remembered for each who may be in it.
+/// How many idle parties are remembered for each item that the queue may hold.
 const FLOWS_PER_ITEM: usize = 2;
 
-/// Somebody who waits.
+/// A waiting request.
 #[derive(Debug)]
 pub(super) struct QueuedItem<T> {
     pub(super) flow: FlowId,
@@ -23,20 +23,20 @@ pub(super) struct QueuedItem<T> {
     pub(super) item: T,
 }
 
-/// When somebody begins, and who came first of those who begin at once.
+/// The virtual start of a request; then its number of arrival, for requests with the same start.
 type FairQueuePosition = (u64, u64);
 
-/// The line of one priority.
+/// The queue of one priority.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     items: BTreeMap<FairQueuePosition, QueuedItem<T>>,
     flows: HashMap<FlowId, FlowState>,
-    /// When the last one that went began.
+    /// The virtual start of the request that was served last.
     virtual_time: u64,
     arrivals: u64,
 }
 
-/// How far a party is.
+/// The state of one party.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowState {
     /// When its last request ends.
@@ -65,7 +65,7 @@ impl<T> FairQueue<T> {
         self.items.values().map(|waiting| waiting.calls).sum()
     }
 
-    /// How many calls go before one more of that party.
+    /// How many calls are ahead of one more of that party.
     pub(super) fn calls_before(&self, party: FlowId) -> u32 {
         let begins = self.virtual_start(party);
         self.items.range(..=(begins, u64::MAX)).map(|(_, waiting)| waiting.calls).sum()
@@ -86,7 +86,7 @@ impl<T> FairQueue<T> {
         self.prune_flows();
     }
 
-    /// Notes a turn of that party, which may be over already; says when it begins.
+    /// Notes a turn of that party, which may be over already; returns when it begins.
     pub(super) fn advance_flow(&mut self, party: FlowId, calls: u32) -> u64 {
         let begins = self.virtual_start(party);
         self.flows.entry(party).or_default().virtual_finish = begins + u64::from(calls);
@@ -123,7 +123,7 @@ impl<T> FairQueue<T> {
         Some(youngest)
     }
 
-    /// Takes out those for whom `keep` is false: they have left, and had no turn.
+    /// Removes the items for which `keep` is false: their callers have left before their turn.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let before = self.items.len();
         self.items.retain(|_, waiting| keep(&waiting.item));

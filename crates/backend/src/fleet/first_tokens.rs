@@ -1,4 +1,4 @@
-//! What calls tell of their targets by how long they wait for the first token. Pure: the time is an argument.
+//! Learns about targets from how long their calls wait for the first token. Pure: the time is an argument.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::target_set::{STALE_AFTER, TargetSet, TargetState};
 use super::waits::FirstTokenWait;
 
 impl TargetSet {
-    /// Ends trials for whose sake alone a request finds no place. True where there was one.
+    /// Ends trials for whose sake alone a request finds no place. True if there was one.
     pub(super) fn cancel_blocking_trials(&mut self, now: Instant) -> bool {
         let limits = self.targets.iter_mut().filter_map(|member| member.limit.as_mut());
         limits.filter_map(|limit| limit.cancel_blocking_trial(now).then_some(())).count() > 0
     }
 
-    /// A call of a conversation is sent now, with a prompt of so many tokens; says how many of them are read anew, and how
-    /// many calls are under way there.
+    /// A call of a conversation is sent now, with a prompt of so many tokens; returns how many of them are not cached,
+    /// and how many calls are under way there.
     pub(super) fn record_dispatch(
         &mut self,
         place: usize,
@@ -42,7 +42,7 @@ impl TargetSet {
         }
     }
 
-    /// A call was let go that nothing had come of until then.
+    /// A call was dropped before anything came from it.
     pub(super) fn record_abandoned_wait(&mut self, place: usize, wait: FirstTokenWait, now: Instant) {
         let member = &mut self.targets[place];
         if let Some(limit) = &mut member.limit {
@@ -50,7 +50,7 @@ impl TargetSet {
         }
     }
 
-    /// A call that was silent for so long was let go. True where that is clearly beyond what is usual there, and it neither
+    /// A call that was silent for so long was dropped. True if that is clearly beyond what is usual there, and it neither
     /// keeps a queue of its own nor shows in its load that it works.
     pub(super) fn record_silence(&mut self, place: usize, wait: FirstTokenWait, now: Instant) -> bool {
         self.record_abandoned_wait(place, wait, now);
@@ -62,7 +62,7 @@ impl TargetSet {
         unusual && member.limit.is_some() && !shows
     }
 
-    /// A target said that nothing is left of its rate limit.
+    /// A target reported that nothing is left of its rate limit.
     pub(super) fn record_exhausted_rate_limit(&mut self, place: usize, now: Instant) {
         if let Some(limit) = &mut self.targets[place].limit {
             limit.record_refusal(now);

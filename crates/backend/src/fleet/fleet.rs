@@ -1,7 +1,7 @@
-//! The targets of one model: what is known of them, and the queue of those who wait for one.
+//! `Fleet`: the targets of one model, their state, and the queue of calls that wait for one.
 //!
-//! This file has the state and what can be asked of it. How a permit is acquired is in `acquire`, what ended calls teach in
-//! `outcomes` and `behavior`, the metrics in `gauges`.
+//! This file has the state and the queries on it. How a permit is acquired is in `acquire`, what the end of a call
+//! changes in `outcomes` and `behavior`, the metrics in `gauges`.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -30,7 +30,7 @@ pub struct Fleet {
     /// How each of them writes.
     output_trackers: Vec<OutputTracker>,
     settings: ArcSwap<Settings>,
-    /// How late this process's tasks wake; nothing where nobody measures it.
+    /// How late this process's tasks wake; nothing if it is not measured.
     lag: OnceLock<EventLoopLag>,
     pub(super) metrics: Arc<Metrics>,
     state: Mutex<FleetState>,
@@ -81,7 +81,7 @@ impl Fleet {
         })
     }
 
-    /// From now on the time that this process loses by itself counts against no target. Only the first call has an effect.
+    /// From now on delays of this process itself do not count against any target. Only the first call has an effect.
     pub fn set_lag(&self, lag: &EventLoopLag) {
         self.lag.get_or_init(|| lag.clone());
     }
@@ -134,7 +134,7 @@ impl Fleet {
         bounds.max().unwrap_or(Tokens::ZERO)
     }
 
-    /// The prompt's tokens as the first of its targets counts them that can; nothing where none can.
+    /// The prompt's tokens as the first of its targets counts them that can; nothing if none can.
     pub async fn count_prompt(&self, request: &Arc<Request>) -> Option<Tokens> {
         for target in &self.targets {
             if let Some(counted) = target.backend.count_prompt(request.clone()).await {

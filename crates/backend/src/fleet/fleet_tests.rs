@@ -49,7 +49,7 @@ fn fails(fault: Fault) -> Arc<ScriptedBackend> {
     Arc::new(ScriptedBackend::always(ScriptedReply::new().refuses(failure)))
 }
 
-/// Makes one call to its end; true where it works.
+/// Makes one call to its end; true if it works.
 async fn call(seat: &Permit) -> bool {
     let part = GenerationPart::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
@@ -239,7 +239,7 @@ async fn one_that_is_silent_until_its_caller_leaves_is_avoided_at_once() {
 
 // UP-02
 #[tokio::test(start_paused = true)]
-async fn one_that_is_silent_for_unusually_long_has_failed_whoever_leaves_it() {
+async fn a_call_that_is_silent_for_unusually_long_has_failed_whatever_ends_it() {
     let gate = PieceGate::shut();
     let play = ScriptedReply::new().answers("a").pauses(Duration::from_millis(100));
     let silent = play.clone().begins_at(&gate);

@@ -1,4 +1,4 @@
-//! The metrics of a fleet: its counters begin at zero, its gauges follow what its targets do.
+//! The metrics of a fleet: its counters start at zero, its gauges follow the state of its targets.
 
 use crate::Fault;
 
@@ -25,7 +25,7 @@ impl Fleet {
         }
     }
 
-    /// Brings the series up to date that tell how its targets stand and how many wait.
+    /// Updates the gauges of its targets' state and of its queue.
     pub fn update_gauges(&self) {
         let (standings, waiting) = self.status();
         let (series, model) = (&self.metrics.backends, &*self.model);
@@ -53,10 +53,10 @@ impl Fleet {
         }
     }
 
-    /// Takes away the series that tell how its targets stand: they are no longer asked. What was counted stays.
+    /// Removes the gauges of its targets' state, since they get no more calls. Counters stay.
     pub fn remove_gauges(&self) {
         let (series, model) = (&self.metrics.backends, &*self.model);
-        // What was never shown need not be taken away.
+        // A series that was never set need not be removed.
         let _ = series.queue_depth.remove_label_values(&[model]);
         for target in &self.targets {
             for gauge in [&series.state, &series.in_flight, &series.concurrency_limit] {

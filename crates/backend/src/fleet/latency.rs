@@ -1,4 +1,4 @@
-//! How long a target takes to its first token: a moving average that believes bad news at once and good news slowly.
+//! A moving average of a target's time to first token. It follows a rise at once and a fall slowly.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const MEMORY: f64 = 10.0;
 
 /// What each call under way adds at least, in seconds: before anything is measured, and for a target so quick that its
-/// time says nothing of its queue.
+/// time shows nothing about its queue.
 const CALL_MIN: f64 = 0.01;
 
 /// How much the newest answer weighs in what is usual.
@@ -18,7 +18,7 @@ const WEIGHT: f64 = 0.2;
 const UNUSUAL: f64 = 4.0;
 /// A shorter one never is, in seconds.
 const UNUSUAL_MIN: f64 = 5.0;
-/// And where nothing is usual yet, one of so many seconds is.
+/// The same for a target without answers yet, in seconds.
 const UNUSUAL_NEW: f64 = 30.0;
 
 /// One target's time to the first token.

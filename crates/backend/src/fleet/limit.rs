@@ -1,9 +1,10 @@
-//! How many calls a target takes at once.
+//! The concurrency limit of a target: how many calls it gets at once.
 //!
-//! Where it says that it has no room there are fewer. Where it never says so, as one's own servers, that is found out by the
-//! wait for the first token: judged against what this prompt should take, without our own delays. While that is as it should
-//! be and the places are used, there are more of them by and by. Where it is too long, a [trial](super::trial) finds out
-//! whether the target is full, for only then there are fewer at once; and never fewer than were served well in the last minute.
+//! The limit falls if the target refuses calls for lack of room. A target that never refuses, such as one's own server, is
+//! judged by its wait for the first token: the wait is compared with what this prompt should take, without our own delays.
+//! While the wait is as expected and the places are used, the limit rises slowly. If the wait is too long, a
+//! [trial](super::trial) finds out whether the target is full; only then the limit falls at once. It never falls below the
+//! number of calls that were served well in the last minute.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub struct ConcurrencySettings {
     pub signal: OverloadSignal,
 }
 
-/// What tells that a target has too many calls.
+/// The signal that a target has too many calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverloadSignal {
     /// Its refusals, and waits that grow with the calls under way.
@@ -60,7 +61,7 @@ const SAMPLES_MIN: usize = 5;
 const JUDGED_ANYWAY: Duration = Duration::from_secs(2);
 /// More are not kept.
 const SAMPLES_MAX: usize = 256;
-/// What is left where the target says itself that it has no room.
+/// The share of the limit that is kept after the target reports that it has no room.
 const REFUSAL_FACTOR: f64 = 0.8;
 /// With so many of the calls the first trial is made.
 const TRIAL_SHARE: f64 = 0.75;
@@ -68,7 +69,7 @@ const TRIAL_SHARE: f64 = 0.75;
 const TRIAL_SHARE_MIN: f64 = 0.5;
 /// A trial that leaves more shows nothing.
 const TRIAL_SHARE_MAX: f64 = 0.9;
-/// Places of which such a share is taken count as all taken.
+/// If this share of the places is taken, they count as all taken.
 const SATURATED_SHARE: f64 = 0.95;
 /// How long there is no other trial after one that did not find a target full: doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(10);
@@ -150,7 +151,7 @@ impl ConcurrencyLimit {
         self.record(judged, in_flight, now);
     }
 
-    /// A call was let go that had waited so long in vain. That says something where it is too long already.
+    /// A call was dropped that had waited so long in vain. The wait counts if it is too long already.
     pub(super) fn record_abandoned_wait(&mut self, wait: FirstTokenWait, in_flight: u32, now: Instant) {
         let judged = self.waits.judge(wait, self.settings.tolerance);
         if judged.ratio.is_some_and(|ratio| ratio > self.settings.tolerance) {
@@ -177,7 +178,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// The target said that it has no room. Believed once in a while: many say it at once.
+    /// The target reported that it has no room. This counts only once in a while, since many calls report it at once.
     pub(super) fn record_refusal(&mut self, now: Instant) {
         self.trial = None;
         if self.last_refusal.is_some_and(|at| now.saturating_duration_since(at) < JUDGED_EVERY) {
@@ -196,7 +197,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Ends a trial for whose sake alone a request finds no place. True where there was one.
+    /// Ends a trial for whose sake alone a request finds no place. True if there was one.
     pub(super) fn cancel_blocking_trial(&mut self, now: Instant) -> bool {
         let stands_in_the_way = self.trial.as_ref().is_some_and(CapacityTrial::withholds_permits);
         if stands_in_the_way {

@@ -28,7 +28,7 @@ impl Rush {
         FirstTokenWait { tokens, began, in_flight, waited, own_delay: Duration::ZERO, hidden: false }
     }
 
-    /// Lets so many seconds pass; says how long it took until the limit was as wanted.
+    /// Lets so many seconds pass; returns how long it took until the limit was as wanted.
     fn passes(
         &mut self,
         seconds: f64,

@@ -1,4 +1,4 @@
-//! What inference engines publish of their queues, in Prometheus' text format.
+//! Parses the queue lengths that inference engines publish in Prometheus' text format.
 
 /// How busy an engine is, by its own word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ const SERIES: [(&str, &str); 3] = [
 ];
 
 impl ReportedLoad {
-    /// Reads an engine's page. Series of several models or ranks are summed; nothing where no known engine speaks.
+    /// Reads an engine's page. Series of several models or ranks are summed; nothing if the engine is unknown.
     pub fn parse(page: &str) -> Option<ReportedLoad> {
         SERIES.iter().find_map(|(waiting, running)| {
             let (waiting, running) = (sum(page, waiting), sum(page, running));

@@ -1,8 +1,8 @@
-//! What serves one model: *targets*, each a deployment with one credential.
+//! The deployments that serve one model. Each *target* is a deployment with one credential.
 //!
-//! A fleet knows which of its targets may be asked now and which is best for a conversation, gives out permits for them,
-//! lets requests wait for one in a bounded queue, and leaves a target alone that fails. It never tries again by
-//! itself: only the gateway's request task knows the money, so that asks for another [`Permit`].
+//! A fleet knows which of its targets may be called now and which is best for a conversation. It gives out permits for
+//! them, queues calls that wait for one, and stops calling a target that fails. It never retries by itself: only the
+//! gateway's request task knows the money, so the task asks for another [`Permit`].
 
 mod acquire;
 mod behavior;

@@ -1,4 +1,5 @@
-//! A target that the fleet monitors: how long its first token takes, and how its calls end. A permit hands it out.
+//! Monitors the calls to a target: passes each call on, and reports to the fleet how long its first token took and how it
+//! ended. A permit contains such a monitored backend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ impl MonitoredBackend {
         MonitoredBackend { fleet, target_index: place, conversation, probe }
     }
 
-    /// Begins to monitor a call with a prompt of so many tokens. `hidden` where the time to the first token says nothing of
-    /// the target.
+    /// Begins to monitor a call with a prompt of so many tokens. `hidden` is true if the time to the first token shows
+    /// nothing about the target.
     fn monitor(&self, tokens: Tokens, hidden: bool) -> CallMonitor {
         let (tokens, in_flight) = self.fleet.record_dispatch(self.target_index, self.conversation, tokens);
         CallMonitor {
@@ -140,7 +141,7 @@ struct CallMonitor {
     tokens: Tokens,
     /// How many calls were under way when it began, itself included.
     in_flight: u32,
-    /// True where the time to the first token says nothing of the target.
+    /// True if the time to the first token shows nothing about the target.
     hidden: bool,
     stage: CallStage,
     output: OutputMeasurement,
@@ -171,7 +172,7 @@ impl CallMonitor {
         }
         match piece {
             Err(failure) => self.fail(failure),
-            // Some upstreams begin with it, and so tell what their cache had.
+            // Some upstreams begin with it, which shows what their cache had.
             Ok(Piece::Usage(usage)) if self.stage == CallStage::Waiting && usage.prompt > Tokens::ZERO => {
                 self.tokens = usage.prompt.saturating_sub(usage.cache_read);
             }
@@ -214,7 +215,7 @@ impl CallMonitor {
     }
 
     fn fail(&mut self, failure: &Failure) {
-        // What is wrong with a request says nothing of the target, which others still need.
+        // An error in a request shows nothing about the target, which other requests still need.
         let harms = failure.fault != Fault::Caller && failure.retry > Retry::Never;
         if self.stage == CallStage::Waiting && failure.fault == Fault::Timeout {
             self.fleet.record_abandoned_wait(self.target_index, self.wait());

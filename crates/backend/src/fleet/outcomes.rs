@@ -1,4 +1,4 @@
-//! How calls end, and what a fleet learns of it.
+//! Records how calls ended, and updates the state of their targets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::waits::FirstTokenWait;
 use super::{Fleet, TripCause};
 
 impl Fleet {
-    /// A call with a prompt of so many tokens is sent now; says how many of them are read anew, and how many calls are under
-    /// way there.
+    /// A call with a prompt of so many tokens is sent now; returns how many of them are not cached, and how many calls
+    /// are under way there.
     pub(super) fn record_dispatch(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
         self.lock().targets.record_dispatch(place, conversation, tokens, Instant::now())
     }
@@ -26,14 +26,14 @@ impl Fleet {
         self.update(|targets, now| targets.record_first_token(place, wait, now));
     }
 
-    /// A call came to its end in vain, and was silent until then.
+    /// A call ended in failure, and was silent until then.
     pub(super) fn record_abandoned_wait(self: &Arc<Self>, place: usize, wait: FirstTokenWait) {
         self.update(|targets, now| targets.record_abandoned_wait(place, wait, now));
     }
 
-    /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
-    /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
-    /// what is usual there; a shorter silence may be the caller's impatience alone.
+    /// A call that was silent until now was dropped: by its caller, its deadline, or another attempt that was quicker. Its
+    /// wait is a lower bound, and steers the next calls elsewhere. If the wait is clearly longer than usual for the target,
+    /// the call counts as failed. A shorter silence may only show an impatient caller.
     pub(super) fn record_silence(self: &Arc<Self>, place: usize, probe: &ProbeToken, wait: FirstTokenWait) {
         if self.update(|targets, now| targets.record_silence(place, wait, now)) {
             self.record_failure(
@@ -62,7 +62,7 @@ impl Fleet {
             retry_after: failure.retry_after,
         };
         if self.settings().concurrency.is_none() && failure.fault == Fault::Overload {
-            // It says itself when it is full: that is how it works, and no sign of illness.
+            // It reports itself when it is full: that is normal, and no failure.
             return self.record_success(place, probe);
         }
         let probe = probe.take();

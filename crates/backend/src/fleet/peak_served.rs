@@ -1,4 +1,4 @@
-//! How many calls at once were served well lately.
+//! The most concurrent calls that a target served well in the last minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;

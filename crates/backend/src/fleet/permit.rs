@@ -1,4 +1,4 @@
-//! A place on a target, for as long as a request needs it.
+//! `Permit`: the right to call one target, given back when dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Permit {
     acquired_at: Instant,
 }
 
-/// Whether a permit's calls are to find out if the target works again: the first end that says so counts, once.
+/// Whether a permit's calls must find out if the target works again: the first conclusive end counts, once.
 #[derive(Debug)]
 pub(super) struct ProbeToken(AtomicBool);
 

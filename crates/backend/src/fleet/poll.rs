@@ -1,4 +1,4 @@
-//! Asks engines for their load, again and again.
+//! Polls inference engines for their load at intervals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const PAGE_MAX: usize = 4 << 20;
 pub struct LoadEndpoint {
     /// Its address, like `http://127.0.0.1:8000/metrics`.
     pub url: String,
-    /// Sent as a bearer token, as to the engine itself; nothing where the page is elsewhere.
+    /// Sent as a bearer token, as to the engine itself; nothing if the page is on another host.
     pub api_key: Option<Secret>,
 }
 
@@ -43,7 +43,8 @@ impl LoadPoller {
         Ok(LoadPoller(client))
     }
 
-    /// Asks for the load of one of a fleet's targets until shutdown, or until nobody holds the fleet any more, and tells it.
+    /// Polls the load of one of a fleet's targets and reports it to the fleet, until shutdown or until the fleet is
+    /// dropped.
     pub fn poll(&self, tasks: &Tasks, fleet: &Arc<Fleet>, place: usize, page: LoadEndpoint) {
         let client = self.0.clone();
         let (fleet, stopping) = (Arc::downgrade(fleet), tasks.stopping());

@@ -1,7 +1,7 @@
-//! How much of a prompt a target's cache is likely to have: what was sent there lately of the same conversation.
+//! Estimates how much of a prompt a target has in its cache, from what the same conversation sent there lately.
 //!
-//! Most engines do not tell, and those that do tell it at the end. An estimate: a cache may have dropped it, or have it from
-//! another conversation with the same instructions.
+//! Most engines do not report it, and those that do report it at the end. The estimate may be wrong: a cache may have
+//! dropped the prompt, or have it from another conversation with the same instructions.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ struct CachedPrompt {
 }
 
 impl PromptCacheEstimate {
-    /// Notes that a prompt of a conversation is sent now; says how many of its tokens the target has not read before.
+    /// Notes that a prompt of a conversation is sent now; returns how many of its tokens the target has not read before.
     pub(super) fn record_prompt(&mut self, conversation: u64, tokens: Tokens, now: Instant) -> Tokens {
         self.slots.resize(SLOTS, None);
         let place = usize::try_from(conversation % SLOTS as u64).unwrap_or(0);

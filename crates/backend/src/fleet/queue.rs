@@ -1,5 +1,5 @@
-//! Who waits for a place, and who goes first: interactive before batch, and within each all parties in turn, without
-//! those whose time has passed.
+//! The queue of calls that wait for a place on a target. Interactive calls come before batch calls. Within each, all
+//! parties take turns. Calls whose deadline has passed are left out.
 
 use tokio::time::Instant;
 
@@ -16,12 +16,12 @@ pub(super) struct AdmissionQueue<T> {
     capacity: usize,
 }
 
-/// What became of somebody who wants to wait.
+/// The result of adding a call to the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PushOutcome<T> {
     /// There was room.
     Queued,
-    /// There was none, and somebody who may wait less has to go.
+    /// The queue was full, and a call of lower priority is removed.
     Evicted(T),
     /// There is none.
     Full(T),
@@ -37,7 +37,7 @@ impl<T> AdmissionQueue<T> {
         self.capacity = max;
     }
 
-    /// Lets somebody wait for so many places, until then at most. A full queue gives up a batch request for an interactive
+    /// Queues a call for so many places, until then at most. A full queue gives up a batch request for an interactive
     /// one, and one of a party that has more in it for one of a party that has less: the youngest of those who have most.
     pub(super) fn push(
         &mut self,
@@ -83,14 +83,14 @@ impl<T> AdmissionQueue<T> {
         first.map(|first| first.item)
     }
 
-    /// Notes that somebody went who did not have to wait, though others do.
+    /// Records that a call was served at once, although others wait.
     pub(super) fn record_bypass(&mut self, priority: Priority, party: FlowId, calls: u32) {
         if self.fair_queue(priority).len() > 0 {
             self.fair_queue(priority).advance_flow(party, calls);
         }
     }
 
-    /// Takes out those for whom `keep` is false: they have left.
+    /// Removes the items for which `keep` is false: their callers have left.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         for lane in [&mut self.interactive, &mut self.batch] {
             lane.retain(&keep);
@@ -107,7 +107,7 @@ impl<T> AdmissionQueue<T> {
         self.interactive.calls() + self.batch.calls()
     }
 
-    /// How many calls go before one more of that party and priority.
+    /// How many calls are ahead of one more of that party and priority.
     pub(super) fn calls_before(&self, priority: Priority, party: FlowId) -> u32 {
         match priority {
             Priority::Interactive => self.interactive.calls_before(party),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn interactive_goes_before_batch_and_within_each_whoever_came_first() {
+    fn interactive_comes_before_batch_and_each_is_first_come_first_served() {
         let mut line = QueueHarness::new(9);
         for (priority, item) in [(Batch, "b1"), (Interactive, "i1"), (Batch, "b2"), (Interactive, "i2")] {
             assert_eq!(line.push(priority, item, 60), PushOutcome::Queued);

@@ -1,7 +1,7 @@
-//! When a call is tried again, and how many of them there may be.
+//! Decides whether a call is retried, and limits how many retries there are.
 //!
-//! A target takes so many retries as a fifth of its requests of the last ten seconds, and ten a second beside: an
-//! upstream that fails wholly is asked little more often than one that works.
+//! A target takes as many retries as a fifth of its requests of the last ten seconds, plus ten a second. So an upstream
+//! that fails completely gets only a few more calls than one that works.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct RetrySettings {
     pub attempts_max: u32,
     /// Retries for each request, on average: a share.
     pub share: f64,
-    /// Retries a second beside, for targets with few requests.
+    /// Additional retries a second, for targets with few requests.
     pub per_second: u32,
     /// The first wait before the same target is asked again, at most; it doubles.
     pub wait_first: Duration,
@@ -39,7 +39,7 @@ impl Default for RetrySettings {
 
 impl RetrySettings {
     /// How long to wait before the same target is asked for the attempt after `tried`: a random part of a time that
-    /// doubles, or what it asked for. Nothing where that is too long.
+    /// doubles, or what it asked for. Nothing if that is too long.
     pub(super) fn wait(&self, tried: u32, asked: Duration, jitter: f64) -> Option<Duration> {
         let doubled = self.wait_first.saturating_mul(2_u32.saturating_pow(tried.saturating_sub(1)));
         let random = doubled.min(self.wait_max).mul_f64(jitter.clamp(0.0, 1.0));
@@ -83,7 +83,7 @@ impl RetryBudget {
         }
     }
 
-    /// From now on it fills so quickly. What it holds is left, as far as there is room.
+    /// Sets how quickly it fills from now on. What it holds is kept, as far as there is room.
     pub(super) fn reconfigure(&mut self, settings: &RetrySettings) {
         self.share = thousandths(settings.share);
         self.per_second = u64::from(settings.per_second) * RETRY_COST;
@@ -120,7 +120,7 @@ impl RetryBudget {
         true
     }
 
-    /// True where one retry would be taken.
+    /// True if one retry would be taken.
     pub(super) fn allows(&self, now: Instant, calls: u32) -> bool {
         let mut then = self.clone();
         then.withdraw(now, calls)

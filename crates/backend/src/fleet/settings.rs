@@ -1,4 +1,4 @@
-//! How the targets of a model are treated.
+//! The settings of a fleet.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ pub struct Settings {
     pub breaker: BreakerSettings,
     /// When a call is tried again.
     pub retry: RetrySettings,
-    /// After how long a silence a second target is asked beside the first; nothing where none ever is.
+    /// After how long a silence a second target is called in parallel; nothing if that is off.
     pub hedge_after: Option<Duration>,
-    /// How many calls each takes at once; nothing where it says so itself, as the local engine does.
+    /// How many calls each takes at once; `None` if it reports that itself, as the local engine does.
     pub concurrency: Option<ConcurrencySettings>,
     /// The most requests that wait for a place.
     pub queue_max: usize,

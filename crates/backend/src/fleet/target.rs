@@ -1,4 +1,4 @@
-//! What a fleet is made of, and what is wanted of it.
+//! The parts that a fleet is built from (`Target`), and the request for a permit.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use super::choice::name_hash;
 pub struct Target {
     /// Its name in logs and metrics.
     pub name: Arc<str>,
-    /// What to ask.
+    /// The backend to call.
     pub backend: Arc<dyn Backend>,
-    /// Who counts its prompts, in a word that only the same tokenizer and the same template share; nothing where that is not
+    /// Who counts its prompts, in a word that only the same tokenizer and the same template share; nothing if that is not
     /// known for sure.
     pub tokenizer_id: Option<Arc<str>>,
 }
 
-/// Whose a request is, where places are shared evenly: a number made of the account's name.
+/// The account of a request, for sharing places fairly: a hash of the account's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 
 impl FlowId {
-    /// That account.
+    /// The flow of that account.
     pub fn of(account: &AccountId) -> FlowId {
         FlowId(name_hash(account.as_str()))
     }
 }
 
-/// What a request wants of a fleet.
+/// What a request needs from a fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct PermitRequest {
     /// How its conversation begins: it goes where the same beginning went before.
     pub affinity: AffinityKey,
-    /// Whose it is.
+    /// The account that it belongs to.
     pub flow: FlowId,
     /// How many calls it makes at once.
     pub calls: u32,
-    /// Whether somebody waits for it.
+    /// Its priority in the queue.
     pub priority: Priority,
     /// By when it must be answered.
     pub deadline: Instant,

@@ -1,5 +1,5 @@
-//! What is known of a fleet's targets, and which of them a request goes to. Pure: the time is an argument, and chance
-//! comes from a seed.
+//! The state of all targets of a fleet, and the choice among them. Pure: the time is an argument, and randomness comes
+//! from a seed.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct TargetQuery<'n> {
     pub(super) affinity: AffinityKey,
     /// How many calls it makes at once.
     pub(super) calls: u32,
-    /// True where it was tried before: the target's budget of retries pays for it.
+    /// True if it was tried before: the target's budget of retries pays for it.
     pub(super) is_retry: bool,
     /// Where it is not to go.
     pub(super) excluded: &'n [usize],
@@ -67,13 +67,13 @@ pub(super) struct CallFailure {
 /// One target, as it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TargetStatus {
-    /// True where requests may go there.
+    /// True if requests may go there.
     pub is_available: bool,
     /// Calls under way.
     pub in_flight: u32,
-    /// The most there may be; nothing where that is not for us to say.
+    /// The most there may be; nothing if the target limits itself.
     pub limit: Option<u32>,
-    /// False where others go first, since it did not hold its limit lately.
+    /// False if others go first, since it did not hold its limit lately.
     pub holds_limits: bool,
 }
 
@@ -176,7 +176,7 @@ impl TargetSet {
         }
     }
 
-    /// Finds a target for a second attempt beside one that is under way, and takes its places: only one that works, not one
+    /// Finds a target for a second attempt in parallel to a running one, and takes its places: only one that works, not one
     /// that is to be found out about. Its budget of retries pays.
     pub(super) fn acquire_hedge(&mut self, need: &TargetQuery, now: Instant) -> Option<usize> {
         let works = |place: &usize| self.targets[*place].breaker.admission(now) == BreakerAdmission::All;
@@ -237,7 +237,7 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
-    /// How long until some target may be asked; nothing where one may be now.
+    /// How long until some target may be asked; nothing if one may be now.
     pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
         let admits: Vec<BreakerAdmission> =
             self.targets.iter().map(|member| member.breaker.admission(now)).collect();
@@ -245,7 +245,7 @@ impl TargetSet {
         all_rest.then(|| self.shortest_wait(&admits))
     }
 
-    /// How long until some target may be asked as it said itself; nothing where all failed too often.
+    /// How long until some target may be called according to its own `Retry-After`; `None` if all failed too often.
     pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
         self.targets.iter().filter_map(|member| member.breaker.retry_delay(now)).min()
     }
@@ -291,7 +291,7 @@ impl TargetSet {
         self.hold_seconds = Some(self.hold_seconds.map_or(newest, |held| held + WEIGHT * (newest - held)));
     }
 
-    /// What an engine says of itself; nothing where it could not be asked.
+    /// The load that an engine reports; empty if it could not be asked.
     pub(super) fn record_load(&mut self, place: usize, load: ReportedLoad, now: Instant) {
         self.targets[place].load = Some((load, now));
     }
@@ -351,7 +351,7 @@ impl TargetState {
         self.in_flight == 0 || self.limit.as_ref().is_none_or(fits)
     }
 
-    /// What the engine says counts where it knows of more than we do: others ask it too.
+    /// The engine's own count is used if it is higher than ours: it has other clients too.
     fn expected(&self, fresh: Duration, now: Instant) -> f64 {
         let load = self.fresh_load(fresh, now);
         self.latency.expected(self.in_flight.max(load.waiting.saturating_add(load.running)), now)

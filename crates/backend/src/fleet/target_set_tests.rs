@@ -68,7 +68,7 @@ fn a_conversation_keeps_its_target_and_finds_another_while_that_rests() {
     assert_ne!(other, home);
     assert_eq!(yard.call(1, true), Some(other));
     yard.passes(3.0);
-    assert_eq!(yard.call(2, true), Some(home), "whoever comes first is its probe");
+    assert_eq!(yard.call(2, true), Some(home), "the first call is its probe");
     assert_eq!(yard.call(1, true), Some(home));
 }
 

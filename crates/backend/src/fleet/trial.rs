@@ -1,17 +1,19 @@
 //! Finds out whether a target is full or slow.
 //!
-//! Both make callers wait, and a slow one also has more calls under way, since each takes longer (Little's law): no
-//! observation tells them apart. An experiment does. For a moment there are a quarter fewer calls, as Envoy's adaptive
-//! concurrency measures its minimal round trip with few calls under way. Where the waits fall with the calls, it was full, and
-//! it stays at that; else it was slow, and all is as before. What is compared is the gradient of the waits by the calls,
+//! Both make callers wait, and a slow target also has more concurrent calls, since each takes longer (Little's law). No
+//! observation can distinguish them, but an experiment can. For a moment there are a quarter fewer calls, as Envoy's
+//! adaptive concurrency measures its minimal round trip with few calls. If the waits fall with the calls, the target was
+//! full, and the lower limit stays. Otherwise it was slow, and the limit is restored. The trial compares the gradient of
+//! the waits by the calls,
 //!
 //! ```text
 //! ln(ratio before / ratio after) / ln(calls before / calls after)
 //! ```
 //!
-//! which is 0 for a target with room, however slow; 1 where calls share what there is; more where they line up.
-//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that whatever is slow
-//! for long becomes usual: good against a limit that falls for ever, but full is not told from slow.)
+//! which is 0 for a target with room, however slow; 1 if the calls share a fixed capacity; more if they queue up.
+//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that a target
+//! that is slow for long becomes usual: good against a limit that keeps falling, but it cannot distinguish full from
+//! slow.)
 
 use std::time::Duration;
 
@@ -39,7 +41,7 @@ pub(super) struct CapacityTrial {
     during: Vec<JudgedWait>,
     began: Instant,
     until: Instant,
-    /// True where all places were taken before: who waits for one would wait anyway.
+    /// True if all places were taken before: who waits for one would wait anyway.
     was_saturated: bool,
 }
 
@@ -79,17 +81,17 @@ impl CapacityTrial {
         self.permits
     }
 
-    /// True where it ends without a verdict.
+    /// True if it ends without a verdict.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now > self.until
     }
 
-    /// True where places are missing for its sake alone.
+    /// True if places are missing for its sake alone.
     pub(super) fn withholds_permits(&self) -> bool {
         !self.was_saturated
     }
 
-    /// Notes a wait. Only calls tell something that began among fewer.
+    /// Records a wait. Only calls that began during the reduction count.
     pub(super) fn record(&mut self, judged: JudgedWait, tolerance: f64) -> Option<CapacityVerdict> {
         let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.permits;
         if among_fewer && judged.ratio.is_some() {

@@ -1,4 +1,4 @@
-//! What the wait for a first token says of a target, once it is judged against what this prompt should take.
+//! Collects waits for the first token, each divided by what its prompt should take, and computes their medians.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) struct FirstTokenWait {
     pub(super) waited: Duration,
     /// How much of that may have been our own delay, at most.
     pub(super) own_delay: Duration,
-    /// True where a thought may have been in it that does not show.
+    /// True if a thought may have been in it that does not show.
     pub(super) hidden: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct FirstTokenWait {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JudgedWait {
     pub(super) wait: FirstTokenWait,
-    /// Nothing where that cannot be told.
+    /// `None` if it is unknown.
     pub(super) ratio: Option<f64>,
 }
 
@@ -111,12 +111,12 @@ impl WaitModel {
     }
 }
 
-/// The middle ratio of those that can be told.
+/// The median of the known ratios.
 pub(super) fn median_ratio(window: &[JudgedWait]) -> Option<f64> {
     median(window.iter().filter_map(|judged| judged.ratio).collect())
 }
 
-/// How many calls were under way when they began, of those whose ratio can be told: the middle one.
+/// The median number of concurrent calls when they began, of the waits whose ratio is known.
 pub(super) fn median_in_flight(window: &[JudgedWait]) -> Option<f64> {
     let known = window.iter().filter(|judged| judged.ratio.is_some());
     median(known.map(|judged| f64::from(judged.wait.in_flight)).collect())

@@ -1,4 +1,4 @@
-//! What happened in the last ten seconds, counted exactly.
+//! Exact counts over the last ten seconds.
 
 use tokio::time::Instant;
 
@@ -63,7 +63,7 @@ impl SuccessCounts {
         self.good.saturating_add(self.bad)
     }
 
-    /// 1 where nothing ended at all.
+    /// 1 if no call has ended.
     pub(super) fn share_good(self) -> f64 {
         if self.total() == 0 { 1.0 } else { f64::from(self.good) / f64::from(self.total()) }
     }

@@ -1,4 +1,4 @@
-//! The engine in this process: both budgets are held by its sampler, to the token (class `inline`).
+//! The backend that uses the engine in this process. Its sampler enforces both budgets, to the token (class `inline`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -260,7 +260,7 @@ fn refusal_failure(refused: &JobRejection) -> Failure {
         JobRejection::Stopped => (Fault::Backend, None),
     };
     let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    // Its queue is full: whoever asks again at once finds it as full.
+    // Its queue is full, and would still be full for a retry at once.
     Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().retry_elsewhere() }
 }
 

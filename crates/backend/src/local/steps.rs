@@ -1,4 +1,4 @@
-//! The engine's steps as our pieces.
+//! Translates the engine's steps to pieces.
 
 use crate::{GenerationEnd, Piece, TagEdge, TokenUsage};
 use stint_engine::{GeneratedToken, GenerationSummary, SolutionEnd, TokenRole};

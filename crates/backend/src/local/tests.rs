@@ -1,4 +1,4 @@
-//! The real engine and the real embedded model.
+//! Tests with the real engine and the real embedded model.
 
 use std::path::Path;
 

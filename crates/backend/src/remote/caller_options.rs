@@ -1,4 +1,4 @@
-//! What a caller asks for in OpenAI's words, for upstreams that have other words for it.
+//! Translates options in OpenAI's terms for upstreams that have other terms for them.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -36,7 +36,7 @@ impl OpenAiToolChoice {
         }
     }
 
-    /// True where the model may not answer without a tool.
+    /// True if the model may not answer without a tool.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self, OpenAiToolChoice::Any | OpenAiToolChoice::Named(_))
     }
@@ -152,7 +152,7 @@ pub(super) fn passed_member(name: &str, value: &Value) -> (String, Value) {
     (name.to_owned(), hash.into())
 }
 
-/// True where only one tool may be called at a time.
+/// True if only one tool may be called at a time.
 pub(super) fn disables_parallel_tools(request: &Request) -> bool {
     request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
 }

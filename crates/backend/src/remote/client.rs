@@ -1,4 +1,5 @@
-//! How an upstream is asked: no redirects, no proxy but ours, no credentials but ours, and a limit on every wait.
+//! The HTTP client of an upstream: no redirects, no proxy but the configured one, no credentials but ours, and a limit on
+//! every wait.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub(super) struct UpstreamClient {
     pool: Arc<ConnectionPool>,
     /// Requests that were sent once more and not reported yet.
     resent: Arc<AtomicU64>,
-    /// Answers that said that nothing is left of a rate limit, not reported yet.
+    /// Answers that reported an exhausted rate limit and were not counted yet.
     exhausted_rate_limits: Arc<AtomicU64>,
     base_url: String,
     settings: Settings,
@@ -64,7 +65,7 @@ impl UpstreamClient {
         self.resent.swap(0, Ordering::Relaxed)
     }
 
-    /// How many answers since this was last asked said that nothing is left of a rate limit.
+    /// How many answers since the last call of this reported an exhausted rate limit.
     pub(super) fn take_exhausted_rate_limits(&self) -> u64 {
         self.exhausted_rate_limits.swap(0, Ordering::Relaxed)
     }

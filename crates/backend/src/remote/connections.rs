@@ -1,8 +1,9 @@
-//! HTTP clients that models have in common.
+//! HTTP clients that several models share.
 //!
-//! There is one for each upstream and credential, and not one for each model, so that models share what is open; what differs from
-//! model to model, paths and waits, is no part of it. One that nobody uses any more is dropped. While another
-//! configuration is built, its models get the clients that exist, with the certificates that were trusted when those were made.
+//! There is one for each upstream and credential, and not one for each model, so that models share open connections. What
+//! differs between models, such as paths and timeouts, is no part of the client. A client that is not used any more is
+//! dropped. While a new configuration is built, its models get the clients that exist, with the certificates that were
+//! trusted when those were made.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub(super) struct ConnectionPool {
     key: ConnectionKey,
     index: usize,
     pub(super) http: Client,
-    /// Connects anew each time.
+    /// Connects again each time.
     pub(super) fresh: Client,
     pub(super) connect_tracker: ConnectTracker,
 }

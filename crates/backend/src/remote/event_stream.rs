@@ -1,4 +1,4 @@
-//! The event stream of an upstream's answer: bounded in time and in bytes, and without our key in its failures.
+//! The event stream of an upstream's answer: bounded in time and in bytes. Its errors do not contain our key.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Pairs of files under `tests/fixtures`: what goes into a translation, and what must come out.
+//! Golden tests: pairs of files under `tests/fixtures` with the input and the expected output of a translation.
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -83,7 +83,7 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         Turns::Never
     }
 
-    /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
+    /// What is asked for how many tokens a prompt has, and where the answer says it; nothing if the API has no such
     /// question.
     fn count_request(&self, _: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
         None

@@ -1,5 +1,5 @@
-//! Members of a caller's that the gateway gives no meaning to, as they are sent: in the phases that they have a say in, and
-//! never in place of what the gateway says itself.
+//! Passes on members of a caller's request that have no meaning to the gateway. They are sent only in the phases that they
+//! affect, and never replace a member that the gateway sets.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What an upstream's headers say of its rate limits: how long it wants to be left alone, and whether anything is left.
+//! Parses rate limits from an upstream's headers: how long to wait, and whether anything is left.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ const REMAINING: [&str; 7] = [
     "ratelimit-remaining",
 ];
 
-/// True where nothing is left of a rate limit: the next request is likely to be refused.
+/// True if nothing is left of a rate limit: the next request is likely to be refused.
 pub(super) fn is_rate_limit_exhausted(headers: &HeaderMap) -> bool {
     let left = |name: &&str| headers.get(*name)?.to_str().ok()?.trim().parse::<f64>().ok();
     REMAINING.iter().filter_map(left).any(|left| left <= 0.0)

@@ -1,7 +1,7 @@
 //! Server-sent events, byte by byte and within limits.
 //!
 //! The line rules of the WHATWG's specification, except that an upstream without bounds is an error and that
-//! the data stays bytes: whoever reads it as JSON checks it then. `event`, `id` and `retry` mean nothing to us.
+//! the data stays bytes: the JSON parser checks it later. `event`, `id` and `retry` mean nothing to us.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! Connections that were gone before a question reached the other side.
+//! Resends calls that were lost on a stale connection: one that the upstream had closed before it read the call.
 //!
-//! An upstream closes what was idle for long, sometimes just as a question is on its way. Nobody has read it then, so it is
-//! sent once more, on a connection of its own, and nobody hears of it. Whether nobody has is told by how the connection
-//! ended: with a reset, because bytes were left unread, or sooner than anybody could have answered.
+//! An upstream closes connections that were idle for long, sometimes just as a call is on its way. The call was not read
+//! then, so it is sent once more, on a new connection, and the caller does not notice. A call counts as unread if the
+//! connection ended with a reset, because bytes were left unread, or sooner than any upstream could have answered.
 
 use std::error::Error;
 use std::future::Future;
@@ -68,7 +68,7 @@ impl ConnectTracker {
 }
 
 impl TrackedSend {
-    /// True where it surely went by a connection that was there before, and that had been left by the other side before
+    /// True if it surely went by a connection that was there before, and that had been left by the other side before
     /// anybody read the question.
     pub(super) fn was_lost(&self, error: &reqwest::Error) -> bool {
         let (took, round_trip) = (self.at.elapsed(), self.tracker.round_trip());

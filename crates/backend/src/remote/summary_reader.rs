@@ -1,4 +1,4 @@
-//! Thoughts of which only summaries are shown: what is read as thought counts nothing.
+//! Handles thoughts that are only shown as summaries: the summary's text does not count as thinking tokens.
 
 use std::collections::VecDeque;
 

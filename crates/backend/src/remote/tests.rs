@@ -1,4 +1,4 @@
-//! What the adapters do on the wire, against an upstream that is told what to say.
+//! Tests of what the adapters send and read, against a scripted upstream.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long an upstream is waited for.
+//! The timeouts of an upstream.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,8 +1,7 @@
-//! The certificates that the system trusts, read once for all clients that are made together.
+//! The system's trusted certificates, read once for all clients that are made together.
 //!
-//! A client would read them by itself, each anew. Here it is given what it would have made then: the same check by the same
-//! certificates, and the same offer to the upstream. Only the check is shared; what may be resumed of a session is each
-//! client's own.
+//! Each client would read them separately. Here it gets what it would have made then: the same check by the same
+//! certificates, and the same offer to the upstream. Only the check is shared; each client resumes only its own sessions.
 
 use std::sync::{Arc, OnceLock};
 

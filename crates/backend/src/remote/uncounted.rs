@@ -1,4 +1,4 @@
-//! Pieces whose tokens the upstream does not tell one by one.
+//! Pieces whose tokens the upstream does not report one by one.
 
 use crate::{GenerationEnd, Piece};
 use stint_types::units::Tokens;

@@ -1,4 +1,5 @@
-//! An upstream that answers byte for byte as told, on a socket of its own, and remembers what it was asked.
+//! A scripted upstream for tests: it answers byte for byte from its script, on a socket of its own, and records its
+//! requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,7 +78,7 @@ impl TestUpstream {
         }
     }
 
-    /// Answers one request; true where the connection may be used again.
+    /// Answers one request; true if the connection may be used again.
     async fn say(
         &self,
         socket: &mut TcpStream,

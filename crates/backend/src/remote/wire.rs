@@ -1,4 +1,4 @@
-//! Members that several APIs write alike.
+//! Members that several APIs write in the same way.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ fn message(message: &Message, thoughts_back: bool) -> Value {
     Value::Object(turn)
 }
 
-/// What is said, without marks for a cache.
+/// The text, without marks for a cache.
 fn content(message: &Message) -> Value {
     let said = merged_parts(&message.content);
     match said.as_slice() {
@@ -88,7 +88,7 @@ pub(super) fn merged_parts(parts: &[ContentPart]) -> Vec<Cow<'_, ContentPart>> {
     said
 }
 
-/// What is said, part by part, with the marks for a cache; nothing where there are none.
+/// The text, part by part, with the marks for a cache; nothing if there are none.
 pub(super) fn marked_content(message: &Message) -> Option<Value> {
     let mut parts: Vec<Value> = Vec::new();
     if !message.content.iter().any(|part| part.cache_ttl().is_some()) {

@@ -1,4 +1,4 @@
-//! Holds a backend back until a test lets it go on.
+//! Holds a backend back until a test releases it.
 
 use std::sync::Arc;
 

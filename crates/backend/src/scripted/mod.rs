@@ -1,8 +1,7 @@
-//! A backend that does as it is told: for tests, ours and those in `tests/it`. It is not offered in
-//! configuration.
+//! A scripted backend for tests, ours and those in `tests/it`. It is not offered in configuration.
 //!
-//! It is told what the model would do by itself ([`Play`]) and keeps to the limits it is given as a real one of
-//! each class would. It remembers every call and what became of it.
+//! The script says what the model would do by itself ([`Play`]). The backend keeps to the limits of a call as a real one of
+//! each class would. It records every call and how it ended.
 
 mod gate;
 mod record;

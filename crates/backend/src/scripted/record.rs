@@ -1,4 +1,4 @@
-//! What a scripted backend remembers of its calls.
+//! What a scripted backend records of its calls.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How able a model is of which nobody said anything.
+//! Estimates the ability of a model that has no stated ability.
 
 use stint_types::catalog::Tariff;
 use stint_types::units::Chance;

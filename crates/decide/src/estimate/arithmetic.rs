@@ -33,7 +33,7 @@ const BEYOND: &str =
 /// Longer numbers were never seen.
 const DIGITS_MAX: usize = 4;
 
-/// True where the last thing that the caller says looks like arithmetic.
+/// True if the last thing that the caller says looks like arithmetic.
 pub fn is_arithmetic(request: &Request) -> bool {
     let text = QuestionText::of(request);
     text.bytes <= BYTES_MAX && looks_arithmetic(&text.excerpt)

@@ -5,7 +5,7 @@ use stint_types::catalog::{TaskClass, TrainingDomain};
 use super::lexeme::{LexemeVisitor, Lexer, WordLexeme};
 use super::text::TextAnalysis;
 
-/// How many words are looked up: a question that needs more is told by these already.
+/// How many words are looked up. They suffice to recognise the domain of a longer question.
 const WORDS_MAX: f64 = 100.0;
 
 /// How familiar a request is to a model, 0 to 1, by which its chances are multiplied: the cube of the share

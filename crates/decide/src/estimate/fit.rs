@@ -32,7 +32,7 @@ pub struct CalibrationTrace {
     pub question: String,
     /// How long it thought.
     pub thinking: Tokens,
-    /// True where it was cut there: it would have thought at least so long.
+    /// True if it was cut there: it would have thought at least so long.
     pub is_cut: bool,
     /// How long it answered.
     pub solution: Tokens,

@@ -5,7 +5,7 @@
 use stint_types::catalog::{Gram, Prior, TRAITS};
 use stint_types::units::mix64;
 
-/// More lexemes are not looked at: what a question is like is told by so many.
+/// The most lexemes that are looked at. So many suffice to characterise a question.
 pub(super) const LEXEMES_MAX: usize = 4096;
 /// Which sums of a `Gram`'s rarity stand for 1.
 pub const RARITY_UNIT: f64 = 16.0;

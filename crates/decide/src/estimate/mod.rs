@@ -146,7 +146,7 @@ struct RequestView<'a> {
     class: TaskClass,
 }
 
-/// What is said of one model, with how sure that is and how hard the request is for it.
+/// The estimate for one model, with its uncertainty and how hard the request is for it.
 struct ModelEstimate {
     demand: ModelDemand,
     confidence: f64,

@@ -28,7 +28,7 @@ impl PriorInput {
     }
 }
 
-/// What a question is like, as far as its text tells.
+/// The traits of a question, as far as its text shows them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QuestionTraits {
     /// Each trait.

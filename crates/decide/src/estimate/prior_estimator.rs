@@ -1,9 +1,9 @@
-//! What is said of models that have no coefficients of their own: by the traits that many models' answers to many
-//! questions gave words and signs, and by how able the model is.
+//! Estimates the demand of models that have no coefficients of their own. It uses the traits of the question, which were
+//! fitted to many models' answers to many questions, and the ability of the model.
 //!
-//! A model that the prior knows by name is told by its own loadings. Any other is told by its ability, the share
-//! of MMLU-Pro's questions that it gets right, which puts it on the line through the models that are known: a
-//! stronger one has a sensible success, and a sensible gain over a weaker, from its first request on.
+//! A model that the prior knows by name uses its own loadings. Any other uses its ability, the share of MMLU-Pro's
+//! questions that it gets right. The ability places it on the line through the models that are known. So a stronger model
+//! has a sensible chance of success, and a sensible gain over a weaker one, from its first request on.
 
 use stint_types::catalog::{Calibration, Loadings, LogNormal, ModelDemand, TaskClass};
 use stint_types::units::{Chance, Tokens};

@@ -14,10 +14,10 @@ const GRAM: usize = 2 + TRAITS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PriorError {
     /// It is none, or one of another version.
-    #[error("no prior of this version; write it anew with `make prior`")]
+    #[error("no prior of this version; write it again with `make prior`")]
     Version,
     /// A byte is missing or wrong.
-    #[error("the prior's file is damaged; write it anew with `make prior`")]
+    #[error("the prior's file is damaged; write it again with `make prior`")]
     Damaged,
 }
 

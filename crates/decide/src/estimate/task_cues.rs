@@ -42,7 +42,7 @@ impl TaskCues {
         }
     }
 
-    /// True where numbers are to be calculated with.
+    /// True if numbers are to be calculated with.
     pub(super) fn calculates(&self) -> bool {
         self.numbers >= 1 && (self.signs >= 1 || (self.asks && self.numbers >= 2))
     }

@@ -78,7 +78,7 @@ impl BeliefStore {
         mark
     }
 
-    /// Takes in what is said of an answer whose own outcome was taken in before; the mark by which it can be taken back
+    /// Learns a verdict on an answer whose own outcome was learned before; the mark by which it can be taken back
     /// comes back. A sample without a word on success changes nothing.
     pub fn judge(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
         let name = &sample.model;
@@ -91,9 +91,9 @@ impl BeliefStore {
         mark
     }
 
-    /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
-    /// is known. False where that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
-    /// was said before.
+    /// Replaces the verdict `before` of the same source by a new verdict on the same answer, with the mark of that, where
+    /// it is known. False if that changes nothing: there is no word on success, it weighs nothing, or nothing is left of
+    /// what was said before.
     pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
         let name = &sample.model;
         let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {

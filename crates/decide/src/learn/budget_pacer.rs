@@ -11,7 +11,7 @@
 //! That is the usual update of a dual variable with three changes. On a logarithmic scale one step suits prices of 2 and
 //! of 200. Without an average before it the price answers within some tens of requests rather than hundreds: an average
 //! delays the loop, and lets it swing. And what was spent too soon is saved soon after, rather than by the window's end.
-//! The first requests move the price further, since nothing is known of it yet. `fair` is reckoned anew at each request
+//! The first requests move the price further, since nothing is known of it yet. `fair` is reckoned again at each request
 //! from what is left, so whatever else was missed is made up until the window ends. The debt is bounded: what could not
 //! be spent is no reason for a spree, and a burst that nothing could avert is forgiven.
 
@@ -29,7 +29,7 @@ pub struct PaceSettings {
     /// The highest price of a dollar, in dollars.
     pub price_max: f64,
     /// For so many seconds before the first request there were none, as far as one knows: a burst at first is not taken
-    /// for what goes on until the window ends. Nothing where requests are known to come evenly.
+    /// for what goes on until the window ends. Nothing if requests are known to come evenly.
     pub unseen: f64,
 }
 

@@ -96,7 +96,7 @@ impl DecayedSums {
         self.add(gone, forget);
     }
 
-    /// True where it has the same shape and holds only numbers.
+    /// True if it has the same shape and holds only numbers.
     pub(super) fn is_sound(&self, count: usize) -> bool {
         let numbers = self.own.is_finite() && self.remote.is_finite();
         numbers && self.sums.len() == count && self.sums.iter().all(|sum| sum.is_finite())

@@ -66,7 +66,7 @@ impl ModelState {
     }
 
     /// Brings what was learned up to an alarm, wherever it was raised: most of what is from before it is dropped, and of how
-    /// good the model is altogether all of it. Replicas that raise one before they hear of each other's give it the same
+    /// good the model is altogether all of it. Replicas that raise one before they learn of each other's give it the same
     /// number, and so it counts once.
     pub(super) fn apply_alarm(&mut self, alarms: u32, settings: &Settings) {
         if alarms <= self.alarms {

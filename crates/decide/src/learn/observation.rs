@@ -60,8 +60,8 @@ pub(super) fn observe_judgement(
     judge(state, sample, &demand, believed, settings)
 }
 
-/// Puts the judgement of a sample in place of what was said `before`, as if it had been that from the start: by what is
-/// left of the first one, and never by more. After an alarm that is taken for nothing, and false comes back.
+/// Replaces the judgement `before` of a sample by its present one. The new judgement has the weight that is left of the
+/// first one, and never more. If there was an alarm since then, nothing is left: nothing changes, and the result is false.
 pub(super) fn amend(
     state: &mut ModelState,
     sample: &OutcomeSample,

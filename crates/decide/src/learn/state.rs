@@ -27,7 +27,7 @@ pub struct LearnedState {
 pub enum StateError {
     /// Written by another version of Stint.
     #[error(
-        "learned state of version {found}, {features} features; this is version {VERSION}, {} features: let it be learned anew, or run the version that wrote it",
+        "learned state of version {found}, {features} features; this is version {VERSION}, {} features: let it be learned again, or run the version that wrote it",
         demand_summary::FEATURE_COUNT
     )]
     Version {
@@ -38,7 +38,7 @@ pub enum StateError {
     },
     /// Learned at another rate of forgetting, so that its sums mean something else.
     #[error(
-        "learned with forget = {found}; the settings say {expected}: set that again, or let it be learned anew"
+        "learned with forget = {found}; the settings say {expected}: set that again, or let it be learned again"
     )]
     Forget {
         /// Its rate.
@@ -47,15 +47,15 @@ pub enum StateError {
         expected: f64,
     },
     /// Damaged.
-    #[error("what was learned about the model {0:?} is damaged: let it be learned anew")]
+    #[error("what was learned about the model {0:?} is damaged: let it be learned again")]
     Damaged(Arc<str>),
     /// Not a state at all.
-    #[error("what was learned cannot be read ({0}): let it be learned anew")]
+    #[error("what was learned cannot be read ({0}): let it be learned again")]
     Unreadable(String),
 }
 
 impl StateError {
-    /// True where a gateway of another version, or with other settings, could take it in.
+    /// True if a gateway of another version, or with other settings, could take it in.
     pub fn is_of_others(&self) -> bool {
         match self {
             StateError::Version { .. } | StateError::Forget { .. } => true,

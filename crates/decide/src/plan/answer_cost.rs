@@ -7,7 +7,7 @@ use super::eligible_model::{EligibleModel, eligible_models};
 use super::request::PlanRequest;
 
 /// What an answer costs at most by the cheapest model, with the shortest thought that it can have: as long as answers hardly ever
-/// are where that is at most `fair`, else as much as that, and at least a usual one. Nothing where no model can serve.
+/// are where that is at most `fair`, else as much as that, and at least a usual one. Nothing if no model can serve.
 pub fn answer_cost(request: &PlanRequest, fair: Money) -> Option<Money> {
     let cost = |eligible: &EligibleModel| {
         let EligibleModel { terms, bounds, budgets, .. } = eligible;

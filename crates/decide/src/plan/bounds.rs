@@ -48,9 +48,9 @@ pub(super) struct TokenBounds<'a> {
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub likely_max: Tokens,
-    /// False where prompt and usual answer may be too long for the context.
+    /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,
-    /// How long an answer may be by what caller and operator said of it alone.
+    /// How long an answer may be by the limits of caller and operator alone.
     wanted: Tokens,
     total: Option<Tokens>,
     solution: Option<Tokens>,
@@ -101,8 +101,8 @@ impl<'a> TokenBounds<'a> {
         Ok(TokenBounds { thinking, least, likely_max, fits, wanted, total, solution })
     }
 
-    /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
-    /// them.
+    /// True if an answer may take all of so many tokens, so that only a limit that it has in common with its thought
+    /// keeps it from them.
     pub(super) fn shares_limit(&self, together: Tokens) -> bool {
         together <= self.wanted
     }
@@ -132,7 +132,7 @@ impl<'a> TokenBounds<'a> {
     }
 }
 
-/// How long an answer may be by what caller and operator said of it alone.
+/// How long an answer may be by the limits of caller and operator alone.
 fn wanted_answer(request: &PlanRequest, terms: &ModelTerms) -> Result<Tokens, PlanRefusal> {
     let limits = [request.budget.solution, terms.model.solution_max];
     let wanted = limits.into_iter().flatten().min().unwrap_or(Tokens::MAX);

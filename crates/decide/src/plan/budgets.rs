@@ -21,7 +21,7 @@ pub(super) struct ThinkingBudgets<'a> {
     count: usize,
     /// What the last of them is limited by.
     pub ceiling: ThinkingCeiling<'a>,
-    /// True where caller or effort leave no choice.
+    /// True if caller or effort leave no choice.
     pub fixed: bool,
 }
 

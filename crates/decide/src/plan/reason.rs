@@ -49,7 +49,7 @@ pub(super) enum SelectedBy {
 }
 
 impl BudgetReason<'_> {
-    /// The caller's member that would have to say more; nothing where it is none of theirs.
+    /// The caller's member that would have to say more; nothing if it is none of theirs.
     pub(super) fn member(self) -> Option<&'static str> {
         match self {
             BudgetReason::Stated(member)

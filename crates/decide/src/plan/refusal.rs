@@ -18,7 +18,7 @@ pub enum PlanRefusal {
     /// The same, in the caller's words.
     #[error("{} {what}{}{}", cannot(model.as_deref()), asks(member), setting(what))]
     MemberNotServed {
-        /// The one model that was asked for; nothing where there were several.
+        /// The one model that was asked for; nothing if there were several.
         model: Option<Arc<str>>,
         /// The word for what it cannot do.
         what: &'static str,
@@ -32,7 +32,7 @@ pub enum PlanRefusal {
         member: Arc<str>,
         /// Who does not take it.
         by: RejectedBy,
-        /// The one model that was asked for; nothing where there were several.
+        /// The one model that was asked for; nothing if there were several.
         model: Option<Arc<str>>,
         /// Those that would take it.
         others: Vec<Arc<str>>,
@@ -95,7 +95,7 @@ pub enum PlanRefusal {
         needed: Duration,
         /// The time there is.
         left: Duration,
-        /// In which member it is stated; nothing where it is not the caller's.
+        /// In which member it is stated; nothing if it is not the caller's.
         member: Option<&'static str>,
     },
     /// No model can be asked now.
@@ -125,7 +125,7 @@ pub enum PlanRefusal {
         needed: Amount,
         /// What is left.
         left: Amount,
-        /// When the limit starts anew.
+        /// When the limit starts again.
         resets_at: Option<Timestamp>,
         /// What the caller calls thought and answer together.
         member: &'static str,
@@ -187,7 +187,7 @@ fn remedy(limit: &Limit, resets_at: Option<Timestamp>, member: &str) -> String {
     match (&limit.holder, resets_at) {
         (Holder::Episode, _) => format!("ask for less, as with a lower {member}, or begin another run"),
         (_, Some(_)) => {
-            format!("ask for less, as with a lower {member}, wait until it starts anew, or have it raised")
+            format!("ask for less, as with a lower {member}, wait until it resets, or have it raised")
         }
         (_, None) => format!("ask for less, as with a lower {member}, or have it raised"),
     }

@@ -26,7 +26,7 @@ pub struct PlanRequest<'a> {
     pub needs: &'a Needs,
     /// How many answers are wanted.
     pub choices: u32,
-    /// True where the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
+    /// True if the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
     pub streams: bool,
     /// The model that the episode is with, if it is with one.
     pub sticky: Option<StickyModel<'a>>,
@@ -41,7 +41,8 @@ pub struct PlanRequest<'a> {
 pub struct StickyModel<'a> {
     /// Its name.
     pub model: &'a str,
-    /// How much of the prompt its provider still has in its cache: any other model reads that anew, at its full price.
+    /// How much of the prompt its provider still has in its cache: any other model reads that without a cache, at its
+    /// full price.
     pub cached: Tokens,
     /// Whether something went wrong with it (errors, stalls, failed checks): without that no dearer model is offered.
     pub has_problems: bool,

@@ -55,12 +55,12 @@ impl<'a> SpendCaps<'a> {
         }
     }
 
-    /// True where nothing is limited, so that a worst case need not be reckoned.
+    /// True if nothing is limited, so that a worst case need not be reckoned.
     pub(super) fn is_unlimited(&self) -> bool {
         self.caps.iter().all(Option::is_none)
     }
 
-    /// True where a longer answer is a larger worst case under one of the limits: one on money where it costs any, one on
+    /// True if a longer answer is a larger worst case under one of the limits: one on money where it costs any, one on
     /// thinking where a thought may fill what is left to the answer.
     pub(super) fn limits_answers(&self, terms: &ModelTerms) -> bool {
         self.caps.iter().flatten().any(|cap| match cap {

@@ -32,11 +32,11 @@ pub(super) struct ModelTerms<'a> {
     choices: u32,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
     cache_ttl: CacheTtl,
-    /// True where a text is to go on, without template or thought.
+    /// True if a text is to go on, without template or thought.
     raw: bool,
-    /// How an answer that its limit broke off is gone on with, where it is plain text.
+    /// How an answer that was cut off by its limit is continued, if it is plain text.
     goes_on: GoesOn,
-    /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
+    /// True if a deadline may end the thought before its budget does: then a second call resumes from it.
     has_deadline: bool,
     /// How much of the prompt is in the provider's cache, where the episode is with this model.
     cached: Tokens,
@@ -147,7 +147,7 @@ impl<'a> ModelTerms<'a> {
         self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
     }
 
-    /// True where an answer behind a thought of at most `t` can be gone on with in another call.
+    /// True if an answer behind a thought of at most `t` can be continued in another call.
     pub(super) fn goes_on(&self, t: Tokens) -> bool {
         match self.goes_on {
             GoesOn::Never => false,
@@ -156,7 +156,7 @@ impl<'a> ModelTerms<'a> {
         }
     }
 
-    /// True where a text is to go on.
+    /// True if a text is to go on.
     pub(super) fn is_raw(&self) -> bool {
         self.raw
     }
@@ -166,12 +166,12 @@ impl<'a> ModelTerms<'a> {
         if self.allows(Tokens::ZERO) { Tokens::ZERO } else { self.model.thinking_min.max(Tokens(1)) }
     }
 
-    /// True where its usual lengths of thought are known: by what the operator or the catalogue says, or by what was learned.
+    /// True if its usual lengths of thought are known: by what the operator or the catalogue says, or by what was learned.
     pub(super) fn has_known_thinking(&self) -> bool {
         self.model.thinking_usual.is_some() || !self.model.efforts.is_empty() || self.demand.measured.thinking
     }
 
-    /// True where a thought is not seen, so that only a limit on all that is written holds it.
+    /// True if a thought is not seen, so that only a limit on all that is written holds it.
     pub(super) fn hides_thoughts(&self) -> bool {
         self.class == EnforcementClass::Effort && self.thinks()
     }
@@ -181,7 +181,7 @@ impl<'a> ModelTerms<'a> {
         self.demand.prompt_likely() + self.overhead(t)
     }
 
-    /// True where a longer answer costs more.
+    /// True if a longer answer costs more.
     pub(super) fn is_priced(&self) -> bool {
         let free = |rates: &Rates| rates.list.output == Price::FREE;
         !free(&self.tariff.rates) || self.tariff.long.as_ref().is_some_and(|(_, rates)| !free(rates))
@@ -214,7 +214,7 @@ impl<'a> ModelTerms<'a> {
         if is_none && is_closed_before { Tokens::ZERO } else { self.overhead(t) }
     }
 
-    /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
+    /// True if one limit holds a hidden thought and the answer, so that the thought may leave it no room.
     pub(super) fn may_be_rescued(&self) -> bool {
         self.hides_thoughts()
     }

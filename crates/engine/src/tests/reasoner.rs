@@ -12,7 +12,7 @@ use stint_gguf::Gguf;
 
 const FIRST_BYTE: u32 = 16;
 
-/// Easy ones, so that a model trained anew still knows them.
+/// Easy ones, so that a model trained again still knows them.
 const PROBLEMS: [(&str, &str); 8] = [
     ("Please calculate 64*4.", "256"),
     ("Compute 19*25.", "475"),

@@ -16,12 +16,12 @@ pub struct LoggedRequest {
     pub decision: Decision,
     /// What came of it.
     pub outcome: DecisionOutcome,
-    /// What was said of the answer, by source.
+    /// The verdicts on the answer, by source.
     pub verdicts: BTreeMap<VerdictSource, Verdict>,
 }
 
 impl LoggedRequest {
-    /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where there are
+    /// How right its answer was, 0 to 1: the weighted mean of all verdicts. Nothing if there are
     /// weak hints alone: those that need no person mostly tell of what went wrong.
     pub fn success(&self) -> Option<f64> {
         let weight: f64 = self.verdicts.values().map(|verdict| verdict.weight).sum();
@@ -38,7 +38,7 @@ pub struct LogCollector {
 }
 
 impl LogCollector {
-    /// Takes in one line. What is said later of an answer by the same source takes the place of what was said before.
+    /// Reads one line. A later verdict on an answer by the same source replaces the earlier one.
     pub fn push(&mut self, line: DecisionLogLine) {
         match line {
             DecisionLogLine::Decision { decision, outcome, .. } => {

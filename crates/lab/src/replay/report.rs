@@ -13,7 +13,7 @@ const UNTRIED_MAX: f64 = 0.02;
 /// Dollars a request: less than this is the rounding of sums, not a gain.
 const GAIN_MIN: f64 = 1e-12;
 
-/// What can be said of a policy against the logged one.
+/// What can be concluded about a policy compared with the logged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
@@ -23,7 +23,7 @@ pub enum Conclusion {
     Worse,
     /// Neither is shown.
     NoDifference,
-    /// Nobody said whether enough of the answers were right.
+    /// Too few answers have a verdict.
     TooFewJudged,
     /// The logged policy chose as this one would on too few requests.
     TooFewAgree,
@@ -59,13 +59,13 @@ impl Conclusion {
             Conclusion::Better => "better",
             Conclusion::Worse => "worse",
             Conclusion::NoDifference => "no difference shown",
-            Conclusion::TooFewJudged => "cannot be said: too few answers were judged",
-            Conclusion::TooFewAgree => "cannot be said: it agrees with what was chosen too seldom",
-            Conclusion::NeverTried => "cannot be said: much of what it would choose was never tried",
+            Conclusion::TooFewJudged => "unknown: too few answers were judged",
+            Conclusion::TooFewAgree => "unknown: it agrees with what was chosen too seldom",
+            Conclusion::NeverTried => "unknown: much of what it would choose was never tried",
         }
     }
 
-    /// True where something follows.
+    /// True if something follows.
     pub fn is_conclusive(self) -> bool {
         matches!(self, Conclusion::Better | Conclusion::Worse | Conclusion::NoDifference)
     }
@@ -123,7 +123,7 @@ struct WeightedRequest<'a> {
 }
 
 impl<'a> WeightedRequest<'a> {
-    /// Nothing where there was nothing to choose, or the log does not say how likely the choice was.
+    /// Nothing if there was nothing to choose, or the log does not say how likely the choice was.
     fn of(logged: &'a LoggedRequest, policy: &ReplayPolicy) -> Option<WeightedRequest<'a>> {
         let decision = &logged.decision;
         let propensity = decision.choice()?.propensity;

@@ -50,7 +50,7 @@ use simulation::Simulation;
 pub struct SimulationConfig {
     /// Who takes part; everybody where empty.
     pub policies: Vec<SimulationPolicy>,
-    /// True where every limit is looked at after everything that happens, which takes its time.
+    /// True if every limit is looked at after everything that happens, which takes its time.
     pub audit: bool,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct ModelServer {
     /// Its price without what events make of it.
     list_tariff: Option<Tariff>,
     spec: ScenarioModel,
-    /// Flights that wait, in order.
+    /// Requests that wait, in order.
     queue: VecDeque<usize>,
     busy: u32,
     /// How long one service takes, as seen so far.
@@ -150,7 +150,7 @@ impl ModelServer {
         if self.is_down { self.queue.drain(..).collect() } else { Vec::new() }
     }
 
-    /// True where nobody is served and nobody waits.
+    /// True if nobody is served and nobody waits.
     pub(super) fn is_idle(&self) -> bool {
         self.busy == 0 && self.queue.is_empty()
     }

@@ -86,7 +86,7 @@ impl SimulatedLedger {
         self.accounts.extend(request_id(request), more, Some(model)).map(|_| ())
     }
 
-    /// Charges what was used. True where that was no more than was set aside.
+    /// Charges what was used. True if that was no more than was set aside.
     pub(super) fn settle(
         &mut self,
         (request, tenant): (u64, usize),

@@ -176,6 +176,6 @@ fn a_decision_log_comes_again_with_what_was_observed_and_believed() {
 #[test]
 fn a_line_that_is_none_is_named_and_an_empty_log_refused() {
     let error = RequestTrace::parse(&log().replace("\"mu\":4.0,", "")).unwrap_err();
-    assert_eq!(error.to_string(), "line 2 is no line of a decision log: take it out, or record anew");
+    assert_eq!(error.to_string(), "line 2 is no line of a decision log: take it out, or record again");
     assert!(matches!(RequestTrace::parse(""), Err(TraceError::Empty)));
 }

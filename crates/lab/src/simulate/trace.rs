@@ -1,4 +1,4 @@
-//! Recorded requests: what a gateway's decision log says of them, as a world to decide in anew.
+//! Recorded requests: what a gateway's decision log says of them, as a world to decide in again.
 //!
 //! Of every request the log has what was predicted of each model, and what was believed after learning. The predictions are
 //! what is told again, and the beliefs are taken for the truth; what was observed of the model that served it (a thought that
@@ -46,7 +46,7 @@ pub(super) struct RecordedOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A line that is no line of a decision log.
-    #[error("line {line} is no line of a decision log: take it out, or record anew")]
+    #[error("line {line} is no line of a decision log: take it out, or record again")]
     Line {
         /// Which, from 1.
         line: usize,

@@ -35,7 +35,7 @@ pub(crate) struct AccountState {
 }
 
 impl AccountState {
-    /// Puts terms in force; says which parts of the account were not counted before, and are from now on.
+    /// Puts terms in force; returns which parts of the account were not counted before, and are from now on.
     pub(crate) fn declare(&mut self, terms: &AccountTerms, now: Timestamp) -> Vec<LimitSelector> {
         let before = std::mem::replace(&mut self.limits, terms.limits.clone());
         self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
@@ -312,7 +312,7 @@ impl AccountState {
         self.whole.iter_mut().chain(facets).for_each(WindowTally::mark_stale);
     }
 
-    /// Takes over what the journal says about requests that were admitted from some moment on.
+    /// Takes over the journal's sums of requests that were admitted from some moment on.
     pub(crate) fn recover(&mut self, spent: &AccountSpend, windows: &[Window], now: Timestamp) {
         self.roll(now);
         self.whole.recover(windows, spent, now);

@@ -32,7 +32,7 @@ impl CountedLimit<'_> {
             _ => Holder::Account(self.account.clone()),
         };
         let limit = Limit { holder, facet: self.facet.clone(), unit, window: self.tally.window };
-        // What others hold counts as spent: they may have spent it, and hand back what they do not use.
+        // What others hold counts as spent: they may have spent it, and return what they do not use.
         let spent = Amount::new(unit, spent.size().saturating_add(others));
         LimitStatus { limit, max, spent, reserved, left, resets_at: self.tally.end }
     }
@@ -115,8 +115,8 @@ impl CountedLimit<'_> {
         balance.idle_share(self.max.size())
     }
 
-    /// Whether the lease should be handed back: it holds more than twice what it may keep, or the coordinator must be
-    /// asked. Once nothing of an episode is open, the coordinator is told so, and nobody needs to ask.
+    /// Whether the lease should be returned: it holds more than twice what it may keep, or the coordinator must be
+    /// asked. Once nothing of an episode is open, the coordinator is notified, and nobody needs to ask.
     pub(crate) fn is_idle(&self, replicas: u64) -> bool {
         let (lease, used) = (self.lease(), self.used());
         if self.is_of_episode() {

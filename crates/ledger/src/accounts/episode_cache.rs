@@ -1,4 +1,5 @@
-//! Which episodes the accounts remember. The journal keeps what they used, so nothing is lost by forgetting one.
+//! Bounds how many episodes the accounts keep in memory. The journal stores what they used, so an episode can be forgotten
+//! without loss.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 use super::state::LedgerState;
 
-/// So many episodes are remembered, beside those that were in use a moment ago.
+/// So many episodes are remembered, in addition to those that were in use a moment ago.
 const EPISODES_MAX: usize = 100_000;
 
 /// How often episodes are evicted, and how long each is remembered at least.

@@ -1,4 +1,5 @@
-//! The episodes under one account. What is not in use is forgotten, and read from the journal again when it is.
+//! The episodes under one account. An episode that is not in use is forgotten, and loaded from the journal when it is used
+//! again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

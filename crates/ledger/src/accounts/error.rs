@@ -1,4 +1,4 @@
-//! Why money cannot be reserved or used: not enough of it, or no way to write it down.
+//! Why money cannot be reserved or used: not enough is left, or it cannot be recorded.
 
 use crate::journal::JournalError;
 use crate::quota::QuotaWindow;
@@ -14,7 +14,7 @@ pub struct Shortfall {
     pub needed: Amount,
     /// What could have been.
     pub left: Amount,
-    /// When counting starts anew; never, for a limit on all time.
+    /// When counting starts again; never, for a limit on all time.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ impl Shortfall {
     }
 }
 
-/// A limit under which a worst case may fit, but of which this replica holds too little.
+/// A limit under which a worst case may fit, but this replica holds too little of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaNeed {
     /// Of which window more is needed.
@@ -37,7 +37,7 @@ pub struct QuotaNeed {
     pub max: u64,
     /// Since when this replica counts it, if it used something of it before.
     pub counted_since: Option<Timestamp>,
-    /// The refusal, if no more is to be had.
+    /// The refusal, if no more is available.
     pub shortfall: Shortfall,
 }
 
@@ -48,7 +48,7 @@ pub enum ReserveError {
     #[error(transparent)]
     Shortfall(#[from] Shortfall),
     /// It may fit, but this replica must get more of some limits first.
-    #[error("this replica's slices of the limits are too small: ask for more")]
+    #[error("this replica's quota leases are too small: ask for more")]
     NeedsQuota(Vec<QuotaNeed>),
     /// The lease has run out, or the coordinator does not answer.
     #[error("the limits are shared through a database that does not answer: try again shortly")]

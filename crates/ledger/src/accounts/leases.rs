@@ -1,5 +1,5 @@
-//! What this replica holds of limits that replicas share: leases are taken over, frozen and handed back. The lease manager
-//! calls this.
+//! The quota leases in the accounts of this replica: they are taken over, frozen and returned. The lease manager calls
+//! this.
 
 use crate::quota::{QuotaBalance, QuotaLease, QuotaWindow};
 use stint_types::chat::EpisodeLimits;
@@ -10,7 +10,7 @@ use super::error::QuotaNeed;
 use super::state::LedgerState;
 use super::tree::LimitsOn;
 
-/// A lease that is to be handed back but for a part.
+/// A lease that is to be returned except for a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeaseReturn {
     pub(crate) window: QuotaWindow,
@@ -107,12 +107,12 @@ impl LedgerState {
         }
     }
 
-    /// All leases of an account, or of all accounts, to be handed back whole.
+    /// All leases of an account, or of all accounts, to be returned whole.
     pub(crate) fn leases(&self, of: Option<&AccountId>) -> Vec<LeaseReturn> {
         self.tree.leased(of).map(|limit| lease_return(&limit, 0)).collect()
     }
 
-    /// The leases that one of so many replicas should hand back.
+    /// The leases that one of so many replicas should return.
     pub(crate) fn idle_leases(&self, replicas: u64) -> Vec<LeaseReturn> {
         let idle = self.tree.leased(None).filter(|limit| limit.is_idle(replicas));
         idle.map(|limit| lease_return(&limit, limit.retained(replicas))).collect()

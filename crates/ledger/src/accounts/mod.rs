@@ -1,6 +1,6 @@
 //! The account machine: who spent and reserved what, under which limits. Pure: no I/O, no clock.
 //!
-//! `LedgerState` is its face. A tree of accounts holds each account's limits and windows, and the episodes under it.
+//! `LedgerState` is its entry point. A tree of accounts holds each account's limits and windows, and the episodes under it.
 
 mod account;
 mod counted_limit;

@@ -1,4 +1,4 @@
-//! An open reservation, and what comes out when it is closed.
+//! An open reservation, and what it yields when it is closed: amounts to post and an entry to journal.
 
 use crate::rows::{
     Amounts, DispatchEntry, ExtensionEntry, JournalEntry, MeterEntry, RequestScope, ResolutionEntry,

@@ -1,4 +1,4 @@
-//! What is asked of the accounts: a reservation, or more for one.
+//! The requests to the account machine: a new reservation, or an extension of one.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::rows::{AbandonPolicy, RequestScope, SpendRate, StepReservation};
 use stint_types::catalog::{Prices, WorstCase};
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
-/// What is to be reserved, for whom and until when.
+/// A request for a reservation: what is reserved, for whom and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservationRequest {
     /// Whose money it is; all ancestors' too.

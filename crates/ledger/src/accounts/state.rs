@@ -84,7 +84,7 @@ impl LedgerState {
         self.tree.is_shared = true;
     }
 
-    /// Takes over what the journal says was spent, in these windows that hold `now`.
+    /// Takes over what was spent according to the journal, in these windows that contain `now`.
     pub fn recover(&mut self, spent: &[AccountSpend], windows: &[Window], now: Timestamp) {
         let now = self.advance_clock(now);
         for one in spent {

@@ -1,4 +1,4 @@
-//! How limits and accounts stand, and what is left under the tightest limits.
+//! The status of limits and accounts, and what is left under the tightest limits.
 
 use crate::rows::{Amounts, RequestScope};
 use stint_types::catalog::{Allowance, RemainingQuota};
@@ -17,7 +17,7 @@ pub struct LimitStatus {
     pub reserved: Amount,
     /// What may still be reserved.
     pub left: Amount,
-    /// When counting starts anew; never, for a limit on all time.
+    /// When counting starts again; never, for a limit on all time.
     pub resets_at: Option<Timestamp>,
 }
 

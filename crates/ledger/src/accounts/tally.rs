@@ -80,7 +80,7 @@ impl WindowTally {
         self.open == 0
     }
 
-    /// True if nothing is open and nothing can be handed back.
+    /// True if nothing is open and nothing can be returned.
     pub(crate) fn is_finished(&self) -> bool {
         let is_known = |lease: &QuotaLease| !lease.is_uncertain && (lease.own == 0 || lease.is_final);
         self.is_idle() && self.leases.iter().all(is_known)
@@ -132,7 +132,7 @@ impl WindowTally {
 }
 
 impl WindowTallies {
-    /// Forgets windows that are over and opens those that hold `now`; false where there was nothing to do.
+    /// Forgets windows that are over and opens those that hold `now`; false if there was nothing to do.
     pub(crate) fn roll(&mut self, now: Timestamp, zone: &Zone) -> bool {
         if !self.list.is_empty() && self.due.is_none_or(|due| now < due) {
             return false;

@@ -14,11 +14,11 @@ use super::error::{QuotaNeed, ReserveError};
 use super::statement::{AccountTotals, LimitStatus};
 use super::warnings::{LimitWarning, warn_nearly_used_up, warn_refused};
 
-/// Where an account stands in its tree; accounts never leave it.
+/// The index of an account in its tree; accounts are never removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccountIndex(usize);
 
-/// Which limits somebody wants to know about.
+/// The limits that a query is about.
 #[derive(Debug, Clone)]
 pub(crate) enum LimitsOn {
     /// Those of an account and its ancestors on requests of this scope.
@@ -49,7 +49,7 @@ impl AccountTree {
         self.places.get(id).copied()
     }
 
-    /// The place of an account, which is made with its ancestors where nothing is known of it.
+    /// The index of an account. It is created with its ancestors if it is unknown.
     pub(crate) fn find_or_insert(&mut self, id: &AccountId) -> AccountIndex {
         if let Some(place) = self.find(id) {
             return place;
@@ -80,7 +80,7 @@ impl AccountTree {
         self.nodes.iter_mut().for_each(|node| node.account.sweep());
     }
 
-    /// Puts terms in force; says which parts of the account were not counted before.
+    /// Puts terms in force; returns which parts of the account were not counted before.
     pub(crate) fn declare(
         &mut self,
         terms: &AccountTerms,

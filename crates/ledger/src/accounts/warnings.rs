@@ -1,4 +1,4 @@
-//! Warnings about limits: nearly used up, or refusing requests. Each limit warns once in each window.
+//! Warnings about limits that are nearly used up or refuse requests. Each limit warns once in each window.
 
 use stint_types::tenant::TenantLimit;
 use stint_types::units::{AccountId, Facet, Limit, Timestamp, Unit, Window};
@@ -7,7 +7,7 @@ use super::account::AccountState;
 use super::demand::ExtraDemand;
 use super::statement::LimitStatus;
 
-/// A limit that somebody should look at.
+/// A warning about a limit that an operator should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitWarning {
     /// Whose limit it is.

@@ -1,4 +1,4 @@
-//! The guard of what is reserved: it resolves exactly once, at the latest when it is dropped.
+//! `ReservationGuard`: resolves a reservation exactly once, at the latest when it is dropped.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! What all clones of a ledger share: the accounts behind their lock, and the queue of what is to be journalled.
+//! `LedgerCore`: what all clones of a ledger share. It has the accounts behind their lock, and the queue of entries for the
+//! journal.
 //!
-//! A change is made in memory under the lock, and its entries are queued before the lock is given back. So entries are in
+//! A change is made in memory under the lock, and its entries are queued before the lock is released. So entries are in
 //! the order of the changes. Warnings and observers come after the lock.
 
 use std::sync::{Arc, PoisonError};
@@ -183,13 +184,13 @@ impl LedgerCore {
             tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
         }
         if closed.how == ResolutionKind::Expired {
-            tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
+            tracing::warn!(request = %closed.id, "a dispatched reservation was never settled; it is posted");
         }
         self.observer.resolved(closed);
         self.warn(&closed.warnings);
     }
 
-    /// Warns in the log, and tells the observer.
+    /// Warns in the log, and notifies the observer.
     pub(crate) fn warn(&self, warnings: &[LimitWarning]) {
         for warning in warnings {
             let LimitStatus { limit, spent, reserved, max, .. } = &warning.status;

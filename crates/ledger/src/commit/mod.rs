@@ -1,4 +1,4 @@
-//! The accounts behind their lock, and the way of their entries to the journal: a queue, and one writer that commits in
+//! The accounts behind their lock, and the path of their entries to the journal: a queue, and one writer that commits in
 //! groups.
 
 mod guard;

@@ -1,4 +1,4 @@
-//! Wakes those who wait until something of an episode, or of a tree of accounts, is resolved.
+//! Wakes tasks that wait until a reservation of an episode, or of a tree of accounts, is resolved.
 
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;

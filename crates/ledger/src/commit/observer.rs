@@ -1,4 +1,4 @@
-//! What the ledger reports to: metrics and alerts.
+//! `Observer`: receives commits, failures, warnings and resolutions of the ledger, for metrics and alerts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) struct GuardedObserver(pub(crate) Arc<dyn Observer>);
 impl GuardedObserver {
     fn notify(&self, what: impl FnOnce(&dyn Observer)) {
         if catch_unwind(AssertUnwindSafe(|| what(&*self.0))).is_err() {
-            tracing::error!("whoever watches the ledger panicked; metrics or alerts may lack something");
+            tracing::error!("an observer of the ledger panicked; metrics or alerts may be incomplete");
         }
     }
 }

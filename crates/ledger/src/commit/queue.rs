@@ -1,7 +1,7 @@
-//! The queue in front of the journal: what waits for the writer, and whether more may come.
+//! The queue in front of the journal: entries that wait for the writer, and the rule when no more are accepted.
 //!
 //! It is bounded although resolutions are never refused: there is at most one for each dispatch, and dispatches are
-//! refused when too much waits.
+//! refused when too many entries wait.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, PoisonError};

@@ -1,4 +1,4 @@
-//! A resolution on its way to the journal.
+//! A resolution on its way to the journal, and the wait until it is durable.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What becomes of entries that a journal is given.
+//! Conformance tests: what a journal does with the entries it gets.
 
 use crate::{
     AbandonPolicy, AccountId, AccountSpend, Amounts, DispatchEntry, ExtensionEntry, Journal, JournalEntry,

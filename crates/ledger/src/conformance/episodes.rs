@@ -1,4 +1,4 @@
-//! What a journal keeps of episodes and their tool calls.
+//! Conformance tests: what a journal stores of episodes and their tool calls.
 
 use crate::{
     AccountId, Amounts, DispatchEntry, EpisodeUsage, Journal, JournalEntry, RequestScope, ResolutionKind,

@@ -1,4 +1,4 @@
-//! Rows to test with, and short ways to write and read them.
+//! Test rows, and short functions to write and read them.
 
 use crate::{
     AbandonPolicy, AccountId, AccountSpend, Amounts, DispatchEntry, Journal, JournalEntry, RequestScope,

@@ -1,4 +1,4 @@
-//! What every journal must do: one suite for all of them.
+//! The conformance tests that every journal must pass.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Random operations on hundreds of accounts, against a model that keeps a plain list and adds it up anew each time.
+//! Random operations on hundreds of accounts, against a model that keeps a plain list and adds it up again each time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A journal that seals itself while it is tested.
+//! A journal for tests that seals itself while it is tested.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a journal answers when it is asked for sums.
+//! Conformance tests: the sums that a journal answers with.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads from the journal what an episode used, where that is not known here.
+//! Loads from the journal what an episode used, if it is not in memory.
 
 use tokio::time::timeout;
 

@@ -1,4 +1,4 @@
-//! How episodes stand, for those who ask the ledger.
+//! Queries on episodes: their balances, and notifications when something of them is resolved.
 
 use tokio::sync::futures::Notified;
 

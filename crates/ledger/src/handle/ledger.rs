@@ -1,4 +1,5 @@
-//! The ledger as others hold it: it opens the accounts, reserves, and waits for quota where replicas share them.
+//! `Ledger`: the handle for the rest of the program. It opens the accounts, reserves, and waits for quota if replicas share
+//! them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ impl Ledger {
         self.requests.is_some()
     }
 
-    /// Has other replicas hand back what they do not use of the limits on such requests, and waits a bounded time for it.
+    /// Has other replicas return what they do not use of the limits on such requests, and waits a bounded time for it.
     /// Then it is known what is left as of now.
     pub async fn refresh_limits(&self, account: &AccountId, about: &RequestScope) {
         let Some(requests) = &self.requests else { return };

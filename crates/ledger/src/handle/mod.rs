@@ -1,4 +1,4 @@
-//! The ledger and its reservations as the rest of the program holds them.
+//! The public handles of the ledger and its reservations.
 
 mod episode_loading;
 mod episodes;

@@ -1,4 +1,4 @@
-//! How accounts and limits stand, for those who ask the ledger: the gateway, the admin API, the command line.
+//! Queries on accounts and limits, for the gateway, the admin API and the command line.
 
 use crate::LedgerStats;
 use crate::accounts::{AccountTotals, LedgerError, LimitStatus, Shortfall};

@@ -1,4 +1,4 @@
-//! The accounts as the journal has them: summed up when a ledger is opened, and for readers that reserve nothing.
+//! Rebuilds the accounts from the journal: when a ledger is opened, and for readers that reserve nothing.
 
 use std::collections::BTreeSet;
 

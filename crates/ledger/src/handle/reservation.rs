@@ -1,4 +1,4 @@
-//! A reservation as its request holds it: dispatched, extended, and resolved exactly once.
+//! `Reservation`: the handle a request has on its reservation. It is dispatched, extended, and resolved exactly once.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! When seals are made: once a day of UTC. A task of the application calls this.
+//! Seals the journal once for each day of UTC. A task of the application calls this.
 
 use crate::accounts::LedgerError;
 use crate::rows::RollupSpan;

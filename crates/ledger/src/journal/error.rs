@@ -1,4 +1,4 @@
-//! A journal, or a coordinator, that did not do its work.
+//! The error of a journal or a coordinator.
 
 /// A journal that did not do its work. Whether the entries are in it is unknown; appending them again is safe.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -27,7 +27,7 @@ impl JournalError {
 
     /// The replica's lease has run out, and others have reclaimed it.
     pub fn lease_lost() -> JournalError {
-        let message = "this replica's lease has run out; what it left open is posted, and it begins anew";
+        let message = "this replica's lease has run out; what it left open is posted; it registers again";
         JournalError { message: message.into(), source: None, is_lease_lost: true }
     }
 

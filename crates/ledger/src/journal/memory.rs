@@ -1,4 +1,4 @@
-//! A journal that forgets everything when the process ends: for tests, and for trying things out.
+//! A journal in memory that is lost when the process ends: for tests, and for trying things out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

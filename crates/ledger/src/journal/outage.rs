@@ -1,5 +1,5 @@
-//! Whether the database works, and since when it does not. An outage is logged once when it begins and once when it ends,
-//! however often and by however many callers the database is tried in between.
+//! Tracks whether the database works, and since when it does not. An outage is logged once when it begins and once when it
+//! ends, however often it is tried in between.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Sums between moments, from a journal's sums since each of them. Pure.
+//! Computes sums between two moments from a journal's sums since each of them. Pure.
 
 use std::collections::BTreeMap;
 

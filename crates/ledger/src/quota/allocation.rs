@@ -11,7 +11,7 @@ pub(crate) struct LocalWindow {
     pub(crate) used: u64,
     /// The limit.
     pub(crate) max: u64,
-    /// Set if the replica hands back: so much of what it does not use it keeps.
+    /// Set if the replica returns quota: how much unused quota it keeps.
     pub(crate) retain: Option<u64>,
     /// True if nothing of it is reserved.
     pub(crate) is_idle: bool,
@@ -35,7 +35,7 @@ pub(crate) struct QuotaDemand {
 pub(crate) enum LeaseVerdict {
     /// All its windows have room for it now.
     Granted,
-    /// The others are asked to hand back what they do not use.
+    /// The others are asked to return what they do not use.
     Recalled,
     /// They have not answered yet.
     Waiting,

@@ -1,4 +1,4 @@
-//! The lease that this replica holds at the coordinator: its state, renewed by the lease renewer and read by everybody else.
+//! The lease that this replica holds at the coordinator. The lease renewer renews it; everything else reads it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ pub(crate) struct QuotaClient {
     state: Mutex<QuotaClientState>,
     /// A call was refused because the lease is over.
     pub(crate) lease_lost: Notify,
-    /// The lease was renewed, or the terms have changed: idle quota may be handed back.
+    /// The lease was renewed, or the terms have changed: idle quota may be returned.
     pub(crate) tick: Notify,
     /// Nothing will be written any more.
     pub(crate) done: CancellationToken,

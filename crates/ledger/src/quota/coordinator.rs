@@ -1,7 +1,7 @@
-//! The coordinator: what replicas that share accounts want of the service that hands out parts of their limits.
+//! `QuotaCoordinator`: the service that leases parts of limits to the replicas that share accounts.
 //!
 //! A quota lease is what one replica may have spent and reserved under one limit in one window. The leases of a limit
-//! never add up to more than the limit. So a replica that keeps to its leases asks nobody before it admits a request.
+//! never add up to more than the limit. So a replica that keeps to its leases need not ask before it admits a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,11 @@ pub struct LeaseAdjustment {
     pub is_tight: bool,
     /// True if that is all that it ever used, and nothing is open.
     pub is_final: bool,
-    /// True if others are to hand back what they do not use.
+    /// True if others are to return what they do not use.
     pub is_recalling: bool,
 }
 
-/// The number of a replica's registration. A replica whose lease has run out registers anew and gets another epoch.
+/// The number of a replica's registration. A replica whose lease has run out registers again and gets another epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReplicaEpoch(pub i64);
 
@@ -93,7 +93,7 @@ pub enum ChangeNotice {
 /// Decides how windows are changed, given how they stand.
 pub type DecideFn<'a> = Box<dyn FnOnce(&[QuotaBalance]) -> Vec<LeaseAdjustment> + Send + 'a>;
 
-/// Hands out quota leases. A call that failed may have had its effect; the next one says how things are.
+/// Grants quota leases. A call that failed may have had its effect; the next one returns the current state.
 pub trait QuotaCoordinator: Send + Sync {
     /// Registers a replica. It reclaims nothing: after an outage of the coordinator, a replica cannot tell replicas that
     /// are gone from those that could not reach the coordinator either.

@@ -1,4 +1,4 @@
-//! What replicas share: the coordinator that leases parts of limits to them, and a replica's own lease. How much a replica
+//! Quota leases: the coordinator that leases parts of limits to replicas, and a replica's own leases. How much a replica
 //! takes is decided here, without I/O.
 
 mod allocation;

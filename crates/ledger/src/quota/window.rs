@@ -1,4 +1,4 @@
-//! A limit in one window, as replicas share it, and how much of it is handed out.
+//! `QuotaWindow`: a limit in one window, as replicas share it; and how much of it is leased.
 
 use stint_types::units::{AccountId, Facet, Timestamp, Unit, Window};
 
@@ -31,7 +31,7 @@ pub struct QuotaBalance {
     pub own: u64,
     /// Other living replicas' parts.
     pub others: u64,
-    /// True while others were asked to hand back what they do not use, and have not answered yet.
+    /// True while others were asked to return what they do not use, and have not answered yet.
     pub is_recall_pending: bool,
     /// True if nothing of the others' parts can come back: they have nothing open, and all of it is used.
     pub is_final: bool,

@@ -1,5 +1,5 @@
-//! The task that gets quota leases for requests that wait, and hands back idle ones. There is one exchange with the
-//! coordinator at a time, for all requests that came during the last one.
+//! The lease manager: the task that gets quota leases for waiting requests, and returns idle ones. There is one exchange
+//! with the coordinator at a time, for all requests that came during the last one.
 
 use std::sync::{Arc, Weak};
 
@@ -19,13 +19,13 @@ use super::round::{ExchangeRound, PreparedDemand};
 
 /// How many requests one exchange serves.
 const WANTS_MAX: usize = 2048;
-/// How many leases are handed back in one exchange.
+/// How many leases are returned in one exchange.
 const RETURNS_MAX: usize = 512;
 /// How long requests that wait for others to hand something back do so before they are tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(5);
 /// How long it waits after the coordinator failed.
 const FAILURE_DELAY: Duration = Duration::from_millis(200);
-/// How long other replicas have to hand back what they do not use.
+/// How long other replicas have to return what they do not use.
 const RECALL_MAX: Duration = Duration::from_millis(1_000);
 /// How long one exchange may take.
 const EXCHANGE_MAX: Duration = Duration::from_secs(3);
@@ -139,7 +139,7 @@ impl LeaseManager {
         if is_lost {
             self.client.lease_lost.notify_one();
         } else {
-            self.client.outage.record_failure("no slices of the limits are to be had", error);
+            self.client.outage.record_failure("no quota leases could be obtained", error);
             sleep(FAILURE_DELAY).await;
         }
         let now = Instant::now();
@@ -149,7 +149,7 @@ impl LeaseManager {
         left
     }
 
-    /// The result at the coordinator is not known: it is asked again, and then what was to be handed back is.
+    /// The result at the coordinator is unknown: the exchange is repeated, and then the idle leases are returned.
     fn mark_uncertain(&self, core: &LedgerCore, epoch: ReplicaEpoch, round: &ExchangeRound) {
         let mut accounts = core.accounts();
         if self.client.epoch() == epoch {
@@ -200,7 +200,7 @@ impl LeaseManager {
         prepared
     }
 
-    /// What settlements have freed is handed back once they are written down. If this replica dies before, all that it
+    /// What settlements have freed is returned once they are written down. If this replica dies before, all that it
     /// held is posted, so nobody else may have taken it.
     async fn exchange(
         &self,
@@ -218,7 +218,8 @@ impl LeaseManager {
             core.queue.flush().await?;
             self.client.coordinator.exchange(epoch, &round.windows, decided).await
         });
-        let result = exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))?;
+        let result =
+            exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))?;
         Ok((result, decision))
     }
 

@@ -1,8 +1,8 @@
-//! Opens quota windows before anything can be leased of them.
+//! Opens quota windows before leases of them can be granted.
 //!
-//! Opening a window sums up what was used in it before. That takes long for a new limit on all time after many requests.
-//! So it is no part of an exchange: it runs in tasks beside them, and a request that needs such a window waits a bounded
-//! time.
+//! Opening a window sums up what was used in it before. For a new limit on all time this takes long if there were many
+//! requests. So it is no part of an exchange: it runs in tasks beside them, and a request that needs such a window waits a
+//! bounded time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl WindowOpener {
         }
     }
 
-    /// Takes over what was used before, unless another epoch has begun, which starts with nothing and asks anew.
+    /// Takes over what was used before, unless another epoch has begun, which starts with nothing and asks again.
     pub(crate) fn complete(&mut self, opened: OpenedWindows, core: &LedgerCore, client: &QuotaClient) {
         self.running[opened.lane].clear();
         match opened.prior_usage {
@@ -114,7 +114,7 @@ impl WindowOpener {
             }
             Ok(_) => {}
             Err(error) if error.is_lease_lost() => client.lease_lost.notify_one(),
-            Err(error) => client.outage.record_failure("a new limit's purse is not opened", &error),
+            Err(error) => client.outage.record_failure("a new limit's windows are not opened", &error),
         }
     }
 }
@@ -142,7 +142,7 @@ async fn open(
         }
         client.coordinator.open_windows(epoch, &openings).await
     });
-    let used = opened.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")));
+    let used = opened.await.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")));
     if used.as_ref().is_err_and(|error| !error.is_lease_lost()) {
         sleep(FAILURE_DELAY).await;
     }

@@ -1,4 +1,4 @@
-//! The task that renews this replica's lease in time, and registers anew when the lease was lost.
+//! The task that renews this replica's lease in time, and registers again when the lease was lost.
 
 use std::sync::{Arc, Weak};
 
@@ -65,7 +65,7 @@ impl LeaseRenewer {
 
     /// What was open is posted by the replica that reclaimed the old epoch; nothing of it can be written any more.
     async fn register_anew(&self, duration: Duration) {
-        tracing::error!("this replica's lease has run out; what it left open is posted, and it begins anew");
+        tracing::error!("this replica's lease has run out; what it left open is posted; it registers again");
         let (asked, lease) = loop {
             let asked = Instant::now();
             match with_timeout(duration, self.client.coordinator.register()).await {
@@ -100,5 +100,5 @@ async fn with_timeout<T>(
     call: impl Future<Output = Result<T, JournalError>>,
 ) -> Result<T, JournalError> {
     let answered = timeout(timeout_after, call).await;
-    answered.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))
+    answered.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))
 }

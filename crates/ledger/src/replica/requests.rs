@@ -1,5 +1,5 @@
-//! What waits for the lease manager: requests for which this replica holds too little quota, and the recalls of other
-//! replicas.
+//! The requests that wait for the lease manager: reservations for which this replica holds too little quota, and recalls of
+//! quota from other replicas.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ pub(super) struct PendingRecalls {
 pub(super) struct QuotaWaiter {
     pub(super) request: QuotaRequest,
     pub(super) deadline: Instant,
-    /// When the others were asked to hand back what they do not use.
+    /// When the others were asked to return what they do not use.
     pub(super) recalled_at: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct QuotaWaiter {
 pub(crate) enum QuotaRequest {
     Reserve(Box<ReservationRequest>, oneshot::Sender<Result<ReservationGuard, ReserveError>>),
     Extend(ExtendRequest, oneshot::Sender<Result<Option<CommitReceiver>, LedgerError>>),
-    /// To know what is left of these limits, once the others have handed back what they do not use.
+    /// Waits until the other replicas have returned what they do not use of these limits.
     Refresh(AccountId, LimitsOn, oneshot::Sender<()>),
 }
 
@@ -57,8 +57,8 @@ impl QuotaRequests {
         self.arrived.notify_one();
     }
 
-    /// Has the others hand back what they do not use of an account's limits, and waits until they have or `patience` is
-    /// over.
+    /// Makes the other replicas return what they do not use of an account's limits. Waits until they have, or until
+    /// `patience` is over.
     pub(crate) async fn refresh(&self, account: AccountId, limits: LimitsOn, patience: Duration) {
         let (answer, answered) = oneshot::channel();
         self.push(QuotaRequest::Refresh(account, limits, answer), patience);
@@ -82,7 +82,7 @@ impl QuotaRequests {
         is_recalled || !self.waiting().is_empty()
     }
 
-    /// Has what these accounts do not use handed back.
+    /// Makes the lease manager return what these accounts do not use.
     pub(super) fn recall(&self, accounts: impl IntoIterator<Item = AccountId>) {
         let mut recalls = self.recalls();
         for account in accounts {

@@ -1,4 +1,4 @@
-//! What one exchange with the coordinator is about: the quota windows in it, and what requests want of them.
+//! One exchange with the coordinator: its quota windows, and what requests need of them.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ impl ExchangeRound {
         Some(at)
     }
 
-    /// Adds what is to be handed back.
+    /// Adds what is to be returned.
     pub(super) fn add_returns(&mut self, accounts: &mut LedgerState, returns: &[LeaseReturn]) {
         for LeaseReturn { window, max, retain } in returns {
             self.index_of(accounts, window, *max, Some(*retain));

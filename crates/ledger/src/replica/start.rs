@@ -1,4 +1,4 @@
-//! Starts a ledger whose accounts are shared with other replicas: registers, and starts the tasks that share.
+//! Starts a ledger that shares its accounts with other replicas: registers the replica, and starts its tasks.
 
 use std::sync::Arc;
 

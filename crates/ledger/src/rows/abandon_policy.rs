@@ -1,4 +1,4 @@
-//! What a dispatched reservation is charged when nobody settles it: the policy and the rate that a dispatch writes down.
+//! What a dispatched reservation is charged if nobody settles it. The dispatch records the policy and the rate.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How a dispatched reservation ends that nobody settled: charged what can have been used of it by then.
+//! Resolves a dispatched reservation that nobody settled: charges what can have been used of it by then.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an account spent on some of its requests: a row of the sums that a journal answers with.
+//! `AccountSpend`: what an account spent on a group of its requests. A journal answers queries with such rows.
 
 use stint_types::units::{AccountId, Money, Timestamp};
 
@@ -28,7 +28,7 @@ impl AccountSpend {
         AccountSpend { account, about, since, spent: Amounts::ZERO, overrun: Money::ZERO, settled: 0 }
     }
 
-    /// False where all requests were voided.
+    /// False if all requests were voided.
     pub fn is_nonzero(&self) -> bool {
         (self.spent, self.overrun, self.settled) != (Amounts::ZERO, Money::ZERO, 0)
     }

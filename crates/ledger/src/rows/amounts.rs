@@ -1,4 +1,4 @@
-//! What one request takes, in all units that limits count.
+//! `Amounts`: what one request takes, in every unit that limits count.
 
 use std::ops::{Add, AddAssign};
 

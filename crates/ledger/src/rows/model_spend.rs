@@ -1,8 +1,8 @@
 //! What each model took of a request that several models worked on.
 //!
-//! A resolution has one model of its own, which answered, and the whole charge. A part is what another model took of it: a
-//! draft, a judge's verdict, the first step of a cascade, a failed attempt. What is in no part is the own model's, so that
-//! all shares add up to the whole. Limits count whole requests, as they are reserved.
+//! A resolution names the model that answered, and has the whole charge. A part is what another model took of it: a
+//! draft, a judge's verdict, the first step of a cascade, a failed attempt. What is in no part belongs to the model that
+//! answered, so that all shares add up to the whole. Limits count whole requests, as they are reserved.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -76,7 +76,7 @@ impl SpendByModel {
         self.0.iter().map(|(model, part)| (model, *part))
     }
 
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

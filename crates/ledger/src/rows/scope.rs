@@ -1,4 +1,4 @@
-//! What a request is about, as far as limits care.
+//! `RequestScope`: the model, user, tag and episode of a request, which limits can refer to.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct RequestScope {
     pub tag: Option<Arc<str>>,
     /// Which episode it is a step of.
     pub episode: Option<EpisodeId>,
-    /// True where it is no turn of that episode, but spends its money all the same.
+    /// True if it is no turn of that episode, but spends its money all the same.
     pub beside_turns: bool,
 }
 

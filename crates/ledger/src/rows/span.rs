@@ -1,4 +1,4 @@
-//! The spans of time that sums are kept by: quarters of an hour, days of UTC, all time.
+//! The time spans that sums are stored for: quarters of an hour, days of UTC, all time.
 
 use stint_types::units::Timestamp;
 

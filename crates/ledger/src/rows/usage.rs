@@ -1,4 +1,4 @@
-//! What was used, by group, for those who pay: the query and its answer.
+//! The usage query and its answer: what was used, by group.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

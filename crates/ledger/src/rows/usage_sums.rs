@@ -1,4 +1,4 @@
-//! What requests were charged, summed up, and how one request's charge is shared between the models that took part.
+//! `UsageSums`: what requests were charged, summed up; and how one request's charge is shared between several models.
 
 use std::ops::AddAssign;
 use std::sync::Arc;

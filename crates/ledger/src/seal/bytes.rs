@@ -1,4 +1,4 @@
-//! A record as a seal hashes it; `chain` says how.
+//! The bytes of a record that a seal hashes; `chain` describes the format.
 
 use crate::rows::{Amounts, DispatchEntry, RequestScope, ResolutionEntry};
 use stint_types::chat::ToolCounts;

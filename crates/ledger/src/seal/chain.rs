@@ -62,7 +62,7 @@ pub struct SealBuilder {
 }
 
 impl Seal {
-    /// True where it covers as many as it may, so that more may be waiting.
+    /// True if it covers as many as it may, so that more may be waiting.
     pub fn is_full(&self) -> bool {
         self.resolutions >= SEAL_MAX
     }

@@ -1,4 +1,4 @@
-//! Seals: a chain of hashes over what was resolved, and sums that spare reading it again. Pure; a journal calls it.
+//! Seals: a hash chain over the resolutions, and sums that save reading them again. Pure; a journal calls it.
 
 mod bytes;
 mod chain;

@@ -1,4 +1,4 @@
-//! A resolution with everything that led to it, as a seal covers it.
+//! `ResolutionRecord`: a resolution with all the entries that led to it, as a seal covers it.
 
 use crate::rows::{Amounts, DispatchEntry, ExtensionEntry, MeterEntry, ResolutionEntry};
 

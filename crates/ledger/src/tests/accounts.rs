@@ -1,4 +1,4 @@
-//! The account machine alone.
+//! Tests of the account machine alone.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Tests of many concurrent requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

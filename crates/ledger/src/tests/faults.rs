@@ -1,4 +1,4 @@
-//! A journal that fails, stalls, or goes away; and what a restart finds.
+//! Tests with a journal that fails, stalls, or goes away; and what a restart finds.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -73,11 +73,11 @@ async fn an_observer_that_panics_stops_neither_writer_nor_settlement() {
     assert!(reservation.settle(Money(25), Tokens(0), detail()).wait_durable(PATIENCE).await.is_durable);
     let mut reservation = ledger.reserve(claim(30, 0)).unwrap();
     reservation.dispatch().await.unwrap();
-    let flight = async move {
+    let task = async move {
         let _reservation = reservation;
         panic!("another mistake")
     };
-    assert!(AssertUnwindSafe(flight).catch_unwind().await.is_err());
+    assert!(AssertUnwindSafe(task).catch_unwind().await.is_err());
     assert_eq!(balance(&ledger), (55, 0));
     drop(ledger);
     assert!(tasks.drain(PATIENCE).await);

@@ -1,4 +1,4 @@
-//! However a reservation ends, it is resolved, once.
+//! However a reservation ends, it is resolved exactly once.
 
 use std::sync::Arc;
 use std::time::Duration;

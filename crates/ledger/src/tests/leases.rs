@@ -1,4 +1,4 @@
-//! What becomes of quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
+//! Quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn sleeper(clock_went_on: bool) {
     let refused = world.obtain(1, 600).unwrap_err();
     assert!(is_short(&refused), "{refused}");
     world.run(LASTS * 2);
-    assert_eq!(books(&world.vault.state()), (200, 0), "it is buried, and what it had sent is posted");
+    assert_eq!(books(&world.vault.state()), (200, 0), "it is reclaimed, and what it had sent is posted");
     let taken = world.obtain(1, 800).unwrap();
     // Before it knows anything.
     world.machines[0].link.send_replace(CoordinatorLink::Cut);
@@ -53,7 +53,7 @@ fn sleeper(clock_went_on: bool) {
         sent.unwrap()
     };
     assert!(sent.is_err(), "nothing is sent");
-    // Not after it has begun anew either.
+    // Not after it has begun again either.
     world.run(LASTS);
     let again = world.until(0, async move { dispatched.dispatch().await });
     assert!(again.unwrap().is_err());
@@ -81,7 +81,7 @@ fn who_was_asleep_beyond_its_lease_and_does_not_know_writes_nothing() {
 /// CR-09: a replica that cannot reach the coordinator stops by its own clock before the coordinator ends its lease, and goes on by
 /// itself when it can.
 #[test]
-fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
+fn a_replica_without_its_coordinator_stops_before_it_is_reclaimed_and_recovers() {
     for link in [CoordinatorLink::Cut, CoordinatorLink::Deaf] {
         let mut world = world(2, &[money(Window::Total, 100_000)]);
         let small = world.obtain(0, 1).unwrap();
@@ -91,11 +91,11 @@ fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
         // What its lease covers it may still promise, for a while.
         let held = world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)));
         world.machines[0].on(|_| drop(held.unwrap()));
-        let buried =
+        let is_reclaimed =
             |world: &ReplicaWorld| world.vault.state().windows.values().all(|one| one.leases.len() < 2);
         let other = world.obtain(1, 1).unwrap();
         while world.machines[0].on(|ledger| ledger.reserve(world.claim(0, 1)).map(drop).is_ok()) {
-            assert!(!buried(&world), "it promises what is not its own any more");
+            assert!(!is_reclaimed(&world), "it promises what is not its own any more");
             world.run(Duration::from_millis(20));
         }
         assert!(world.elapsed < before * 2, "it fails closed in time");
@@ -103,9 +103,9 @@ fn who_cannot_reach_the_bank_stops_before_it_is_buried_and_heals() {
         assert_eq!(refused, ReserveError::NoLease);
         assert!(world.machines[0].on(|ledger| ledger.stats().stalled), "it is not ready");
         if link == CoordinatorLink::Cut {
-            assert!(!buried(&world), "by its own clock it is over earlier");
+            assert!(!is_reclaimed(&world), "by its own clock it is over earlier");
             world.run(LASTS);
-            assert!(buried(&world));
+            assert!(is_reclaimed(&world));
         }
         world.machines[0].link.send_replace(CoordinatorLink::Whole);
         world.run(LASTS);
@@ -144,7 +144,7 @@ fn a_window_begins_when_the_bank_says_so() {
         let mut coordinator = world.vault.state();
         coordinator.now = coordinator.now + Duration::from_secs(24 * 3_600);
     }
-    // The lease of everybody has run out meanwhile, so they begin anew, on the next day.
+    // The lease of everybody has run out meanwhile, so they begin again, on the next day.
     world.run(LASTS);
     let whole = world.obtain(1, 100).unwrap();
     world.give_back(1, whole);
@@ -302,9 +302,9 @@ fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
     world.give_back(newcomer, rest);
 }
 
-/// The grace is for those who come back: one that does not is reclaimed by a newcomer too, a lease later.
+/// The grace period is for replicas that come back. One that does not is reclaimed by a newcomer too, a lease later.
 #[test]
-fn who_never_comes_back_is_buried_by_a_newcomer() {
+fn a_replica_that_never_comes_back_is_reclaimed_by_a_newcomer() {
     let limits = key(&[money(Window::Total, 1_000)]);
     let mut world = ReplicaWorld::new(1, &limits);
     drop(world.dispatched(0, 300));

@@ -1,4 +1,4 @@
-//! The way of one replica to the coordinator, which a test can cut.
+//! The connection of one replica to the coordinator, which a test can cut.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl QuotaCoordinator for LinkedCoordinator {
     }
 
     fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
-        async move { Ok(self.ask(VaultState::bury).await) }.boxed()
+        async move { Ok(self.ask(VaultState::reclaim_expired).await) }.boxed()
     }
 
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {

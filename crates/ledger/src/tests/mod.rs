@@ -1,4 +1,4 @@
-//! What the ledger promises, at its face.
+//! Tests of what the ledger promises, through its public handle.
 
 mod accounts;
 mod concurrency;

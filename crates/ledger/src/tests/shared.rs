@@ -1,5 +1,5 @@
-//! Three machines that share their accounts through leases admit what one machine would, under a coordinator that is a plain
-//! table here: it agrees with the same plain list that a single machine agrees with.
+//! Three machines that share their accounts through leases admit what one machine would. The coordinator is a plain table
+//! here. The result is compared with the same plain list that a single machine is compared with.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

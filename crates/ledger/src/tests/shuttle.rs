@@ -74,7 +74,7 @@ fn check<F: Future<Output = ()> + Send + 'static>(test: impl Fn() -> F + Send + 
     shuttle::check_pct(run, TIMES, 3);
 }
 
-/// Polls a future a few times and then lets go of it; says whether it ended before.
+/// Polls a future a few times and then lets go of it; returns whether it ended before.
 async fn abandon<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
     let (mut work, mut left) = (pin!(work), polls);
     poll_fn(|context| {

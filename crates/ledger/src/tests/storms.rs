@@ -1,5 +1,5 @@
-//! Any order of pauses, partitions, clocks that jump, burials and requests: no limit is passed, and once all is quiet
-//! nothing is stranded.
+//! Any order of pauses, partitions, clock jumps, reclaims and requests: no limit is exceeded, and once all is quiet no
+//! quota is stranded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -56,10 +56,10 @@ enum StormOp {
         on: usize,
         days: i64,
     },
-    Bank {
+    CoordinatorClock {
         seconds: i64,
     },
-    Bury,
+    Reclaim,
     /// A limit on one of the models, from now on.
     Limit,
 }
@@ -75,8 +75,8 @@ fn op() -> impl Strategy<Value = StormOp> {
         2 => (on.clone(), any::<bool>()).prop_map(|(on, clock_went_on)| StormOp::Wake { on, clock_went_on }),
         3 => (on.clone(), 0..4usize).prop_map(|(on, link)| StormOp::Link { on, link }),
         1 => (on, -40..40i64).prop_map(|(on, days)| StormOp::Wall { on, days }),
-        1 => (-90_000..90_000i64).prop_map(|seconds| StormOp::Bank { seconds }),
-        1 => Just(StormOp::Bury),
+        1 => (-90_000..90_000i64).prop_map(|seconds| StormOp::CoordinatorClock { seconds }),
+        1 => Just(StormOp::Reclaim),
         1 => Just(StormOp::Limit),
     ]
 }
@@ -119,7 +119,7 @@ fn as_step(claim: ReservationRequest, run: usize, tool: usize, count: u64) -> Re
     ReservationRequest { about, step, ..claim }
 }
 
-/// One request from its admission to its end, as a flight does it.
+/// One request from its admission to its end, as a request's task does it.
 async fn request(ledger: Ledger, claim: ReservationRequest, share: u64, long: Duration, sent: SentCosts) {
     let (id, nanos) = (claim.id, claim.worst.money.0);
     let mut tools = claim.step.as_ref().map(|step| step.tools.clone()).unwrap_or_default();
@@ -179,12 +179,12 @@ impl Storm {
                 world.machines[on].link.send_replace(link);
             }
             StormOp::Wall { on, days } => world.machines[on].wall = days * 24 * 3_600 * 1_000,
-            StormOp::Bank { seconds } => {
+            StormOp::CoordinatorClock { seconds } => {
                 let mut state = world.vault.state();
                 self.latest = self.latest.max(state.now);
                 state.now.0 += seconds * 1_000;
             }
-            StormOp::Bury => drop(world.vault.state().bury()),
+            StormOp::Reclaim => drop(world.vault.state().reclaim_expired()),
             StormOp::Limit => self.limit(),
         }
     }

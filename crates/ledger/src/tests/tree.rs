@@ -1,4 +1,4 @@
-//! Accounts above keys, and limits on some of their requests.
+//! Tests of accounts above keys, and of limits on some of their requests.
 
 use crate::{AccountId, Amounts, LedgerState, RequestScope, ReservationRequest, ReserveError};
 use stint_types::tenant::{AccountTerms, LimitSelector, TenantLimit};

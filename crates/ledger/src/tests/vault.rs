@@ -1,5 +1,5 @@
-//! The coordinator as a plain table: what PostgreSQL does in `storage/postgres`, without it. Its clock stands where a test sets
-//! it.
+//! The coordinator as a plain table in memory: what `storage/postgres` does in PostgreSQL. Its clock shows what a test
+//! sets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -250,7 +250,7 @@ impl VaultState {
         Ok(())
     }
 
-    pub(super) fn bury(&mut self) -> usize {
+    pub(super) fn reclaim_expired(&mut self) -> usize {
         let dead = self.lives.iter().filter(|(_, life)| !life.is_over && life.expires < self.now);
         let dead: Vec<i64> = dead.map(|(epoch, _)| *epoch).collect();
         dead.iter().for_each(|epoch| self.end(*epoch));

@@ -1,4 +1,4 @@
-//! Warnings about limits.
+//! Tests of warnings about limits.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Replicas that share a coordinator, each a machine with clocks of its own, in virtual time.
+//! Replicas that share a coordinator, each a machine with its own clocks, in virtual time.
 //!
-//! A machine's monotonic clock is that of its runtime, which runs only when the test lets it; its wall clock is what its
-//! callers say; the coordinator's clock is its own. A test moves each apart from the others.
+//! A machine's monotonic clock is that of its runtime, which runs only when the test lets it. Its wall clock is what its
+//! callers pass in. The coordinator has its own clock. A test moves each of them independently.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

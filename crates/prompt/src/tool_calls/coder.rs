@@ -51,7 +51,7 @@ impl StringParams {
     }
 }
 
-/// One or more functions; nothing where the text is anything else.
+/// One or more functions; nothing if the text is anything else.
 pub(super) fn read(text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>> {
     let mut calls = Vec::new();
     let mut rest = text;

@@ -7,7 +7,7 @@ const BEGIN: &str = "<｜tool▁call▁begin｜>";
 const PARTED: &str = "<｜tool▁sep｜>";
 const END: &str = "<｜tool▁call▁end｜>";
 
-/// Calls one after another; nothing where one of them is none.
+/// Calls one after another; nothing if one of them is none.
 pub(super) fn read(text: &str) -> Option<Vec<WrittenCall>> {
     let mut calls = Vec::new();
     let mut rest = text;

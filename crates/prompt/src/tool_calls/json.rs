@@ -16,7 +16,7 @@ pub(super) fn parse_list(text: &str) -> Option<Vec<WrittenCall>> {
     list.iter().map(parse_call).collect()
 }
 
-/// Objects one after another, parted by blank or `;`; nothing where one of them is none.
+/// Objects one after another, parted by blank or `;`; nothing if one of them is none.
 pub(super) fn parse_sequence(text: &str) -> Option<Vec<WrittenCall>> {
     let mut calls = Vec::new();
     let mut rest = text.trim();
@@ -28,7 +28,7 @@ pub(super) fn parse_sequence(text: &str) -> Option<Vec<WrittenCall>> {
     Some(calls)
 }
 
-/// A name and the JSON text of its arguments; nothing where they are none.
+/// A name and the JSON text of its arguments; nothing if they are none.
 pub(super) fn call_from_parts(name: &str, arguments: &str) -> Option<WrittenCall> {
     let arguments = arguments.trim();
     let is_name = !name.is_empty() && !name.contains(char::is_whitespace);

@@ -52,7 +52,7 @@ pub struct ToolCallParser {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallParserState {
-    /// Nothing but blank was said yet.
+    /// There was only blank text yet.
     Before,
     /// In the answer.
     Text,
@@ -116,7 +116,7 @@ impl ToolCallParser {
 }
 
 impl ToolCallParser {
-    /// Takes one tag out of the held text; false where there is none to take.
+    /// Takes one tag out of the held text; false if there is none to take.
     fn step(&mut self, said: &mut Vec<AnswerSegment>) -> bool {
         match self.state {
             CallParserState::Before | CallParserState::Text => match self.tail {
@@ -185,7 +185,7 @@ impl ToolCallParser {
         true
     }
 
-    /// What stood between a start and an end, which is nothing where the text has ended: calls, or text that only looked
+    /// What stood between a start and an end, which is nothing if the text has ended: calls, or text that only looked
     /// like one. What broke off is left out.
     fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) {
         if let Some(calls) = self.syntax.read(&self.opened, text.trim(), &self.string_params) {

@@ -77,7 +77,7 @@ impl ToolCallSyntax {
         }
     }
 
-    /// True where the end of the text may end a call too.
+    /// True if the end of the text may end a call too.
     pub(super) fn ends_with_text(self) -> bool {
         !matches!(self, ToolCallSyntax::Hermes | ToolCallSyntax::Coder)
     }
@@ -87,7 +87,7 @@ impl ToolCallSyntax {
         (self == ToolCallSyntax::Coder && coder::is_start(opened)).then_some(WRAPPED)
     }
 
-    /// The calls that stand in a text between start and end; nothing where it is none.
+    /// The calls that stand in a text between start and end; nothing if it is none.
     pub(super) fn read(self, opened: &str, text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>> {
         match self {
             ToolCallSyntax::Coder if coder::is_start(opened) => {

@@ -1,4 +1,4 @@
-//! Which tools an answer may call, in the request's own words.
+//! Which tools an answer may call, written into the request's own fields.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) enum AllowedTools {
     None,
 }
 
-/// True where the caller wants no tool called.
+/// True if the caller wants no tool called.
 pub(super) fn is_none(request: &Request) -> bool {
     request.tool_choice.as_ref().is_some_and(|choice| choice == "none")
 }
@@ -25,7 +25,7 @@ pub(super) fn forced(request: &Request) -> Option<&str> {
     request.tool_choice.as_ref()?.pointer("/function/name")?.as_str()
 }
 
-/// True where the caller wants one call at a time.
+/// True if the caller wants one call at a time.
 pub(super) fn forbids_parallel_calls(request: &Request) -> bool {
     request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
 }
@@ -43,7 +43,7 @@ pub(super) fn apply(choice: &AllowedTools, request: &mut Request) {
     }
 }
 
-/// The same request for an answer of a model that calls tools although it is told not to: it is told of none.
+/// The same request for a model that calls tools although it must not: no tools are declared.
 pub fn without_tools(request: &Request) -> Request {
     let mut request = request.clone();
     (request.tools, request.tool_choice) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! How many calls of one answer may pass.
+//! How many tool calls of one answer may pass.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ impl AnswerCallLimits {
         AnswerCallLimits { tools: ToolLimits { all, each: BTreeMap::new() }, calls: all }
     }
 
-    /// True where nothing is limited.
+    /// True if nothing is limited.
     pub fn is_unlimited(&self) -> bool {
         self.tools.is_empty() && self.calls.is_none()
     }

@@ -1,11 +1,11 @@
-//! The arguments of a call, which are JSON text as a model wrote it.
+//! Parses the arguments of a tool call, which are JSON text as a model wrote it.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use stint_types::units::Count;
 
-/// How many elements a list among the arguments has; nothing where there is no such list, or an empty one.
+/// How many elements a list among the arguments has; nothing if there is no such list, or an empty one.
 pub(super) fn elements(arguments: &str, list: &str) -> Option<Count> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
     let length = arguments.get(list)?.as_array()?.len();

@@ -1,4 +1,4 @@
-//! How much is left, in four words.
+//! `BudgetLevel`: how much of a budget is left, in four words.
 
 use super::{BudgetThresholds, TrackerMessages};
 
@@ -26,7 +26,7 @@ impl BudgetLevel {
         }
     }
 
-    /// What is told in it.
+    /// The tracker's line at this level.
     pub fn message(self, words: &TrackerMessages) -> &str {
         match self {
             BudgetLevel::Critical => &words.critical,

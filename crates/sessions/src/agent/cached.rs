@@ -1,4 +1,4 @@
-//! The latest episodes in memory in front of a store that nobody else writes: most steps are answered without asking it.
+//! Keeps the latest episodes in memory in front of a store that no other process writes. Most steps need not ask the store.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl EpisodeStore for CachedEpisodes {
         link: &'a HistoryHash,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>> {
-        // The store behind it was not told that it was handed out.
+        // The store behind it does not know that the episode was handed out.
         self.cache.undo_check_out(account, link, id);
         std::future::ready(Ok(())).boxed()
     }

@@ -1,4 +1,4 @@
-//! What every store of runs must do: one suite for all of them.
+//! The conformance tests that every episode store must pass.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     a_run_is_its_account_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
-    whoever_was_refused_is_handed_the_same_again(store).await;
+    a_refused_caller_is_handed_the_same_again(store).await;
     what_is_too_old_is_not_found(store).await;
     steps_are_counted_and_the_latest_courses_told(store).await;
     the_oldest_are_purged_first(store).await;
@@ -167,7 +167,7 @@ async fn twins_are_handed_out_once_each(store: &dyn EpisodeStore) {
     assert_eq!(find(store, 40).await.as_deref(), Some("youngest"), "all were gone on from once");
 }
 
-async fn whoever_was_refused_is_handed_the_same_again(store: &dyn EpisodeStore) {
+async fn a_refused_caller_is_handed_the_same_again(store: &dyn EpisodeStore) {
     for (name, at) in [("first", 43), ("second", 44)] {
         store.record_step(&step(name, None, &[43], at)).await.unwrap();
     }
@@ -181,7 +181,7 @@ async fn whoever_was_refused_is_handed_the_same_again(store: &dyn EpisodeStore) 
     store.release(&account(), &link(43), &id("nobody")).await.unwrap();
 }
 
-/// Whoever says the same as many before is found among the latest of them.
+/// Where many episodes have the same history, one of the latest is found.
 async fn of_many_twins_the_latest_are_kept(store: &dyn EpisodeStore) {
     for at in 0..50 {
         store.record_step(&step(&format!("twin {at}"), None, &[45], 100 + at)).await.unwrap();

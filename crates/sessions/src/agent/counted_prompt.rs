@@ -1,7 +1,7 @@
-//! What a provider counted of a prompt, by which the next prompt of the episode is bounded.
+//! Bounds the tokens of an episode's next prompt by what a provider counted for an earlier one.
 //!
-//! Without a model's tokenizer a prompt is known to have at most as many tokens as it has bytes, which is four times too many
-//! for most texts. Where the episode goes on from a prompt that was counted, only what is new is taken by its bytes.
+//! Without a model's tokenizer a prompt is only known to have at most as many tokens as bytes, which is four times too many
+//! for most texts. If the episode continues a prompt that was counted, only the new part is bounded by its bytes.
 
 use sha2::{Digest, Sha256};
 
@@ -11,16 +11,16 @@ use stint_types::units::{Count, Tokens};
 
 use super::{allowed_tools, arguments};
 
-/// A prompt that was counted. It tells nothing of what was said.
+/// A prompt that was counted. It does not reveal the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedPrompt {
-    /// How many tokens its provider said that it has.
+    /// How many tokens it has according to its provider.
     pub tokens: Tokens,
     /// How many messages it had, but for the operator's instructions: some write the time into them.
     messages: Count,
     /// Who read it, and these messages.
     messages_hash: [u8; 16],
-    /// The instructions, the tools that were told of, and all else beside the messages.
+    /// The instructions, the declared tools, and everything else beside the messages.
     frame_hash: [u8; 16],
 }
 
@@ -79,7 +79,7 @@ impl CountedPrompt {
         bytes
     }
 
-    /// The same, read; nothing where it is not one.
+    /// The same, read; nothing if it is not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<CountedPrompt> {
         let (tokens, rest) = bytes.split_first_chunk::<8>()?;
         let (messages, rest) = rest.split_first_chunk::<8>()?;
@@ -138,7 +138,7 @@ fn is_conversational(message: &&Message) -> bool {
     message.role != Role::System
 }
 
-/// So many messages and the instructions among them; nothing where there are not so many.
+/// So many messages and the instructions among them; nothing if there are not so many.
 fn first(messages: &[Message], count: usize) -> Option<&[Message]> {
     let mut said = (0..messages.len()).filter(|at| is_conversational(&&messages[*at]));
     match count {

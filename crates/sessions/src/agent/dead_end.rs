@@ -1,4 +1,4 @@
-//! Episodes that go in circles.
+//! Detects episodes that go in circles.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const WINDOW: usize = 100;
 /// What shows that an episode goes in circles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeadEnd {
-    /// The same tool was called with the same arguments and said the same, so many times.
+    /// The same tool was called with the same arguments and returned the same, so many times.
     Repeated {
         /// The tool.
         tool: String,
@@ -36,8 +36,8 @@ pub(super) fn find(messages: &[Message]) -> Option<DeadEnd> {
     repeated(messages).or_else(|| streak(messages))
 }
 
-/// Only calls of the latest turn count, and only where their results bring nothing new: whoever asks again how something
-/// goes on, and is told something else, is not lost.
+/// Only calls of the latest turn count, and only if their results bring nothing new: a model that polls a status and gets
+/// a different one is not stuck.
 fn repeated(messages: &[Message]) -> Option<DeadEnd> {
     let last = messages.iter().rposition(|message| !message.tool_calls.is_empty())?;
     let results: HashMap<&str, &Message> = messages

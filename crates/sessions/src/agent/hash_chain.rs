@@ -1,4 +1,4 @@
-//! How a conversation is found again: a hash of it up to each of the model's replies.
+//! Hashes a conversation up to each of the model's replies, so that its episode can be found again.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use stint_types::chat::{ContentPart, Message, Role};
 
 use super::arguments::{self, canonical};
 
-/// The hash of a conversation up to some point. It tells nothing of what was said.
+/// The hash of a conversation up to some point. It does not reveal the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HistoryHash(pub [u8; 16]);
 
@@ -19,7 +19,7 @@ pub struct HistoryHash(pub [u8; 16]);
 pub struct HashChain {
     /// After the last message.
     end: HistoryHash,
-    /// What the last messages say while their speaker goes on.
+    /// The open turn of the last speaker, which the next message may continue.
     open: Option<HashedTurn>,
     /// After each of the model's replies that something followed, the latest first.
     pub replies: Vec<HistoryHash>,
@@ -28,12 +28,12 @@ pub struct HashChain {
 /// The most replies of one conversation that are looked for, the latest of them.
 const REPLIES_MAX: usize = 8;
 
-/// What one speaker says before another does.
+/// The text of one speaker up to the next speaker's.
 #[derive(Debug, Clone)]
 struct HashedTurn {
     role: Role,
     hasher: Sha256,
-    /// What was said and is not in the hash yet: it may go on in the next message.
+    /// Text that is not in the hash yet, since the next message may continue it.
     text: String,
     is_empty: bool,
 }

@@ -24,17 +24,17 @@ impl Headroom {
         Headroom { unspent: self.unspent.min(other.unspent), free: self.free.min(other.free) }
     }
 
-    /// What all of them leave; nothing where there is no limit.
+    /// What all of them leave; nothing if there is no limit.
     pub(super) fn least_of(rooms: impl IntoIterator<Item = Option<Headroom>>) -> Option<Headroom> {
         rooms.into_iter().flatten().reduce(Headroom::least)
     }
 
-    /// True where there is less of it than is needed, for good.
+    /// True if there is less of it than is needed, for good.
     pub(super) fn is_spent(self, needed: Count) -> bool {
         self.unspent < needed
     }
 
-    /// True where too much of it is set aside, and may come back.
+    /// True if too much of it is set aside, and may come back.
     pub(super) fn is_reserved(self, needed: Count) -> bool {
         !self.is_spent(needed) && self.free < needed
     }

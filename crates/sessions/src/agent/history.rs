@@ -1,4 +1,4 @@
-//! What a request's own messages tell of its episode.
+//! Reads from a request's own messages what happened in its episode.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use stint_types::units::Count;
 
 use super::{DeadEnd, Settings, dead_end};
 
-/// What a request's own messages tell of its episode. It may only tighten what the ledger says.
+/// What a request's own messages show of its episode. It may only tighten what the ledger has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     /// The tool calls in it.
@@ -35,7 +35,7 @@ pub struct HistoryTooLong {
 }
 
 impl History {
-    /// How an episode stands where this tells of more than the ledger does.
+    /// The balance of an episode, raised to this history where the history shows more than the ledger.
     pub fn tighten(&self, balance: &EpisodeBalance) -> EpisodeBalance {
         let claimed =
             EpisodeUsage { turns: self.turns, tools: self.tools.clone(), ..EpisodeUsage::default() };
@@ -63,14 +63,14 @@ impl History {
     }
 }
 
-/// True where the messages end with results of tools that the model has not seen yet, whatever is said beside them.
+/// True if the messages end with tool results that the model has not seen yet, possibly beside other text.
 pub(super) fn ends_with_results(messages: &[Message]) -> bool {
     let unseen = messages.iter().rev().take_while(|message| message.role != Role::Assistant);
     unseen.into_iter().any(|message| message.role == Role::Tool)
 }
 
-/// What came since the user spoke last. What a client says in the user's name beside results of tools, as some do at every
-/// turn, is not the user's.
+/// The messages since the user spoke last. A user message beside tool results, which some clients add at every turn, does
+/// not count as the user's.
 fn latest(messages: &[Message]) -> &[Message] {
     let (mut spoke, mut before) = (0, Role::User);
     for (at, message) in messages.iter().enumerate() {

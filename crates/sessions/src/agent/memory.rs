@@ -1,5 +1,5 @@
-//! Runs in memory, so many at most: where there is no database, for tests, and in front of a database that nobody else
-//! writes.
+//! An episode store in memory, of bounded size: for use without a database, for tests, and as a cache in front of a
+//! database that no other process writes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::{
     AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode, StoredEpisode,
 };
 
-/// Episodes that are remembered where nothing else is said, and histories for each of them on average.
+/// The default number of episodes that are remembered, and of histories for each of them on average.
 const EPISODES_MAX: usize = 16_384;
 const LINKS_EACH: usize = 4;
 
@@ -61,7 +61,7 @@ impl MemoryEpisodes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The episode as it is known; nothing where it is not here.
+    /// The episode as it is known; nothing if it is not here.
     pub(super) fn known(&self, account: &AccountId, id: &EpisodeId) -> Option<StoredEpisode> {
         self.table().episodes.get(&(account.clone(), id.clone())).cloned()
     }

@@ -1,8 +1,8 @@
 //! Agents: episodes, tool budgets, the tracker, stored responses and conversations.
 //!
-//! Everything here but the stores is pure: given how an episode stands it says what a step may do, and what of its answer
-//! may pass. It asks no clock and rolls no dice. What was spent is counted by the ledger alone; what a client sends of a
-//! run's history may only tighten it.
+//! Everything here but the stores is pure. From the state of an episode it decides what a step may do, and which parts of
+//! its answer pass. It reads no clock and uses no randomness. Only the ledger counts what was spent. What a client sends
+//! of an episode's history can only make the limits tighter.
 
 mod allowed_tools;
 mod answer_call_limits;

@@ -1,4 +1,4 @@
-//! Where a JSON object ends that comes in pieces.
+//! Finds the end of a JSON object that arrives in pieces.
 
 /// Where a JSON object ends that comes in pieces.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ impl JsonObjectScanner {
         }
     }
 
-    /// True where its end is there, or where it is no object.
+    /// True if its end is there, or if it is no object.
     pub(super) fn is_closed(&self) -> bool {
         self.end.is_some()
     }

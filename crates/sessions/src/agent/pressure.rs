@@ -1,4 +1,4 @@
-//! How dear money is to an episode that spends it faster than its work goes on.
+//! Raises the price of money for an episode that spends faster than its work progresses.
 
 use stint_types::units::{Count, Money};
 

@@ -1,4 +1,4 @@
-//! How episodes of agents are held, as plain data.
+//! The settings of episodes, as plain data.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use stint_types::units::{Chance, Count};
 
 use super::Tools;
 
-/// How episodes of agents are held.
+/// The settings of episodes of agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Whether the model is told what is left, where something is limited; a route may say no for itself.
+    /// Whether a tracker tells the model what is left, if something is limited. A route may turn it off for itself.
     pub tracker: bool,
-    /// From which share left on which line is told.
+    /// The shares left at which the tracker changes its line.
     pub thresholds: BudgetThresholds,
-    /// What the model is told.
+    /// The texts of the tracker.
     pub tracker_messages: TrackerMessages,
     /// The most calls of one tool that are set aside for one answer, and of all tools where only they are limited together.
     pub calls_per_answer: Count,
     /// How long a step waits for what a parallel step of its episode has set aside.
     pub wait_max: Duration,
-    /// When an episode is forgotten that nothing was heard of.
+    /// How long an episode is kept after its last step.
     pub expires_after: Duration,
     /// The most messages of a request with tools; more are refused, since every step reads all of them.
     pub messages_max: usize,
@@ -27,7 +27,7 @@ pub struct Settings {
     pub tools: Tools,
 }
 
-/// The shares left at which another line is told.
+/// The shares left that separate the tracker's lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetThresholds {
     /// From here on there is plenty.
@@ -38,7 +38,7 @@ pub struct BudgetThresholds {
     pub low: Chance,
 }
 
-/// What the model is told, in the operator's words; an empty line is left out.
+/// The texts of the tracker, in the operator's words. An empty line is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrackerMessages {
     /// Once, at the first turn of an episode with limits.

@@ -1,4 +1,4 @@
-//! What one step of an episode may do.
+//! The plan of one step of an episode: what it may do.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ pub struct StepInput<'a> {
     pub balance: &'a EpisodeBalance,
     /// What the account's own limits leave of tool calls, where it has some.
     pub account_headroom: Option<Headroom>,
-    /// What the request's own messages tell.
+    /// What the request's own messages show.
     pub history: &'a History,
-    /// True where the caller has named the episode.
+    /// True if the caller has named the episode.
     pub is_named: bool,
     /// How many turns it may take by the route's rules.
     pub turn_cap: Option<TurnCap>,
-    /// True where the route's rules are held: elsewhere what the caller asks for in a `tool_choice` is for the model alone.
+    /// True if the route's rules are held: elsewhere what the caller asks for in a `tool_choice` is for the model alone.
     pub is_enforced: bool,
-    /// Whether the route lets the model be told what is left.
+    /// Whether the route allows the tracker.
     pub tracker: bool,
     /// How many calls may be set aside for the answer at most: all that the settings allow, or fewer where the money does
     /// not pay for so many. None: it is to be the final answer.
@@ -101,7 +101,7 @@ pub struct StepPlan {
     pub finality: Option<Finality>,
     /// The turns that the route allows, with this one, where it limits them.
     pub route_turns: Option<RouteTurns>,
-    /// What was held back, and why; nothing where nothing was.
+    /// What was held back, and why; nothing if nothing was.
     pub why: Option<String>,
     /// The tools that the request knows.
     pub known: Vec<Arc<str>>,
@@ -137,7 +137,7 @@ impl Finality {
 }
 
 impl StepPlan {
-    /// True where it is the episode's final answer.
+    /// True if it is the episode's final answer.
     pub fn is_final(&self) -> bool {
         self.finality.is_some()
     }

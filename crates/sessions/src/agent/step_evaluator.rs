@@ -1,4 +1,4 @@
-//! Decides what a step may do, by all that limits it. Pure.
+//! Decides what a step may do, from all the limits on it. Pure.
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ pub fn decide_step(input: &StepInput<'_>, settings: &Settings) -> StepDecision {
     StepDecision::Proceed(Box::new(evaluator.step()))
 }
 
-/// All that a step is decided by, put together.
+/// The inputs of a step's decision, put together.
 struct StepEvaluator<'a> {
     input: &'a StepInput<'a>,
     settings: &'a Settings,
-    /// How the episode stands, by the ledger or by the client's own history, whichever tells of more.
+    /// The balance of the episode, by the ledger or by the client's own history, whichever shows more.
     balance: EpisodeBalance,
     /// The request's tools, each with what is left of it where something limits it.
     tools: Vec<(Arc<str>, Option<Headroom>)>,
     all: Option<Headroom>,
-    /// True where money alone keeps some tool from being called.
+    /// True if money alone keeps some tool from being called.
     is_money_short: bool,
 }
 
@@ -87,12 +87,12 @@ impl<'a> StepEvaluator<'a> {
         }
     }
 
-    /// True where this answer may call tools at all.
+    /// True if this answer may call tools at all.
     fn may_call_tools(&self) -> bool {
         self.finality().is_none() && self.wants_calls()
     }
 
-    /// True where the caller lets this answer call tools.
+    /// True if the caller lets this answer call tools.
     fn wants_calls(&self) -> bool {
         let request = self.input.request;
         request.budget.tool_calls_max != Some(Count::ZERO)
@@ -116,30 +116,31 @@ impl<'a> StepEvaluator<'a> {
         }
     }
 
-    /// True where the caller wants a tool called that is used up.
+    /// True if the caller wants a tool called that is used up.
     fn forces_withheld(&self, withheld: &[Arc<str>]) -> bool {
         allowed_tools::forced(self.input.request)
             .is_some_and(|forced| withheld.iter().any(|name| **name == *forced))
     }
 
-    /// True where there were tools to call, and every one is used up.
+    /// True if there were tools to call, and every one is used up.
     fn is_out_of_tools(&self) -> bool {
         self.wants_calls() && !self.tools.iter().any(|(_, room)| self.is_available(room))
     }
 
-    /// True where the tool is not used up.
+    /// True if the tool is not used up.
     fn is_available(&self, room: &Option<Headroom>) -> bool {
         let is_spent = |room: &Option<Headroom>| room.is_some_and(|room| room.is_spent(self.choices()));
         !is_spent(room) && !is_spent(&self.all)
     }
 
-    /// True where this answer may call the tool.
+    /// True if this answer may call the tool.
     fn may_call(&self, name: &str, room: &Option<Headroom>) -> bool {
         self.is_available(room)
             && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
-    /// The turns that count against the route's cap: a named episode is one task, in others each thing that the user says is one.
+    /// The turns that count against the route's cap. A named episode is one task; in others each user message starts a
+    /// task.
     fn turns_of_task(&self) -> Count {
         let since = self.input.history.turns_since;
         if self.input.is_named { self.turns().max(since) } else { since }
@@ -292,7 +293,7 @@ impl<'a> StepEvaluator<'a> {
         (!why.is_empty()).then(|| why.join("; "))
     }
 
-    /// What the model is told at the end of the context.
+    /// The tracker's text at the end of the context.
     fn tracker_text(&self, is_final: bool, withheld: &[Arc<str>]) -> Option<String> {
         if !(self.settings.tracker && self.input.tracker && (is_final || self.is_limited())) {
             return None;

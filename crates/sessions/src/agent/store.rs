@@ -1,4 +1,4 @@
-//! Where episodes of agents are kept, behind a trait: what they may take, and how they are known again.
+//! `EpisodeStore`: the trait of a store of episodes, with their limits and the histories by which they are found again.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ pub struct LastStep {
     pub class: TaskClass,
     /// How much its model read and wrote: what its provider may still have in its cache.
     pub context: Tokens,
-    /// What its provider counted of its prompt, where it said so.
+    /// The provider's count of its prompt, if it reported one.
     pub reading: Option<CountedPrompt>,
-    /// Whether that was the end of the episode, as far as one can tell.
+    /// Whether that was the end of the episode, as far as is known.
     pub ended: EpisodeEnding,
     /// The turns that its route allowed, where that limits them.
     pub route_turns: Option<RouteTurns>,
@@ -66,11 +66,11 @@ pub struct AnsweredStep {
     pub account: AccountId,
     /// Which episode.
     pub id: EpisodeId,
-    /// The history that it went on from.
+    /// The history that it continued.
     pub from: Option<HistoryHash>,
     /// The histories that it ends with, one for each answer.
     pub to: Vec<HistoryHash>,
-    /// Whether the episode is a new one, of which nothing can be known yet but this step.
+    /// Whether the episode is new, so that this step is all that can be known about it.
     pub is_first: bool,
     /// The step.
     pub last: LastStep,
@@ -113,7 +113,7 @@ pub trait EpisodeStore: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>>;
 
-    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing where there is no such episode.
+    /// Raises the limits of an episode by so much, or ends it, with an entry of that; nothing if there is no such episode.
     fn raise<'a>(
         &'a self,
         account: &'a AccountId,
@@ -169,7 +169,7 @@ pub trait EpisodeStore: Send + Sync {
     /// How long runs took lately, the latest first, so many at most.
     fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>>;
 
-    /// Forgets runs and histories of before, so many of each at most; says how many of the more numerous.
+    /// Forgets runs and histories of before, so many of each at most; returns how many of the more numerous.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>>;
 }
 
@@ -232,7 +232,7 @@ impl StoredEpisode {
         StoredEpisode { limits: raised.applied_to(&self.stated), raised, ..self }
     }
 
-    /// States limits; says whether that changes anything.
+    /// States limits; returns whether that changes anything.
     pub fn lower(&mut self, limits: &EpisodeLimits) -> bool {
         let before = self.stated.clone();
         self.stated.lower(limits);

@@ -1,4 +1,4 @@
-//! What is known about the callers' tools.
+//! `Tools`: the configured price of each tool, and how its calls are counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

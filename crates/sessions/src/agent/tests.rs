@@ -1,4 +1,4 @@
-//! Runs, as agents and operators see them.
+//! Tests of episodes.
 
 mod chaining;
 mod circles;

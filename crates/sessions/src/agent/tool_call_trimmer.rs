@@ -1,4 +1,4 @@
-//! Calls beyond what was set aside, taken out of an answer before its reader sees them.
+//! Removes tool calls beyond the reserved ones from an answer, before its reader sees them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl ToolCallTrimmer {
         }
     }
 
-    /// For another try at the same answer, of which nothing may pass.
+    /// For another try at the same answer, which may make no tool calls.
     #[must_use]
     pub fn passing_none(&self) -> ToolCallTrimmer {
         ToolCallTrimmer {

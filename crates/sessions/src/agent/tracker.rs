@@ -1,4 +1,4 @@
-//! The status block that tells an agent what it has left.
+//! The tracker: the status block in a prompt that tells an agent what it has left.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use stint_types::units::{Count, Money};
 
 use super::{BudgetLevel, DeadEnd, Settings, TrackerMessages, history};
 
-/// What an agent is told about.
+/// The state of an episode that the tracker reports.
 #[derive(Debug)]
 pub(super) struct TrackerSnapshot<'a> {
     /// What its episode may take.
@@ -20,13 +20,13 @@ pub(super) struct TrackerSnapshot<'a> {
     pub(super) tools: Vec<&'a Arc<str>>,
     /// The turns that it has taken before this one, of how many, where these are limited.
     pub(super) turns: Option<(Count, Count)>,
-    /// True where some more turns are granted at this one.
+    /// True if some more turns are granted at this one.
     pub(super) is_extended: bool,
-    /// True where this is its final answer.
+    /// True if this is its final answer.
     pub(super) is_final: bool,
     /// The tools that are used up.
     pub(super) withheld: &'a [Arc<str>],
-    /// True where this answer was to call one of those.
+    /// True if this answer was to call one of those.
     pub(super) forces_withheld: bool,
     /// What shows that it goes in circles.
     pub(super) dead_end: Option<&'a DeadEnd>,
@@ -60,7 +60,7 @@ pub(super) fn text(
     lines.push(if snapshot.is_final {
         words.last.clone()
     } else if snapshot.forces_withheld {
-        // What it is to do is said, and nothing of how much is left for other calls.
+        // The message says what to do, and does not mention what is left for other calls.
         String::new()
     } else {
         BudgetLevel::of(snapshot.least_share_left(), &settings.thresholds).message(words).to_owned()
@@ -106,7 +106,8 @@ impl TrackerSnapshot<'_> {
         self.tools.iter().filter_map(|tool| Some((&***tool, *self.limits.tools.each.get(&**tool)?)))
     }
 
-    /// The tools that ran out, on a line of their own. What the caller ruled out from the start did not, unless it insists.
+    /// The tools that ran out, on a line of their own. A tool with a limit of zero is not listed, unless the caller
+    /// insists on it.
     fn used_up(&self, words: &TrackerMessages) -> Option<String> {
         let is_ruled_out = |tool: &str| self.limits.tools.each.get(tool) == Some(&Count::ZERO);
         let named = self.withheld.iter().map(|tool| &**tool);
@@ -115,8 +116,8 @@ impl TrackerSnapshot<'_> {
             .then(|| format!("Used up: {}. {}", named.join(", "), words.spent).trim_end().to_owned())
     }
 
-    /// The share left of what is scarcest of all that the episode still has: a tool that is used up is told by itself, and says nothing
-    /// of the rest.
+    /// The smallest share left of any budget of the episode. A tool that is used up does not count: it is listed on its
+    /// own, and says nothing about the rest.
     fn least_share_left(&self) -> f64 {
         let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
         let tools = tools.filter(|(used, most)| used < most);

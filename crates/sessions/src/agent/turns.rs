@@ -29,7 +29,7 @@ impl TurnCap {
 pub struct TurnObservation {
     /// The turns that it took.
     pub turns: Count,
-    /// True where it came to its end by itself; false where a cap, a budget or silence ended it, or it still runs.
+    /// True if it came to its end by itself; false if a cap, a budget or silence ended it, or it still runs.
     pub is_complete: bool,
 }
 
@@ -53,7 +53,7 @@ struct TurnHistogram {
 }
 
 impl TurnStatistics {
-    /// The longest run that is told from longer ones.
+    /// Longer runs count as this long.
     pub const TURNS_MAX: usize = 512;
     /// What an episode still counts for when the next one has come.
     const FORGET: f64 = 0.995;
@@ -67,8 +67,8 @@ impl TurnStatistics {
         self.kinds.entry(class).or_default().entry(model.clone()).or_default().learn(run);
     }
 
-    /// How many turns an episode may take; nothing where too little is known, and for the few episodes that are left alone. `drawn`
-    /// is a random number, drawn once for the episode.
+    /// How many turns an episode may take; nothing if too little is known, and for the few episodes that are left alone.
+    /// `drawn` is a random number, drawn once for the episode.
     pub fn cap(&self, class: TaskClass, model: &str, drawn: Chance) -> Option<TurnCap> {
         if drawn.get() < TurnStatistics::UNCAPPED {
             return None;

@@ -22,11 +22,11 @@ pub enum DecisionLogLine {
         /// What came of it.
         outcome: Box<DecisionOutcome>,
     },
-    /// Something that was said of an answer, in place of what the same source said of it before.
+    /// A verdict on an answer, which replaces an earlier one of the same source.
     Verdict {
         /// The form of the line.
         version: u32,
-        /// What was said.
+        /// The verdict.
         verdict: Verdict,
     },
 }

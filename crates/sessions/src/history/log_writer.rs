@@ -13,7 +13,7 @@ const LINES_MAX: usize = 4096;
 /// How often a failing disk is spoken of.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// Hears of lines that are lost, and how many.
+/// Is called with the number of lines that were lost.
 pub type LogLossObserver = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The way to the log.
@@ -24,7 +24,7 @@ pub struct DecisionLogWriter {
 }
 
 impl DecisionLogWriter {
-    /// Starts the thread. Where the log cannot be opened, that is said once, and tried again as lines come.
+    /// Starts the thread. If the log cannot be opened, that is logged once, and tried again as lines come.
     ///
     /// # Errors
     /// When the system has no thread for it.

@@ -1,8 +1,8 @@
 //! What decisions leave behind: the story of each request, what was said of its answer, and what was learned from them,
 //! kept for a while; and a log of all decisions for those who judge them afterwards.
 //!
-//! Of a request there is what was predicted, decided and spent, never a word of its prompt or its answer. Nothing here is on
-//! the way of an answer: whoever writes it is a task of its own.
+//! Of a request there is what was predicted, decided and spent, never a word of its prompt or its answer. Nothing here
+//! delays an answer: a separate task does the writing.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

@@ -3,7 +3,7 @@
 use stint_types::catalog::{Decision, DecisionOutcome, Verdict, VerdictSource};
 use stint_types::units::AccountId;
 
-/// What was decided, what came of it, and what was said of it.
+/// A decision, its outcome, and the verdicts on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestRecord {
     /// Whose request it was.
@@ -12,7 +12,7 @@ pub struct RequestRecord {
     pub decision: Decision,
     /// What came of it.
     pub outcome: DecisionOutcome,
-    /// What was said of the answer, one word of each source at most, in their order.
+    /// The verdicts on the answer, one of each source at most, in their order.
     pub verdicts: Vec<Verdict>,
 }
 

@@ -38,14 +38,14 @@ impl fmt::Display for ReplicaId {
     }
 }
 
-/// What one process had learned when it last said so.
+/// What one process had learned when it last saved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaState {
     /// Which process.
     pub replica: ReplicaId,
-    /// When it said so.
+    /// When it was saved.
     pub at: Timestamp,
-    /// True where that was its last word.
+    /// True if that was its last word.
     pub is_final: bool,
     /// What it had learned, as its module writes it.
     pub state: String,
@@ -66,17 +66,17 @@ pub trait HistoryStore: Send + Sync {
         since: Timestamp,
     ) -> BoxFuture<'_, Result<Option<RequestRecord>, HistoryStoreError>>;
 
-    /// Keeps a verdict, whether or not its story is there yet; says which one of the same source it replaces.
+    /// Keeps a verdict, whether or not its story is there yet; returns which one of the same source it replaces.
     fn set_verdict<'a>(
         &'a self,
         verdict: &'a Verdict,
     ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>>;
 
-    /// When the latest of those stories was decided that are beyond the latest `most`; nothing where there are no more.
+    /// When the latest of those stories was decided that are beyond the latest `most`; nothing if there are no more.
     fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>>;
 
-    /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; says how many
-    /// stories.
+    /// Deletes the oldest stories that were decided before, and verdicts of before, so many of each at most; returns how
+    /// many stories.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, HistoryStoreError>>;
 
     /// What every process had learned that nobody has taken over.

@@ -46,18 +46,18 @@ pub trait IdempotencyStore: Send + Sync {
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>>;
 
-    /// Makes all changes durable in their order, or none; says of each whether it took place. Writing them again is
+    /// Makes all changes durable in their order, or none; returns for each whether it took place. Writing them again is
     /// safe after any failure. A beginning is decided by the database alone, where replicas share one.
     fn write<'a>(
         &'a self,
         changes: &'a [IdempotencyChange],
     ) -> BoxFuture<'a, Result<Vec<bool>, IdempotencyStoreError>>;
 
-    /// Ends as interrupted what ran in a process that is gone; says how many. It is called before anything begins. Where
+    /// Ends as interrupted what ran in a process that is gone; returns how many. It is called before anything begins. Where
     /// replicas share the records, only those are ended whose time was over before `now`.
     fn interrupt(&self, now: Timestamp) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>>;
 
-    /// Deletes the oldest of the records that were begun before, so many at most; says how many.
+    /// Deletes the oldest of the records that were begun before, so many at most; returns how many.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>>;
 }
 

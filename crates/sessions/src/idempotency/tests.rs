@@ -105,11 +105,11 @@ async fn a_ticket_let_go_is_interrupted_if_it_was_sent_and_free_if_not() {
 async fn the_last_of_two_holders_ends_it_and_only_one_of_them_can_answer() {
     let world = world(Settings::default()).await;
     let (ticket, _) = world.sent().await;
-    let flight = ticket.clone();
+    let other = ticket.clone();
     ticket.store_answer(answer(StoredBody::Streamed)).await;
     drop(ticket);
-    flight.store_answer(answer(StoredBody::TooLarge)).await;
-    drop(flight);
+    other.store_answer(answer(StoredBody::TooLarge)).await;
+    drop(other);
     world.check("Answered").await;
 }
 

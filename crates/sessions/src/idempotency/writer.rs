@@ -95,7 +95,7 @@ impl IdempotencyWriter {
         self.store.write(changes).await.inspect_err(report)
     }
 
-    /// Deletes some of what is too old; says when to look again.
+    /// Deletes some of what is too old; returns when to look again.
     async fn purge(&self) -> Duration {
         let before = Timestamp::now().before(self.keep);
         match self.store.purge(before, PURGE_MAX).await {

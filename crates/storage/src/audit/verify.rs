@@ -70,7 +70,7 @@ pub(crate) async fn verify(
 }
 
 impl VerifyReport {
-    /// True where nothing differs.
+    /// True if nothing differs.
     pub fn is_right(&self) -> bool {
         self.found == 0
     }

@@ -52,7 +52,7 @@ pub(super) fn delete(account: &AccountId, id: ConversationId) -> Statement {
     of(DELETE, account, id)
 }
 
-/// Deletes the oldest conversations; says how many.
+/// Deletes the oldest conversations; returns how many.
 pub(super) async fn delete_before(
     before: Timestamp,
     most: u32,
@@ -88,7 +88,7 @@ pub(super) async fn make_room(
     }
 }
 
-/// Deletes until so many bytes are free, some conversations at a time; false where there are none.
+/// Deletes until so many bytes are free, some conversations at a time; false if there are none.
 async fn delete_oldest(
     account: &AccountId,
     kept: ConversationId,

@@ -107,7 +107,7 @@ pub(super) async fn link_step(
     Ok(())
 }
 
-/// Deletes the oldest links; says how many.
+/// Deletes the oldest links; returns how many.
 pub(super) async fn delete_before(
     before: Timestamp,
     most: u32,

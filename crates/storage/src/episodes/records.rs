@@ -173,7 +173,7 @@ pub(super) async fn read_lengths(
     rows.iter().filter_map(|row| length(row).transpose()).collect()
 }
 
-/// Deletes the oldest episodes with their raises; says how many.
+/// Deletes the oldest episodes with their raises; returns how many.
 pub(super) async fn delete_before(
     before: Timestamp,
     most: u32,

@@ -38,7 +38,7 @@ impl SqlKeyStore {
         })
     }
 
-    /// False where somebody else made changes that the caller has not seen.
+    /// False if somebody else made changes that the caller has not seen.
     async fn commit(&self, seen: StoreVersion, changes: &[KeyStoreChange]) -> Result<bool, sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;

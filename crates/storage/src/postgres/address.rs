@@ -1,4 +1,4 @@
-//! Where a database is, and who we are there.
+//! The address of a PostgreSQL database, and the user there.
 
 use std::time::Duration;
 

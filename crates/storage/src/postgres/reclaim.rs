@@ -108,7 +108,7 @@ pub(crate) const RELEASE_EPISODE_LEASES: &str = "\
     FROM used u WHERE p.id = u.purse";
 
 /// Deletes windows that ended long ago; no request takes that long. And those of episodes that were not asked for that
-/// long: where one continues, they are made anew from the rows.
+/// long: where one continues, they are rebuilt from the rows.
 pub(super) async fn prune_windows(connection: &mut PgConnection, now: Timestamp) -> Result<(), sqlx::Error> {
     const IDLE: &str = "\
         DELETE FROM purses WHERE id IN ( \

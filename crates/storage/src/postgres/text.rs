@@ -1,4 +1,4 @@
-//! Texts on their way to columns.
+//! Prepares texts for columns.
 
 /// PostgreSQL's texts have no zeros, and a caller's name that has one must not stop everybody's entries.
 pub(super) fn clean(text: &str) -> String {

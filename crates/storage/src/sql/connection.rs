@@ -12,7 +12,7 @@ use super::statement::Statement;
 pub(crate) trait SqlConnection: Send {
     fn dialect(&self) -> SqlDialect;
 
-    /// Runs a statement; says how many rows it changed.
+    /// Runs a statement; returns how many rows it changed.
     fn execute(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
 
     /// All rows of a statement. It runs to its end: a change that returns rows is committed only there in `SQLite`, and an

@@ -26,7 +26,7 @@ pub struct Sqlite {
     reader: Mutex<SqliteConnection>,
     /// For what may take long: no request waits for it.
     slow: Mutex<SqliteConnection>,
-    /// True where the writer could not begin: after some errors of the disk a connection never can again.
+    /// True if the writer could not begin: after some errors of the disk a connection never can again.
     is_writer_broken: AtomicBool,
     settings: SqliteSettings,
     /// Dropped last, when the connections are gone.

@@ -1,4 +1,4 @@
-//! CR-13: whoever waits for the ledger or the keys may leave at any moment. Every poll is such a moment.
+//! CR-13: a caller that waits for the ledger or the keys may leave at any moment. Every poll is such a moment.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ async fn check(ledger: Ledger, journal: Arc<dyn Journal>) {
     let balances = journal.balances().await.unwrap();
     let written: u64 = balances.iter().map(|one| one.spent.money.0).sum();
     assert_eq!(written, totals.spent.money.0);
-    // Whoever left after the dispatch is charged whole: what was set aside, with or without the extension.
+    // A caller that left after the dispatch is charged in full: what was reserved, with or without the extension.
     let rest = totals.spent.money.0 - totals.settled * SPENT;
     assert!((0..=rest / HELD).any(|plain| (rest - plain * HELD).is_multiple_of(HELD + MORE)), "{totals:?}");
 }

@@ -79,7 +79,7 @@ async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserve
     }
 }
 
-/// Kills the process when it has told of so many settlements; says of how many it told before it died.
+/// Kills the process when it has reported so many settlements; returns how many it had reported.
 fn settle_and_kill(folder: &std::path::Path, settlements: u64) -> u64 {
     let mut child = start(folder);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -143,7 +143,7 @@ fn torn(synced: &[u8], written: &[u8], draw: &mut SeededRng) -> Vec<u8> {
     disk
 }
 
-/// Opens what a disk had; says how many dispatches are in it.
+/// Opens what a disk had; returns how many dispatches are in it.
 async fn survivors(database: &[u8], log: &[u8]) -> usize {
     let copy = tempfile::tempdir().unwrap();
     let path = copy.path().join("stint.db");

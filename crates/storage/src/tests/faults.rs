@@ -28,7 +28,7 @@ async fn room(database: &Sqlite, pages: i64) {
         .unwrap();
 }
 
-/// Dispatches until the disk is full; says how often that went well.
+/// Dispatches until the disk is full; returns how often that went well.
 async fn fill(ledger: &Ledger) -> u64 {
     for dispatched in 0.. {
         let mut reservation = reserve(ledger, 10);
@@ -68,7 +68,7 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let running = running.into_iter().map(|reservation| reservation.settle(Money(3), Tokens(1), detail()));
     let mut running: Vec<_> = running.collect();
     let late = running.pop().unwrap().wait_durable(Duration::from_millis(100)).await;
-    assert!(!late.is_durable, "whoever runs gets an answer after a bounded time");
+    assert!(!late.is_durable, "a running request gets an answer after a bounded time");
     assert!(ledger.stats().stalled && ledger.stats().failures > 0);
     assert_eq!(reserve(&ledger, 10).dispatch().await, Err(LedgerError::Stalled));
     room(&database, i64::from(u32::MAX) - 1).await;

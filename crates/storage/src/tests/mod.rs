@@ -183,7 +183,7 @@ async fn what_was_appended_is_there_after_opening_again() {
     assert_eq!((balances[0].spent.money, balances[0].settled), (Money(3), 1));
 }
 
-/// Drops the future when it has been polled that often; says whether it ended before.
+/// Drops the future when it has been polled that often; returns whether it ended before.
 async fn ends_within<T>(mut future: impl Future<Output = T> + Unpin, polls_max: usize) -> bool {
     let mut polls = 0;
     poll_fn(move |context| {

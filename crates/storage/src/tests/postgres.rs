@@ -58,9 +58,9 @@ async fn the_keys_in_postgres_conform() {
     tenant::conformance::conforms(&SqlKeyStore::new(connect(&cluster().database()).await)).await;
 }
 
-/// AU-13: whoever listens hears of it at once.
+/// AU-13: listeners are notified at once.
 #[tokio::test]
-async fn a_change_of_keys_is_told_to_all_replicas() {
+async fn a_change_of_keys_reaches_all_replicas() {
     let url = cluster().database();
     let (one, other) = (SqlKeyStore::new(connect(&url).await), connect(&url).await);
     let mut changes = other.listen();
@@ -162,7 +162,7 @@ async fn replicas_that_start_at_once_make_the_tables_once() {
 }
 
 #[tokio::test]
-async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
+async fn a_listener_is_notified_of_every_change_and_of_missed_ones() {
     let url = cluster().database();
     let (one, other) = (connect(&url).await, connect(&url).await);
     let mut changes = one.listen();

@@ -1,4 +1,4 @@
-//! What a caller says about budgets.
+//! The budgets that a caller states.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Texts that are to become vectors.
+//! A request for embeddings: texts that become vectors.
 
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ impl EmbeddingInputs {
         }
     }
 
-    /// True where there is nothing to make a vector of.
+    /// True if there is nothing to make a vector of.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! What a whole run of an agent may take.
+//! The limits of an agent's episode.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ pub struct EpisodeRaise {
     pub turns: Count,
     /// Tool calls.
     pub tools: ToolCounts,
-    /// True where it was ended instead: it takes no step any more.
+    /// True if it was ended instead: it takes no step any more.
     pub is_end: bool,
     /// How often that was.
     pub raises: u32,
 }
 
 impl EpisodeLimits {
-    /// True where nothing is limited.
+    /// True if nothing is limited.
     pub fn is_empty(&self) -> bool {
         *self == EpisodeLimits { raises: self.raises, ..EpisodeLimits::default() }
     }

@@ -1,4 +1,4 @@
-//! What a caller sees of an execution while it runs.
+//! The events of an execution, as its caller sees them.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;

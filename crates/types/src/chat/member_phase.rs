@@ -1,4 +1,4 @@
-//! In which phases of a generation a member has a say.
+//! In which phases of a generation a member of a request is sent.
 
 /// In which phases of a generation a member has a say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,11 +36,11 @@ pub enum ContentPart {
     Text(String),
     /// Anything else (an image, audio), as the caller wrote it; only capable models are given it.
     Other(Value),
-    /// Nothing that is said: what follows is the gateway's own, and is gone at the next turn. What a provider keeps in its
+    /// No text: what follows is the gateway's own, and is gone at the next turn. What a provider keeps in its
     /// cache ends here at best.
     StableEnd,
-    /// Nothing that is said: the caller wants all up to here kept in the provider's cache. Providers without a word for it
-    /// are not told.
+    /// No text: the caller wants all up to here kept in the provider's cache. Providers without a word for it
+    /// do not get the mark.
     CacheBreakpoint(CacheTtl),
 }
 
@@ -105,7 +105,7 @@ pub struct SignedThought {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said, in order.
+    /// Its content, in order.
     pub content: Vec<ContentPart>,
     /// The thought before it, where the caller sent it back.
     pub thought: Option<String>,

@@ -1,4 +1,4 @@
-//! The canonical conversation: what every wire format is turned into, and what every backend is asked.
+//! The canonical conversation: every wire format is translated into it, and every backend is called with it.
 //!
 //! Nothing here knows HTTP, money, or a provider.
 

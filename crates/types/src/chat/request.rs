@@ -1,4 +1,4 @@
-//! One call, whichever API it came in by.
+//! `Request`: one call, in a form that is the same for all APIs.
 
 use serde_json::{Map, Value};
 
@@ -61,7 +61,7 @@ pub struct Request {
     pub response_format: Option<Value>,
     /// What the caller wants to spend.
     pub budget: Budget,
-    /// True where the answer is sent as it is written.
+    /// True if the answer is sent as it is written.
     pub streams: bool,
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,

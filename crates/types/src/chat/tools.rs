@@ -35,7 +35,7 @@ impl ToolLimits {
         self.each.len() + more.count()
     }
 
-    /// True where nothing is limited.
+    /// True if nothing is limited.
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.each.is_empty()
     }

@@ -58,7 +58,7 @@ impl Tasks {
         self.force_stop.cancel();
     }
 
-    /// Waits until every task has ended, at most `patience`; says whether all did.
+    /// Waits until every task has ended, at most `patience`; returns whether all did.
     pub async fn drain(&self, patience: Duration) -> bool {
         self.tracker.close();
         tokio::time::timeout(patience, self.tracker.wait()).await.is_ok()

@@ -10,23 +10,23 @@ pub struct KeyAccess {
     pub models: Vec<Arc<str>>,
     /// The routes that it may name, all where this is empty. They choose among its models alone.
     pub routes: Vec<Arc<str>>,
-    /// True where it may use the admin API.
+    /// True if it may use the admin API.
     pub admin: bool,
 }
 
 impl KeyAccess {
-    /// True where the model may be asked for by its name.
+    /// True if the model may be asked for by its name.
     pub fn can_name_model(&self, model: &str) -> bool {
         let listed = self.models.iter().any(|name| **name == *model);
         listed || (self.models.is_empty() && self.routes.is_empty())
     }
 
-    /// True where the route may be asked for by its name.
+    /// True if the route may be asked for by its name.
     pub fn can_name_route(&self, route: &str) -> bool {
         self.routes.is_empty() || self.routes.iter().any(|name| **name == *route)
     }
 
-    /// True where the model may serve it, by whatever name it was asked for.
+    /// True if the model may serve it, by whatever name it was asked for.
     pub fn can_use_model(&self, model: &str) -> bool {
         self.models.is_empty() || self.models.iter().any(|name| **name == *model)
     }

@@ -1,4 +1,4 @@
-//! What every store of keys does.
+//! The conformance tests that every key store must pass.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -17,7 +17,7 @@ use super::{
     KeyPatch, KeyStore, KeyStoreChange, KeyStoreError, ListedKey, NewKey, TermsPatch, keys,
 };
 
-/// How often a change is planned anew when others change something at the same time.
+/// How often a change is planned again when others change something at the same time.
 const ATTEMPTS: usize = 5;
 
 /// Called with all terms in force whenever they may have changed.
@@ -171,7 +171,7 @@ impl Directory {
         self.commit(|snapshot| snapshot.import(wanted, now)).await
     }
 
-    /// Takes over what others have changed in the store; says whether there was anything.
+    /// Takes over what others have changed in the store; returns whether there were any changes.
     ///
     /// # Errors
     /// When the store fails.
@@ -241,7 +241,7 @@ impl Directory {
 fn warn_of_shadowed(snapshot: &DirectorySnapshot) {
     for record in snapshot.shadowed() {
         let (key, account) = (record.id, &record.account);
-        tracing::warn!(%key, %account, "this stored key lets nobody in while the configuration declares one of its name or secret; revoke it, or it \
+        tracing::warn!(%key, %account, "this stored key is not accepted while the configuration declares one of its name or secret; revoke it, or it \
              comes back when that goes");
     }
 }

@@ -13,7 +13,8 @@ use super::{AccountTerms, DirectorySnapshot, ListedKey, Percent, TenantLimit};
 pub fn to_toml(snapshot: &DirectorySnapshot) -> String {
     let keys: Vec<ListedKey> =
         snapshot.keys().into_iter().filter(|key| key.revoked.is_none() && !key.shadowed).collect();
-    let mut text = "# Keys and accounts as they were exported: hashes, which let nobody in.\n".to_owned();
+    let mut text =
+        "# Keys and accounts as they were exported: hashes, which are no use as keys.\n".to_owned();
     for terms in snapshot.terms() {
         let of_key = keys.iter().any(|key| key.terms.account == terms.account);
         if !of_key && terms != AccountTerms::unlimited(terms.account.clone()) {

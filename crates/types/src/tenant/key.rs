@@ -64,7 +64,7 @@ impl NewKey {
 }
 
 impl KeyHash {
-    /// True where both are hashes of one text. Takes the same time whatever they are.
+    /// True if both are hashes of one text. Takes the same time whatever they are.
     pub fn matches(&self, other: &KeyHash) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -111,7 +111,7 @@ impl KeyLookup {
         drop(old);
     }
 
-    /// True where everybody may ask.
+    /// True if everybody may ask.
     pub fn is_open(&self) -> bool {
         self.table().anonymous.is_some()
     }
@@ -139,7 +139,7 @@ impl KeyLookup {
         table.entries.iter().filter_map(current).chain(table.anonymous.clone()).collect()
     }
 
-    /// True where there are keys, and all of them to one account. Of who comes without a key nobody knows how many they are.
+    /// True if there are keys, and all of them to one account. Of who comes without a key nobody knows how many they are.
     pub fn has_one_account(&self) -> bool {
         let table = self.table();
         let mut accounts = table.entries.values().map(|entry| &entry.tenant.account);

@@ -1,4 +1,4 @@
-//! A store of keys that forgets everything when the process ends: for tests, and for trying things out.
+//! A key store in memory that is lost when the process ends: for tests, and for trying things out.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -41,7 +41,7 @@ pub struct ListedKey {
     pub expires: Option<Timestamp>,
     /// When it was revoked.
     pub revoked: Option<Timestamp>,
-    /// True where a declared key has taken its place, by name or by secret, so that it lets nobody in.
+    /// True if a declared key has replaced it, by name or by secret, so that it is not accepted.
     pub shadowed: bool,
     /// Until when the last secret that was replaced is taken beside its own.
     pub old_until: Option<Timestamp>,
@@ -49,11 +49,11 @@ pub struct ListedKey {
     pub terms: AccountTerms,
 }
 
-/// All keys and terms. What is declared goes before what is stored.
+/// All keys and terms. What is declared overrides what is stored.
 #[derive(Debug, Clone)]
 pub struct DirectorySnapshot {
     pub(super) index: Arc<DeclaredIndex>,
-    /// True where nobody is served without a key, though there be none.
+    /// True if nobody is served without a key, though there be none.
     pub(super) required: bool,
     pub(super) stored: KeyStoreState,
 }
@@ -69,7 +69,7 @@ impl DirectorySnapshot {
         &self.index.declared
     }
 
-    /// True where everybody may ask. A key that was ever stored closes it, revoked ones too: to revoke the last key is
+    /// True if everybody may ask. A key that was ever stored closes it, revoked ones too: to revoke the last key is
     /// not to invite everybody.
     pub fn is_open(&self) -> bool {
         !self.required && self.declared().tenants.is_empty() && self.stored.keys.is_empty()
@@ -124,7 +124,7 @@ impl DirectorySnapshot {
         Err(KeyChangeError::UnknownAccount(account.clone()))
     }
 
-    /// True where something is known of an account besides a stored key of its own.
+    /// True if something is known of an account besides a stored key of its own.
     pub(super) fn has_account(&self, account: &AccountId) -> bool {
         let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
         let is_declared = || self.index.terms(account).is_some() || self.index.key(account).is_some();

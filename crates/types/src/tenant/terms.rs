@@ -57,7 +57,7 @@ impl TermsPatch {
 }
 
 impl Percent {
-    /// True where a part of a whole reaches this share.
+    /// True if a part of a whole reaches this share.
     pub fn is_reached(self, part: u64, whole: u64) -> bool {
         u128::from(part) * 100 >= u128::from(whole) * u128::from(self.0)
     }

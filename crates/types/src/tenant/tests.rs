@@ -140,8 +140,8 @@ impl KeyStore for Counting {
     }
 }
 
-/// AU-21: whoever tries keys asks a table in memory, which holds known secrets alone: no database is asked, and nothing
-/// is kept of what was tried.
+/// AU-21: keys that a caller tries are looked up in a table in memory, which holds known secrets only. No database is
+/// asked, and nothing is kept of what was tried.
 #[tokio::test]
 async fn trying_keys_asks_no_database_and_leaves_nothing_behind() {
     let store = Arc::new(Counting::default());
@@ -218,7 +218,7 @@ fn money(dollars: u64) -> Vec<TenantLimit> {
 }
 
 #[tokio::test]
-async fn whoever_counts_is_told_of_changed_terms() {
+async fn a_listener_is_notified_of_changed_terms() {
     let store = Arc::new(MemoryKeyStore::default());
     let told = Arc::new(Mutex::new(Vec::new()));
     let ear = told.clone();

@@ -1,4 +1,4 @@
-//! So much of something that limits count.
+//! An amount of something that limits count.
 
 use std::fmt;
 

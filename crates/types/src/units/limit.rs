@@ -109,7 +109,7 @@ impl Limit {
         format!("{holder} {}{facet}", self.measure())
     }
 
-    /// True where what it refuses may be asked again within moments: a rate, not a budget.
+    /// True if what it refuses may be asked again within moments: a rate, not a budget.
     pub fn is_rate(&self) -> bool {
         self.unit == Unit::Concurrency || self.window == Window::Minute
     }

@@ -1,4 +1,4 @@
-//! Which of the known words was probably meant.
+//! Suggests the known word that was probably meant.
 
 /// The known word nearest to `word`, where one is near enough to be a slip of the fingers, or was cut short.
 pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {

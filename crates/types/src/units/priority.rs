@@ -1,4 +1,4 @@
-//! Who goes first where requests wait.
+//! The priority of requests that wait.
 
 /// Who goes first where requests wait for a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

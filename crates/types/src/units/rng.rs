@@ -1,4 +1,4 @@
-//! Numbers that nobody foresees, from a seed: the same seed, the same numbers, on every machine.
+//! Pseudo-random numbers from a seed: the same seed gives the same numbers on every machine.
 
 /// `SplitMix64` (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, 2014).
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Timestamp, Zone};
 
-/// A span over which spending is counted anew; boundaries are those of the calendar in the account's time zone,
+/// A span over which spending is counted again; boundaries are those of the calendar in the account's time zone,
 /// weeks start on Monday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +37,7 @@ impl Window {
         self.bounds(now, zone).map_or(Timestamp(i64::MIN), |(start, _)| start)
     }
 
-    /// When the window that holds `now` ends and counting starts anew; never, for all time.
+    /// When the window that holds `now` ends and counting starts again; never, for all time.
     pub fn end(self, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
         self.bounds(now, zone).map(|(_, end)| end)
     }

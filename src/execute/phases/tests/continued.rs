@@ -1,4 +1,4 @@
-//! The class `continue`: a thought in one call, the answer in another.
+//! Tests of the class `continue`: a thought in one call, the answer in another.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The class `effort`: hidden thoughts, their counts, and second tries.
+//! Tests of the class `effort`: hidden thoughts, their counts, and second tries.
 
 use super::*;
 
@@ -102,7 +102,7 @@ fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
     assert_eq!(
         broken.spent.output(),
         Tokens(40 + 8 + 5),
-        "whoever hung up, the upstream bills what it hides"
+        "no matter who hung up, the upstream bills what it hides"
     );
     let begun = [usage(20, 0, None), thought("12345678", 0)];
     let broken = play(terms(EnforcementClass::Turn, 40, 8), &[&begun]);

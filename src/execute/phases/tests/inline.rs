@@ -1,4 +1,4 @@
-//! The class `inline`, and what holds in every class: ends, stop texts, time, the account at every moment.
+//! Tests of the class `inline`, and of what holds in every class: ends, stop texts, time, the account at every moment.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Scripts of pieces, and what the machine makes of them.
+//! Tests of the phase machine: scripted pieces in, steps out.
 
 mod continued;
 mod effort;

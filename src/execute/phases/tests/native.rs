@@ -1,4 +1,4 @@
-//! The class `native`: budgets that the provider holds, or does not.
+//! Tests of the class `native`: budgets that the provider keeps, or does not.
 
 use super::*;
 

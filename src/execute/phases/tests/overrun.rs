@@ -1,4 +1,4 @@
-//! Upstreams that do not hold their limits, or say other than what they wrote.
+//! Tests with upstreams that exceed their limits, or report other counts than they wrote.
 
 use super::*;
 use stint_backend::Turns;
@@ -32,7 +32,7 @@ const CLASSES: [EnforcementClass; 5] = [
 ];
 
 #[test]
-fn whoever_writes_on_without_end_is_hung_up_on_in_every_class() {
+fn an_upstream_that_writes_without_end_is_hung_up_on_in_every_class() {
     for class in CLASSES {
         let terms = ChoiceTerms { overhead: Tokens(0), ..terms(class, 0, 10) };
         let seen = play(terms, &[&tokens(5_000)]);
@@ -148,7 +148,7 @@ fn piece(span: TaggedSpan) -> Piece {
     }
 }
 
-/// An upstream that keeps to OpenAI's form, and to its limit, and knows nothing of how a turn is gone on with.
+/// An upstream that keeps to OpenAI's form, and to its limit, and does not know how to continue a turn.
 fn mixes_tags(limit: usize, again: bool) -> Vec<Piece> {
     let text = "<think>one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
                 seventeen eighteen nineteen twenty</think>The answer is 4.";

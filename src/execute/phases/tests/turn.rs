@@ -1,4 +1,4 @@
-//! The class `turn`: thoughts that are cut in the stream, and what is read again of them.
+//! Tests of the class `turn`: thoughts that are cut in the stream, and what the next call reads of them.
 
 use super::*;
 

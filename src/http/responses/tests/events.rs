@@ -14,7 +14,7 @@ fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
     ChoiceEvent::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
 }
 
-fn teller(thoughts: ResponsesThoughts) -> EventWriter {
+fn writer(thoughts: ResponsesThoughts) -> EventWriter {
     let kind = |form, space: Option<&str>, name: &str| ToolIdentity {
         form,
         namespace: space.map(str::to_owned),
@@ -30,11 +30,11 @@ fn teller(thoughts: ResponsesThoughts) -> EventWriter {
 }
 
 fn told(thoughts: ResponsesThoughts, said: Vec<ChoiceEvent>, status: &str) -> (Vec<Value>, Vec<OutputItem>) {
-    let mut teller = teller(thoughts);
-    let mut text: String = said.into_iter().map(|event| teller.write(event)).collect();
-    text += &teller.end(status);
+    let mut writer = writer(thoughts);
+    let mut text: String = said.into_iter().map(|event| writer.write(event)).collect();
+    text += &writer.end(status);
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    (data.map(|data| serde_json::from_str(data).unwrap()).collect(), teller.items().to_vec())
+    (data.map(|data| serde_json::from_str(data).unwrap()).collect(), writer.items().to_vec())
 }
 
 /// `0+message` adds item 0, `0-` is its end, everything between is what was added to it.

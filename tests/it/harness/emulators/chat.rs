@@ -45,17 +45,17 @@ pub(crate) struct Script {
     pub(crate) answers: u64,
     /// Fails after so many tokens.
     pub(crate) fails_after: Option<u64>,
-    /// False where its server was started without what holds a budget.
+    /// False if its server was started without what holds a budget.
     pub(crate) holds: bool,
-    /// True where it takes a budget and does not hold it.
+    /// True if it takes a budget and does not hold it.
     pub(crate) forgets: bool,
-    /// True where it has no room for those who state a budget.
+    /// True if it has no room for those who state a budget.
     pub(crate) busy: bool,
     /// The effort words that it takes, and how much it thinks at each; where there are none, it takes all and minds none.
     pub(crate) efforts: &'static [(&'static str, u64)],
     /// How many tokens one event carries. More than one come as fast as they are taken.
     pub(crate) bulk: u64,
-    /// True where its template knows of no thoughts, and its tokenizer of no tags.
+    /// True if its template knows of no thoughts, and its tokenizer of no tags.
     pub(crate) plain: bool,
     /// The context that its server was given, as far as it tells.
     pub(crate) context: u64,

@@ -9,9 +9,9 @@ use super::chat::{Kind, Script};
 pub(super) struct Work {
     pub(super) thought: u64,
     pub(super) answer: u64,
-    /// True where a limit ends it.
+    /// True if a limit ends it.
     pub(super) cut_off: bool,
-    /// True where the answer is taken for a thought, as a parser does that has not seen it closed.
+    /// True if the answer is taken for a thought, as a parser does that has not seen it closed.
     pub(super) mistaken: bool,
 }
 
@@ -211,7 +211,7 @@ fn budget(kind: Kind, body: &Value) -> Option<u64> {
     }
 }
 
-/// True where the thought is closed already.
+/// True if the thought is closed already.
 fn resumes(body: &Value) -> bool {
     let last = last(body);
     let closed = last["content"].as_str().is_some_and(|text| text.contains("</think>"));

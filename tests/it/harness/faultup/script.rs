@@ -29,7 +29,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(super) steps: Vec<Step>,
-    /// False where the answer is given as soon as the head is there, and the body is left where it is.
+    /// False if the answer is given as soon as the head is there, and the body is left where it is.
     pub(super) reads_body: bool,
 }
 

@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 #[derive(Clone)]
 pub(crate) struct Identity {
     config: Arc<ServerConfig>,
-    /// The certificate, for whoever is to trust it.
+    /// The certificate, for clients that must trust it.
     pub(crate) pem: String,
 }
 

@@ -1,5 +1,5 @@
-//! Our conversation as Anthropic's: the system's words apart, turns that alternate, blocks in the order that is asked
-//! for, and in front of an assistant's turn what this model signed of its thought.
+//! Translates a conversation to Anthropic's form: the system text separately, alternating turns, blocks in the required
+//! order. An assistant's turn begins with the thoughts that this model signed.
 
 use serde_json::{Value, json};
 

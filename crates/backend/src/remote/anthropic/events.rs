@@ -1,4 +1,4 @@
-//! Anthropic's events as our pieces.
+//! Translates Anthropic's events to pieces.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ pub(super) struct AnthropicReader {
     open: BTreeMap<u64, AnthropicStreamBlock>,
     /// How many tools were called.
     calls: u32,
-    /// The counts so far; those of the prompt come first, and may be said again at the end.
+    /// The counts so far; those of the prompt come first, and may be repeated at the end.
     counts: Map<String, Value>,
     ending: Option<GenerationEnd>,
 }
@@ -198,7 +198,7 @@ impl crate::remote::EventReader for AnthropicReader {
     }
 }
 
-/// `pause_turn` wants to be gone on with, which is only asked of those who let the provider run tools.
+/// `pause_turn` asks for a continuation. It is only sent to clients that let the provider run tools.
 fn ending(word: &str) -> GenerationEnd {
     match word {
         "max_tokens" | "model_context_window_exceeded" | "pause_turn" => GenerationEnd::Limit,

@@ -1,4 +1,4 @@
-//! Our call as a request for Messages.
+//! Translates a call to a request of the Messages API.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ fn limit(settings: &Settings, call: &BackendCall, most: Tokens) -> Tokens {
             let prompt = Tokens(token_bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
             most.min(context.saturating_sub(prompt)).max(Tokens(1))
         }
-        // How much an unknown model writes is a guess; whoever states a limit is not held to it.
+        // How much an unknown model writes is a guess; the guess does not restrict a caller that states a limit.
         None if !call.tells_limit && settings.output_max.is_none() => most.min(Model::TOLD_MAX),
         _ => most,
     }

@@ -1,4 +1,4 @@
-//! How one model of Anthropic's is spoken to.
+//! The settings of one model of Anthropic.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::remote;
 use stint_types::chat::ThoughtSigner;
 use stint_types::units::Tokens;
 
-/// How a model is told to think.
+/// How a model is asked to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnthropicThinking {
-    /// It does not think, and is told nothing.
+    /// It does not think, and is sent nothing.
     Never,
     /// With a budget of at least 1024 tokens: `thinking: {type: enabled, budget_tokens}`.
     #[default]
@@ -18,7 +18,7 @@ pub enum AnthropicThinking {
     Adaptive,
 }
 
-/// How a model is told not to think.
+/// How a model is asked not to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnthropicThinkingOff {
     /// By saying nothing.
@@ -26,29 +26,29 @@ pub enum AnthropicThinkingOff {
     Omitted,
     /// `thinking: {type: disabled}`, for models that would think without it.
     Disabled,
-    /// It cannot be told.
+    /// It cannot be asked.
     Never,
 }
 
 /// How one model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How the upstream is reached. How the key is sent, and the API's version, need not be said.
+    /// How the upstream is reached. How the key is sent, and the API's version, need not be configured.
     pub client: remote::Settings,
     /// What the upstream calls the model.
     pub model: String,
     /// What callers call it: what it signs goes back to this name only.
     pub name: Arc<str>,
-    /// How it is told to think.
+    /// How it is asked to think.
     pub thinking: AnthropicThinking,
-    /// How it is told not to.
+    /// How it is asked not to.
     pub thinking_off: AnthropicThinkingOff,
     /// Asks for its thoughts to be shown: newer models leave them out otherwise, older ones do not know the member.
     pub asks_for_thoughts: bool,
-    /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
+    /// True if it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
     /// Claude 4.6, by the API's older version. Else the newer one is spoken, and they are left out.
     pub sampling: bool,
-    /// True where the provider is to keep the prompt in its cache, which has a price.
+    /// True if the provider is to keep the prompt in its cache, which has a price.
     pub caches: bool,
     /// The most that it writes in one call, where that is known.
     pub output_max: Option<Tokens>,

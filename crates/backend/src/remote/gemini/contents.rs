@@ -1,4 +1,4 @@
-//! Our conversation as Gemini's contents.
+//! Translates a conversation to Gemini's contents.
 
 use std::collections::BTreeMap;
 

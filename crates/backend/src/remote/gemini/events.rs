@@ -1,4 +1,4 @@
-//! Gemini's responses, each a piece of the whole, as our pieces.
+//! Translates Gemini's responses, each a part of the whole, to pieces.
 
 use std::collections::VecDeque;
 

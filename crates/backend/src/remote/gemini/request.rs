@@ -1,4 +1,4 @@
-//! Our call as a request for `generateContent`.
+//! Translates a call to a request of `generateContent`.
 
 use serde_json::{Map, Value, json};
 

@@ -1,14 +1,14 @@
-//! How one Gemini model is spoken to.
+//! The settings of one Gemini model.
 
 use std::sync::Arc;
 
 use crate::remote;
 use stint_types::chat::ThoughtSigner;
 
-/// How a model is told to think.
+/// How a model is asked to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GeminiThinking {
-    /// It does not think, and is told nothing.
+    /// It does not think, and is sent nothing.
     Never,
     /// `thinkingBudget`: so many tokens, 0 for none.
     #[default]
@@ -20,13 +20,13 @@ pub enum GeminiThinking {
 /// How one model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How the upstream is reached. How the key is sent need not be said.
+    /// How the upstream is reached. How the key is sent need not be configured.
     pub client: remote::Settings,
     /// What the upstream calls the model.
     pub model: String,
     /// What callers call it: what it signs goes back to this name only.
     pub name: Arc<str>,
-    /// How it is told to think.
+    /// How it is asked to think.
     pub thinking: GeminiThinking,
     /// Asks for summaries of its thoughts.
     pub summaries: bool,

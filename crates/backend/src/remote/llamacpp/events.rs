@@ -1,4 +1,4 @@
-//! llama.cpp's events as our pieces.
+//! Translates llama.cpp's events to pieces.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(super) struct LlamaCppReader {
     /// Tokens that came without text: inside a character, at what may become the tag, or the last one of all,
     /// of which only the final event says what it was.
     held: Vec<u32>,
-    /// The length of the prompt was told.
+    /// The length of the prompt was reported.
     is_prompt_reported: bool,
     is_finished: bool,
 }
@@ -60,7 +60,7 @@ impl LlamaCppReader {
         LlamaCppReader { phase, held: Vec::new(), is_prompt_reported: false, is_finished: false }
     }
 
-    /// Tells how long the prompt is as soon as the server does: whoever leaves in the middle knows it then.
+    /// Reports the prompt's length as soon as the server does, so that it is known if the caller leaves in the middle.
     fn report_prompt(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
         if !self.is_prompt_reported && !event.stop && event.tokens_evaluated > 0 {
             self.is_prompt_reported = true;

@@ -29,7 +29,7 @@ pub(super) fn template_body(settings: &Settings, request: &Request, thinking: bo
     body
 }
 
-/// True where the prompt ends inside a thought.
+/// True if the prompt ends inside a thought.
 pub(super) fn opens_thought(settings: &Settings, prompt: &str) -> bool {
     prompt.trim_end().ends_with(&settings.start_tag)
 }
@@ -43,7 +43,7 @@ pub(super) fn with_open_thought(settings: &Settings, mut prompt: String) -> Stri
     prompt
 }
 
-/// True where the hand-off stands behind a thought. One that begins with the tag does so behind every thought: in Harmony
+/// True if the hand-off stands behind a thought. One that begins with the tag does so behind every thought: in Harmony
 /// the answer is a message of its own.
 pub(super) fn needs_hand_off(settings: &Settings, thought: &Thought) -> bool {
     !thought.closed || settings.hand_off.starts_with(&settings.end_tag)

@@ -55,7 +55,7 @@ impl LlamaCppServer {
         self.props.get()?.context
     }
 
-    /// True where it is known that the model does not think.
+    /// True if it is known that the model does not think.
     pub(super) fn never_thinks(&self) -> bool {
         self.settings.thinks.or(self.props.get().map(|props| props.thinks)) == Some(false)
     }
@@ -153,7 +153,7 @@ impl LlamaCppServer {
 
 fn ids(answer: &Value) -> Result<Vec<u32>, Failure> {
     let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server returned no tokens").unsent())
 }
 
 fn count(ids: &[u32]) -> Tokens {

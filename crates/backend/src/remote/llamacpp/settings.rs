@@ -16,7 +16,7 @@ pub struct Settings {
     pub hand_off: String,
     /// How the model writes its tool calls, where they can be read out of its text.
     pub tool_syntax: Option<ToolCallSyntax>,
-    /// Whether the model thinks; nothing where its chat template is to tell.
+    /// Whether the model thinks; nothing if its chat template is to tell.
     pub thinks: Option<bool>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct OpenAiChunkChoice {
     pub(super) delta: Option<OpenAiDelta>,
     #[serde(default)]
     pub(super) finish_reason: Option<String>,
-    /// The tokens of this chunk, where they are told.
+    /// The tokens of this chunk, if they are reported.
     #[serde(default)]
     token_ids: Value,
     /// Some have it here.
@@ -50,7 +50,7 @@ impl OpenAiChunkChoice {
         }
     }
 
-    /// How many tokens this chunk is, where they are told.
+    /// How many tokens this chunk is, if that is reported.
     pub(super) fn tokens(&self) -> u64 {
         self.token_ids.as_array().map_or(0, |ids| ids.len() as u64)
     }

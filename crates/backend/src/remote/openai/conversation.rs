@@ -22,7 +22,7 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
     turns
 }
 
-/// The same, to be gone on with behind a closed thought and what was already answered.
+/// The same, to be continued after a closed thought and the answer so far.
 pub(super) fn resumed_messages(
     settings: &Settings,
     messages: &[Message],

@@ -24,7 +24,7 @@ impl ReasoningDetails {
         for detail in details {
             self.bytes = self.bytes.saturating_add(detail.to_string().len());
             if self.bytes > KEPT_MAX {
-                // A part of them is of no use to whoever wants them back.
+                // A part of them is of no use to the provider that wants them back.
                 return self.parts.clear();
             }
             match self.parts.last_mut() {

@@ -15,9 +15,9 @@ pub struct Dialect {
     pub path: &'static str,
     /// The member that limits what is written.
     pub limit: LimitMember,
-    /// True where that limit holds thought and answer together; false where it is the answer's alone.
+    /// True if that limit holds thought and answer together; false if it is the answer's alone.
     pub limit_includes_thought: bool,
-    /// True where an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
+    /// True if an answer ends at a default of the upstream's own, well below what it could write, if no limit is sent.
     pub needs_limit: bool,
     /// How hard to think, in a word.
     pub effort: EffortMember,
@@ -25,17 +25,17 @@ pub struct Dialect {
     pub budget: Option<BudgetMember>,
     /// How thinking is turned on and off.
     pub switch: ThinkingSwitch,
-    /// How an answer is gone on with after a closed thought; class `continue`.
+    /// How an answer is continued after a closed thought; class `continue`.
     pub resume: ResumeMethod,
-    /// What is said of usage.
+    /// How usage is reported.
     pub usage: UsageMember,
-    /// True where each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
+    /// True if each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
     pub token_ids: bool,
     /// What is sent back of the thoughts of earlier turns.
     pub thought_replay: ThoughtReplay,
-    /// True where marks for a provider's cache are passed on.
+    /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
-    /// What a fixed draw is called; nothing where there is none.
+    /// What a fixed draw is called; nothing if there is none.
     pub seed: Option<&'static str>,
     /// Members that are never sent: the upstream refuses a request that has one.
     pub omits: Vec<MemberWord>,
@@ -66,7 +66,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// True where there are words for that it is not to think: a switch, or a budget that may be none.
+    /// True if there are words for that it is not to think: a switch, or a budget that may be none.
     pub(super) fn turns_off(&self) -> bool {
         match self.budget {
             Some(
@@ -146,7 +146,7 @@ pub enum ThinkingSwitch {
     Reasoning,
     /// A word of `reasoning_effort` for each; the lowest there is, where none turns it off.
     Effort {
-        /// What turns it on; nothing where that is the upstream's usual way.
+        /// What turns it on; nothing if that is the upstream's usual way.
         on: Option<MemberWord>,
         /// What turns it off.
         off: MemberWord,
@@ -155,7 +155,7 @@ pub enum ThinkingSwitch {
     Never,
 }
 
-/// How an answer is gone on with after a closed thought.
+/// How an answer is continued after a closed thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeMethod {
     /// The last message is the assistant's, with `prefix` and the thought as `reasoning_content`; `DeepSeek`, and only
@@ -178,7 +178,7 @@ impl ResumeMethod {
     }
 }
 
-/// What is said of usage.
+/// How usage is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageMember {
     /// `stream_options: {include_usage}`: the last chunk has it.

@@ -22,7 +22,7 @@ pub(super) struct OpenAiChatReader {
     splitter: Splitter,
     /// Where the template opens a thought.
     beginning: Option<AnswerOpening>,
-    /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
+    /// True if a closed thought was gone on from in the content: what is taken for a thought there is none.
     answers_only: bool,
     ending: Option<GenerationEnd>,
     counter: UsageReader,
@@ -30,7 +30,7 @@ pub(super) struct OpenAiChatReader {
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
     details: Option<(ThoughtSigner, ReasoningDetails)>,
-    /// The chances of tokens whose text was not shown yet; nothing where nobody asked for them.
+    /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
 }
 

@@ -24,7 +24,7 @@ impl ImplicitThought {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// The thought was told by another way than the text.
+    /// The thought came by another way than the text.
     pub(super) fn saw_separate_thought(&self) {
         self.0.store(UNCLOSED_MAX, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl AnswerOpening {
         }
     }
 
-    /// The text is over. True where all of it was the answer, since no thought was closed in it: where the model was done, or
+    /// The text is over. True if all of it was the answer, since no thought was closed in it: where the model was done, or
     /// where its thought was counted and so known to its server, which took it out. `told` is that count.
     pub(super) fn text_ended(&mut self, stops: bool, told: Option<u64>) -> bool {
         let counted = told.is_some_and(|tokens| tokens > 0);

@@ -1,4 +1,4 @@
-//! Our call as the JSON of a dialect.
+//! Translates a call to the JSON of a dialect.
 
 use serde_json::{Map, Value, json};
 
@@ -23,16 +23,16 @@ const GATEWAY_MEMBERS: [&str; 7] =
 struct DialectRequest<'c> {
     path: &'static str,
     messages: Vec<Value>,
-    /// The most that is to be written, where that is said.
+    /// The most that may be written, if it is limited.
     limit: Option<Tokens>,
     thinking: ThinkingMode<'c>,
-    /// True where the last message is to be gone on with.
+    /// True if the last message is to be continued.
     is_continuation: bool,
-    /// True where the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
+    /// True if the caller's stop texts may be looked for by the upstream: it would find them in a thought, too.
     sends_stops: bool,
 }
 
-/// What is said of thinking.
+/// What is sent about thinking.
 enum ThinkingMode<'c> {
     /// A word, or nothing.
     Effort(Option<&'c str>),
@@ -162,7 +162,7 @@ fn solution_request<'c>(
     Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
 }
 
-/// True where the call goes on from a thought, rather than asking anew: a thought that is none needs no closing where
+/// True if the call goes on from a thought, rather than asking again: a thought that is none needs no closing where
 /// thinking can be turned off.
 pub(super) fn resumes(settings: &Settings, call: &BackendCall) -> bool {
     let dialect = &settings.dialect;
@@ -186,7 +186,7 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     if thinks {
         unsent(&dialect.omits_thinking, &mut body);
     }
-    // Where that no tool may be called cannot be said, none is told of.
+    // If the dialect cannot forbid tool calls, no tools are declared.
     let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
     if withheld && !body.contains_key("tool_choice") {
         body.remove("tools");

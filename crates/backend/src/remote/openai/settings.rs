@@ -1,4 +1,4 @@
-//! How one model behind OpenAI's chat completions is spoken to.
+//! The settings of one model behind OpenAI's chat completions.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Settings {
     pub start_tag: String,
     /// The tag that closes a thought inside the content.
     pub end_tag: String,
-    /// True where the chat template opens the thought, so that the content shows only its end.
+    /// True if the chat template opens the thought, so that the content shows only its end.
     pub starts_in_thinking: bool,
     /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
     /// the upstream writes it itself.
@@ -41,7 +41,7 @@ pub struct Settings {
     pub opening_tokens: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
     pub closing_tokens: Tokens,
-    /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
+    /// Whether the model thinks; nothing if its chat template is to tell, as far as that can be asked for.
     pub thinks: Option<bool>,
 }
 

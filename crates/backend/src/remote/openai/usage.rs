@@ -1,4 +1,4 @@
-//! An upstream's own count, in every shape there is.
+//! Parses an upstream's own token counts, in every known form.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(super) struct UsageReader {
     last: Option<TokenUsage>,
     /// What it says of the thought itself.
     told: Option<Tokens>,
-    /// What was written while there was nothing but thought, where that was told in between.
+    /// What was written while there was only thought, if that was reported in between.
     thought: Option<Tokens>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct StreamProgress {
 }
 
 impl UsageReader {
-    /// The usage, if it is news. Counts only grow, so one that is smaller than what was said before is not believed.
+    /// The usage, if it is news. Counts only grow, so one that is smaller than an earlier one is ignored.
     pub(super) fn read(
         &mut self,
         usage: &Value,
@@ -51,7 +51,7 @@ impl UsageReader {
         news.then_some(usage)
     }
 
-    /// What was said of the thought, where anything was.
+    /// The reported count of the thought, if there was one.
     pub(super) fn told(&self) -> Option<Tokens> {
         self.told
     }

@@ -1,4 +1,4 @@
-//! What it means: whose fault it is, and whether trying again can help.
+//! Classifies an upstream's error: whose fault it is, and whether a retry can help.
 
 use super::upstream_error::UpstreamError;
 use crate::{Failure, Fault, Retry};

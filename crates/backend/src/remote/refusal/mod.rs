@@ -1,7 +1,8 @@
-//! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
+//! Interprets an upstream's refusal: whose fault it is, and which part of it the caller may read.
 //!
-//! An upstream's own words may quote the prompt, so they go to the caller whose fault it is. Of what is about the operator's
-//! side (the address, the model's name, the key, the upstream itself) the log has them too: see [`UpstreamError::log_reason`].
+//! An upstream's own text may quote the prompt, so it goes only to the caller whose fault it is. If the refusal is about
+//! the operator's side (the address, the model's name, the key, the upstream itself) the log has the text too: see
+//! [`UpstreamError::log_reason`].
 
 mod classify;
 mod upstream_error;
@@ -28,7 +29,7 @@ pub(super) fn truncated() -> Failure {
     Failure::new(Fault::Backend, "the upstream's stream broke off: upstream_truncated")
 }
 
-/// No answer came. The class of the error is told, never the address.
+/// No answer came. The class of the error is reported, never the address.
 pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
     if !error.is_connect() {
         return Failure::new(Fault::Backend, "the connection to the upstream broke");
@@ -89,7 +90,7 @@ pub(super) fn require_uncompressed(headers: &HeaderMap) -> Result<(), Failure> {
         .iter()
         .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     if packed {
-        return Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for"));
+        return Err(Failure::new(Fault::Backend, "the upstream compressed its answer without being asked"));
     }
     Ok(())
 }

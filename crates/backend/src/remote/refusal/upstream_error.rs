@@ -1,4 +1,4 @@
-//! What an upstream says of an error.
+//! Parses the error in an upstream's answer.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ impl UpstreamError {
         known.iter().find(|(word, _)| self.words.contains(word)).map(|(_, status)| *status)
     }
 
-    /// True where it is about what the caller wrote.
+    /// True if it is about what the caller wrote.
     pub(super) fn is_content_refusal(&self) -> bool {
         let said =
             format!("{} {}", self.words, self.message.as_deref().unwrap_or_default()).to_ascii_lowercase();
@@ -77,7 +77,7 @@ impl UpstreamError {
             .any(|word| said.contains(word))
     }
 
-    /// True where it is about our key or our account.
+    /// True if it is about our key or our account.
     pub(super) fn is_account_error(&self) -> bool {
         let words =
             ["insufficient_quota", "invalid_api_key", "authentication_error", "permission", "billing"];
@@ -106,7 +106,7 @@ impl UpstreamError {
             || message.contains("input token count")
     }
 
-    /// True where the operator's model name is unknown there.
+    /// True if the operator's model name is unknown there.
     pub(super) fn is_unknown_model(&self) -> bool {
         ["model_not_found", "not_found_error", "model_not_available"]
             .iter()

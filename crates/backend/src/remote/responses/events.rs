@@ -1,4 +1,4 @@
-//! The events of a response as our pieces.
+//! Translates the events of a response to pieces.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Our conversation as input items.
+//! Translates a conversation to input items.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Encrypted reasoning, and where in its turn it stood.
+//! Encrypted reasoning, and its position in its turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use stint_types::chat::{Message, SignedThought, ThoughtSigner};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reasoning {
-    /// True where the turn's text came before it.
+    /// True if the turn's text came before it.
     pub(super) after_text: bool,
     /// How many of the turn's calls came before it.
     pub(super) after_calls: usize,

@@ -1,4 +1,4 @@
-//! Our call as a request for a response.
+//! Translates a call to a request for a response.
 
 use serde_json::{Map, Value, json};
 

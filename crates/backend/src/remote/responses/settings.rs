@@ -1,4 +1,4 @@
-//! How one model behind OpenAI's Responses is spoken to.
+//! The settings of one model behind OpenAI's Responses.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Settings {
     pub model: String,
     /// What callers call it: its reasoning goes back to this name only.
     pub name: Arc<str>,
-    /// True for a model that reasons; others refuse to hear of it, and take `temperature` and `top_p` instead.
+    /// True for a model that reasons. Others refuse reasoning parameters, and take `temperature` and `top_p` instead.
     pub can_reason: bool,
     /// Asks for summaries of its reasoning, which some providers show to verified organisations only.
     pub summaries: bool,

@@ -1,4 +1,4 @@
-//! The chunks of vLLM's raw completions as our pieces.
+//! Translates the chunks of vLLM's raw completions to pieces.
 
 use std::collections::VecDeque;
 

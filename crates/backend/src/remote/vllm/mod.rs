@@ -42,7 +42,7 @@ pub struct VllmBackend {
     chat: OnceCell<RemoteBackend<ChatCompletions>>,
     /// Whether its chat template knows of thoughts.
     thinks: OnceCell<bool>,
-    /// The context that it was given, as it last said; 0 before that.
+    /// The server's context, as last reported; 0 before that.
     context: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ struct VllmTagTokens {
     end: Vec<u32>,
     hand_off: Vec<u32>,
     newline: Vec<u32>,
-    /// True where the tags stand on lines of their own, as the hand-off shows.
+    /// True if the tags stand on lines of their own, as the hand-off shows.
     tags_on_own_lines: bool,
 }
 
@@ -61,7 +61,7 @@ struct VllmTagTokens {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TokenPrompt {
     ids: Vec<u32>,
-    /// How many of them stand behind the tag that begins a thought; nothing where none is begun.
+    /// How many of them stand behind the tag that begins a thought; nothing if none is begun.
     opening: Option<usize>,
 }
 
@@ -270,7 +270,7 @@ impl VllmBackend {
             self.context.store(context, Ordering::Relaxed);
         }
         let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server returned no tokens").unsent())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Our calls as the JSON of vLLM's raw completions.
+//! Translates calls to the JSON of vLLM's raw completions.
 
 use serde_json::{Map, Value, json};
 

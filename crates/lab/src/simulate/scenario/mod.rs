@@ -89,11 +89,11 @@ pub struct ScenarioRoute {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EstimateNoise {
-    /// The standard deviation of a predicted chance about the truth, in logits, anew for every request.
+    /// The standard deviation of a predicted chance about the truth, in logits, independent for every request.
     pub success: f64,
     /// The same, drawn once for every model and class: what can be learned.
     pub success_bias: f64,
-    /// The standard deviation of a predicted length about the truth, in ln, anew for every request.
+    /// The standard deviation of a predicted length about the truth, in ln, independent for every request.
     pub length: f64,
     /// The same, drawn once for every model and class.
     pub length_bias: f64,
@@ -230,7 +230,7 @@ pub struct ScenarioEvent {
     pub lasts: Option<f64>,
     /// Which model it is about.
     pub model: Arc<str>,
-    /// True where it answers nobody.
+    /// True if it answers nobody.
     #[serde(default)]
     pub outage: bool,
     /// By what its prices are multiplied.

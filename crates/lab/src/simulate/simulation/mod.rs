@@ -41,10 +41,10 @@ pub(super) struct Simulation<'a> {
     learner: SimulatedLearner,
     /// What every tenant's dollar counts in hindsight.
     oracle_prices: &'a [f64],
-    /// Written anew for every request.
+    /// Overwritten for every request.
     demand: Demand,
     market: Market,
-    /// True where every limit is looked at after everything that happens.
+    /// True if every limit is looked at after everything that happens.
     audit_each: bool,
     tally: PolicyTally,
 }

@@ -1,4 +1,4 @@
-//! Episodes: what one of them may use, it uses exactly, wherever its steps run and whatever becomes of them.
+//! Tests of episodes: an episode uses exactly what it may, wherever its steps run and however they end.
 
 mod model;
 

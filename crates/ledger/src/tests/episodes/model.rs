@@ -1,4 +1,4 @@
-//! Random steps of two episodes, beside a naive book of them.
+//! Random steps of two episodes, compared with a naive model of them.
 
 use std::time::Duration;
 

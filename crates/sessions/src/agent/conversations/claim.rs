@@ -1,4 +1,4 @@
-//! A request's claim on a conversation: made, renewed and given back by a task of its own.
+//! A request's claim on a conversation. A task of its own makes, renews and releases it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// What becomes of a claim, and the claim.
 type ClaimReply = Result<(ClaimResult, Option<ConversationClaim>), ConversationsError>;
 
-/// A request's claim on a conversation. It is prolonged by itself, and given back when it is let go of.
+/// A request's claim on a conversation. It is renewed automatically, and given back when it is dropped.
 #[must_use = "a claim that nobody has is given back at once"]
 pub struct ConversationClaim {
     service: ConversationService,
@@ -39,7 +39,7 @@ impl ConversationClaim {
         self.id
     }
 
-    /// Puts what was said at the end of the conversation, which ends the claim. Waits a bounded time; none where the store
+    /// Appends the answer's items to the conversation, which ends the claim. Waits a bounded time; none where the store
     /// did not take it, or not in time. What is under way goes on whether or not somebody waits, and has the claim as long.
     pub async fn append(
         self: &Arc<Self>,
@@ -65,12 +65,12 @@ impl ConversationClaim {
         });
         let change = timeout(patience, answer).await.ok().and_then(Result::ok).flatten();
         if change.is_none() {
-            tracing::error!(conversation = %self.id, "what was said could not be added to its conversation");
+            tracing::error!(conversation = %self.id, "an answer could not be appended to its conversation");
         }
         change
     }
 
-    /// Gives it back now, so that whoever is told that it is over may come back at once.
+    /// Gives it back now, so that a caller that sees the end of its answer may use the conversation again at once.
     pub async fn release(self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             self.service.release(&self.account, self.id, self.claimant).await;
@@ -94,8 +94,8 @@ impl ConversationService {
         answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
     }
 
-    /// Claims a conversation, prolongs the claim until it is let go of, and gives it back unless it is over. All in one place,
-    /// so that nothing stays claimed where whoever asks leaves in the middle.
+    /// Claims a conversation, prolongs the claim until it is released, and gives it back unless it is over. All of this
+    /// is in one place, so that nothing stays claimed if the caller leaves in the middle.
     async fn hold_claim(
         self,
         account: AccountId,
@@ -115,7 +115,7 @@ impl ConversationService {
                     is_over: Arc::clone(&over),
                     _held: held.clone().drop_guard(),
                 };
-                // Where nobody waits any more, it is let go of here.
+                // If nobody waits any more, it is dropped here.
                 drop(reply.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
                 self.renew_claim(&account, id, claimant, &held).await;
             }
@@ -128,7 +128,7 @@ impl ConversationService {
         }
     }
 
-    /// Until it is let go of, or lost.
+    /// Until it is dropped, or lost.
     async fn renew_claim(
         &self,
         account: &AccountId,

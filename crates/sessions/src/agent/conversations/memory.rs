@@ -1,4 +1,4 @@
-//! Conversations that are gone when the process ends: for tests, and for trying things out.
+//! A conversation store in memory that is lost when the process ends: for tests, and for trying things out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,7 @@ impl ConversationRecord {
         self.claim.is_some_and(|(holder, until)| Some(holder) != claimant && until > now)
     }
 
-    /// Whether it may be lengthened: by whoever has its claim, or by anybody else while nobody has.
+    /// Whether items may be appended: by the request that holds its claim, or by any request while it is not claimed.
     fn may_append(&self, claimant: Option<RequestId>, now: Timestamp) -> bool {
         match claimant {
             Some(claimant) => self.claim.is_some_and(|(holder, _)| holder == claimant),

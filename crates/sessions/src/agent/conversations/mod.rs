@@ -1,8 +1,8 @@
-//! Conversations that callers come back to: items one after another, read by each request and lengthened by its answer.
+//! Stored conversations: lists of items that each request reads and extends with its answer.
 //!
-//! Each belongs to one account and nobody else ever sees it. A request *claims* its conversation before it reads it, and
-//! gives the claim back with its answer, so that no two answers of one conversation cross. A claim runs out by itself
-//! where whoever made it is gone.
+//! Each belongs to one account, and no other account ever sees it. A request *claims* its conversation before it reads
+//! it, and releases the claim with its answer, so that no two answers of one conversation overlap. A claim expires if the
+//! request that made it is gone.
 
 mod claim;
 #[cfg(any(test, feature = "conformance"))]

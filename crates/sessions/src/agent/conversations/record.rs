@@ -1,4 +1,4 @@
-//! A conversation as it is kept, and its items.
+//! The stored form of a conversation and its items.
 
 use stint_types::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The handle that requests have of stored conversations. Claims on one are in `claim`.
+//! The handle that requests use for stored conversations. Claims are in `claim`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl ConversationService {
         self.store.set_metadata(account, id, metadata, self.since(now), now).await
     }
 
-    /// Deletes a conversation of that account with its items; false where there is none.
+    /// Deletes a conversation of that account with its items; false if there is none.
     ///
     /// # Errors
     /// See `create`.

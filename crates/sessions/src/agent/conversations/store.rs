@@ -1,4 +1,4 @@
-//! Where conversations become durable, behind a trait.
+//! `ConversationStore`: the trait of a durable store of conversations.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub trait ConversationStore: Send + Sync {
         since: Timestamp,
     ) -> ConversationFuture<'a, Option<StoredConversation>>;
 
-    /// Puts other metadata in the place of what is there; says how it stands then.
+    /// Replaces the metadata; returns the conversation with the new one.
     fn set_metadata<'a>(
         &'a self,
         account: &'a AccountId,
@@ -43,7 +43,7 @@ pub trait ConversationStore: Send + Sync {
         now: Timestamp,
     ) -> ConversationFuture<'a, Option<StoredConversation>>;
 
-    /// Deletes a conversation with all of its items, claimed or not; false where there is none.
+    /// Deletes a conversation with all of its items, claimed or not; false if there is none.
     fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool>;
 
     /// The items of a page. An unknown conversation has none.
@@ -85,7 +85,7 @@ pub trait ConversationStore: Send + Sync {
         until: Timestamp,
     ) -> ConversationFuture<'a, ClaimResult>;
 
-    /// Prolongs a claim until then; false where the request has none any more, because another came after it had run out,
+    /// Prolongs a claim until then; false if the request has none any more, because another came after it had run out,
     /// or because it is over.
     fn renew<'a>(
         &'a self,
@@ -113,7 +113,7 @@ pub trait ConversationStore: Send + Sync {
         bounds: ConversationLimits,
     ) -> ConversationFuture<'a, ConversationWriteResult>;
 
-    /// Deletes conversations that were last touched before, the oldest first, so many at most; says how many.
+    /// Deletes conversations that were last touched before, the oldest first, so many at most; returns how many.
     fn purge(&self, before: Timestamp, most: u32) -> ConversationFuture<'_, u64>;
 }
 

@@ -1,4 +1,4 @@
-//! Responses that are gone when the process ends: for tests, and for trying things out.
+//! A response store in memory that is lost when the process ends: for tests, and for trying things out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
-//! Responses that callers may come back to: read again, continued, deleted.
+//! Stored responses, which callers can read again, continue and delete.
 //!
-//! Each belongs to one account and nobody else ever sees it. A response holds what was put in and what came out; whoever
-//! continues it is given the whole chain before it, read from its end to its beginning.
+//! Each belongs to one account, and no other account ever sees it. A response holds its input and its output. A request
+//! that continues it gets the whole chain before it, which is read from its end to its beginning.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

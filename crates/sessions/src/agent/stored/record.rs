@@ -1,4 +1,4 @@
-//! One response as it is kept, and a chain of them.
+//! The stored form of one response, and of a chain of them.
 
 use stint_types::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
@@ -19,7 +19,7 @@ pub struct StoredResponse {
     pub input: Box<str>,
     /// What came out, a JSON list of items, the hidden ones among them.
     pub output: Box<str>,
-    /// The response as it was told, a JSON object without its output where that is the same.
+    /// The response as it was sent, a JSON object, without its output if that is the same.
     pub body: Box<str>,
 }
 

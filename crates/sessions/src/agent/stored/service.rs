@@ -1,4 +1,4 @@
-//! The handle: what is kept goes through one writer, so that an answer waits for it a bounded time.
+//! The handle that requests use for stored responses. One writer stores them, so that an answer waits a bounded time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl ResponseService {
         self.store.chain(account, id, now.before(self.settings.keep), most).await
     }
 
-    /// Deletes a response of that account; false where there is none.
+    /// Deletes a response of that account; false if there is none.
     ///
     /// # Errors
     /// When the store does not work.
@@ -176,7 +176,7 @@ impl StoredResponseWriter {
         self.store.keep(response, most).await.inspect_err(report)
     }
 
-    /// Deletes some of what is too old; says when to look again.
+    /// Deletes some of what is too old; returns when to look again.
     async fn purge(&self) -> Duration {
         let before = Timestamp::now().before(self.settings.keep);
         match self.store.purge(before, PURGE_MAX).await {

@@ -1,11 +1,11 @@
-//! What is kept of responses, and for how long.
+//! The settings of stored responses: which are stored, and for how long.
 
 use std::time::Duration;
 
 /// What is kept of responses, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// False where nothing is ever kept.
+    /// False if nothing is ever kept.
     pub store: bool,
     /// How long a response is kept.
     pub keep: Duration,

@@ -1,4 +1,4 @@
-//! Where responses become durable, behind a trait.
+//! `ResponseStore`: the trait of a durable store of responses.
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ pub trait ResponseStore: Send + Sync {
         bytes_max: u64,
     ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>>;
 
-    /// Deletes a response of that account; false where there is none.
+    /// Deletes a response of that account; false if there is none.
     fn delete<'a>(
         &'a self,
         account: &'a AccountId,
         id: RequestId,
     ) -> BoxFuture<'a, Result<bool, ResponsesError>>;
 
-    /// Deletes the oldest of those that were kept before, so many at most; says how many.
+    /// Deletes the oldest of those that were kept before, so many at most; returns how many.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>>;
 }
 

@@ -1,4 +1,4 @@
-//! How a conversation is found again.
+//! Tests of the history hashes by which a conversation is found again.
 
 use super::*;
 use stint_types::chat::{CacheTtl, ContentPart};

@@ -1,4 +1,4 @@
-//! Episodes that go in circles, and what else their messages tell.
+//! Tests of what an episode's messages show, such as that it goes in circles.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What is known of a prompt that goes on from one that was counted.
+//! Tests of the token bound of a prompt that continues a counted one.
 
 use super::*;
 use stint_prompt::token_bound::prompt_tokens;

@@ -1,4 +1,4 @@
-//! What a step may do.
+//! Tests of what a step may do.
 
 use super::*;
 use stint_ledger::EpisodeBalance;
@@ -328,7 +328,7 @@ fn a_request_without_tools_is_only_told() {
 }
 
 #[test]
-fn whoever_insists_on_a_tool_that_is_used_up_gets_an_answer_and_is_told_why() {
+fn a_caller_that_insists_on_a_used_up_tool_gets_an_answer_that_says_why() {
     let scene = Scene::new(limits("search 2, browse 9")).spent(&[("search", 2)]);
     let insisting = json!({"type": "function", "function": {"name": "search"}});
     let scene = scene.with(|scene| scene.request.tool_choice = Some(insisting));

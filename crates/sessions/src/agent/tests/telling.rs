@@ -1,4 +1,4 @@
-//! What an agent is told, and where.
+//! Tests of the tracker: what it tells the model, and where in the prompt.
 
 use super::*;
 use stint_ledger::EpisodeBalance;
@@ -81,7 +81,7 @@ fn what_a_client_says_beside_a_result_does_not_hide_it() {
 }
 
 #[test]
-fn whoever_has_no_tools_is_told_nothing_before_a_result() {
+fn a_model_without_tools_gets_no_tracker_before_a_result() {
     let check = |messages: Vec<Message>, is_told: bool| {
         let plain = request(&[], messages);
         let (limits, settings, standing) =

@@ -1,4 +1,4 @@
-//! What of an answer's calls passes.
+//! Tests of which tool calls of an answer pass.
 
 use std::sync::Arc;
 

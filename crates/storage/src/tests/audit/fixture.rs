@@ -87,7 +87,7 @@ impl BooksFixture {
         self.archive().await.verify().await.unwrap()
     }
 
-    /// Does something that must be refused; says in which words.
+    /// Does something that must be refused; returns in which words.
     pub(super) async fn refusal(&self, sql: String) -> String {
         let refused = match &self.url {
             None => sqlx::query(AssertSqlSafe(sql)).execute(&mut self.connect().await).await.map(drop),

@@ -89,7 +89,7 @@ async fn dawdle(url: &str, writer: u64, batches: u64) {
     }
 }
 
-/// Seals until all is written and sealed; says how many seals it made.
+/// Seals until all is written and sealed; returns how many seals it made.
 async fn seal(url: &str, is_over: &AtomicBool) -> usize {
     let (journal, mut seals) = (PostgresJournal::new(connect(url).await), 0);
     loop {
@@ -151,7 +151,7 @@ async fn a_seal_that_is_broken_off_leaves_nothing() {
     assert!(late.is_err(), "it waits");
     sqlx::raw_sql("COMMIT").execute(&mut holder).await.unwrap();
     assert_eq!(journal.last_seal().await.unwrap(), None);
-    journal.seal(Timestamp(0)).await.unwrap().expect("whoever comes next seals");
+    journal.seal(Timestamp(0)).await.unwrap().expect("the next caller seals");
     let report = verify(&url).await;
     assert_eq!((report.is_right(), report.sealed), (true, report.resolutions));
 }

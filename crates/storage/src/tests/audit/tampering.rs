@@ -1,4 +1,4 @@
-//! Whatever somebody changes behind the ledger's back, a verification tells of it.
+//! If anybody changes the data behind the ledger's back, a verification reports it.
 
 use super::fixture::BooksFixture;
 use super::keep_books;

@@ -94,7 +94,7 @@ async fn what_many_put_in_at_once_is_there_once() {
     replicas.check().await;
 }
 
-/// The bound is kept to by whoever is last, and never passed by an item.
+/// The last writer enforces the bound, and no item ever exceeds it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversation_that_many_lengthen_at_once_keeps_to_its_bound() {
     let replicas = Replicas::start().await;

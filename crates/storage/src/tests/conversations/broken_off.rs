@@ -1,4 +1,4 @@
-//! CR-13: whoever lengthens a conversation may leave at any moment.
+//! CR-13: a caller that appends to a conversation may leave at any moment.
 
 use super::super::ends_within;
 use super::*;

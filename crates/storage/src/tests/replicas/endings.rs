@@ -1,4 +1,4 @@
-//! However requests, replicas and connections end, the books are right.
+//! However requests, replicas and connections end, the ledger stays correct.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn one_of_many(all: &[Replica], task: usize, spent: &AtomicU64) {
     }
 }
 
-/// LB-23: whoever looks, at any moment, finds no more handed out than there is.
+/// LB-23: at no moment is more handed out than there is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn however_requests_end_the_books_balance_and_nothing_stays_handed_out() {
     const MAX: u64 = 5_000;

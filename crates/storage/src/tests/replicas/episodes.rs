@@ -143,7 +143,7 @@ fn beside(nanos: u64) -> ReservationRequest {
     claim
 }
 
-/// Its quota windows are made anew from the rows, by replicas that counted before and by those that come later.
+/// Its quota windows are rebuilt from the rows, by replicas that counted before and by those that come later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_turn_spends_the_run_s_money_on_every_replica() {
     let url = cluster().database();
@@ -237,10 +237,10 @@ async fn a_run_that_everybody_forgot_goes_on_where_it_was() {
     settle(dispatched(&all[0], step(100, 20, 8)).await, 30, 7).await;
     settle(dispatched(&all[1], step(100, 20, 8)).await, 30, 5).await;
     let database = connect(&url).await;
-    let is_told = "SELECT coalesce(bool_and(trimmed_at = 'infinity'), FALSE) FROM slices s \
+    let is_trimmed = "SELECT coalesce(bool_and(trimmed_at = 'infinity'), FALSE) FROM slices s \
                    JOIN purses p ON p.id = s.purse WHERE p.facet IN ('episode', 'tool')";
-    until("the coordinator was told that nothing is open", async || {
-        sqlx::query_scalar(is_told).fetch_one(database.pool()).await.unwrap()
+    until("the coordinator knows that nothing is open", async || {
+        sqlx::query_scalar(is_trimmed).fetch_one(database.pool()).await.unwrap()
     })
     .await;
     let key = AccountId::new("key");
@@ -250,8 +250,8 @@ async fn a_run_that_everybody_forgot_goes_on_where_it_was() {
         .execute(database.pool())
         .await
         .unwrap();
-    until("the purses are forgotten", async || {
-        all[1].bank_buries().await;
+    until("the quota windows are forgotten", async || {
+        all[1].reclaim_expired().await;
         let left = "SELECT count(*) FROM purses WHERE facet IN ('episode', 'tool')";
         sqlx::query_scalar::<_, i64>(left).fetch_one(database.pool()).await.unwrap() == 0
     })

@@ -1,4 +1,4 @@
-//! More set aside for a request that runs, on its way while something ends: the request, the lease, the replica.
+//! Extensions of a running request, while something ends: the request, the lease, the replica.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -78,7 +78,7 @@ async fn a_limit_on_users_that_is_new_counts_what_living_replicas_spent() {
     limited_late(LimitSelector::EachUser, "month of user bob").await;
 }
 
-/// CR-11: the database's clock jumps by a day: everybody's lease is over at once, and everybody begins anew. No machine's
+/// CR-11: the database's clock jumps by a day: everybody's lease is over at once, and everybody begins again. No machine's
 /// own clock has moved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_whose_clock_jumps_ends_leases_and_nothing_is_spent_twice() {
@@ -89,7 +89,7 @@ async fn a_database_whose_clock_jumps_ends_leases_and_nothing_is_spent_twice() {
     let jump = "CREATE OR REPLACE FUNCTION bank_clock() RETURNS TIMESTAMPTZ LANGUAGE sql VOLATILE AS \
                 'SELECT clock_timestamp() + interval ''1 day'''";
     sqlx::query(jump).execute(database.pool()).await.unwrap();
-    assert_eq!(all[1].bank_buries().await, 2);
+    assert_eq!(all[1].reclaim_expired().await, 2);
     assert_eq!(books(&database).await, (100, 0));
     let refused = late.dispatch().await.unwrap_err();
     assert!(matches!(&refused, LedgerError::Journal(error) if error.is_lease_lost()), "{refused}");

@@ -44,7 +44,7 @@ async fn windows_are_those_of_the_databases_clock() {
     drop(ahead);
 }
 
-/// LB-22: what one replica holds and does not use is handed back to another that needs it.
+/// LB-22: what one replica holds and does not use is returned to another that needs it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_cent_can_be_spent_wherever_it_lies() {
     let url = cluster().database();
@@ -78,7 +78,7 @@ async fn what_is_left_is_what_all_replicas_leave() {
     };
     assert_eq!(left(&all[1]), 70_000);
     open.settle(Money(10_000), Tokens(0), detail()).wait_durable(PATIENCE).await;
-    until("it is handed back, and heard of", async || left(&all[1]) >= 89_000).await;
+    until("it is handed back, and the other replica knows", async || left(&all[1]) >= 89_000).await;
 }
 
 /// LB-07: every limit or none, and the refusal names the one.

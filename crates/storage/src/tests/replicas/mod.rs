@@ -67,12 +67,12 @@ impl QuotaCoordinator for Pausable {
     fn exchange<'a>(
         &'a self,
         epoch: ReplicaEpoch,
-        purses: &'a [QuotaWindow],
+        windows: &'a [QuotaWindow],
         decide: DecideFn<'a>,
     ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>> {
         async move {
             self.awake().await;
-            self.coordinator.exchange(epoch, purses, decide).await
+            self.coordinator.exchange(epoch, windows, decide).await
         }
         .boxed()
     }
@@ -138,7 +138,7 @@ impl Replica {
     }
 
     /// Reclaims expired replicas now.
-    async fn bank_buries(&self) -> usize {
+    async fn reclaim_expired(&self) -> usize {
         self.coordinator.reclaim().await.unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! What a caller may still spend now.
+//! `Allowance`: what a caller may still spend.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct RemainingQuota<T> {
     pub limit: Limit,
     /// How much is left of it.
     pub amount: T,
-    /// When it starts anew; never, for a limit without a window.
+    /// When it starts again; never, for a limit without a window.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -38,9 +38,9 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// True where a model that has no price cannot be afforded.
+    /// True if a model that has no price cannot be afforded.
     pub fn limits_money(&self, model: &str) -> bool {
-        let purses = [Some(&self.overall), self.models.get(model)];
-        purses.into_iter().flatten().any(|purse| purse.money.is_some())
+        let limits = [Some(&self.overall), self.models.get(model)];
+        limits.into_iter().flatten().any(|limit| limit.money.is_some())
     }
 }

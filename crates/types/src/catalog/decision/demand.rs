@@ -1,4 +1,4 @@
-//! How hard a request looks.
+//! `Demand`: how hard a request looks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

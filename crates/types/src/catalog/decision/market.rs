@@ -1,4 +1,4 @@
-//! What things cost now.
+//! `Market`: the current prices and conditions of models.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub struct ModelConditions {
     pub prefill: f64,
     /// Seconds to write one token.
     pub token: f64,
-    /// False where it cannot be used.
+    /// False if it cannot be used.
     pub healthy: bool,
 }
 

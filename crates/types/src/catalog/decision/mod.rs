@@ -1,4 +1,4 @@
-//! What one step of a request hands to the next: from the demand through the offers to the outcome.
+//! The data that one stage of a request passes to the next: from the demand through the offers to the outcome.
 
 mod allowance;
 mod demand;

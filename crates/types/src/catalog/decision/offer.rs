@@ -1,4 +1,4 @@
-//! Ways to serve a demand, priced.
+//! `Offer`: one priced way to serve a demand.
 
 use std::ops::{Add, Mul};
 use std::sync::Arc;
@@ -56,17 +56,17 @@ pub struct Offer {
     pub solution: Tokens,
     /// Who says so.
     pub solution_by: LimitedBy,
-    /// True where it may take besides what its thought leaves: both stand under one limit.
+    /// True if it may take besides what its thought leaves: both stand under one limit.
     pub answer_takes_rest: bool,
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
-    /// How far it may go in further calls, each of them set aside before it is sent; nothing where it is not gone on with.
+    /// How far it may continue in further calls, each of them reserved before it is sent. `None` if it is not continued.
     pub continuation: Option<ContinuationLimit>,
     /// Whether a limit is sent to an upstream that needs none: only where somebody stated one.
     pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.
     pub overhead: Tokens,
-    /// True where a second try is reserved, for an answer that a hidden thought left no room for.
+    /// True if a second try is reserved, for an answer that a hidden thought left no room for.
     pub rescue: bool,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,

@@ -1,4 +1,4 @@
-//! What came of a decision, and what was said of the answer afterwards.
+//! The outcome of a decision, and the verdicts on the answer.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct DecisionOutcome {
     pub attempts: u32,
     /// All tokens of those attempts.
     pub given_up: Tokens,
-    /// True where it was not the chosen model that did it.
+    /// True if it was not the chosen model that did it.
     pub fell_back: bool,
     /// From its arrival to its settled end.
     pub seconds: f64,
@@ -63,13 +63,13 @@ pub struct ChoiceOutcome {
     pub overhead: Tokens,
     /// What was billed and not delivered: prompts read again, discarded tokens.
     pub other: Tokens,
-    /// True where an empty answer was tried again with the least thinking.
+    /// True if an empty answer was tried again with the least thinking.
     pub rescued: bool,
     /// How often the answer spoke like a thought that goes on.
     pub leaks: u32,
-    /// True where the backend's own budget did not hold.
+    /// True if the backend's own budget did not hold.
     pub overran: bool,
-    /// True where a count was reckoned rather than reported.
+    /// True if a count was reckoned rather than reported.
     pub estimated: bool,
 }
 
@@ -93,7 +93,7 @@ impl ChoiceOutcome {
 }
 
 impl DecisionOutcome {
-    /// True where there is a whole answer.
+    /// True if there is a whole answer.
     pub fn is_finished(&self) -> bool {
         &*self.ended == "finished"
     }

@@ -1,5 +1,5 @@
-//! What was decided about one request, and on what grounds. Plain data, which outlives the request: the decision log, the
-//! store and learning all have it. It never holds a word of the request.
+//! The record of a decision about one request, and its inputs. Plain data that outlives the request: the decision log, the
+//! store and learning all use it. It never contains a word of the request.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Decision {
     pub candidates: Vec<Candidate>,
     /// The place of the chosen one among them.
     pub chosen: usize,
-    /// True where it was drawn, and would not have been chosen by what is believed on average.
+    /// True if it was drawn, and would not have been chosen by what is believed on average.
     pub explored: bool,
     /// One line on what decided. It may name limits, and so accounts and users: the log does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -56,7 +56,7 @@ pub struct Stakes {
     pub second: f64,
     /// The shadow price of a dollar.
     pub shadow_price: f64,
-    /// What the caller said of success against cost.
+    /// The caller's preference between success and cost.
     pub preference: Option<Preference>,
 }
 

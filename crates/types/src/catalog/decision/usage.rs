@@ -1,4 +1,4 @@
-//! What came of an execution.
+//! What an execution used.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl SolutionStopReason {
         }
     }
 
-    /// True where the model would have gone on.
+    /// True if the model would have gone on.
     pub fn is_cut(self) -> bool {
         !matches!(self, SolutionStopReason::None | SolutionStopReason::Stop | SolutionStopReason::ToolCalls)
     }
@@ -138,11 +138,11 @@ pub struct ChoiceUsage {
     /// How often the answer spoke like a thought that goes on (`ThinkDial`, arXiv 2508.18773): only looked for where
     /// the thought was cut.
     pub leaks: u32,
-    /// True where the backend's own budget did not hold.
+    /// True if the backend's own budget did not hold.
     pub overran: bool,
     /// How many tool calls were broken off by a limit before their arguments were whole.
     pub unfinished_calls: u32,
-    /// True where a count was reckoned rather than reported.
+    /// True if a count was reckoned rather than reported.
     pub estimated: bool,
     /// How the thought ended.
     pub thinking_ended: ThinkingStopReason,

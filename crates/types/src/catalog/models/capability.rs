@@ -1,4 +1,4 @@
-//! What a model can do, and how its thinking can be held.
+//! What a model can do, and how its thinking budget can be enforced.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl EnforcementClass {
         if t == Tokens::ZERO { t } else { t + Tokens(t.0.div_ceil(10)) + Tokens(32) }
     }
 
-    /// True where a thought is cut by stopping one call and the answer asked for in another.
+    /// True if a thought is cut by stopping one call and the answer asked for in another.
     pub fn is_resumed(self) -> bool {
         matches!(self, EnforcementClass::Continue | EnforcementClass::Turn)
     }
@@ -60,7 +60,7 @@ pub enum Capability {
     Schema,
     /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
     Penalties,
-    /// Tells the chances of the tokens that it writes.
+    /// Reports the log probabilities of its tokens.
     Logprobs,
 }
 
@@ -108,12 +108,12 @@ pub struct Needs {
     pub service: Service,
     /// Each must be among the model's capabilities.
     pub capabilities: Vec<Capability>,
-    /// True where a tool must be called, which nothing holds a resumed answer to.
+    /// True if a tool must be called, which nothing holds a resumed answer to.
     pub forces_tools: bool,
     /// The longest that its caller wants any of it kept in a provider's cache.
     pub cache_ttl: CacheTtl,
     /// The members that nobody here knows: the backend must take each, or do without it.
     pub members: Vec<Arc<str>>,
-    /// True where something is said of the answer's shape that no thought may have.
+    /// True if the answer's shape is restricted in a way that no thought can satisfy.
     pub shapes_answer: bool,
 }

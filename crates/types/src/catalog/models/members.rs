@@ -1,4 +1,4 @@
-//! What becomes of members of a request that the gateway gives no meaning to.
+//! What happens to members of a request that have no meaning to the gateway.
 
 /// What a backend does with members that nobody here knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct MemberRules {
     pub unknown: UnknownMembers,
     /// Those that its API documents. They are sent, whatever holds for others.
     pub documented: &'static [&'static str],
-    /// What the endpoint takes at which a thought is resumed from its tokens; nothing where there is no such endpoint.
+    /// What the endpoint takes at which a thought is resumed from its tokens; nothing if there is no such endpoint.
     pub resumed: Option<&'static [&'static str]>,
 }
 
@@ -49,7 +49,7 @@ impl MemberRules {
         }
     }
 
-    /// True where a thought can be resumed though this member is wanted: the endpoint for that takes it.
+    /// True if a thought can be resumed though this member is wanted: the endpoint for that takes it.
     pub(super) fn allows_resume(&self, name: &str) -> bool {
         let is_sent = self.action_for(name) == MemberAction::Pass;
         !is_sent || self.resumed.is_some_and(|taken| taken.contains(&name))

@@ -28,7 +28,7 @@ pub enum Specialty {
     Arithmetic,
 }
 
-/// How an answer that its limit broke off is gone on with in another call.
+/// How an answer that was cut off by its limit is continued in another call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GoesOn {
     /// Not at all.
@@ -75,7 +75,7 @@ pub struct Model {
     pub classes: Vec<EnforcementClass>,
     /// The least that a thought is given where its provider holds the budget; a smaller budget is no thought.
     pub thinking_min: Tokens,
-    /// True where it cannot be kept from thinking.
+    /// True if it cannot be kept from thinking.
     pub thinks_always: bool,
     /// The most that it can think; 0 for a model that does not think.
     pub thinking_max: Tokens,
@@ -97,11 +97,11 @@ pub struct Model {
     pub efforts: Vec<EffortLevel>,
     /// What its backend does with members that the gateway gives no meaning to.
     pub members: MemberRules,
-    /// True where tool calls can be read out of an answer that was resumed from a closed thought.
+    /// True if tool calls can be read out of an answer that was resumed from a closed thought.
     pub resumes_tools: bool,
-    /// How an answer that its limit broke off is gone on with.
+    /// How an answer that was cut off by its limit is continued.
     pub goes_on: GoesOn,
-    /// True where its server stops, and stops billing, when we hang up.
+    /// True if its server stops, and stops billing, when we hang up.
     pub stops_billing: bool,
 }
 
@@ -112,12 +112,12 @@ impl Model {
     /// models take as much, and many refuse more.
     pub const TOLD_MAX: Tokens = Tokens(32_000);
 
-    /// False where its context is not known, so that nothing is to be held against it.
+    /// False if its context is not known, so that nothing is to be held against it.
     pub fn knows_context(&self) -> bool {
         self.context != Model::CONTEXT_UNKNOWN
     }
 
-    /// True where nothing tells how much it can write in one call.
+    /// True if it is unknown how much it can write in one call.
     pub fn writes_unknown(&self) -> bool {
         !self.knows_context() && self.output_max.is_none()
     }
@@ -136,7 +136,7 @@ impl Model {
         self.thinking_usual.or(whole.map(|level| level.usual))
     }
 
-    /// True where the model can do it.
+    /// True if the model can do it.
     pub fn has_capability(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
@@ -162,7 +162,7 @@ impl Model {
         needs.members.iter().find(|name| resumes_only && !self.members.allows_resume(name))
     }
 
-    /// True where its backend is sent all of the members.
+    /// True if its backend is sent all of the members.
     pub fn accepts_all_members(&self, needs: &Needs) -> bool {
         needs.members.iter().all(|name| self.members.action_for(name) == MemberAction::Pass)
     }

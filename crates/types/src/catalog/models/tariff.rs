@@ -15,7 +15,7 @@ pub struct Prices {
 /// Prices that hold up to some length of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
-    /// For what is read and written anew.
+    /// For tokens without any cache, read and written.
     pub list: Prices,
     /// For prompt tokens that the provider still had in its cache.
     pub cache_read: Price,
@@ -75,7 +75,7 @@ impl Rates {
         read + self.list.output.cost(billed.output)
     }
 
-    /// The dearest that a token of prompt can be of which nothing is kept longer than that.
+    /// The highest price of a prompt token, if no cache entry is kept longer than that.
     fn input_price_max(&self, keep: CacheTtl) -> Price {
         let usual = self.list.input.max(self.cache_read).max(self.cache_write);
         match keep {
@@ -122,7 +122,7 @@ impl Tariff {
         self.long.as_ref().map_or(usual, |(_, rates)| usual.max(rates.list.output))
     }
 
-    /// True where reading costs nothing, wherever a prompt is kept and however long it is.
+    /// True if reading costs nothing, wherever a prompt is kept and however long it is.
     pub fn has_free_input(&self) -> bool {
         let free = |rates: &Rates| rates.input_price_max(CacheTtl::Hour) == Price::FREE;
         free(&self.rates) && self.long.as_ref().is_none_or(|(_, rates)| free(rates))
@@ -133,7 +133,7 @@ impl Tariff {
         self.rates(input).list
     }
 
-    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing where it costs more.
+    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing if it costs more.
     pub fn saved_by_cache(&self, input: Tokens) -> f64 {
         let rates = self.rates(input);
         rates.list.input.dollars_per_token() - rates.cache_read.dollars_per_token()

@@ -12,7 +12,7 @@ pub const SURFACE_FEATURES: usize = 48;
 /// One word, number or sign, or a pair of neighbours, in the place that its hash has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gram {
-    /// Eight more bits of its hash, by which other grams are told apart.
+    /// Eight more bits of its hash, which distinguish it from other grams.
     pub fingerprint: u8,
     /// How rare it is: its inverse document frequency in sixteenths; 0 where the place is empty.
     pub rarity: u8,

@@ -1,4 +1,4 @@
-//! What the operator says of a choice among models: its worth, its votes, its second opinions, its rollout.
+//! The operator's settings for a choice among models: its worth, its votes, its second opinions, its rollout.
 
 mod odds;
 mod opinion;

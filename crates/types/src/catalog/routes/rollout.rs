@@ -1,4 +1,4 @@
-//! How an operator switches deciding on: by watching first, or for a share of the traffic.
+//! How an operator turns on the enforcement of decisions: first only observed, or for a share of the traffic.
 
 use std::sync::Arc;
 

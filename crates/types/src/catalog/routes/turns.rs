@@ -1,4 +1,4 @@
-//! How many turns a route allows a run of an agent.
+//! How many turns a route allows an episode of an agent.
 
 use crate::units::Count;
 

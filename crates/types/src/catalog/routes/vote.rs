@@ -1,4 +1,4 @@
-//! Answering one choice several times, and taking the answer that comes most often.
+//! Settings of votes: one choice is answered several times, and the most frequent answer is taken.
 
 use std::sync::Arc;
 
