@@ -40,6 +40,8 @@ test-tools:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --package stint --no-default-features --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
 # Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each.
 fuzz:

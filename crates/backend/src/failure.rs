@@ -68,7 +68,7 @@ pub enum UnsupportedFeature {
 }
 
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
-/// [told](Failure::told).
+/// [the upstream said](Failure::upstream_message).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", ReasonSuffix(reason.as_deref()))]
 pub struct Failure {

@@ -29,7 +29,7 @@ const CHARACTERS_PER_TOKEN: std::ops::RangeInclusive<f64> = 1.0..=12.0;
 pub struct OutputStats {
     /// The fastest answer's tokens per second.
     pub tokens_per_second_max: Option<f64>,
-    /// Characters per token, as [`characters`] counts them.
+    /// Characters per token, as [`weighted_characters`] counts them.
     pub characters_per_token: Option<f64>,
     /// What a prompt has of the tokens that it was bounded by.
     pub prompt_share: Option<f64>,

@@ -14,9 +14,9 @@ pub(crate) struct MatrixPart {
     /// The first of its rows, counted in the whole matrix.
     pub(crate) first: u32,
     pub(crate) rows: u32,
-    /// The numbers; the bytes of [`Kind::Q8_0`] without their scales.
+    /// The numbers; the bytes of [`TensorType::Q8_0`] without their scales.
     pub(crate) numbers: wgpu::Buffer,
-    /// The scales of [`Kind::Q8_0`], 16-bit floats in pairs; of other kinds, empty.
+    /// The scales of [`TensorType::Q8_0`], 16-bit floats in pairs; of other kinds, empty.
     pub(crate) scales: wgpu::Buffer,
 }
 

@@ -29,7 +29,7 @@ pub enum TensorType {
     Q8_0,
 }
 
-/// Numbers in one block of [`Kind::Q8_0`].
+/// Numbers in one block of [`TensorType::Q8_0`].
 pub const Q8_BLOCK: usize = 32;
 
 impl TensorType {

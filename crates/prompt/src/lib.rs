@@ -1,6 +1,6 @@
 //! Between a conversation and what a model reads: chat templates, tokenizers, the tags of thinking.
 //!
-//! Nothing here knows backends or money. Where there is no tokenizer, [`bound`] says how much a prompt is at most, and [`guess`] about
+//! Nothing here knows backends or money. Where there is no tokenizer, [`token_bound`] says how much a prompt is at most, and [`token_estimate`] about
 //! how much it is.
 
 mod controls;

@@ -77,7 +77,7 @@ pub(in crate::app) enum KeysCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Take over [[key]] and [[account]] sections from a file, or from standard input where it is "-".
+    /// Take over `[[key]]` and `[[account]]` sections from a file, or from standard input where it is "-".
     Import {
         /// The file.
         file: PathBuf,

@@ -34,7 +34,7 @@ impl StepDecoder {
         }
     }
 
-    /// What one token is. The end of text is counted by [`Steps::done`].
+    /// What one token is. The end of text is counted by [`StepDecoder::finish`].
     pub(super) fn step(&mut self, step: GeneratedToken) -> Option<Piece> {
         let tokens = Tokens(1);
         Some(match step.role {

@@ -1,6 +1,6 @@
 //! A scripted backend for tests, ours and those in `tests/it`. It is not offered in configuration.
 //!
-//! The script says what the model would do by itself ([`Play`]). The backend keeps to the limits of a call as a real one of
+//! The script says what the model would do by itself ([`ScriptedReply`]). The backend keeps to the limits of a call as a real one of
 //! each class would. It records every call and how it ended.
 
 mod gate;

@@ -72,7 +72,7 @@ impl ScriptedReply {
         self.ends(GenerationEnd::ToolCalls)
     }
 
-    /// Does not show its thoughts, only counts them (in [`Part::Total`]).
+    /// Does not show its thoughts, only counts them (in [`GenerationPart::Total`]).
     #[must_use]
     pub fn hides_thoughts(self) -> ScriptedReply {
         ScriptedReply { hidden: true, ..self }

@@ -14,7 +14,7 @@ const BYTES_MAX: usize = 400;
 /// With so many words a calculation is only part of what is asked.
 const WORDS_MAX: usize = 24;
 
-/// The words of calculations and of the card's word problems. Names and things may be any: see [`looks`].
+/// The words of calculations and of the card's word problems. Names and things may be any: see [`looks_arithmetic`].
 const WORDS: &str = "a add added all altogether an and answer apples are away be bigger book books bought box boxes bus buy buys \
     by calculate can cards carries chairs coins compute count day days difference digit does each eggs equal \
     equals evaluate every expression find following for from gave get gets give gives got greater greatest had \

@@ -22,7 +22,7 @@ pub(crate) use buffers::EngineCapacity;
 /// One token to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchRow {
-    /// Its id, or [`super::ops::LAST`] for the last that its slot sampled.
+    /// Its id, or [`LAST_SAMPLED`](super::ops::LAST_SAMPLED) for the last that its slot sampled.
     pub(crate) token: u32,
     pub(crate) slot: u32,
     pub(crate) position: u32,

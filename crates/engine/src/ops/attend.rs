@@ -7,11 +7,11 @@ use crate::shape::ModelShape;
 pub(crate) struct Attention {
     kernel: Kernel,
     heads: u32,
-    /// With [`Grain::Lane`], how many heads one lane does.
+    /// With [`ReductionStrategy::PerLane`], how many heads one lane does.
     heads_per_lane: Option<u32>,
 }
 
-/// Lanes in a workgroup with [`Grain::Lane`]: a software driver goes through the motions for idle ones, too.
+/// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: a software driver goes through the motions for idle ones, too.
 const LANES: u32 = 8;
 
 /// Workgroups that fit side by side; more go below.

@@ -1,7 +1,7 @@
 //! Rows of activations times a matrix of weights, each as F32, F16 or `Q8_0`; activations stay f32.
 //!
 //! Two kernels differ only in how many tokens share one reading of the weights: one, for a
-//! sequence that runs alone, and four. `Q8_0` has such a pair for each [`Grain`].
+//! sequence that runs alone, and four. `Q8_0` has such a pair for each [`ReductionStrategy`].
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ struct MatmulKernels {
     grain: ReductionStrategy,
 }
 
-/// Rows that one subgroup, or with [`Grain::Lane`] one lane, computes.
+/// Rows that one subgroup, or with [`ReductionStrategy::PerLane`] one lane, computes.
 const ROWS: u32 = 4;
 
-/// Lanes in a workgroup with [`Grain::Lane`]: few, since a software driver goes through the motions for idle
+/// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: few, since a software driver goes through the motions for idle
 /// ones as well, and has more cores than a narrow matrix has larger groups.
 const LANES: u32 = 16;
 

@@ -1,7 +1,7 @@
 //! What one upstream's chat completions have that another's have not, as plain data.
 //!
 //! Upstreams agree on messages, tools and streams, and differ in everything about thinking: how much, whether at
-//! all, whether a closed thought can be resumed, and how it is counted. The known ones stand in [`super::known`].
+//! all, whether a closed thought can be resumed, and how it is counted. The known ones stand in [`known_dialects`](super::known_dialects).
 
 use std::borrow::Cow;
 

@@ -54,7 +54,7 @@ pub struct ModelDemand {
     pub done: Chance,
     /// The chance of a right answer without any thought.
     pub blind: Chance,
-    /// How fast a cut thought's chance rises from `blind` towards `done` (see [`ModelDemand::cut`]).
+    /// How fast a cut thought's chance rises from `blind` towards `done` (see [`ModelDemand::success_if_cut`]).
     pub bend: f64,
     /// How unsure `done` is: the standard deviation of what is believed about it; 0 where nothing is explored.
     pub spread: f64,

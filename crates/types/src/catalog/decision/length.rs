@@ -19,7 +19,7 @@ pub struct LogNormal {
 /// What becomes of thoughts under a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TruncatedMoments {
-    /// [`LogNormal::finished`].
+    /// [`LogNormal::cdf`].
     pub finished: f64,
     /// [`LogNormal::mean_within`].
     pub within: f64,
