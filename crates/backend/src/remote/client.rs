@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use h2::Reason;
 use reqwest::Response;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
@@ -137,8 +138,9 @@ impl UpstreamClient {
             request.header(CONTENT_TYPE, "application/json").header(ACCEPT, accept).body(body.clone()).send()
         };
         let mut answered = first_byte.wait(asked(&self.pool.http), "did not answer").await?;
-        let was_lost = answered.as_ref().is_err_and(|error| sending.was_lost(error));
-        if was_lost && self.settings.sent_too {
+        let is_to_be_resent =
+            |error| is_left_out(error) || (self.settings.sent_too && sending.was_lost(error));
+        if answered.as_ref().is_err_and(is_to_be_resent) {
             self.resent.fetch_add(1, Ordering::Relaxed);
             answered = first_byte.wait(asked(&self.pool.fresh), "did not answer").await?;
         }
@@ -165,13 +167,21 @@ impl UpstreamClient {
 /// A request that no answer came to. Over HTTP/2 an upstream can say that nothing has looked at it.
 fn transport_failure(error: &reqwest::Error) -> Failure {
     let failure = refusal::of_transport(error);
-    let mut causes = std::iter::successors(error.source(), |error| Error::source(*error));
-    let refused = causes.any(|cause| {
-        cause
-            .downcast_ref::<h2::Error>()
-            .is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM))
-    });
-    if refused { failure.unsent() } else { failure }
+    let is_refused = h2_error(error).is_some_and(|error| error.reason() == Some(Reason::REFUSED_STREAM));
+    if is_refused || is_left_out(error) { failure.unsent() } else { failure }
+}
+
+/// Whether the upstream ended its connection in order (GOAWAY without an error) and this request came too late for that: it
+/// was not looked at, and another connection will take it (RFC 9113, 6.8). Load balancers do so now and then, as does every
+/// server that is restarted.
+fn is_left_out(error: &reqwest::Error) -> bool {
+    h2_error(error).is_some_and(|error| {
+        error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+    })
+}
+
+fn h2_error(error: &reqwest::Error) -> Option<&h2::Error> {
+    std::iter::successors(error.source(), |error| Error::source(*error)).find_map(<dyn Error>::downcast_ref)
 }
 
 async fn read_body(
