@@ -27,8 +27,8 @@ test: test-tools
 	cargo test --workspace --locked
 	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 
-# What the tests run: Chromium, PostgreSQL, .venv/bin/python with OpenAI's SDK and a llama.cpp server, a chat model, .venv/bin/node for
-# and .cache/promtool.
+# What the tests run: Chromium, PostgreSQL, .venv/bin/python with the official SDKs and a llama.cpp server, LiteLLM's client, a chat
+# model, .venv/bin/node for the SDKs in tests/node, and .cache/promtool.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
 	@scripts/python.sh .venv tests/requirements.txt

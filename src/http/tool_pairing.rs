@@ -1,27 +1,27 @@
-//! Calls of tools and their results: right after the turn that made it each call has its result, and each result has its
-//! call. Providers refuse anything else, each in its own words; here it is refused before any of them is called.
+//! Checks that tool calls and their results are paired: each call has its result right after the turn that made it, and
+//! each result has its call. Providers refuse anything else, each in its own words. Here it is refused before one is called.
 
 use stint_types::chat::{Message, Role, ToolCall};
 
-/// What an API takes for one turn of the model.
+/// What an API counts as one turn of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnGrouping {
-    /// Each of its messages.
+    /// Each message of the model is a turn.
     PerMessage,
-    /// Its messages that follow one another.
+    /// Messages of the model that follow one another are one turn.
     Consecutive,
 }
 
-/// What lacks its other half.
+/// A call without its result, or a result without its call.
 #[derive(Debug, PartialEq)]
 pub(super) enum UnpairedTool<'m> {
-    /// A call, of the turn that ends at the given message.
+    /// The index of the last message of the turn, and the call.
     Call(usize, &'m ToolCall),
-    /// A result, by its place and the id of what it says it is of.
+    /// The index of the result's message, and the id of the call that it names.
     Result(usize, &'m str),
 }
 
-/// Finds the first that is unpaired.
+/// Finds the first unpaired call or result.
 pub(super) fn check(messages: &[Message], turns: TurnGrouping) -> Result<(), UnpairedTool<'_>> {
     let (mut open, mut turn, mut before) = (Vec::new(), 0, Role::System);
     for (at, message) in messages.iter().enumerate() {

@@ -35,9 +35,9 @@ fn refuse(mut stream: TcpStream) {
     let _ = write!(stream, "HTTP/1.1 {status} No\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
 }
 
-fn folder() -> Folder {
+fn folder(more: &str) -> Folder {
     let names = REFUSALS.map(|(name, ..)| format!("{name:?}")).join(", ");
-    Folder::new(&format!("[[backend]]\nbase_url = \"{}\"\nmodels = [{names}]\n", refusing()))
+    Folder::new(&format!("[[backend]]\nbase_url = \"{}\"\n{more}\nmodels = [{names}]\n", refusing()))
 }
 
 fn question(model: &str) -> Value {
@@ -46,7 +46,7 @@ fn question(model: &str) -> Value {
 
 #[tokio::test]
 async fn the_log_has_why_an_upstream_refused_and_no_word_of_a_prompt() {
-    let process = folder().serve();
+    let process = folder("log_messages = true").serve();
     for (model, status, reason) in [
         ("lost", 502, r#"the upstream answered 404: "The model `gpt-9` does not exist" (model_not_found)"#),
         ("locked", 502, r#": "this key was revoked" (invalid_api_key)"#),
@@ -65,9 +65,21 @@ async fn the_log_has_why_an_upstream_refused_and_no_word_of_a_prompt() {
     assert_eq!(process.lines("diary"), Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn unless_the_operator_asks_for_an_upstreams_words_the_log_has_its_codes_alone() {
+    let process = folder("").serve();
+    for (model, _, message, code) in REFUSALS {
+        process.ask("", &question(model)).await;
+        process.logged(code).await;
+        assert_eq!(process.lines(message), Vec::<String>::new());
+    }
+    process.logged("the upstream answered 404: model_not_found").await;
+    process.logged("invalid_api_key").await;
+}
+
 #[test]
 fn a_probe_tells_why_an_upstream_answers_nothing() {
-    let folder = folder();
+    let folder = folder("");
     for (model, status, message, _) in REFUSALS {
         let output = folder.stint("probe").arg(model).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();

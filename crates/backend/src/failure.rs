@@ -70,7 +70,7 @@ pub enum UnsupportedFeature {
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
 /// [the upstream said](Failure::upstream_message).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}", ReasonSuffix(reason.as_deref()))]
+#[error("{message}{}", ReasonSuffix(reason.as_ref()))]
 pub struct Failure {
     /// Whose fault it was.
     pub fault: Fault,
@@ -79,8 +79,8 @@ pub struct Failure {
     /// The message of the upstream or the model's template. That may quote the prompt, so it is for the caller
     /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
     pub upstream_message: Option<String>,
-    /// The upstream's message, as far as it cannot contain the prompt: one short line, for the log alone.
-    pub reason: Option<String>,
+    /// Why the upstream refused, for the log alone.
+    pub reason: Option<UpstreamReason>,
     /// True if nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// Whether trying again can help.
@@ -156,9 +156,9 @@ impl Failure {
         Failure { upstream_message: Some(words.into()), ..self }
     }
 
-    /// The same, with the part of the upstream's message that may be logged.
+    /// The same, with what of the upstream's refusal may be logged.
     #[must_use]
-    pub fn with_reason(self, reason: Option<String>) -> Failure {
+    pub fn with_reason(self, reason: Option<UpstreamReason>) -> Failure {
         Failure { reason, ..self }
     }
 
@@ -169,8 +169,28 @@ impl Failure {
     }
 }
 
+/// What of an upstream's refusal may be logged, on one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UpstreamReason {
+    /// The beginning of its message. Nobody knows what an upstream quotes in it, so it is logged only where the operator
+    /// asked for that.
+    pub message: Option<String>,
+    /// Its code and its type, with commas; empty where it has none.
+    pub codes: String,
+}
+
+impl fmt::Display for UpstreamReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.message, &*self.codes) {
+            (Some(message), "") => write!(f, "\"{message}\""),
+            (Some(message), codes) => write!(f, "\"{message}\" ({codes})"),
+            (None, codes) => f.write_str(codes),
+        }
+    }
+}
+
 /// A reason behind a message.
-struct ReasonSuffix<'a>(Option<&'a str>);
+struct ReasonSuffix<'a>(Option<&'a UpstreamReason>);
 
 impl fmt::Display for ReasonSuffix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,8 +247,8 @@ mod tests {
     #[test]
     fn a_reason_is_for_the_log_and_not_for_the_caller() {
         let failure = Failure::new(Fault::Backend, "the upstream answered 404")
-            .with_reason(Some("no such model".into()));
-        assert_eq!(failure.to_string(), "the upstream answered 404: no such model");
+            .with_reason(Some(UpstreamReason { message: None, codes: "model_not_found".into() }));
+        assert_eq!(failure.to_string(), "the upstream answered 404: model_not_found");
         assert_eq!(failure.for_caller(), "the upstream answered 404");
     }
 }

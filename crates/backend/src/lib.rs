@@ -28,11 +28,11 @@ use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain,
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
-pub use failure::{Failure, Fault, Retry, UnsupportedFeature};
+pub use failure::{Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
 pub use output_stats::{OutputStats, weighted_characters};
 pub use unavailable::UnavailableBackend;
 
-/// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
+/// The pieces of one generation, the last of them a [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
 
 /// Something that generates.
@@ -95,11 +95,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Told what a call has shown of that.
+    /// Records what a call has shown of its [behavior](Backend::behavior).
     fn observe(&self, _: BehaviorObservation) {}
 
-    /// How often since this was last asked a question was sent once more, because the connection was gone before anybody
-    /// could have read it.
+    /// How many requests since the last call of this were sent once more, because their connection was lost before anybody
+    /// seems to have read them.
     fn take_resent(&self) -> u64 {
         0
     }

@@ -1,7 +1,7 @@
 //! A local language model on the GPU: token ids in, token ids out, budgets kept to the token.
 //!
-//! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP; what is
-//! above it turns text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
+//! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP. Its callers
+//! turn text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
 //! repeats schedule → forward → sample over a batch that changes with every step.
 //!
 //! ```text
@@ -9,9 +9,9 @@
 //! let mut tokens = engine.generate(job)?;          // refused at once when it cannot run
 //! while let Some(event) = tokens.next().await {    // dropping `tokens` ends the generation
 //!     match event {
-//!         Event::Step(Step { id, role }) => …,
-//!         Event::Done(done) => …,                  // the last word, or
-//!         Event::Failed(error) => …,
+//!         GenerationEvent::Token(GeneratedToken { id, role }) => …,
+//!         GenerationEvent::Done(summary) => …,     // the last event, or
+//!         GenerationEvent::Failed(error) => …,
 //!     }
 //! }
 //! ```

@@ -25,7 +25,7 @@ pub(super) struct ControlMatch {
 }
 
 impl ControlTrie {
-    /// Finds these; one without text is nowhere.
+    /// A trie of these tokens. A token without text is left out.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = (u32, &'a str)>) -> ControlTrie {
         let mut root = TrieNode::default();
         for (id, text) in tokens.filter(|(_, text)| !text.is_empty()) {
@@ -35,7 +35,7 @@ impl ControlTrie {
         ControlTrie(root)
     }
 
-    /// Where they stand in a text, none inside another. Where two begin, the longer one stands.
+    /// Finds the control tokens of a text. Matches do not overlap. Where two begin at the same byte, the longer one counts.
     pub(super) fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = ControlMatch> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {

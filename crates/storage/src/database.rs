@@ -28,7 +28,7 @@ use super::sqlite::{Sqlite, SqliteJournal};
 #[cfg(not(feature = "postgres"))]
 use super::without_postgres::ChangeListener;
 
-/// An open database, in which the modules below keep what they must not lose.
+/// An open database. The stores keep in it what they must not lose.
 #[derive(Debug, Clone)]
 pub enum Database {
     /// Nothing survives the process.

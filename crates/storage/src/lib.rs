@@ -1,4 +1,4 @@
-//! Databases behind the traits of the modules below; the only SQL.
+//! Databases behind the traits of the stores, which `ledger`, `sessions` and `types` define. The only SQL is here.
 //!
 //! [`Database`] opens one and gives out its stores. The stores write their statements once for both databases, over the small
 //! layer in `sql`. What only one of them does is in `sqlite` and `postgres`.

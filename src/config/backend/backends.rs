@@ -18,7 +18,7 @@ use super::upstream_names::apply_upstream_names;
 use super::{deployment, members, model};
 
 /// The keys that only some kinds have.
-const KIND_SPECIFIC_KEYS: [&str; 14] = [
+const KIND_SPECIFIC_KEYS: [&str; 15] = [
     "file",
     "concurrency_signal",
     "base_url",
@@ -32,6 +32,7 @@ const KIND_SPECIFIC_KEYS: [&str; 14] = [
     "first_byte_timeout",
     "idle_timeout",
     "total_timeout",
+    "log_messages",
     "unknown_members",
 ];
 
@@ -60,7 +61,11 @@ pub(in crate::config) fn backends(
         backends.insert(0, backend);
         declared.insert(0, model);
     } else if !root.has("backend") {
-        let remedy = "add a [[backend]], or take embedded = false out of [engine]";
+        let remedy = if cfg!(feature = "local") {
+            "add a [[backend]], or take embedded = false out of [engine]"
+        } else {
+            "add a [[backend]]: this stint was built without local models"
+        };
         root.reject("engine", "no model to serve", remedy);
     }
     let models = models_by_name(root.document(), &declared);

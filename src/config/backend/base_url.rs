@@ -37,7 +37,18 @@ fn with_version(kind: BackendKind, bare: &str) -> String {
         {
             format!("{bare}/v1")
         }
-        _ => bare.to_owned(),
+        BackendKind::Local
+        | BackendKind::OpenAi
+        | BackendKind::DashScope
+        | BackendKind::OpenRouter
+        | BackendKind::Vllm
+        | BackendKind::Sglang
+        | BackendKind::Ollama
+        | BackendKind::Anthropic
+        | BackendKind::Gemini
+        | BackendKind::Mistral
+        | BackendKind::Xai
+        | BackendKind::Responses => bare.to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The defaults of a model of which only the name and the backend are known.
 
 use stint_backend::local;
-use stint_backend::remote::{llamacpp, openai};
+use stint_backend::remote::{anthropic, gemini, llamacpp, openai, responses};
 use stint_types::catalog::{EnforcementClass, GoesOn, Model};
 use stint_types::units::Tokens;
 
@@ -71,14 +71,23 @@ fn possible_classes(kind: BackendKind) -> Vec<EnforcementClass> {
         | BackendKind::Anthropic
         | BackendKind::Gemini
         | BackendKind::Responses => kind.default_classes().to_vec(),
-        _ => dialect::possible_classes(&dialect::dialect_of(kind), kind == BackendKind::Vllm),
+        BackendKind::OpenAi
+        | BackendKind::DeepSeek
+        | BackendKind::DashScope
+        | BackendKind::OpenRouter
+        | BackendKind::Vllm
+        | BackendKind::Sglang
+        | BackendKind::Mistral
+        | BackendKind::Xai
+        | BackendKind::Ollama => {
+            dialect::possible_classes(&dialect::dialect_of(kind), kind == BackendKind::Vllm)
+        }
     }
 }
 
+/// How a model is reached that only has a name.
 fn source(name: &str, base: &BackendDefaults) -> ModelSource {
-    if let Some(source) = provider::source(base.kind, name, base) {
-        return source;
-    }
+    let (client, model) = (base.client.clone(), name.to_owned());
     match base.kind {
         BackendKind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
@@ -86,12 +95,37 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
             ModelSource::File(base.file.clone(), LocalModelSettings { start_tag, end_tag, settings })
         }
         BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {
-            client: base.client.clone(),
+            client,
             hand_off: HAND_OFF.to_owned(),
             ..llamacpp::Settings::default()
         }),
+        BackendKind::Anthropic => ModelSource::Anthropic(anthropic::Settings {
+            client,
+            model,
+            name: name.into(),
+            ..anthropic::Settings::default()
+        }),
+        BackendKind::Gemini => ModelSource::Gemini(gemini::Settings {
+            client,
+            model,
+            name: name.into(),
+            ..gemini::Settings::default()
+        }),
+        BackendKind::Responses => ModelSource::Responses(responses::Settings {
+            client,
+            model,
+            name: name.into(),
+            ..responses::Settings::default()
+        }),
         BackendKind::Vllm => ModelSource::Vllm(chat(name, base)),
-        _ => ModelSource::OpenAi(chat(name, base)),
+        BackendKind::OpenAi
+        | BackendKind::DeepSeek
+        | BackendKind::DashScope
+        | BackendKind::OpenRouter
+        | BackendKind::Sglang
+        | BackendKind::Mistral
+        | BackendKind::Xai
+        | BackendKind::Ollama => ModelSource::OpenAi(chat(name, base)),
     }
 }
 

@@ -114,6 +114,7 @@ fn client(section: &Section<'_>, kind: BackendKind) -> remote::Settings {
         first_byte: section.time("first_byte_timeout", usual.first_byte),
         idle: section.time("idle_timeout", usual.idle),
         total: section.time("total_timeout", usual.total),
+        logs_messages: section.get_or("log_messages", false),
         ..usual
     };
     check_url(section, "proxy", settings.proxy.as_deref());

@@ -1,4 +1,6 @@
 //! The kinds of backends, and the defaults of each.
+//!
+//! No match here has a `_`: the compiler asks for each default of a new kind.
 
 use stint_types::catalog::{Capability, EnforcementClass, Service};
 
@@ -46,6 +48,24 @@ pub(super) const SELF_HOSTED_CAPABILITIES: &[Capability] =
     &[Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Logprobs];
 
 impl BackendKind {
+    /// Whether it is spoken to by a provider's own API, and not by OpenAI's chat completions or a server's completions.
+    pub(super) fn has_own_api(self) -> bool {
+        match self {
+            BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => true,
+            BackendKind::Local
+            | BackendKind::OpenAi
+            | BackendKind::LlamaCpp
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Ollama => false,
+        }
+    }
+
     /// The word for it in the file.
     pub(super) fn as_str(self) -> &'static str {
         KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
@@ -82,7 +102,15 @@ impl BackendKind {
             }
             BackendKind::Gemini => &[EnforcementClass::Native, EnforcementClass::Effort],
             BackendKind::Responses => &[EnforcementClass::Effort],
-            _ => &[
+            BackendKind::OpenAi
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Ollama => &[
                 EnforcementClass::Continue,
                 EnforcementClass::Native,
                 EnforcementClass::Turn,
@@ -116,7 +144,15 @@ impl BackendKind {
         match self {
             BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => &[Service::Chat],
             BackendKind::Local | BackendKind::DeepSeek => &[Service::Chat, Service::Completions],
-            _ => &[Service::Chat, Service::Completions, Service::Embeddings],
+            BackendKind::OpenAi
+            | BackendKind::LlamaCpp
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Ollama => &[Service::Chat, Service::Completions, Service::Embeddings],
         }
     }
 
@@ -130,7 +166,13 @@ impl BackendKind {
             | BackendKind::Sglang
             | BackendKind::Ollama => true,
             BackendKind::OpenAi | BackendKind::Responses => !is_provider(host),
-            _ => false,
+            BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Anthropic
+            | BackendKind::Gemini => false,
         }
     }
 
@@ -159,7 +201,14 @@ impl BackendKind {
         match self {
             BackendKind::Vllm | BackendKind::Sglang | BackendKind::Ollama => true,
             BackendKind::Local | BackendKind::LlamaCpp | BackendKind::OpenRouter => false,
-            _ => self.key_required_host().is_some_and(|own| is_host(host, own)),
+            BackendKind::OpenAi
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Anthropic
+            | BackendKind::Gemini
+            | BackendKind::Responses => self.key_required_host().is_some_and(|own| is_host(host, own)),
         }
     }
 
@@ -178,25 +227,53 @@ impl BackendKind {
             BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
                 &[Capability::Tools, Capability::Images, Capability::Schema]
             }
-            _ => &[Capability::Penalties],
+            BackendKind::OpenAi
+            | BackendKind::LlamaCpp
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Ollama => &[Capability::Penalties],
         }
     }
 
     /// Whether it is sent the marks with which callers have a prompt kept in the provider's cache.
     pub(super) fn takes_cache_control(self) -> bool {
-        matches!(self, BackendKind::Anthropic | BackendKind::OpenRouter)
+        match self {
+            BackendKind::Anthropic | BackendKind::OpenRouter => true,
+            BackendKind::Local
+            | BackendKind::OpenAi
+            | BackendKind::LlamaCpp
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Ollama
+            | BackendKind::Gemini
+            | BackendKind::Responses => false,
+        }
     }
 
     /// Whether it stops, and stops billing, when the connection is gone: who serves for oneself does.
     pub(super) fn stops_billing(self) -> bool {
-        matches!(
-            self,
+        match self {
             BackendKind::Local
-                | BackendKind::LlamaCpp
-                | BackendKind::Vllm
-                | BackendKind::Sglang
-                | BackendKind::Ollama
-        )
+            | BackendKind::LlamaCpp
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Ollama => true,
+            BackendKind::OpenAi
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Anthropic
+            | BackendKind::Gemini
+            | BackendKind::Responses => false,
+        }
     }
 
     /// Where its API is, for those that are at one place.

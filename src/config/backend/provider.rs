@@ -5,9 +5,7 @@ use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
-use super::defaults::BackendDefaults;
 use super::effort_scale;
-use super::kind::BackendKind;
 use super::model_source::ModelSource;
 use crate::config::reader::Section;
 
@@ -32,32 +30,6 @@ const GEMINI_THINKING: [(&str, gemini::GeminiThinking); 3] = [
 ];
 const RESPONSES_THINKING: [(&str, bool); 2] = [("effort", true), ("never", false)];
 
-/// How a model is reached of which only the name is known; nothing for other kinds.
-pub(super) fn source(kind: BackendKind, name: &str, base: &BackendDefaults) -> Option<ModelSource> {
-    let (client, model) = (base.client.clone(), name.to_owned());
-    Some(match kind {
-        BackendKind::Anthropic => ModelSource::Anthropic(anthropic::Settings {
-            client,
-            model,
-            name: name.into(),
-            ..anthropic::Settings::default()
-        }),
-        BackendKind::Gemini => ModelSource::Gemini(gemini::Settings {
-            client,
-            model,
-            name: name.into(),
-            ..gemini::Settings::default()
-        }),
-        BackendKind::Responses => ModelSource::Responses(responses::Settings {
-            client,
-            model,
-            name: name.into(),
-            ..responses::Settings::default()
-        }),
-        _ => return None,
-    })
-}
-
 /// What closes a cut thought. Only Anthropic's are cut; there it is quoted, and the answer asked for.
 pub(super) fn hand_off(source: &ModelSource) -> Option<HandOff> {
     match source {
@@ -65,7 +37,11 @@ pub(super) fn hand_off(source: &ModelSource) -> Option<HandOff> {
         ModelSource::Gemini(_) | ModelSource::Responses(_) => {
             Some(HandOff { text: String::new(), overhead: OVERHEAD, overhead_without_thought: OVERHEAD })
         }
-        _ => None,
+        ModelSource::Embedded(_)
+        | ModelSource::File(..)
+        | ModelSource::OpenAi(_)
+        | ModelSource::Vllm(_)
+        | ModelSource::LlamaCpp(_) => None,
     }
 }
 
@@ -169,7 +145,11 @@ pub fn thinking_word(source: &ModelSource) -> Option<&'static str> {
         ModelSource::Anthropic(settings) => word(&ANTHROPIC_THINKING, settings.thinking),
         ModelSource::Gemini(settings) => word(&GEMINI_THINKING, settings.thinking),
         ModelSource::Responses(settings) => word(&RESPONSES_THINKING, settings.can_reason),
-        _ => None,
+        ModelSource::Embedded(_)
+        | ModelSource::File(..)
+        | ModelSource::OpenAi(_)
+        | ModelSource::Vllm(_)
+        | ModelSource::LlamaCpp(_) => None,
     }
 }
 
@@ -218,7 +198,7 @@ pub(super) fn adjust_classes(
     section: Option<&Section<'_>>,
     DeclaredModel { kind, config: served, model, .. }: &mut DeclaredModel,
 ) {
-    if !matches!(kind, BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses) {
+    if !kind.has_own_api() {
         return;
     }
     let wrong = model.classes.iter().find(|class| !served.possible_classes.contains(class));

@@ -23,7 +23,7 @@ impl ChoiceStateMachine {
         self.finalize(shown, PartEnd::BrokenOff, ChoiceEnd::broken_off(reason))
     }
 
-    /// This piece shows that the call is beyond its limit.
+    /// Handles the piece with which a call exceeds its limit.
     pub(super) fn on_overrun(&mut self, piece: Piece) -> ChoiceStep {
         let thinks = self.state == ChoiceState::Thinking && self.resume_class().is_some();
         match piece {
@@ -50,7 +50,7 @@ impl ChoiceStateMachine {
             Piece::ToolCall(delta) => {
                 self.begin_answer();
                 self.tool_calls = true;
-                // What does not pass is not kept: the call stays unfinished.
+                // The caller does not get these arguments, so they are not kept: the tool call stays unfinished.
                 self.arguments.entry(delta.index).or_default();
                 self.account.add_solution(&delta.arguments, Tokens::ZERO);
                 self.hang_up(String::new())
@@ -59,13 +59,13 @@ impl ChoiceStateMachine {
         }
     }
 
-    /// The call came to its end: what it showed of its target.
+    /// Records what a call that came to its end has shown of its target.
     pub(super) fn observe_end(&mut self) {
         self.enforcer.observe_end(self.terms.tells_limit);
         self.observe_switch(self.has_begun_answer());
     }
 
-    /// A call that was asked not to think shows whether the target obeys that.
+    /// Records whether the target obeyed, if this call was asked not to think.
     fn observe_switch(&mut self, answered: bool) {
         if self.is_makeshift() {
             self.enforcer.observe(BehaviorObservation::ThinkingSwitched(answered));

@@ -8,7 +8,7 @@ use stint_types::chat::FinishReason;
 pub(crate) enum AttemptResult {
     /// Every choice came to its end.
     Finished(Vec<FinishReason>),
-    /// Every choice was made, perhaps several times, and none was shown yet.
+    /// Every choice was sampled, perhaps several times. The caller has seen none of it yet.
     Sampled(Vec<SamplingResult>),
     /// The backend failed.
     Failed(Failure),

@@ -37,12 +37,12 @@ pub(super) async fn run_choices(
     }
 }
 
-/// What can be watched of each choice.
+/// The meter of each choice, by which its progress can be watched.
 pub(super) fn meters(progress: &[ChoiceProgress]) -> Vec<Meter> {
     progress.iter().map(|choice| choice.meter.clone()).collect()
 }
 
-/// One for each choice.
+/// The job of each choice. The observer is told of the target first.
 pub(super) fn jobs(
     context: &RequestContext,
     permit: &Permit,
@@ -83,7 +83,7 @@ fn cut_before(context: &RequestContext, offer: &Offer) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(stated))
 }
 
-/// What an answer to an offer usually takes; its limit does not show that.
+/// The usual length of an answer to an offer, which may be far below its limit.
 fn usual_answer(context: &RequestContext, offer: &Offer) -> Tokens {
     let demand = context.demand.models.get(&offer.model);
     demand.map_or(offer.solution, |demand| demand.solution_usual().min(offer.solution))

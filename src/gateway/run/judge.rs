@@ -18,14 +18,14 @@ const TASK: &str = "You are given a question and several numbered answers to it,
 /// Room for a number and little more.
 const SOLUTION: Tokens = Tokens(32);
 
-/// What may come of asking a judge.
+/// The outcomes of asking a judge, as labels of a metric.
 const SKIPPED: &str = "skipped";
 const MALFORMED: &str = "malformed";
 const CHOSEN: &str = "chosen";
 pub(crate) const OUTCOMES: [&str; 3] = [SKIPPED, MALFORMED, CHOSEN];
 
-/// Which of these answers the route's judge names, from 0; nothing if it names none. `offer` made them and has
-/// taken `spent`.
+/// The index of the answer that the route's judge chooses; `None` if it chooses none. The answers come from `offer`, which
+/// has used `spent`.
 pub(super) async fn judge_answers(
     running: RunningRequest<'_>,
     answers: &[String],
@@ -72,7 +72,7 @@ pub(super) fn question(request: &Request) -> String {
     asked.map(Message::plain_text).unwrap_or_default()
 }
 
-/// A number from 1 on, alone but for marks around it; given back from 0 on.
+/// Reads the only number of a reply, from 1 to `most`, and returns it as an index from 0.
 fn number(reply: &str, most: usize) -> Option<usize> {
     let digits = reply.trim().trim_matches(|character: char| !character.is_ascii_digit());
     let number: usize = digits.parse().ok()?;

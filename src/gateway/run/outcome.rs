@@ -11,9 +11,9 @@ use super::attempt_result::AttemptResult;
 pub(crate) struct RequestOutcome<'p> {
     pub(crate) offer: &'p Offer,
     pub(crate) result: AttemptResult,
-    /// Of each choice that is delivered; of everything that ran, where nothing is.
+    /// The progress of each choice that is delivered; if none is, of everything that ran.
     pub(crate) progress: Vec<ChoiceProgress>,
-    /// What each of them took, answers that were not chosen included.
+    /// What each of them took, including answers that were not chosen.
     pub(crate) spent: Vec<ChoiceUsage>,
     /// How each was chosen, where there were several.
     pub(crate) tallies: Vec<VoteTally>,

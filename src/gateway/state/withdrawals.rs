@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use stint_types::catalog::{Capability, Catalog, Model};
 
-/// So long a capability is not offered that was refused to us, and so long one that was not is not doubted again.
+/// How long a refused capability is not offered, and how long one that was not refused is not tried again.
 const COOLDOWN: Duration = Duration::from_secs(600);
 
-/// What may be doubted of a model.
+/// A feature that a model may turn out not to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SuspectFeature {
     /// That its upstream has a capability.
@@ -20,7 +20,7 @@ pub(crate) enum SuspectFeature {
     Budget,
 }
 
-/// What was tried of models, and what of it was refused.
+/// Which features were tried on which models, and which of them were refused.
 #[derive(Debug, Default)]
 pub(crate) struct Withdrawals(DashMap<(Arc<str>, SuspectFeature), TrialState>);
 
@@ -31,7 +31,7 @@ struct TrialState {
 }
 
 impl Withdrawals {
-    /// The model as it may be offered now.
+    /// The model without the capabilities that are withdrawn now.
     pub(crate) fn apply(&self, model: Arc<Model>) -> Arc<Model> {
         let is_left = |capability: &Capability| !self.is_withdrawn(&model, *capability);
         if self.0.is_empty() || model.capabilities.iter().all(is_left) {
@@ -58,13 +58,13 @@ impl Withdrawals {
         may
     }
 
-    /// Offers a capability no more for a while.
+    /// Stops offering a capability for a while.
     pub(crate) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
         let tried = TrialState { until: Instant::now() + COOLDOWN, refused: true };
         self.0.insert((model.clone(), SuspectFeature::Capability(capability)), tried);
     }
 
-    /// What was found out about models that are the same in both catalogues.
+    /// What was found out about models that are the same in both catalogues, for the gateway after a reload.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Withdrawals {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.0.iter().filter(|entry| is_same(&entry.key().0));

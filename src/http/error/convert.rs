@@ -1,4 +1,4 @@
-//! Turns the errors of the modules below into an `ApiError` with its status.
+//! Turns the errors of the gateway and of the crates below it into an `ApiError` with its status.
 
 use std::time::Duration;
 

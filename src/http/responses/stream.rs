@@ -23,9 +23,9 @@ pub(super) struct ResponsesStreamWriter {
     writer: EventWriter,
     recorder: ResponseRecorder,
     begun: bool,
-    /// What ends it, once it has ended and is kept.
+    /// The last events, once the response has ended and is stored.
     ended: Option<String>,
-    /// Room for what it continues.
+    /// Holds room for the conversation that it continues, until the stream is over.
     _permits: Vec<SharedBodyPermit>,
 }
 
@@ -49,7 +49,7 @@ impl ResponsesStreamWriter {
         }
     }
 
-    /// The same with room that it gives back when it is over.
+    /// The same, holding these permits until the stream is over.
     pub(super) fn with_permits(self, permits: Vec<SharedBodyPermit>) -> ResponsesStreamWriter {
         ResponsesStreamWriter { _permits: permits, ..self }
     }
@@ -93,7 +93,7 @@ impl StreamWriter for ResponsesStreamWriter {
         ": thinking\n\n"
     }
 
-    /// For those who look at the response's state, and for those who look for an error.
+    /// Two events: `response.failed` for clients that look at the response's state, `error` for those that look for that.
     fn write_error(&self, problem: &ApiError) -> String {
         let error = problem.to_json()["error"].take();
         let code = failed_code(problem.status().as_u16(), error["code"].as_str());
@@ -112,7 +112,7 @@ impl StreamWriter for ResponsesStreamWriter {
     }
 }
 
-/// The API has few words for why a response failed; agents look for two more.
+/// The API has few codes for why a response failed. Agents look for two more.
 fn failed_code(status: u16, code: Option<&str>) -> &str {
     match (status, code) {
         (_, Some(code @ ("insufficient_quota" | "context_length_exceeded"))) => code,

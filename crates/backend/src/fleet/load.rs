@@ -1,6 +1,6 @@
 //! Parses the queue lengths that inference engines publish in Prometheus' text format.
 
-/// How busy an engine is, by its own word.
+/// How busy an engine is, as it reports itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReportedLoad {
     /// Requests that wait.
@@ -9,7 +9,7 @@ pub struct ReportedLoad {
     pub running: u32,
 }
 
-/// The series of vLLM, of `SGLang` and of llama.cpp's server: those who wait, and those who are worked on.
+/// The series of waiting and of running requests, of vLLM, of `SGLang` and of llama.cpp's server.
 const SERIES: [(&str, &str); 3] = [
     ("vllm:num_requests_waiting", "vllm:num_requests_running"),
     ("sglang:num_queue_reqs", "sglang:num_running_reqs"),

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long that counts.
+/// How long a measurement counts.
 const PEAK_WINDOW: Duration = Duration::from_secs(60);
 
-/// How many calls at once were served well in the last minute. Only what may still be the most is kept, so that the first
-/// is always the answer.
+/// How many calls at once were served well in the last minute. Entries that can no longer be the most are dropped, so
+/// the first one is always the answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PeakServed(VecDeque<(Instant, f64)>);
 
 impl PeakServed {
-    /// So many were served well.
+    /// Notes that so many calls at once were served well.
     pub(super) fn record(&mut self, calls: f64, now: Instant) {
         while self.0.back().is_some_and(|(_, less)| *less <= calls) {
             self.0.pop_back();
@@ -23,7 +23,7 @@ impl PeakServed {
         self.prune(now);
     }
 
-    /// The most that were.
+    /// The most of the last minute.
     pub(super) fn peak(&mut self, now: Instant) -> f64 {
         self.prune(now);
         self.0.front().map_or(0.0, |(_, most)| *most)

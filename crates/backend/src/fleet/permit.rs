@@ -22,12 +22,12 @@ pub struct Permit {
     acquired_at: Instant,
 }
 
-/// Whether a permit's calls must find out if the target works again: the first conclusive end counts, once.
+/// True while a permit's calls must find out whether the target works again. The first call that shows it takes this, once.
 #[derive(Debug)]
 pub(super) struct ProbeToken(AtomicBool);
 
 impl ProbeToken {
-    /// True once, where there is something to find out.
+    /// True the first time, if there was something to find out.
     pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

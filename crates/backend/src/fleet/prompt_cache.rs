@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use stint_types::units::Tokens;
 
-/// So many conversations are remembered for each target; a newer one may take the place of an older.
+/// How many conversations are remembered for each target. A newer one may replace an older one.
 const SLOTS: usize = 1024;
 /// For how long a prompt stays in a cache, at a guess: the shortest that providers promise.
 const CACHE_LIFETIME: Duration = Duration::from_secs(300);
@@ -17,7 +17,7 @@ const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 /// What was sent to one target lately.
 #[derive(Debug, Default)]
 pub(super) struct PromptCacheEstimate {
-    /// Made with the first prompt: most targets of most fleets are never asked.
+    /// Allocated with the first prompt: most targets of most fleets never need it.
     slots: Vec<Option<CachedPrompt>>,
 }
 

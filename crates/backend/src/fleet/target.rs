@@ -17,12 +17,12 @@ pub struct Target {
     pub name: Arc<str>,
     /// The backend to call.
     pub backend: Arc<dyn Backend>,
-    /// Who counts its prompts, in a word that only the same tokenizer and the same template share; nothing if that is not
-    /// known for sure.
+    /// Identifies its tokenizer and template: targets with the same id count a prompt alike. `None` if these are not known
+    /// for sure.
     pub tokenizer_id: Option<Arc<str>>,
 }
 
-/// The account of a request, for sharing places fairly: a hash of the account's name.
+/// Identifies the account of a request, so that accounts share places fairly: a hash of the account's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 

@@ -48,9 +48,9 @@ impl LocalBackend {
         Ok(LocalBackend { engine, format, hand_off, settings, speed: SpeedEstimator::default() })
     }
 
-    /// What the engine has room for, and what stands beside the budgets in this model's tokens: the start tag, the hand-off
-    /// and the end of the text; without a thought the end alone, what the template puts in to say that none is wanted, and the
-    /// hand-off where it opens one all the same.
+    /// The engine's context, and how many tokens come on top of the budgets. With a thought these are the start tag, the
+    /// hand-off and the end of the text. Without one they are the end of the text and what the template adds to turn
+    /// thinking off. If the template opens a thought all the same, they are as many as with one.
     pub fn limits(&self) -> LocalModelLimits {
         let count = |tokens: &[u32]| Tokens(tokens.len().try_into().unwrap_or(u64::MAX));
         let overhead = count(&self.hand_off) + Tokens(2);
@@ -74,7 +74,7 @@ impl LocalBackend {
         let prompt = job.prompt.len();
         let mut lap = self.speed.start();
         if self.engine.load().waiting > 0 {
-            // The first token will tell of the queue, not of reading.
+            // The wait for the first token will measure the queue, not the reading of the prompt.
             lap.mark_queued();
         }
         let tokens = self.engine.generate(job).map_err(|refused| refusal_failure(&refused))?;
@@ -118,7 +118,7 @@ impl LocalBackend {
         })
     }
 
-    /// Without template, tags or hand-off.
+    /// The prompt and the budgets of a raw prompt: without template, tags or hand-off.
     fn raw(&self, text: &str, solution: Tokens) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
         let prompt = self.format.encode_raw(text).map_err(|error| prompt_failure(&error))?;
         if prompt.is_empty() {
@@ -144,7 +144,7 @@ impl LocalBackend {
         Ok((prompt, phases))
     }
 
-    /// From a thought that somebody else cut, at a deadline for example.
+    /// The prompt and the budgets that resume a thought which was cut from outside, at a deadline for example.
     fn resumed(
         &self,
         request: &Request,
@@ -169,8 +169,8 @@ impl LocalBackend {
         Ok((prompt, self.phases(Tokens::ZERO, hand_off, true, solution)))
     }
 
-    /// A budget of 0 in an open thought begins with the hand-off; without one, with the answer, in which the
-    /// tags stay banned.
+    /// With a thinking budget of 0 in an open thought, the generation begins with the hand-off. Without a hand-off it
+    /// begins with the answer, in which the tags stay banned.
     fn phases(&self, thinking: Tokens, hand_off: Vec<u32>, open: bool, solution: Tokens) -> PhaseBudgets {
         let thinking = self.format.tags().map(|tags| ThinkingPhase {
             budget: thinking.clamp_u32(),
@@ -187,7 +187,7 @@ impl LocalBackend {
     }
 }
 
-/// The engine takes no more ends of text than this.
+/// The most end-of-text tokens that the engine takes.
 const ENDS_MAX: usize = 8;
 
 impl Backend for LocalBackend {
@@ -202,7 +202,7 @@ impl Backend for LocalBackend {
     fn prompt_tokens(&self, request: &Request) -> Tokens {
         let bound = prompt::token_bound::prompt_tokens(request);
         if bound.0 / TOKEN_BYTES_MAX > u64::from(self.engine.context()) {
-            // It fits in no case, so it is not worth reading.
+            // It cannot fit, so it is not worth tokenizing.
             return bound;
         }
         let rendered = match request.raw_prompt() {
@@ -260,7 +260,7 @@ fn refusal_failure(refused: &JobRejection) -> Failure {
         JobRejection::Stopped => (Fault::Backend, None),
     };
     let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    // Its queue is full, and would still be full for a retry at once.
+    // A full queue would still be full for a retry at once.
     Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().retry_elsewhere() }
 }
 

@@ -160,7 +160,7 @@ impl UpstreamClient {
         // A refusal without a readable body is still a refusal.
         let body = read_body(response, 64 << 10, timeouts).await.unwrap_or_default();
         let failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
-        refusal::without_secret(failure, self.settings.api_key.as_ref())
+        refusal::for_log(failure, self.settings.api_key.as_ref(), self.settings.logs_messages)
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) struct UpstreamEventStream {
     ready: VecDeque<SseData>,
     /// What no failure may repeat.
     secret: Option<Secret>,
+    logs_messages: bool,
     timeouts: UpstreamTimeouts,
     /// How long to wait between two pieces, once there was one.
     idle: Duration,
@@ -49,6 +50,7 @@ impl UpstreamEventStream {
             scanner: Some(SseScanner::new(settings.limits)),
             ready: VecDeque::new(),
             secret: settings.api_key.clone(),
+            logs_messages: settings.logs_messages,
             timeouts,
             idle: settings.idle,
             bytes_left: u64::MAX,
@@ -83,9 +85,9 @@ impl UpstreamEventStream {
         self.timeouts.idle = self.idle;
     }
 
-    /// What an event says is wrong, without our key.
-    pub(super) fn without_secret(&self, failure: Failure) -> Failure {
-        refusal::without_secret(failure, self.secret.as_ref())
+    /// What an event says is wrong, as it may be logged.
+    pub(super) fn for_log(&self, failure: Failure) -> Failure {
+        refusal::for_log(failure, self.secret.as_ref(), self.logs_messages)
     }
 
     /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.

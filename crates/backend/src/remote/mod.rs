@@ -274,6 +274,6 @@ impl<R: EventReader> RemoteStream<R> {
             Some(event) => self.reader.read(&event, &mut self.pieces),
             None => self.reader.close(&mut self.pieces),
         };
-        read.map_err(|failure| self.events.without_secret(failure))
+        read.map_err(|failure| self.events.for_log(failure))
     }
 }

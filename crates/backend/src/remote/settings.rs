@@ -29,7 +29,7 @@ pub struct Settings {
     pub api_key: Option<Secret>,
     /// How the key is sent.
     pub auth: Auth,
-    /// Whose the credential is, where that is said: what one signs, all of the same organisation can verify.
+    /// The organisation of the credential, if it is stated. All its targets can verify what one of them signs.
     pub organization: Option<String>,
     /// Sent with every request: a header's name, and what it says.
     pub headers: Vec<(&'static str, String)>,
@@ -37,7 +37,7 @@ pub struct Settings {
     pub proxy: Option<String>,
     /// Whether a connection is used again for the next request.
     pub keep_alive: bool,
-    /// Whether a request is sent once more whose connection was gone before anybody seems to have read it: nothing proves
+    /// Whether to send a request once more if its connection was lost, and probably before anybody read it. Nothing proves
     /// that nobody has.
     pub sent_too: bool,
     /// How long to wait for a connection, TLS included.
@@ -50,9 +50,11 @@ pub struct Settings {
     pub total: Duration,
     /// The longest `Retry-After` that is believed.
     pub retry_after_max: Duration,
-    /// How long lines and events may be; the latter bounds bodies too.
+    /// How long lines and events may be. The limit on events holds for whole bodies too.
     pub limits: SseLimits,
-    /// Which members of a caller's it is sent that the gateway gives no meaning to.
+    /// Whether its messages about refusals are logged, beside their codes.
+    pub logs_messages: bool,
+    /// What becomes of members of a request that the gateway gives no meaning to.
     pub members: MemberRules,
 }
 
@@ -73,14 +75,15 @@ impl Default for Settings {
             total: Duration::from_secs(600),
             retry_after_max: Duration::from_secs(60),
             limits: SseLimits::default(),
+            logs_messages: false,
             members: MemberRules::default(),
         }
     }
 }
 
 impl Settings {
-    /// Who can verify what is signed there: what is reached at the same address with the same credential, or is said to
-    /// be of the same organisation. Of the hash only so little is shown that no credential can be found by it.
+    /// Says which targets can verify what this one signs: those at the same address with the same credential, or those of
+    /// the same organisation. It is 32 bits of a hash, too few to find a credential by.
     pub fn origin(&self) -> SigningDomain {
         let (base, key) = (self.base_url.trim_end_matches('/'), self.api_key.as_ref().map(Secret::expose));
         let parts = match &self.organization {
@@ -96,7 +99,7 @@ impl Settings {
         SigningDomain(u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
 
-    /// The base URL, which must be plain.
+    /// The base URL, which must have no credentials and no query.
     pub(super) fn parsed_base_url(&self) -> Result<Url, SettingsError> {
         let url = Url::parse(&self.base_url).map_err(|_| SettingsError::Url)?;
         let plain =
@@ -111,7 +114,7 @@ impl Settings {
 /// Why an upstream cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The base URL is none.
+    /// The base URL is not usable.
     #[error("the base URL of an upstream must be an absolute http or https URL without credentials")]
     Url,
     /// The key has characters that no header may have.
@@ -120,13 +123,13 @@ pub enum SettingsError {
     /// A header has a name or a value that none may have.
     #[error("a header for an upstream has characters that no header may have")]
     Header,
-    /// The proxy is none.
+    /// The proxy is not a URL.
     #[error("the proxy of an upstream is not a URL")]
     Proxy,
-    /// The HTTP client refuses to be made.
+    /// The HTTP client could not be built.
     #[error("the HTTP client of an upstream could not be made")]
     Client(#[source] reqwest::Error),
-    /// The certificates that the system trusts cannot be had.
+    /// The certificates that the system trusts cannot be read.
     #[error(
         "the certificates that the system trusts cannot be read; install them (ca-certificates), or name them in SSL_CERT_FILE"
     )]

@@ -1,20 +1,20 @@
 //! Whether a request is arithmetic, as the card of the embedded model (`models/README.md`) lists it.
 //!
-//! It prefers to accept: a calculation in strange words is let through, since an answer that is wrong does less harm than
-//! a refusal that is. What is kept away is talk, code and long texts, to which that model can only answer a number, and the
-//! arithmetic that it never saw: division, powers, decimals, percentages, equations, signs put in words.
+//! It prefers to accept: a calculation in unknown words is let through, since a wrong answer does less harm than a wrong
+//! refusal. It keeps away talk, code and long texts, to which that model can only answer with a number, and arithmetic that
+//! the model never saw: division, powers, decimals, percentages, equations, signs written as words.
 
 use stint_types::chat::Request;
 
 use super::text::QuestionText;
 
-/// More is no question that the model could read: its context is 512 bytes.
+/// The longest question that fits the model, whose context is 512 bytes.
 const BYTES_MAX: usize = 400;
 
-/// With so many words a calculation is only part of what is asked.
+/// In a text of more words, a calculation is only part of what is asked.
 const WORDS_MAX: usize = 24;
 
-/// The words of calculations and of the card's word problems. Names and things may be any: see [`looks_arithmetic`].
+/// The words of calculations and of the card's word problems. Names and things vary: see [`looks_arithmetic`].
 const WORDS: &str = "a add added all altogether an and answer apples are away be bigger book books bought box boxes bus buy buys \
     by calculate can cards carries chairs coins compute count day days difference digit does each eggs equal \
     equals evaluate every expression find following for from gave get gets give gives got greater greatest had \
@@ -23,14 +23,14 @@ const WORDS: &str = "a add added all altogether an and answer apples are away be
     row rows s saves sell sells she simplify single smaller smallest solve spends stamps subtract sum take tell \
     than that the there they times to total value was we week weeks what what's whats which with work x you";
 
-/// Words for signs. The model was never asked by them.
+/// Words that stand for signs. The model never saw a question that has them alone.
 const OPERATOR_WORDS: &str = "add added difference divide divided minus multiplied multiply plus product subtract subtracted sum times";
 
 /// Words that ask for another operation, or for the result in another form.
 const BEYOND: &str =
     "binary cubed double half halve hex hexadecimal modulo percent power root squared triple twice words";
 
-/// Longer numbers were never seen.
+/// The model never saw a number with more digits.
 const DIGITS_MAX: usize = 4;
 
 /// True if the last thing that the caller says looks like arithmetic.
@@ -39,8 +39,8 @@ pub fn is_arithmetic(request: &Request) -> bool {
     text.bytes <= BYTES_MAX && looks_arithmetic(&text.excerpt)
 }
 
-/// A calculation in few words; or numbers alone; or two numbers at least among words of which less than a third are
-/// strange.
+/// True for a calculation in few words, for numbers and signs alone, and for two or more numbers among words of which less
+/// than a third are unknown.
 fn looks_arithmetic(text: &str) -> bool {
     let seen = ArithmeticCounts::of(text);
     if seen.unsupported > 0 || (seen.operator_words > 0 && seen.operations == 0) {
@@ -59,30 +59,30 @@ struct ArithmeticCounts {
     /// Signs of a calculation between two numbers.
     operations: usize,
     words: usize,
-    /// Words that calculations are not put in.
+    /// Words that are not in `WORDS`.
     strange: usize,
     /// Words that stand for signs.
     operator_words: usize,
     /// Dashes between two numbers.
     dashes: usize,
-    /// What is arithmetic beyond the card's.
+    /// Signs, words and numbers of arithmetic that the card does not list.
     unsupported: usize,
 }
 
-/// What came last.
+/// What came before the current run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PreviousRun {
     Other,
     Number,
-    /// A sign behind a number.
+    /// A sign after a number.
     Sign,
-    /// A dash behind one.
+    /// A dash after a number.
     Dash,
-    /// A dash behind anything else: what follows it at once is less than nothing.
+    /// A dash after anything else: a number right after it is negative.
     Minus,
-    /// A sign behind one that makes the next number part of something that the card does not list.
+    /// A sign after a number that makes it part of arithmetic that the card does not list.
     UnsupportedSign,
-    /// A full stop or comma right behind one.
+    /// A full stop or comma right after a number.
     Point,
 }
 
@@ -145,7 +145,7 @@ impl ArithmeticCounts {
     }
 }
 
-/// What a stretch of text is.
+/// What a run of characters is.
 #[derive(Debug, Clone, Copy)]
 enum RunKind {
     Number,
@@ -153,7 +153,7 @@ enum RunKind {
     Sign(char),
 }
 
-/// How many bytes from the beginning are like that.
+/// How many bytes the run at the beginning of a text has.
 fn run(text: &str, is_part: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is_part(c)).unwrap_or(text.len())
 }

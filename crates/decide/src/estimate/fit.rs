@@ -1,6 +1,6 @@
 //! Fits a model's coefficients to its own traces.
 //!
-//! The same features as at run time, so that the two cannot drift apart. `examples/calibrate.rs` runs it and
+//! It uses the same features as at run time, so that the two cannot drift apart. `examples/calibrate/` runs it and
 //! writes `calibration.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};

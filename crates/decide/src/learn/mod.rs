@@ -5,9 +5,8 @@
 //! survives restarts and adds up over replicas. [`BudgetPacer`] holds an account to its budget, and [`SuccessPacer`] a route to a
 //! stated success. Neither reads a clock: the time is an argument.
 //!
-//! Settings, by the names that they should have in the configuration's `[learn]`: `forget`, `prior_weight`, `spread`,
-//! `ample`, `alarm`, `alarm_slack` and `alarm_kept` of [`Settings`]; `step`, `average` and `price_max` of
-//! [`PaceSettings`]. The floor of exploration belongs to a route. Replicas must agree on `forget`.
+//! The configuration's `[learn]` sets `forget`, `prior_weight` and `spread` of [`Settings`]. The others, and all of
+//! [`PaceSettings`], keep their defaults. The floor of exploration belongs to a route. Replicas must agree on `forget`.
 
 mod belief;
 mod belief_store;

@@ -19,7 +19,7 @@ use super::tally::{WindowTallies, WindowTally};
 pub(crate) struct AccountState {
     /// In the order in which they are checked.
     pub(crate) limits: Vec<TenantLimit>,
-    /// A change of it holds from each window's next boundary on.
+    /// A change takes effect at each window's next boundary.
     zone: Zone,
     pub(crate) warn_at: Percent,
     /// False if nobody may reserve any more.
@@ -35,7 +35,7 @@ pub(crate) struct AccountState {
 }
 
 impl AccountState {
-    /// Puts terms in force; returns which parts of the account were not counted before, and are from now on.
+    /// Puts terms in force. Returns the parts of the account that are counted from now on and were not before.
     pub(crate) fn declare(&mut self, terms: &AccountTerms, now: Timestamp) -> Vec<LimitSelector> {
         let before = std::mem::replace(&mut self.limits, terms.limits.clone());
         self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
@@ -75,8 +75,8 @@ impl AccountState {
         self.is_declared
     }
 
-    /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute, facets are forgotten of which
-    /// no limit counts anything; else every end user who ever called would stay.
+    /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute it forgets the
+    /// facets of which no limit counts anything; otherwise every end user who ever called would stay.
     pub(crate) fn roll(&mut self, now: Timestamp) {
         if self.whole.roll(now, &self.zone) {
             let limits = &self.limits;
@@ -117,7 +117,7 @@ impl AccountState {
         self.limits.iter().filter_map(counted)
     }
 
-    /// All limits of which this replica holds a lease, those of its episodes last.
+    /// All limits of which this replica holds a lease. Those of episodes come last.
     pub(crate) fn leased<'a>(&'a self, id: &'a AccountId) -> impl Iterator<Item = CountedLimit<'a>> {
         let of_limit = move |limit: &'a TenantLimit| {
             let whole = std::iter::once((Facet::Whole, &self.whole));
@@ -153,7 +153,7 @@ impl AccountState {
     ) -> CountedLimit<'a> {
         let unit = limit.max.unit();
         let since = self.counted_since.iter().find(|(scope, _)| *scope == limit.scope);
-        // Of requests at once, nothing that is resolved counts any more.
+        // A limit on requests at once counts only open ones, so what was before does not matter.
         let is_late = |since: &Timestamp| {
             tally.start < *since && unit != Unit::Concurrency && !tally.lease(unit).has_prior_usage
         };
@@ -170,8 +170,8 @@ impl AccountState {
         known.unwrap_or_else(|| WindowTally::new(window, moment, &self.zone))
     }
 
-    /// Fails with the first limit under which the demand does not fit. Where replicas share the account, `needs` takes
-    /// what this replica lacks of limits under which it may fit.
+    /// Fails with the first limit that the demand exceeds. Where replicas share the account, `needs` collects the quota
+    /// that this replica lacks under limits that may still have room.
     pub(crate) fn check(
         &self,
         demand: &ExtraDemand<'_>,
@@ -238,7 +238,7 @@ impl AccountState {
         self.settled += u64::from(how == ResolutionKind::Settled);
     }
 
-    /// The parts that limits ask for and a request falls into. Empty, it allocates nothing.
+    /// The facets that limits ask for and a request belongs to. If there are none, it allocates nothing.
     fn facets_of(&self, about: &RequestScope) -> Vec<Facet> {
         let mut facets = Vec::new();
         for limit in self.limits.iter().filter(|limit| limit.scope != LimitSelector::All) {
@@ -283,7 +283,8 @@ impl AccountState {
         tally.filter(|tally| tally.start == window.begins)
     }
 
-    /// Counts what was used of a window before this part of the account was counted, if it is counted since then; once.
+    /// Adds, once, what was used of a window before this part of the account was counted. Does nothing unless it is counted
+    /// since exactly `since`.
     pub(crate) fn add_prior_usage(
         &mut self,
         window: &QuotaWindow,
@@ -306,13 +307,13 @@ impl AccountState {
         }
     }
 
-    /// Has the coordinator asked before anything more is taken of a lease.
+    /// Marks every lease as stale: the coordinator is asked before more is taken of it.
     pub(crate) fn mark_stale(&mut self) {
         let facets = self.facets.values_mut().flat_map(WindowTallies::iter_mut);
         self.whole.iter_mut().chain(facets).for_each(WindowTally::mark_stale);
     }
 
-    /// Takes over the journal's sums of requests that were admitted from some moment on.
+    /// Adds what the journal says was spent on some requests, in these windows.
     pub(crate) fn recover(&mut self, spent: &AccountSpend, windows: &[Window], now: Timestamp) {
         self.roll(now);
         self.whole.recover(windows, spent, now);

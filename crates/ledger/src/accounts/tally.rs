@@ -86,7 +86,7 @@ impl WindowTally {
         self.is_idle() && self.leases.iter().all(is_known)
     }
 
-    /// Has the coordinator asked before anything more is taken of a lease.
+    /// Marks every lease as stale: the coordinator is asked before more is taken of it.
     pub(crate) fn mark_stale(&mut self) {
         for lease in &mut self.leases {
             (lease.is_stale, lease.fresh_until) = (true, Timestamp::default());

@@ -69,7 +69,7 @@ impl SqlRow {
         self.bytes(column).map(RequestId::from_bytes)
     }
 
-    /// A column of so many bytes.
+    /// A column of exactly `N` bytes.
     pub(crate) fn bytes<const N: usize>(&self, column: impl ColumnKey) -> Result<[u8; N], sqlx::Error> {
         self.get::<&[u8]>(column)?.try_into().map_err(decode_error)
     }
@@ -91,7 +91,7 @@ impl SqlRow {
     }
 }
 
-/// A column has something else in it than it must.
+/// The error for a column whose value cannot be what it is read as.
 pub(crate) fn decode_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> sqlx::Error {
     sqlx::Error::Decode(error.into())
 }

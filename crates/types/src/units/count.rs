@@ -16,7 +16,7 @@ impl Count {
     /// One.
     pub const ONE: Count = Count(1);
 
-    /// What is left after taking `other` away, zero at least.
+    /// What is left after taking `other` away, at least zero.
     #[must_use]
     pub fn saturating_sub(self, other: Count) -> Count {
         Count(self.0.saturating_sub(other.0))

@@ -1,11 +1,11 @@
 //! Gemini's own `generateContent`.
 //!
-//! A thought is given a budget (2.5, class `native`) or a level (3 and later, class `effort`); only summaries of it are
-//! shown, and how long it was is told beside them. The budget is a target there, so the whole is limited to a little
-//! more than both budgets, and what was thought is counted. Signatures of thoughts stand on parts of the answer and go
-//! back on the same parts.
+//! A thought gets a budget (Gemini 2.5, class `native`) or a level (Gemini 3 and later, class `effort`). The API shows only
+//! summaries of it, and reports its length. It treats the budget as a target, so the whole is limited to a little more than
+//! both budgets, and the thinking tokens are counted. Signatures of thoughts come on parts of the answer and go back on the
+//! same parts.
 //!
-//! What it cannot do: images by their address, `logit_bias`, an assistant's message to go on with.
+//! Not possible: images by URL, `logit_bias`, continuing a message of the assistant.
 
 mod contents;
 mod events;
@@ -61,7 +61,7 @@ impl Provider for GenerateContent {
         Some((UpstreamRequest { path: format!("{model}:countTokens").into(), body }, "/totalTokens"))
     }
 
-    /// It thinks unseen under a budget, too: what it shows are summaries.
+    /// It thinks unseen under a budget, too: it shows only summaries.
     fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
         if call.hidden { SilencePolicy::ThinksBeforeHeaders } else { SilencePolicy::Streams }
     }

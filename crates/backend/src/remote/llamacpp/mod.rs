@@ -7,7 +7,7 @@
 //! What needs no resuming goes to its chat endpoint: a budget that the server holds itself (class `native`), and with
 //! it tools.
 //!
-//! As everywhere on that server, a control token that a caller spells out in a message is taken for one.
+//! A control token that a caller spells out in a message is taken for a real one, as everywhere on that server.
 
 mod events;
 mod request;
@@ -54,8 +54,8 @@ pub struct LlamaCppBackend {
 impl LlamaCppBackend {
     /// The server, not asked anything yet.
     pub fn new(connections: &Connections, settings: Settings) -> Result<LlamaCppBackend, SettingsError> {
-        // The server closes a connection after a stream, and after its hundredth request, without having said so:
-        // what is sent there in that moment gets no answer.
+        // The server closes a connection after a stream, and after its hundredth request, without saying so.
+        // A request that is sent at that moment gets no answer.
         let client = super::Settings { keep_alive: false, ..settings.client.clone() };
         let client = UpstreamClient::new(connections, client)?;
         Ok(LlamaCppBackend {
@@ -88,7 +88,8 @@ impl LlamaCppBackend {
         }
     }
 
-    /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
+    /// The chat endpoint, set up once. How many tokens open and close a thought depends on the template, so the server is
+    /// asked for them first.
     async fn chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
         let learn = || async {
             let closing = self.server.tag_tokens().await?.hand_off;
@@ -164,7 +165,8 @@ impl LlamaCppBackend {
         Ok(events.with_token_limit(call.part.tokens_max()))
     }
 
-    /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
+    /// Takes tags out of the answer. Where both tags are banned as tokens it is not needed: a text that spells a tag then
+    /// only mentions it.
     fn splitter(&self, vocabulary: &LlamaCppTagTokens) -> Option<Splitter> {
         let Settings { start_tag, end_tag, .. } = &self.server.settings;
         let banned = vocabulary.start.is_some() && vocabulary.end.is_some();
@@ -172,8 +174,8 @@ impl LlamaCppBackend {
     }
 }
 
-/// A thought that is cut right after what looks like the beginning of the tag lacks it: the server told the
-/// tokens and kept their text. What they say is asked for then; half a character says nothing.
+/// The server holds back text that looks like the beginning of the tag. If the thought is cut there, the server has
+/// reported the tokens without their text, so it is asked for the text. Half a character at the end is dropped.
 async fn restore_missing_text(
     client: UpstreamClient,
     piece: Result<Piece, Failure>,

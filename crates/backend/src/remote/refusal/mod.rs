@@ -1,8 +1,8 @@
 //! Interprets an upstream's refusal: whose fault it is, and which part of it the caller may read.
 //!
-//! An upstream's own text may quote the prompt, so it goes only to the caller whose fault it is. If the refusal is about
-//! the operator's side (the address, the model's name, the key, the upstream itself) the log has the text too: see
-//! [`UpstreamError::log_reason`].
+//! An upstream's own text may quote the prompt, so it goes only to the caller whose fault it is. The log has
+//! codes alone. Where the operator asked for it (`log_messages`), it has the text too, if the refusal is about the operator's
+//! side (the address, the model's name, the key, the upstream itself): see [`UpstreamError::log_reason`].
 
 mod classify;
 mod upstream_error;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::rate_limits;
 use super::secret::Secret;
-use crate::{Failure, Fault};
+use crate::{Failure, Fault, UpstreamReason};
 use stint_types::units::Timestamp;
 
 use upstream_error::UpstreamError;
@@ -95,16 +95,20 @@ pub(super) fn require_uncompressed(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The failure without the secret, should an upstream have repeated it.
-pub(super) fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
+/// The failure as it may be logged: without the secret, should an upstream have repeated it, and without the upstream's
+/// message, unless that is to be logged.
+pub(super) fn for_log(failure: Failure, secret: Option<&Secret>, logs_messages: bool) -> Failure {
     let secret = secret.map(Secret::expose).unwrap_or_default();
-    if secret.is_empty() {
-        return failure;
-    }
-    let strip = |text: String| without_partial_secret(text.replace(secret, "…"), secret);
+    let strip = |text: String| {
+        if secret.is_empty() { text } else { without_partial_secret(text.replace(secret, "…"), secret) }
+    };
+    let reason = failure.reason.map(|UpstreamReason { message, codes }| UpstreamReason {
+        message: message.filter(|_| logs_messages).map(strip),
+        codes: strip(codes),
+    });
     Failure {
         upstream_message: failure.upstream_message.map(strip),
-        reason: failure.reason.map(strip),
+        reason: reason.filter(|reason| *reason != UpstreamReason::default()),
         ..failure
     }
 }
@@ -160,18 +164,33 @@ mod tests {
     #[test]
     fn a_secret_shows_in_no_words_whole_or_cut() {
         let told = |words: &str| {
-            Failure::new(Fault::Caller, "no").with_upstream_message(words).with_reason(Some(words.into()))
+            let reason = UpstreamReason { message: Some(words.into()), codes: "odd".into() };
+            Failure::new(Fault::Caller, "no").with_upstream_message(words).with_reason(Some(reason))
         };
         let check = |words: &str, expected: &str| {
-            let failure = without_secret(told(words), Some(&Secret::new("geheim-123")));
+            let failure = for_log(told(words), Some(&Secret::new("geheim-123")), true);
+            let message = failure.reason.and_then(|reason| reason.message);
             assert_eq!(
-                (failure.upstream_message.as_deref(), failure.reason.as_deref()),
+                (failure.upstream_message.as_deref(), message.as_deref()),
                 (Some(expected), Some(expected))
             );
         };
         check("key geheim-123 is unknown", "key … is unknown");
         check("unknown is geheim-", "unknown is …");
         check("unknown is g", "unknown is g");
+    }
+
+    #[test]
+    fn an_upstreams_message_is_logged_only_where_that_is_asked_for() {
+        let body = br#"{"error": {"message": "no key for 'my diary'", "code": "invalid_api_key"}}"#;
+        let logged = |logs_messages| {
+            let failure = of_status(401, &HeaderMap::new(), body, Duration::ZERO);
+            for_log(failure, None, logs_messages).to_string()
+        };
+        assert_eq!(logged(false), "the upstream answered 401: invalid_api_key");
+        assert_eq!(logged(true), "the upstream answered 401: \"no key for 'my diary'\" (invalid_api_key)");
+        let bare = of_status(500, &HeaderMap::new(), br#"{"error": "boom"}"#, Duration::ZERO);
+        assert_eq!(for_log(bare, None, false).to_string(), "the upstream answered 500");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::UpstreamReason;
+
 /// The most characters of an upstream's own words that are kept.
 const WORDS_MAX: usize = 500;
 /// The most of them that stand in a log.
@@ -35,20 +37,15 @@ impl UpstreamError {
         UpstreamError { message, words, codes, status }
     }
 
-    /// What of it may stand in the operator's log, on one line. An upstream that takes offence at the request (400, 413, 422
-    /// and others) may quote the prompt, which no log ever has: of that only the code and the type are told, and only where
-    /// they are codes. Refused keys, unknown addresses and models, limits and breakdowns are about the operator's side:
-    /// there the sentence is told too, without which nobody could mend them.
-    pub(super) fn log_reason(&self, status: Option<u16>) -> Option<String> {
+    /// What of it may stand in the operator's log. Refused keys, unknown addresses and models, limits and breakdowns are about
+    /// the operator's side: only there the message comes with the codes. An upstream that takes offence at the request (400,
+    /// 413, 422 and others) quotes the prompt, which no log ever has.
+    pub(super) fn log_reason(&self, status: Option<u16>) -> Option<UpstreamReason> {
         let about_us = matches!(status, Some(401..=404 | 429 | 500..=599));
         let open = about_us && !self.is_content_refusal() && !self.is_context_overflow();
-        let message = self.message.as_deref().filter(|message| open && !message.is_empty());
-        match (message.map(excerpt), &*self.codes) {
-            (Some(message), "") => Some(format!("\"{message}\"")),
-            (Some(message), codes) => Some(format!("\"{message}\" ({codes})")),
-            (None, "") => None,
-            (None, codes) => Some(codes.to_owned()),
-        }
+        let message = self.message.as_deref().filter(|message| open && !message.is_empty()).map(excerpt);
+        let codes = self.codes.clone();
+        (message.is_some() || !codes.is_empty()).then_some(UpstreamReason { message, codes })
     }
 
     /// The status that usually comes with what its words say, for errors inside a stream.
@@ -144,11 +141,8 @@ mod tests {
     use super::*;
 
     fn check(status: u16, body: &Value, expected: Option<&str>) {
-        assert_eq!(
-            UpstreamError::read(body).log_reason(Some(status)).as_deref(),
-            expected,
-            "{status} {body}"
-        );
+        let reason = UpstreamError::read(body).log_reason(Some(status));
+        assert_eq!(reason.map(|reason| reason.to_string()).as_deref(), expected, "{status} {body}");
     }
 
     #[test]
@@ -180,6 +174,6 @@ mod tests {
             Some("\"a b\\u{1b}[2Jc \\u{202e}d it's\""),
         );
         let long = UpstreamError::read(&json!({"error": "x".repeat(900)})).log_reason(Some(500)).unwrap();
-        assert_eq!(long.len(), REASON_MAX + 2);
+        assert_eq!(long.message.unwrap().len(), REASON_MAX);
     }
 }

@@ -17,7 +17,7 @@ pub type ConversationFuture<'a, T> = BoxFuture<'a, Result<T, ConversationsError>
 /// is not there any more; making it, claiming it, lengthening it, removing items, and describing it touch it.
 pub trait ConversationStore: Send + Sync {
     /// Makes a conversation. Beyond the account's bound others of it go, those first that were not touched for longest.
-    /// `Change::Unknown` does not come; one that is there already stays, and it is `Change::Done`.
+    /// If it is there already it stays, and the result is `Done`. The result is never `Unknown`.
     fn create<'a>(
         &'a self,
         conversation: &'a StoredConversation,
@@ -64,7 +64,7 @@ pub trait ConversationStore: Send + Sync {
         since: Timestamp,
     ) -> ConversationFuture<'a, Option<PositionedItem>>;
 
-    /// Takes an item out; `Change::Unknown` where there is no such item or conversation.
+    /// Takes an item out. The result is `Unknown` where there is no such item or conversation.
     fn remove<'a>(
         &'a self,
         account: &'a AccountId,
@@ -103,9 +103,9 @@ pub trait ConversationStore: Send + Sync {
         claimant: RequestId,
     ) -> ConversationFuture<'a, ()>;
 
-    /// Puts items at the end, all or none, and ends the claim of their request. `Change::Busy` where that request's claim
-    /// is not there any more, even if no other's is, and where items come without a claim while somebody has one. Beyond the
-    /// account's bound others of it go, as with `create`.
+    /// Puts items at the end, all or none, and ends the claim of their request. The result is `Busy` if that request's claim
+    /// is gone, even if nobody else has one, and if items come without a claim while somebody has one. Beyond the account's
+    /// bound, other conversations of it go, as with `create`.
     fn append<'a>(
         &'a self,
         lengthening: &'a ConversationAppend,

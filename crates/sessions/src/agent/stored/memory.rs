@@ -1,4 +1,4 @@
-//! A response store in memory that is lost when the process ends: for tests, and for trying things out.
+//! A response store in memory, lost when the process ends: for gateways whose ledger is in memory, and for tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ fn find(
     records.get(&(account.clone(), id)).filter(|record| record.at >= since).cloned()
 }
 
-/// The account's oldest go until it keeps to its bound.
+/// Removes the account's oldest responses, but not the new one, until the account keeps to its bound.
 fn make_room(records: &mut ResponseTable, kept: &StoredResponse, most: u64) {
     let of_account = |records: &ResponseTable| -> Vec<(Timestamp, RequestId, usize)> {
         let own = records.values().filter(|record| record.account == kept.account);
