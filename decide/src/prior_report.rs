@@ -3,13 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use stint_decide::estimate::encode;
-use stint_decide::estimate::prior::prior_input;
-use stint_types::catalog::Prior;
-
 use crate::data::{self, DataError, Row};
 use crate::measure::mean;
 use crate::train::{self, Fitted, Lessons};
+use stint_decide::estimate::encode;
+use stint_decide::estimate::prior::prior_input;
+use stint_types::catalog::Prior;
 
 /// The file's bytes, and the report.
 ///

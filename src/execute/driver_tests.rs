@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::*;
 use crate::execute::{ChoiceTerms, ReservedOutput};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::*;
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::*;
 use crate::execute::ChoiceTerms;
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{self, Checker, EnforcementClass, LimitedBy};
 use stint_types::chat::{CompletionKind, Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::*;
 
 const TERMS: fn() -> ChoiceTerms = || ChoiceTerms {
     has_free_input: false,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, HeaderName, header};
 
 use stint_types::tenant::{KeyLookup, Tenant};
-
 use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{ApiError, MISSING};
 use stint_types::units::nearest;
+
+use super::error::{ApiError, MISSING};
 
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]

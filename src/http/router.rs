@@ -57,11 +57,11 @@ pub(super) fn with_layers(routes: Router) -> Router {
 
 async fn check_host_and_id(request: Request<Body>, next: Next) -> Response {
     let id = RequestId::new();
-    let mut response = match has_one_host(request.headers(), &request) {
-        true => next.run(request).await,
-        false => ApiError::invalid(None, "there must be exactly one Host header")
-            .with_code("bad_host")
-            .into_response(),
+    let mut response = if has_one_host(request.headers(), &request) {
+        next.run(request).await
+    } else {
+        let error = ApiError::invalid(None, "there must be exactly one Host header");
+        error.with_code("bad_host").into_response()
     };
     if !headers::has_request_id(response.headers()) {
         headers::set_request_id(response.headers_mut(), id);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use crate::harness::managed::TOKEN;
+use crate::harness::{Answer, Managed, Process, World, model, tenant};
 use stint::http;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
 use stint_types::tenant::{KeyAccess, hash_key};
-
-use crate::harness::managed::TOKEN;
-use crate::harness::{Answer, Managed, Process, World, model, tenant};
 
 /// What each kind of caller gets: nobody, a bad key, a user's key, a key with the admin scope, the admin's token.
 type Row = (&'static str, &'static str, [u16; 5]);

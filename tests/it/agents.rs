@@ -15,14 +15,14 @@ mod vectors;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent;
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 use stint_types::chat::{Request, Role, ToolCallDelta};
 use stint_types::units::{Count, Tokens};
-
-use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 
 /// A model that calls tools, and does not think.
 pub(super) fn caller(name: &str) -> Model {

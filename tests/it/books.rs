@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
 use stint_types::units::{Money, Price, Tokens};
 
-use crate::harness::{Process, World, model, tenant};
 use desk::Desk;
 
 fn question(model: &str) -> Value {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint_types::catalog::EnforcementClass;
 
 use crate::harness::{World, model};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::EnforcementClass;
 
 fn question(more: &Value) -> Value {
     let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 12+34+5?" }] });

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sqlx::Connection;
+
+use crate::harness::{Folder, Manner, Process, Upstream};
 use stint_ledger::Journal;
 use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint_types::units::Money;
-
-use crate::harness::{Folder, Manner, Process, Upstream};
 
 /// Callers at once.
 const CALLERS: u64 = 8;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
+use crate::harness::{Answer, Folder, World, model, tenant};
 use stint_backend::Backend;
 use stint_backend::remote::openai::{Dialect, OpenAiBackend, Settings, ThinkingSwitch};
 use stint_backend::remote::vllm::VllmBackend;
 use stint_backend::remote::{self, Connections};
 use stint_types::catalog::{Capability, EnforcementClass, HandOff, Model};
 use stint_types::units::{Money, Tokens};
-
-use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
-use crate::harness::{Answer, Folder, World, model, tenant};
 
 /// The thinking budget.
 const T: u64 = 20;

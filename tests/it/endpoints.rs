@@ -8,6 +8,9 @@ use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
+
+use crate::harness::tools::{printed, tool};
+use crate::harness::{Answer, Folder, World, model, tenant};
 use stint::http::{self, Server};
 use stint_backend::remote::Connections;
 use stint_backend::remote::openai::{self, OpenAiBackend};
@@ -17,9 +20,6 @@ use stint_types::catalog::{EnforcementClass, Model, Prices, Service, Tariff};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Price, Tokens};
-
-use crate::harness::tools::{printed, tool};
-use crate::harness::{Answer, Folder, World, model, tenant};
 
 /// An upstream that makes vectors of two numbers, a token a letter, and goes on with ` a time`.
 pub(crate) struct Upstream {

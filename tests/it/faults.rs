@@ -7,6 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+
+use crate::harness::{Folder, World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, BackendCall, Failure, Generation};
 use stint_ledger::{
@@ -15,8 +17,6 @@ use stint_ledger::{
 use stint_types::catalog::{EnforcementClass, ModelConditions};
 use stint_types::chat::Request;
 use stint_types::units::{EpisodeId, Timestamp, Tokens};
-
-use crate::harness::{Folder, World, model, tenant};
 
 /// A journal on a disk that may be full.
 #[derive(Default)]

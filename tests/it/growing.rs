@@ -10,16 +10,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::harness::cluster::cluster;
+use crate::harness::{Answer, Caller, Served, Stored, World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
 };
 use stint_types::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
 use stint_types::units::{EpisodeId, Money, Price, Timestamp, Tokens};
-use tokio::sync::watch;
-
-use crate::harness::cluster::cluster;
-use crate::harness::{Answer, Caller, Served, Stored, World, model, tenant};
 
 /// A journal in memory that counts extensions, and holds them back while it is shut.
 struct Counting {

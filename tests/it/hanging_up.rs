@@ -13,6 +13,11 @@ use hyper::Request;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::cluster::cluster;
+use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::Journal;
 use stint_storage::{
@@ -21,11 +26,6 @@ use stint_storage::{
 };
 use stint_types::catalog::EnforcementClass;
 use stint_types::units::{Money, Tokens};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
-use crate::harness::cluster::cluster;
-use crate::harness::{World, model, tenant};
 
 /// Sends a request and gives back the connection before anything is answered.
 async fn send(world: &World, stream: bool) -> TcpStream {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, World, model, tenant};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, Failure, Fault};
 use stint_ledger::{AccountId, MemoryJournal};
@@ -15,8 +17,6 @@ use stint_sessions::idempotency::{
 };
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::units::{Money, RequestId, Timestamp};
-
-use crate::harness::{Answer, World, model, tenant};
 
 const PLENTY: u64 = 1_000_000;
 

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{World, model};
 use stint_backend::Backend;
 use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
 use stint_backend::remote::{self, Connections};
 use stint_types::catalog::{Capability, EnforcementClass, Model};
-
-use crate::harness::{World, model};
 
 /// A model behind Anthropic's API that nobody can reach: what is refused here was never sent.
 async fn world() -> World {

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+
+use crate::harness::cluster::cluster;
+use crate::harness::{Answer, Folder, World, auto, model, tenant};
 use stint::gateway::LearnSettings;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_sessions::history::{
@@ -17,9 +20,6 @@ use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Route, Tariff, Verdict};
 use stint_types::chat::ToolCallDelta;
 use stint_types::units::{Chance, Money, Price, RequestId, Timestamp};
-
-use crate::harness::cluster::cluster;
-use crate::harness::{Answer, Folder, World, auto, model, tenant};
 
 /// A model twice as dear as usual.
 fn dear(name: &str) -> Model {

@@ -6,13 +6,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::tools::{printed, tool};
+use crate::harness::{World, model, tenant};
 use stint_backend::BackendCall;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 use stint_types::chat::{Message, Role, ToolCallDelta};
-
-use crate::harness::tools::{printed, tool};
-use crate::harness::{World, model, tenant};
 
 const CITY: &str = r#"{"name":"Paris","population":7}"#;
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint_backend::Backend;
-use stint_backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCppBackend};
-use stint_types::catalog::{Capability, EnforcementClass, Model};
-use stint_types::units::Tokens;
 use tokio::time::timeout;
 
 use crate::harness::tools::{LlamaServer, held_out, lines, printed, tool};
 use crate::harness::{Answer, Folder, Process, World, model};
 use crate::sdk::{NODE, PYTHON, check, keys};
+use stint_backend::Backend;
+use stint_backend::remote::{self, Connections, llamacpp, llamacpp::LlamaCppBackend};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 /// The file that is built into the binary.
 const REASONER: &str = "models/reasoner.gguf";

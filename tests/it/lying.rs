@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, World, model, tenant};
 use stint_backend::Backend;
 use stint_backend::remote::anthropic::{self, AnthropicBackend};
 use stint_backend::remote::gemini::{self, GeminiBackend};
@@ -17,7 +19,6 @@ use stint_backend::remote::{self, Connections};
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
-use crate::harness::{Answer, World, model, tenant};
 use liar::{Liar, Lie, Speech};
 
 /// What the caller allows of the answer, and of the thought where one is wanted: the least that OpenAI's Responses take.

@@ -5,17 +5,17 @@ mod programs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint_backend::remote::anthropic::{AnthropicBackend, Settings};
-use stint_backend::remote::{self, Connections, Secret};
-use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint_types::catalog::{Capability, EnforcementClass, Model};
-use stint_types::units::Tokens;
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, KEY, Turn};
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Folder, Served, World, model, tenant};
 use crate::sdk::keys;
+use stint_backend::remote::anthropic::{AnthropicBackend, Settings};
+use stint_backend::remote::{self, Connections, Secret};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::units::Tokens;
 
 fn facts(script: &str, arguments: &[&str]) -> Value {
     let facts = printed(tool("python").arg(script).args(arguments), "");

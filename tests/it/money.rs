@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
 use stint_types::units::{Money, Price, Tokens};
-
-use crate::harness::{World, model, tenant};
 
 /// One nano-dollar a token, read or written.
 fn plain(name: &str) -> Model {

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Folder, Process};
 use stint_ledger::Journal;
 use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint_types::units::Timestamp;
-
-use crate::harness::{Folder, Process};
 
 /// A key's configuration with limits, for the key `sk-test`.
 fn keyed(limits: &str) -> String {

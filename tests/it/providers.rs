@@ -10,13 +10,13 @@ mod responses;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::emulators::{Bill, Emulator, KEY};
+use crate::harness::{Answer, World, model, tenant};
 use stint_backend::Backend;
 use stint_backend::remote::{Secret, Settings};
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 use stint_types::units::Tokens;
-
-use crate::harness::emulators::{Bill, Emulator, KEY};
-use crate::harness::{Answer, World, model, tenant};
 
 /// More than any of these requests may cost.
 const FUNDS: u64 = 10_000_000;

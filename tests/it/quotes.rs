@@ -4,11 +4,11 @@ use std::process::Output;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, Prices, Tariff};
 use stint_types::units::{Money, Price};
-
-use crate::harness::{Answer, Folder, Process, World, model, tenant};
 
 fn question(budget: &Value) -> Value {
     json!({ "model": "auto", "messages": [{ "role": "user", "content": "What is 12+34+5?" }], "budget": budget })

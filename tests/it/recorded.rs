@@ -1,13 +1,13 @@
 //! A stream of an upstream, heard directly and through the gateway, as the official SDKs understand it.
 
 use serde_json::{Map, Value, json};
-use stint_types::catalog::Capability;
-use stint_types::units::Tokens;
 
 use crate::harness::faultup::rig::Rig;
 use crate::harness::faultup::script::{DONE, Step, event, stream};
 use crate::harness::tools::{printed, tool};
 use crate::sdk::{NODE, PYTHON};
+use stint_types::catalog::Capability;
+use stint_types::units::Tokens;
 
 /// A chunk as OpenAI sends it.
 fn chunk(choices: &Value, usage: &Value) -> String {

@@ -15,14 +15,14 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use stint::http::{self, Server};
-use stint_types::metrics::Metrics;
-use stint_types::tasks::Tasks;
-use stint_types::units::Money;
 use tokio::sync::watch;
 
 use crate::harness::managed::TOKEN;
 use crate::harness::{Answer, Folder, Managed, Process};
+use stint::http::{self, Server};
+use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
+use stint_types::units::Money;
 
 /// Tokens of every answer, and of every prompt.
 const TOKENS: u64 = 10;

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
+use crate::operating::silent_upstream;
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
 use stint_types::tenant::{AccountTerms, TenantLimit};
 use stint_types::units::{Amount, Count, Money, Price, Tokens, Window};
-
-use crate::harness::{Answer, Folder, Process, World, model, tenant};
-use crate::operating::silent_upstream;
 
 /// One nano-dollar a token, read or written.
 fn plain(class: EnforcementClass) -> Model {

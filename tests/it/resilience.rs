@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Deployment, Folder, Says, Served, World, model};
 use stint::http::{self, Server};
 use stint_backend::Backend;
 use stint_backend::fleet::{self, BreakerSettings, RetrySettings};
@@ -18,8 +20,6 @@ use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 use stint_types::units::Tokens;
-
-use crate::harness::{Answer, Deployment, Folder, Says, Served, World, model};
 
 /// One conversation of many.
 fn question(number: usize) -> Value {

@@ -8,15 +8,15 @@ mod sdks;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint_backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
-use stint_backend::{BackendCall, Failure, Fault};
-use stint_types::catalog::{Capability, EnforcementClass, Model};
-use stint_types::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};
 use crate::harness::{Answer, World, model, tenant};
 use crate::messages::signing;
+use stint_backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
+use stint_backend::{BackendCall, Failure, Fault};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Role, ToolCallDelta};
 
 /// Plenty for any of these tests.
 const RICH: u64 = 1_000_000_000;

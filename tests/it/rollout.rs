@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, RolloutMode, Route, TrafficSplit};
 use stint_types::units::{Chance, Money};
-
-use crate::harness::{World, model, tenant};
 
 /// Two models: `a`, which is listed first and thinks for long, and `b`.
 async fn world(routes: Vec<Route>) -> World {

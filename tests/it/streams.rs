@@ -7,9 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::SockRef;
-use stint_backend::remote::openai::Dialect;
-use stint_types::catalog::EnforcementClass;
-use stint_types::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::faultup::contains;
@@ -17,6 +14,9 @@ use crate::harness::faultup::rig::{Caller, Rig, question};
 use crate::harness::faultup::script::{
     DONE, Step, answers, chunked, ends, event, good, nothing, says, stream, used, whole,
 };
+use stint_backend::remote::openai::Dialect;
+use stint_types::catalog::EnforcementClass;
+use stint_types::units::{Money, Tokens};
 
 /// ST-02 to ST-06: every line end, cut anywhere, comments, a byte order mark, data in several lines.
 #[tokio::test]

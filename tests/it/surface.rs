@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::harness::{Answer, World, model, tenant};
 use stint::http;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, BackendCall, Failure, Fault, Generation};
 use stint_types::catalog::{Capability, EnforcementClass, Model, ModelConditions};
 use stint_types::chat::{ContentPart, Request, ToolCallDelta};
 use stint_types::units::Tokens;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-
-use crate::harness::{Answer, World, model, tenant};
 
 fn question() -> Value {
     json!({

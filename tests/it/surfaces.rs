@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::endpoints::Upstream;
+use crate::harness::{Answer, World, model, tenant};
 use stint_backend::Backend;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::tenant::{KeyAccess, TenantLimit};
 use stint_types::units::{Amount, Count, Money, Tokens, Window};
-
-use crate::endpoints::Upstream;
-use crate::harness::{Answer, World, model, tenant};
 
 /// Whose shape the errors have.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
-use stint_types::units::{Money, Tokens};
 use tokio::net::TcpStream;
 
 use crate::harness::faultup::rig::{CANARY, Knobs, Rig, over, question, spent};
@@ -19,6 +18,7 @@ use crate::harness::faultup::script::{
 };
 use crate::harness::faultup::{Faultup, Identity};
 use crate::harness::{Answer, Folder, World};
+use stint_types::units::{Money, Tokens};
 
 /// What a failed request may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Folder, World, model, tenant};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{
@@ -11,8 +13,6 @@ use stint_types::catalog::{
     VerifierSettings, Vote, VoteAssumptions, VotePolicy,
 };
 use stint_types::units::{Chance, Money, Price, Tokens};
-
-use crate::harness::{Folder, World, model, tenant};
 
 /// What every prompt takes.
 const PROMPT: u64 = 75;

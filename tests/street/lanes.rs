@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::prompts::{self, Prompt};
 use crate::harness::emulators::anthropic::Anthropic;
 use crate::harness::emulators::chat::{self, Kind, Script};
 use crate::harness::emulators::gemini::Gemini;
 use crate::harness::emulators::responses::Responses;
 use crate::harness::emulators::{self, Api, KEY, Turn};
+
+use super::prompts::{self, Prompt};
 
 /// How many tokens one event carries.
 const BULK: u64 = 64;

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use stint_types::catalog::ModelConditions;
+
 use super::prefill::Prefill;
 use super::{Piece, TokenUsage};
-use stint_types::catalog::ModelConditions;
 
 /// How much the newest measurement weighs.
 const WEIGHT: f64 = 0.2;

@@ -7,6 +7,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
+use stint_gguf::Gguf;
+
 use super::error::{EngineError, JobRejection};
 use super::forward::EngineCapacity;
 use super::gpu::{DeviceInfo, Gpu};
@@ -15,7 +17,6 @@ use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 use super::worker::EngineWorker;
-use stint_gguf::Gguf;
 
 /// The settings of an engine, fixed at its start.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use stint_gguf::Gguf;
+
 use super::error::EngineError;
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
 use super::gpu::Gpu;
 use super::ops::{BLOCK, BandwidthKernel, SamplingParams, slot_words};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
-use stint_gguf::Gguf;
 
 /// One sequence, fed by hand.
 pub struct LogitsProbe {

@@ -1,7 +1,8 @@
 //! The numbers that describe a model, read from its file and checked against what the kernels can do.
 
-use super::error::EngineError;
 use stint_gguf::Gguf;
+
+use super::error::EngineError;
 
 /// The dimensions of a Qwen3 model.
 #[derive(Debug, Clone, PartialEq)]

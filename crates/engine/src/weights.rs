@@ -4,9 +4,10 @@
 //! into one matrix, so that one run does them all; a tensor larger than the limit (the vocabulary's
 //! embedding, often) is split by rows. Both are the same packing.
 
+use stint_gguf::{Gguf, Q8_BLOCK, Tensor, TensorType};
+
 use super::error::EngineError;
 use super::gpu::Gpu;
-use stint_gguf::{Gguf, Q8_BLOCK, Tensor, TensorType};
 
 /// Some rows of a matrix, in one buffer.
 pub(crate) struct MatrixPart {

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
+use stint_types::chat::{ContentPart, Message, Request};
+use stint_types::units::Timestamp;
+
 use super::detokenizer::{Detokenizer, TokenBytes};
 use super::error::PromptError;
 use super::template::{ChatTemplate, TemplateContext};
 use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
 use super::vocabulary::Vocabulary;
-use stint_types::chat::{ContentPart, Message, Request};
-use stint_types::units::Timestamp;
 
 /// The tokens that begin and close a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-use super::error::PromptError;
 use stint_types::units::Timestamp;
+
+use super::error::PromptError;
 
 /// How many instructions a template may run.
 const FUEL: u64 = 10_000_000;

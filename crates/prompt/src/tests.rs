@@ -5,9 +5,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
 use stint_types::chat::{ContentPart, Message, Request, Role, Tool, ToolCall};
 use stint_types::units::{Timestamp, Tokens};
+
+use super::*;
 
 fn fixture(name: &str) -> Value {
     let path =

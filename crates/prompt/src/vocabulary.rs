@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::error::PromptError;
 use stint_gguf::Gguf;
+
+use super::error::PromptError;
 
 /// The kinds of tokens, as GGUF numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

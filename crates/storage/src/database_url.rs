@@ -1,8 +1,9 @@
 //! The address of a PostgreSQL database, as it is written.
 
 #[cfg(feature = "postgres")]
-use sqlx::postgres::PgConnectOptions;
 use std::fmt;
+
+use sqlx::postgres::PgConnectOptions;
 
 use super::error::StorageError;
 

@@ -1,12 +1,11 @@
 //! Five models with prices, questions in a random order, and what a prior that saw the first of them predicts.
 
-use stint_types::units::SeededRng;
-
 use crate::data::Row;
 use crate::ridge::Ridge;
 use crate::sparse::Sparse;
 use crate::tfidf::Corpus;
 use crate::{folds, surface};
+use stint_types::units::SeededRng;
 
 /// How many models there are.
 pub const ARMS: usize = 5;

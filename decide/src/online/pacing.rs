@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use stint_decide::learn::{BudgetPacer, PaceSettings, RemainingBudget};
-use stint_types::units::{Money, SeededRng, Timestamp};
-
 use crate::bootstrap::{Draws, draws};
 use crate::plot;
+use stint_decide::learn::{BudgetPacer, PaceSettings, RemainingBudget};
+use stint_types::units::{Money, SeededRng, Timestamp};
 
 use super::arena::{ARMS, Arena};
 use super::learned::Learned;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use stint_types::units::SeededRng;
-
 use crate::folds::Fold;
 use crate::measure::mean;
 use crate::ridge::Ridge;
 use crate::sparse::Sparse;
 use crate::surface;
+use stint_types::units::SeededRng;
 
 use super::pool::{Goal, Pool};
 

@@ -1,11 +1,10 @@
 //! Stint's own estimate, fitted on a fold's train rows alone, through the file that would ship.
 
-use stint_decide::estimate::{decode, encode, prior};
-use stint_types::catalog::{Loadings, Prior, TRAITS};
-
 use crate::folds::Fold;
 use crate::measure::mean;
 use crate::train::{self, Lessons};
+use stint_decide::estimate::{decode, encode, prior};
+use stint_types::catalog::{Loadings, Prior, TRAITS};
 
 use super::MIXTRAL;
 use super::pool::{Goal, Kind, Pool};

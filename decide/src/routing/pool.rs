@@ -1,12 +1,10 @@
 //! Questions with all that routers look at, and what is to be foretold of them.
 
+use crate::data::Row;
+use crate::tfidf::Corpus;
+use crate::{surface, train};
 use stint_decide::estimate::prior::{self, PriorInput};
 use stint_types::catalog::SURFACE_FEATURES;
-
-use crate::data::Row;
-use crate::surface;
-use crate::tfidf::Corpus;
-use crate::train;
 
 /// Questions, prepared once for all folds.
 #[derive(Debug)]

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint_decide::estimate::prior::QuestionTraits;
-use stint_types::catalog::{AbilityCurve, Loadings, TRAITS};
-
 use crate::data::Row;
 use crate::ridge::solved;
+use stint_decide::estimate::prior::QuestionTraits;
+use stint_types::catalog::{AbilityCurve, Loadings, TRAITS};
 
 use super::principal::{log_tokens, models};
 

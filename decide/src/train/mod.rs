@@ -22,12 +22,11 @@ mod principal;
 mod views;
 mod wide;
 
-use stint_decide::estimate::prior::{self, PriorInput, QuestionTraits, TraitReadings};
-use stint_types::catalog::{Blend, Prior, SURFACE_FEATURES, TRAITS};
-
 use crate::data::Row;
 use crate::folds;
 use crate::ridge::{Ridge, solved};
+use stint_decide::estimate::prior::{self, PriorInput, QuestionTraits, TraitReadings};
+use stint_types::catalog::{Blend, Prior, SURFACE_FEATURES, TRAITS};
 
 use principal::Targets;
 use views::Core;

@@ -1,8 +1,7 @@
 //! What the models' answers have in common: their principal components.
 
-use stint_types::catalog::TRAITS;
-
 use crate::data::Row;
+use stint_types::catalog::TRAITS;
 
 /// How often each pair of axes is turned at most.
 const SWEEPS: usize = 30;

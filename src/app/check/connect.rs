@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
+use crate::app::output::print_line;
 use crate::config::{BackendConfig, ModelSource, Settings};
 use stint_backend::remote::model_lister::{ModelListApi, ModelLister};
 use stint_backend::remote::{Connections, Settings as Upstream};
 use stint_backend::{Failure, Fault};
-
-use crate::app::output::print_line;
 
 /// How long each may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -3,9 +3,8 @@
 use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;
 
-use stint_types::tenant::{KeyHash, NewKey, hash_key};
-
 use crate::app::output::{VerbResult, print_line};
+use stint_types::tenant::{KeyHash, NewKey, hash_key};
 
 /// No caller's key may be longer, in bytes.
 const KEY_MAX: usize = 512;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::app::output::print_line;
 use crate::config::Settings;
 use stint_ledger::{
     AbandonPolicy, AccountId, Ledger, LedgerError, Observer, RequestScope, Reservation, ReservationRequest,
@@ -14,8 +15,6 @@ use stint_types::chat::CacheTtl;
 use stint_types::tasks::Tasks;
 use stint_types::tenant::AccountTerms;
 use stint_types::units::{Money, RequestId, Timestamp, Tokens};
-
-use crate::app::output::print_line;
 
 /// Whose they are. Nothing limits it.
 const ACCOUNT: &str = "probe";

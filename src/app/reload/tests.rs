@@ -8,10 +8,11 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::*;
 use crate::app::build::{RunningServer, build};
 use crate::config;
 use stint_backend::fleet::Fleet;
+
+use super::*;
 
 /// A running server and its configuration.
 struct Site {

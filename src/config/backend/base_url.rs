@@ -2,8 +2,9 @@
 
 use reqwest::Url;
 
-use super::kind::BackendKind;
 use crate::config::reader::Section;
+
+use super::kind::BackendKind;
 
 /// What no API begins with.
 const ENDPOINTS: [&str; 7] =

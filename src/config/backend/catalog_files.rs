@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stint_types::catalog::{Prices, Tariff};
-use stint_types::units::{Money, Price};
-
 use crate::config::reader::{ConfigErrors, Document, Section};
 use crate::config::storage::data_folder;
+use stint_types::catalog::{Prices, Tariff};
+use stint_types::units::{Money, Price};
 
 /// What ships with the binary.
 const SHIPPED: &str = include_str!("../../../config/models.toml");

@@ -1,10 +1,10 @@
 //! Checks that the settings of a model are consistent.
 
+use crate::config::reader::Section;
 use stint_types::catalog::{Capability, EffortLevel, Model};
 use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
-use crate::config::reader::Section;
 
 /// Notes what does not go together in a section about a model.
 pub(super) fn check(section: &Section<'_>, declared: &DeclaredModel) {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::config::reader::{SecretsPolicy, Section, secret};
 use stint_backend::remote;
 use stint_backend::remote::openai::LimitMember;
 
@@ -11,7 +12,6 @@ use super::base_url::{base_url, check_url};
 use super::deployment::Deployment;
 use super::host::host_of;
 use super::kind::BackendKind;
-use crate::config::reader::{SecretsPolicy, Section, secret};
 
 /// What all models of a backend have in common.
 #[derive(Debug, Clone)]

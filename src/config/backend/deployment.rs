@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
+use crate::config::reader::{Section, secret};
 use stint_backend::fleet::OverloadSignal;
 use stint_backend::remote;
 
 use super::base_url::{base_url, check_url};
 use super::host::is_host;
 use super::kind::BackendKind;
-use crate::config::reader::{Section, secret};
 
 /// A place where the models of a backend are served.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,6 @@
 //! How an upstream's chat completions are spoken to: what its kind says, and the flags of a model over it.
 
+use crate::config::reader::Section;
 use stint_backend::remote::openai::{
     BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, Settings, ThinkingSwitch, ThoughtReplay,
     UsageMember,
@@ -9,7 +10,6 @@ use stint_types::catalog::{EnforcementClass, GoesOn, Model};
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
-use crate::config::reader::Section;
 
 const EFFORTS: [(&str, EffortMember); 3] = [
     ("reasoning_effort", EffortMember::ReasoningEffort),

@@ -1,9 +1,8 @@
 //! `efforts` of a model: the words of its effort scale, and how much it usually thinks at each.
 
+use crate::config::reader::Section;
 use stint_types::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
 use stint_types::units::Tokens;
-
-use crate::config::reader::Section;
 
 /// The scale of one model.
 pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {

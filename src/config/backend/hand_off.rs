@@ -1,10 +1,9 @@
 //! `hand_off`: what closes a thought that was cut, and how many tokens it takes.
 
+use crate::config::reader::{AnyText, Section};
 use stint_backend::remote::openai;
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
-
-use crate::config::reader::{AnyText, Section};
 
 /// The hand-off where none is configured: the sentence that Qwen's makers recommend.
 pub(super) const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on \

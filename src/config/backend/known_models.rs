@@ -4,6 +4,7 @@
 //! matter. If several entries match, all count: entries with more letters override those with fewer, and what was learned
 //! overrides what was shipped.
 
+use crate::config::reader::Section;
 use stint_types::catalog::Tariff;
 use stint_types::units::Chance;
 
@@ -13,7 +14,6 @@ use super::defaults::BackendDefaults;
 use super::host::is_host;
 use super::kind::{BackendKind, KINDS, SELF_HOSTED_CAPABILITIES};
 use super::{dialect, model_keys, provider, tariff};
-use crate::config::reader::Section;
 
 /// Entries about models, in the order in which they count.
 pub(in crate::config) struct KnownModels<'d> {

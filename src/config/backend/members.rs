@@ -1,10 +1,10 @@
 //! `unknown_members`: what a backend does with members of a request that nobody here knows.
 
+use crate::config::reader::Section;
 use stint_backend::remote::members;
 use stint_types::catalog::{MemberRules, UnknownMembers};
 
 use super::kind::BackendKind;
-use crate::config::reader::Section;
 
 const WORDS: [(&str, UnknownMembers); 3] =
     [("pass", UnknownMembers::Pass), ("drop", UnknownMembers::Drop), ("refuse", UnknownMembers::Refuse)];

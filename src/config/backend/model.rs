@@ -1,12 +1,13 @@
 //! `models` and `[[backend.model]]`: the models of a backend, over what its kind and the catalogue's files say of them.
 
+use crate::config::reader::Section;
+
 use super::declared_model::DeclaredModel;
 use super::default_model::default_model;
 use super::defaults::BackendDefaults;
 use super::kind::BackendKind;
 use super::known_models::KnownModels;
 use super::{coherence, dialect, model_keys, non_thinking, provider};
-use crate::config::reader::Section;
 
 /// The keys that models of only some kinds have.
 const KIND_SPECIFIC_KEYS: [&str; 8] = [

@@ -1,5 +1,6 @@
 //! The keys that tell of a model, in the operator's own section and in an entry of the catalogue's files alike.
 
+use crate::config::reader::Section;
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::{Capability, EnforcementClass, Model, Service};
 use stint_types::units::{Chance, Tokens};
@@ -9,7 +10,6 @@ use super::hand_off::{END_TAG, HAND_OFF, overhead_bound, read_hand_off, take_han
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
 use super::{dialect, effort_scale, provider, tariff};
-use crate::config::reader::Section;
 
 /// The most tokens that anything here may count, which is less than what stands for an unknown context.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::reader::{Document, ValueError};
 use stint_types::catalog::{Model, Prices, Service};
 use stint_types::units::{Price, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::model_source::ModelSource;
-use crate::config::reader::{Document, ValueError};
 
 /// Notes what of all models is not known, and what is assumed instead.
 pub(super) fn warn_models(document: &Document<'_>, all: &[DeclaredModel]) {

@@ -1,12 +1,12 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
+use crate::config::reader::Section;
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
 use super::model_source::ModelSource;
-use crate::config::reader::Section;
 
 /// Who says one of these means a model that thinks.
 const SAYING: [&str; 5] = ["classes", "hand_off", "start_tag", "end_tag", "starts_in_thinking"];

@@ -1,5 +1,6 @@
 //! The keys of providers with APIs of their own: how each is asked to think, and what else it takes.
 
+use crate::config::reader::Section;
 use stint_backend::remote::{anthropic, gemini, responses};
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
@@ -7,7 +8,6 @@ use stint_types::units::Tokens;
 use super::declared_model::DeclaredModel;
 use super::effort_scale;
 use super::model_source::ModelSource;
-use crate::config::reader::Section;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
 const OVERHEAD: Tokens = Tokens(16);

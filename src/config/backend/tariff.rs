@@ -1,10 +1,10 @@
 //! What a model costs: `price_…`, and `long_context` for prompts beyond some length.
 
+use crate::config::reader::Section;
 use stint_types::catalog::{Prices, Rates, Tariff};
 use stint_types::units::{Money, Price, Tokens};
 
 use super::kind::BackendKind;
-use crate::config::reader::Section;
 
 /// Takes the prices of a section in place of what was known; where it names the two list prices, all that was known is
 /// forgotten, so that no price of another time stays beside them.

@@ -1,7 +1,8 @@
 //! `upstream` and `upstreams` of a deployment: what the models of its backend are called there.
 
-use super::declared_model::DeclaredModel;
 use crate::config::reader::Section;
+
+use super::declared_model::DeclaredModel;
 
 /// Takes the names that the models of a backend have at each of its deployments.
 pub(super) fn apply_upstream_names(backend: &Section<'_>, models: &mut [DeclaredModel]) {

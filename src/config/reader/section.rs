@@ -10,10 +10,11 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use stint_types::units::nearest;
+
 use super::diagnostic::{ValueError, suggest};
 use super::document::Document;
 use super::value::{Bounded, FromValue};
-use stint_types::units::nearest;
 
 /// A table of the document, or the absence of one.
 pub(in crate::config) struct Section<'d> {

@@ -4,10 +4,9 @@ use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::path::Path;
 
-use stint_types::catalog::{Checker, Route, Service};
-
 use crate::config::backend::ModelMap;
 use crate::config::reader::Section;
+use stint_types::catalog::{Checker, Route, Service};
 
 /// Keys that do something only beside a vote.
 const VOTE_KEYS: [&str; 4] = ["cascade", "verifier", "judge", "holds_streams"];

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use reqwest::Url;
 
+use crate::config::backend::ModelMap;
+use crate::config::reader::Section;
 use stint_types::catalog::{
     AnswerComparison, Checker, DifficultyProbe, VerifierSettings, Vote, VoteAssumptions, VotePolicy,
 };
 use stint_types::units::{Chance, Tokens};
 
 use super::known_model::known_model;
-use crate::config::backend::ModelMap;
-use crate::config::reader::Section;
 
 /// The most checks at once.
 const CHECKS_MAX: usize = 256;

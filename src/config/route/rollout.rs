@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::config::reader::{Section, ValueError, suggest};
 use stint_types::catalog::{RolloutMode, Route, TrafficSplit};
 use stint_types::units::Chance;
-
-use crate::config::reader::{Section, ValueError, suggest};
 
 /// As they are written.
 const ENFORCE: [(&str, RolloutMode); 3] =

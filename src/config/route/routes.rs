@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::config::backend::ModelMap;
+use crate::config::reader::Section;
 use stint_types::catalog::Route;
 use stint_types::units::Chance;
 
 use super::known_model::unknown_model;
 use super::{ineffective, opinion, rollout};
-use crate::config::backend::ModelMap;
-use crate::config::reader::Section;
 
 /// All routes; `auto` is always among them.
 pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeMap<Arc<str>, Route> {

@@ -1,11 +1,11 @@
 //! What an operator says about agents.
 
 use std::time::Duration;
-use stint_types::units::Money;
+
+use stint_types::catalog::TurnRule;
+use stint_types::units::{Count, Money};
 
 use super::*;
-use stint_types::catalog::TurnRule;
-use stint_types::units::Count;
 
 #[test]
 fn agents_are_held_as_the_file_says() {

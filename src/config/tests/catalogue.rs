@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{check, load_text};
 use stint_types::catalog::{Model, Service, Tariff};
 use stint_types::units::{Money, Tokens};
+
+use super::{check, load_text};
 
 const SHIPPED: &str = include_str!("../../../config/models.toml");
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::*;
 use stint_types::units::{Money, Tokens};
+
+use super::*;
 
 #[test]
 fn without_a_file_the_embedded_model_serves_on_loopback() {

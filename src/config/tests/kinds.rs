@@ -1,6 +1,7 @@
-use super::{ModelSource, check, load_text};
 use stint_backend::remote::openai::{BudgetMember, Dialect, ResumeMethod, ThinkingSwitch};
 use stint_types::catalog::{Capability, EnforcementClass, UnknownMembers};
+
+use super::{ModelSource, check, load_text};
 
 /// A backend of one kind with one model, and more lines for that.
 fn text(kind: &str, more: &str) -> String {

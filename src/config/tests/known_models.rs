@@ -1,8 +1,9 @@
 //! What is known of models before the operator says anything.
 
-use super::*;
 use stint_types::catalog::EnforcementClass;
 use stint_types::units::{Money, Tokens};
+
+use super::*;
 
 /// What a catalogue's file says, for an upstream's model of that name.
 fn known(file: &str, base_url: &str, name: &str) -> stint_types::catalog::Model {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{check, env, load_text, load_with};
 use crate::gateway::LearnSettings;
+
+use super::{check, env, load_text, load_with};
 
 fn learn(text: &str) -> LearnSettings {
     load_text(text).unwrap().learn

@@ -20,8 +20,9 @@ mod unthought;
 use std::io::Write;
 use std::path::Path;
 
-use super::*;
 use stint_storage as storage;
+
+use super::*;
 
 const COMPLETE: &str = include_str!("../../../config/stint.toml");
 

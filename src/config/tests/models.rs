@@ -1,8 +1,9 @@
 //! What the operator says of models.
 
-use super::*;
 use stint_types::catalog::{Capability, EnforcementClass};
 use stint_types::units::Tokens;
+
+use super::*;
 
 /// A server that named it could not start; who only looks at what is kept does not need it.
 #[test]

@@ -1,8 +1,9 @@
 //! What a model costs.
 
-use super::*;
 use stint_types::catalog::BilledCall;
 use stint_types::units::Tokens;
+
+use super::*;
 
 #[test]
 fn who_is_sent_marks_for_a_cache_takes_a_quarter_more_for_it_and_twice_for_an_hour_where_nothing_is_said() {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::{check, load_text};
 use crate::config::{Deployment, ModelConfig, ModelSource};
 use stint_backend::fleet::{self, OverloadSignal};
 use stint_types::chat::SigningDomain;
 use stint_types::units::Priority;
+
+use super::{check, load_text};
 
 fn deployments(text: &str) -> Vec<Deployment> {
     load_text(text).unwrap().backends.last().unwrap().models[0].deployments.clone()

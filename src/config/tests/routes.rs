@@ -1,10 +1,11 @@
 //! What an operator sees of votes and second opinions.
 
-use super::*;
 use std::time::Duration;
+
 use stint_types::catalog::{AnswerComparison, Checker, Route};
-use stint_types::units::Chance;
-use stint_types::units::Tokens;
+use stint_types::units::{Chance, Tokens};
+
+use super::*;
 
 fn route(keys: &str) -> Route {
     let settings = load_text(&format!("[[route]]\nname = \"r\"\n{keys}\n")).unwrap();

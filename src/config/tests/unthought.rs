@@ -1,7 +1,8 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
-use super::*;
 use stint_types::catalog::EnforcementClass;
+
+use super::*;
 
 fn classes(more: &str) -> Vec<EnforcementClass> {
     let text = format!(

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
+use stint_types::units::{Chance, SeededRng};
+
 use super::overtake_risk::edge;
 use super::*;
-use stint_types::units::{Chance, SeededRng};
 
 const FREE: StoppingRule = StoppingRule { worth: 1.0, price: 0.0, stop_probability: Chance::ZERO };
 

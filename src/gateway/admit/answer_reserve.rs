@@ -1,10 +1,11 @@
 //! How much money an episode must keep for its end: the price of a final answer.
 
-use super::plan_inputs::PlanInputs;
 use stint_decide::plan;
 use stint_types::catalog::Allowance;
 use stint_types::chat::EpisodeLimits;
 use stint_types::units::Money;
+
+use super::plan_inputs::PlanInputs;
 
 impl PlanInputs {
     /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the episode's money where a

@@ -1,13 +1,15 @@
 //! Gathers the inputs of a plan before money is reserved: the routing rules, the estimated demand, the models and their
 //! prices.
 
-use crate::gateway::state::GatewayState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::gateway::RequestRefusal;
+use crate::gateway::request::needs;
+use crate::gateway::state::{GatewayState, Pacing};
 use stint_backend::fleet::AffinityKey;
 use stint_decide::estimate;
-use stint_ledger::RequestScope;
+use stint_ledger::{LimitStatus, RequestScope};
 use stint_prompt::token_bound;
 use stint_types::catalog::{Demand, Market, Model, Needs, Route, Specialty};
 use stint_types::chat::{CompletionKind, Request};
@@ -17,9 +19,6 @@ use stint_types::units::Tokens;
 use super::plan_inputs::{ModelAffinity, PlanInputs};
 use super::routing_rules;
 use super::routing_rules::RoutingRules;
-use crate::gateway::RequestRefusal;
-use crate::gateway::request::needs;
-use crate::gateway::state::Pacing;
 
 /// A refusal names at most so many models that would accept the request.
 const TAKERS_MAX: usize = 3;
@@ -69,50 +68,17 @@ pub(super) fn gather_inputs_with(
     rules: RoutingRules,
 ) -> PlanInputs {
     let PreparedRequest { original: asked, request, sticky, prompt_bound } = sent;
-    let catalog = &state.parts.catalog;
     let (route, no_vote) = allowed_vote(rules.route, &request);
     let rules = RoutingRules { route, ..rules };
-    let (able, beyond): (Vec<_>, Vec<_>) =
-        catalog.candidates(&rules.route).partition(|model| is_for(model, &rules, &asked));
-    let beyond = beyond.into_iter().map(|model| model.name.clone()).next();
-    let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| as_known(state, model)).collect();
-    if let Some(own) =
-        models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
-    {
-        // Of equals the first is taken.
-        models[..=own].rotate_right(1);
-    }
     let needs = needs::of(&request);
-    let takers = takers(state, tenant, &needs);
-    // Models that accept every member of the request take precedence over those that would drop some.
-    if models.iter().any(|model| is_able(model, &needs) && model.accepts_all_members(&needs)) {
-        models.retain(|model| model.accepts_all_members(&needs));
-    }
-    let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
-    let ledger = &state.parts.ledger;
-    let paced =
-        Pacing::paced_lines(ledger.statement(&tenant.account, &RequestScope::default(), ledger.now()));
-    let mut market = Market {
-        shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
-        worth_factor: state.pacing.factor(&rules.route),
-        ..Market::default()
-    };
-    for model in &models {
-        let Some(fleet) = state.parts.fleets.get(&model.name) else { continue };
-        if !is_able(model, &needs) {
-            // It will be refused, so its tokenizer need not read the prompt.
-            continue;
-        }
-        let counted = prompt_bound.as_ref().filter(|(counted, _)| *counted == model.name);
-        let most = fleet.prompt_tokens(&request);
-        prompts.insert(model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted)));
-        market.models.insert(model.name.clone(), fleet.conditions());
-    }
+    let (models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
+    let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
+    let prompts = prompt_bounds(state, &able, &request, prompt_bound.as_ref());
+    let (market, paced) = market(state, tenant, &rules.route, &able);
     let mut prior = estimate::estimate(&asked, &prompts, &state.parts.calibration);
     reckon_prompts(state, &mut prior, &request);
     let mut demand = prior.clone();
     state.parts.learning.adjust(&mut demand);
-    let opening_quantile = state.parts.settings.opening_quantile;
     PlanInputs {
         original: asked,
         request,
@@ -122,12 +88,73 @@ pub(super) fn gather_inputs_with(
         demand,
         market,
         models,
-        wrong_specialty: beyond,
+        wrong_specialty,
         paced,
-        opening_quantile,
+        opening_quantile: state.parts.settings.opening_quantile,
         sticky,
-        takers,
+        takers: takers(state, tenant, &needs),
     }
+}
+
+/// The models that may serve it, as they are known by now, the episode's own first; and one that was left out because it was
+/// made for another kind of question.
+fn candidates(
+    state: &GatewayState,
+    rules: &RoutingRules,
+    asked: &Request,
+    sticky: Option<&ModelAffinity>,
+    needs: &Needs,
+) -> (Vec<Arc<Model>>, Option<Arc<str>>) {
+    let all = state.parts.catalog.candidates(&rules.route);
+    let (able, beyond): (Vec<_>, Vec<_>) = all.partition(|model| is_for(model, rules, asked));
+    let wrong_specialty = beyond.first().map(|model| model.name.clone());
+    let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| as_known(state, model)).collect();
+    if let Some(own) = models.iter().position(|model| sticky.is_some_and(|stuck| stuck.model == model.name)) {
+        // Of equals the first is taken.
+        models[..=own].rotate_right(1);
+    }
+    // Models that accept every member of the request take precedence over those that would drop some.
+    if models.iter().any(|model| is_able(model, needs) && model.accepts_all_members(needs)) {
+        models.retain(|model| model.accepts_all_members(needs));
+    }
+    (models, wrong_specialty)
+}
+
+/// An upper bound of the prompt for each model that is able. The others will be refused, so that their tokenizers need not
+/// read it.
+fn prompt_bounds(
+    state: &GatewayState,
+    able: &[&Arc<Model>],
+    request: &Arc<Request>,
+    counted: Option<&(Arc<str>, Tokens)>,
+) -> BTreeMap<Arc<str>, Tokens> {
+    let bound = |model: &&Arc<Model>| {
+        let most = state.parts.fleets.get(&model.name)?.prompt_tokens(request);
+        let counted = counted.filter(|(name, _)| *name == model.name);
+        Some((model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted))))
+    };
+    able.iter().filter_map(bound).collect()
+}
+
+/// What a dollar is worth to this account now, and how the models stand; with the limits that pace it.
+fn market(
+    state: &GatewayState,
+    tenant: &Tenant,
+    route: &Route,
+    able: &[&Arc<Model>],
+) -> (Market, Vec<LimitStatus>) {
+    let ledger = &state.parts.ledger;
+    let paced =
+        Pacing::paced_lines(ledger.statement(&tenant.account, &RequestScope::default(), ledger.now()));
+    let conditions =
+        |model: &&Arc<Model>| Some((model.name.clone(), state.parts.fleets.get(&model.name)?.conditions()));
+    let market = Market {
+        shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
+        worth_factor: state.pacing.factor(route),
+        models: able.iter().filter_map(conditions).collect(),
+        ..Market::default()
+    };
+    (market, paced)
 }
 
 /// Says of the prompts that nobody has counted how few tokens they can have.

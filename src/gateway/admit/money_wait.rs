@@ -1,6 +1,5 @@
 //! Waiting for money that other requests of an account have set aside and not spent.
 
-use super::admission::Admission;
 use tokio::time::Instant;
 
 use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
@@ -8,6 +7,8 @@ use crate::gateway::state::BoundedWait;
 use stint_decide::plan;
 use stint_ledger::{RequestScope, ReserveError, Shortfall};
 use stint_types::units::{AccountId, Holder, Limit, Unit};
+
+use super::admission::Admission;
 
 /// How long a request may wait for money.
 pub(super) fn new_money_wait(admission: &Admission<'_>) -> BoundedWait {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::gateway::feedback::QuestionFingerprint;
+use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
 use stint_decide::plan;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
@@ -9,8 +11,6 @@ use stint_types::chat::Request;
 use stint_types::units::{AccountId, Chance, Money, Timestamp, Tokens};
 
 use super::routing_rules::RoutingRules;
-use crate::gateway::feedback::QuestionFingerprint;
-use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
 
 /// What was considered about a request.
 pub(crate) struct PlanInputs {

@@ -1,24 +1,22 @@
 //! Admits a step of an episode: decides what it may do, waits for money or calls that parallel steps hold, plans and
 //! reserves. If parallel steps were quicker, it starts again.
 
-use super::admission::{Admission, ReservedRequest};
-use super::gather_inputs::rules;
-use super::money_wait::{new_money_wait, wait_for_money};
-use super::reserve_step::try_reserve_step;
 use std::sync::Arc;
 
-use stint_sessions::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
-use stint_types::chat::Request;
-
+use crate::gateway::episodes::wait::{busy, money_wait};
 use crate::gateway::state::BoundedWait;
 use crate::gateway::{Denial, RequestRefusal};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
+use stint_sessions::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
+use stint_types::chat::Request;
 use stint_types::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Window};
 
-use super::reserve_step::StepReserveResult;
+use super::admission::{Admission, ReservedRequest};
+use super::gather_inputs::rules;
+use super::money_wait::{new_money_wait, wait_for_money};
+use super::reserve_step::{StepReserveResult, try_reserve_step};
 use super::step_context::{DecidedStep, StepContext};
-use crate::gateway::episodes::wait::{busy, money_wait};
 
 /// How often a step is decided again because parallel steps took what it was to have. Each time one of them has got it.
 const TRIES_MAX: usize = 64;

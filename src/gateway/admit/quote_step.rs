@@ -1,24 +1,23 @@
 //! Quotes a step of an episode: which plan it would get on what its episode has left. No step is begun, no budget lowered,
 //! nothing reserved.
 
-use super::gather_inputs::rules;
-use super::reserve::explain;
-use super::reserve_step::step_inputs;
-use crate::gateway::state::GatewayState;
 use std::sync::Arc;
 
-use super::quote::RequestQuote;
 use crate::gateway::RequestRefusal;
+use crate::gateway::episodes::wait::busy;
+use crate::gateway::state::GatewayState;
 use stint_decide::plan;
 use stint_sessions::agent::{StepDecision, StepPlan, StepWait};
 use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
 use stint_types::units::Money;
 
+use super::gather_inputs::rules;
 use super::prepare_step::spent_refusal;
-use super::reserve_step::{without_answer_reserve, without_tools_cost};
+use super::quote::RequestQuote;
+use super::reserve::explain;
+use super::reserve_step::{step_inputs, without_answer_reserve, without_tools_cost};
 use super::step_context::{DecidedStep, StepContext};
-use crate::gateway::episodes::wait::busy;
 
 pub(crate) async fn quote_step(
     state: &GatewayState,

@@ -1,21 +1,20 @@
 //! Plans a request on what its account has left, and reserves the worst case of the plan.
 
-use super::admission::Admission;
-use super::money_wait::{new_money_wait, wait_for_money};
-use crate::gateway::state::GatewayState;
 use std::time::Duration;
 
+use crate::gateway::RequestRefusal;
+use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
+use crate::gateway::state::GatewayState;
 use stint_decide::plan;
 use stint_ledger::{RequestScope, Reservation, ReservationRequest, ReserveError, SpendRate, StepReservation};
 use stint_types::catalog::{Plan, Tariff, WorstCase};
+use stint_types::chat::Request;
 use stint_types::units::{Money, Tokens, mix64};
 
-use super::admission::ReservedRequest;
+use super::admission::{Admission, ReservedRequest};
 use super::gather_inputs::gather_inputs;
+use super::money_wait::{new_money_wait, wait_for_money};
 use super::plan_inputs::PlanInputs;
-use crate::gateway::RequestRefusal;
-use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
-use stint_types::chat::Request;
 
 /// Reserves a request that is no step of an episode.
 pub(crate) async fn reserve_single(

@@ -1,24 +1,22 @@
 //! One try to plan and reserve a step.
 
-use super::admission::{Admission, ReservedRequest};
-use super::gather_inputs::gather_inputs_with;
-use super::reserve::{claim, explain};
-use crate::gateway::state::GatewayState;
 use std::sync::Arc;
 
-use super::gather_inputs::PreparedRequest;
-use super::plan_inputs::PlanInputs;
-use stint_types::catalog::{Allowance, TightestLimits};
-use stint_types::chat::{EpisodeLimits, Request};
-
 use crate::gateway::RequestRefusal;
+use crate::gateway::episodes::running_step::RunningStep;
+use crate::gateway::state::GatewayState;
 use stint_decide::plan;
 use stint_ledger::{ReserveError, StepReservation};
+use stint_types::catalog::{Allowance, TightestLimits};
+use stint_types::chat::{EpisodeLimits, Request};
 use stint_types::tenant::Tenant;
 use stint_types::units::{Holder, Money, Tokens, Unit, mix64};
 
+use super::admission::{Admission, ReservedRequest};
+use super::gather_inputs::{PreparedRequest, gather_inputs_with};
+use super::plan_inputs::PlanInputs;
+use super::reserve::{claim, explain};
 use super::step_context::{DecidedStep, StepContext, money_left};
-use crate::gateway::episodes::running_step::RunningStep;
 
 /// What came of a try.
 pub(super) enum StepReserveResult {

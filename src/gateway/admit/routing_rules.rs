@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::gateway::key_scope;
 use stint_types::catalog::{Catalog, Model, RolloutMode, Route};
 use stint_types::tenant::KeyAccess;
 use stint_types::units::Chance;
-
-use crate::gateway::key_scope;
 
 /// The rules of one request.
 #[derive(Debug, Clone)]

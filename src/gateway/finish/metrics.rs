@@ -1,11 +1,10 @@
 //! Updates the Prometheus metrics at the end of a request.
 
 use crate::execute::ChoiceProgress;
-use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
-use stint_types::metrics::Metrics;
-
 use crate::gateway::request::RequestContext;
 use crate::gateway::run::RequestOutcome;
+use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
+use stint_types::metrics::Metrics;
 
 /// How a request ended.
 pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
+use crate::gateway::RequestRefusal;
 use stint_backend::{Failure, UnsupportedFeature};
 use stint_types::catalog::{Capability, Needs, Service};
 use stint_types::chat::{CompletionKind, ContentPart, MemberPhase, Request};
-
-use crate::gateway::RequestRefusal;
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(crate) fn of(request: &Request) -> Needs {

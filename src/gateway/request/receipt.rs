@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::gateway::EpisodeSnapshot;
 use stint_types::catalog::{ChoiceUsage, EnforcementClass};
 use stint_types::chat::FinishReason;
 use stint_types::units::{Money, RequestId, Tokens};
-
-use crate::gateway::EpisodeSnapshot;
 
 /// The settled account of one request.
 #[derive(Debug, Clone, PartialEq)]

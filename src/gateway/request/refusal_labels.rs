@@ -1,10 +1,9 @@
 //! Labels for refusals, for metrics and for alerts on limits.
 
+use crate::gateway::RequestRefusal;
 use stint_decide::plan;
 use stint_ledger::ReserveError;
 use stint_types::units::Limit;
-
-use crate::gateway::RequestRefusal;
 
 /// The limit under which a request did not fit.
 pub(crate) fn limit(refusal: &RequestRefusal) -> Option<&Limit> {

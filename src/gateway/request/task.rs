@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::execute::IndexedEvent;
+use crate::gateway::{RequestReceipt, RequestRefusal};
 use stint_types::chat::ChoiceEvent;
 use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
-
-use crate::gateway::{RequestReceipt, RequestRefusal};
 
 /// An update that a running request sends its caller.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::execute::ChoiceProgress;
+use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::{Permit, PermitRequest};
 use stint_backend::{Failure, Fault, Retry};
 use stint_types::catalog::{ChoiceUsage, Offer, Plan};
@@ -18,7 +19,6 @@ use super::attempt_result::AttemptResult;
 use super::running_request::RunningRequest;
 use super::trial::is_refused;
 use super::voting;
-use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// The label for the target if there was no place on any.
 const NO_TARGET: &str = "none";

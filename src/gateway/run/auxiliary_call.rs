@@ -7,16 +7,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::execute::{ChoiceJob, ChoiceProgress, ChoiceTerms, answer_text, collect_choice};
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_backend::fleet::{AffinityKey, Permit, PermitRequest};
-use stint_decide::estimate;
-use stint_decide::plan;
+use stint_decide::{estimate, plan};
 use stint_types::catalog::{Allowance, ChoiceUsage, Market, Model, Offer, Route, WorstCase};
 use stint_types::chat::Request;
 
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;
 use super::running_request::RunningRequest;
-use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 /// How long such a call may take.
 const TIME_MAX: Duration = Duration::from_secs(30);

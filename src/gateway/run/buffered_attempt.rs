@@ -5,13 +5,13 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::execute::{ChoiceProgress, Meter};
+use crate::gateway::RequestUpdate;
+use crate::gateway::request::RequestContext;
 use stint_backend::fleet::Permit;
 use stint_types::catalog::Offer;
 
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};
-use crate::gateway::RequestUpdate;
-use crate::gateway::request::RequestContext;
 
 /// A running attempt whose events wait until they are taken. Dropping it cancels its backend.
 pub(super) struct BufferedAttempt<'r> {

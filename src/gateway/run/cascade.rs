@@ -4,6 +4,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::execute::ChoiceProgress;
+use crate::gateway::RequestUpdate;
+use crate::gateway::feedback::AnswerSignal;
+use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::Permit;
 use stint_types::catalog::{Offer, VerdictSource};
 use stint_types::units::Chance;
@@ -16,9 +19,6 @@ use super::outcome::{RequestOutcome, spent_by_choice};
 use super::running_request::RunningRequest;
 use super::selection::{SelectedAnswer, ask_judge, count_samples};
 use super::voting::sum_samples;
-use crate::gateway::RequestUpdate;
-use crate::gateway::feedback::AnswerSignal;
-use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// What a verifier's score counts beside a person's word, and what the agreement of several answers does.
 const SCORED: f64 = 0.5;

@@ -15,10 +15,9 @@ use tokio::time::Instant;
 use crate::execute::{
     ChoiceProgress, ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel,
 };
+use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 use stint_types::catalog::{Offer, SolutionStopReason};
 use stint_types::units::{Money, Tokens};
-
-use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 
 /// How many times more is set aside at most.
 pub(super) const STEPS_MAX: u32 = 8;

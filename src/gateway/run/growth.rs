@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::execute::{ChoiceProgress, Meter, ReservedOutput};
+use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 use stint_types::catalog::{ChoiceUsage, Offer, SolutionStopReason, Tariff};
 use stint_types::units::{Money, Tokens};
 
 use super::continuation::{ContinuationFunding, LOOK_EVERY, STEPS_MAX, fund_continuation};
-use crate::gateway::request::{ExtensionError, RequestContext, RequestReservation};
 
 /// The first look at what was taken, and the part of the time that passed after which comes the next.
 const CHECKPOINT_MIN: Duration = Duration::from_millis(250);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::{timeout, timeout_at};
 
 use crate::execute::ChoiceProgress;
+use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::Permit;
 use stint_types::catalog::Offer;
 use stint_types::metrics::Metrics;
@@ -23,7 +24,6 @@ use super::offer_attempt::OfferAttempt;
 use super::outcome::spent_by_choice;
 use super::running_request::RunningRequest;
 use super::voting::votes;
-use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// The second attempt is the answer.
 const WON: &str = "won";

@@ -15,6 +15,8 @@
 use tokio::sync::mpsc;
 
 use crate::execute::vote::answer_key;
+use crate::gateway::RequestUpdate;
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_decide::estimate::{ProbeSignal, with_signal};
 use stint_decide::plan;
 use stint_types::catalog::{AnswerComparison, Demand, DifficultyProbe, Offer, Plan};
@@ -22,8 +24,6 @@ use stint_types::chat::{Budget, Request, SamplingOptions};
 
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;
-use crate::gateway::RequestUpdate;
-use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 /// How drafts are drawn: greedy ones would all be the same.
 const TEMPERATURE: f32 = 1.0;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::execute::{ChoiceProgress, ToolCallFilter};
+use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_backend::{Failure, Fault};
 use stint_decide::plan;
 use stint_sessions::agent::without_tools;
@@ -24,7 +25,6 @@ use super::choices::{jobs, meters, run_choices};
 use super::growth::meter_and_grow;
 use super::outcome::RequestOutcome;
 use super::running_request::RunningRequest;
-use crate::gateway::request::{RequestContext, RequestReservation, needs};
 
 const SILENT: &str = "the model only called tools that it may not call, and said nothing when it was asked without tools; \
                       ask another model, or leave it more calls";

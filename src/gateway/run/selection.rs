@@ -2,14 +2,14 @@
 //! agree, else the most frequent one.
 
 use crate::execute::{AnswerSample, SamplingResult};
+use crate::gateway::request::{RequestContext, RequestReservation};
+use crate::gateway::{Chooser, VoteTally};
 use stint_types::catalog::{ChoiceUsage, Offer};
 use stint_types::chat::FinishReason;
 use stint_types::units::Chance;
 
 use super::judge::judge_answers;
 use super::running_request::RunningRequest;
-use crate::gateway::request::{RequestContext, RequestReservation};
-use crate::gateway::{Chooser, VoteTally};
 
 /// An answer that was chosen for one choice.
 pub(super) struct SelectedAnswer {

@@ -12,6 +12,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, collect_choice};
+use crate::gateway::request::{
+    Bill, EXPIRY_MARGIN, RequestContext, RequestReservation, needs, settlement_detail,
+};
+use crate::gateway::state::{GatewayState, SuspectFeature};
 use stint_backend::fleet::{AffinityKey, FlowId, PermitRequest};
 use stint_backend::{Failure, Fault, Retry};
 use stint_ledger::{AbandonPolicy, RequestScope, ReservationRequest};
@@ -22,10 +26,6 @@ use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;
-use crate::gateway::request::{
-    Bill, EXPIRY_MARGIN, RequestContext, RequestReservation, needs, settlement_detail,
-};
-use crate::gateway::state::{GatewayState, SuspectFeature};
 
 /// How long a trial may take.
 const TIME_MAX: Duration = Duration::from_secs(30);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::execute::{ChoiceError, ChoiceProgress, Meter, VotingConfig, sample_choices};
+use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::Permit;
 use stint_types::catalog::{AnswerComparison, ChoiceUsage, Offer, Route, Vote};
 use stint_types::chat::Request;
@@ -13,7 +14,6 @@ use super::growth::meter_and_grow;
 use super::judge::question;
 use super::offer_attempt::OfferAttempt;
 use super::running_request::RunningRequest;
-use crate::gateway::request::{RequestContext, RequestReservation};
 
 /// How many calls of an offer run side by side.
 pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {

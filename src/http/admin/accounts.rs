@@ -8,6 +8,8 @@ use axum::http::Request;
 use axum::response::Response;
 use serde_json::json;
 
+use crate::http::body;
+use crate::http::error::ApiError;
 use stint_types::tenant::AccountTerms;
 use stint_types::units::AccountId;
 
@@ -15,8 +17,6 @@ use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
 use super::{read, show};
-use crate::http::body;
-use crate::http::error::ApiError;
 
 /// `GET /admin/accounts`: every account with terms or a key.
 pub(super) async fn list(

@@ -9,6 +9,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::gateway::{EpisodeView, Gateway};
+use crate::http::error::ApiError;
+use crate::http::fields::Fields;
+use crate::http::{body, budget, episodes};
 use stint_sessions::agent::StoredEpisode;
 use stint_types::chat::{EpisodeRaise, ToolCounts};
 use stint_types::units::{AccountId, Count, EpisodeId, Tokens};
@@ -16,9 +19,6 @@ use stint_types::units::{AccountId, Count, EpisodeId, Tokens};
 use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
-use crate::http::error::ApiError;
-use crate::http::fields::Fields;
-use crate::http::{body, budget, episodes};
 
 /// `GET /admin/episodes`: runs by account and name; with `account`, only that account's.
 pub(super) async fn list(

@@ -9,12 +9,12 @@ use axum::http::{HeaderMap, Request, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::http::auth;
+use crate::http::error::ApiError;
 use stint_types::tenant::hash_key;
 use stint_types::units::Timestamp;
 
 use super::state::AdminState;
-use crate::http::auth;
-use crate::http::error::ApiError;
 
 /// The names of this machine for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];

@@ -8,6 +8,8 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::http::body;
+use crate::http::error::ApiError;
 use stint_types::tenant::{KeyId, ListedKey, NewKey};
 use stint_types::units::Timestamp;
 
@@ -15,8 +17,6 @@ use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
 use super::{read, show};
-use crate::http::body;
-use crate::http::error::ApiError;
 
 /// `GET /admin/keys`: every key, the revoked ones too; with `account`, only that account's.
 pub(super) async fn list(

@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
+use crate::http::error::ApiError;
+
 use super::show::page;
 use super::state::{AdminState, ReloadOutcome};
-use crate::http::error::ApiError;
 
 /// `POST /admin/reload`: all of the file or nothing, as after SIGHUP. The answer comes when it is in force.
 pub(super) async fn reload(State(admin): State<Arc<AdminState>>) -> Result<Response, ApiError> {

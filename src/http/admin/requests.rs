@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::show::page;
-use super::state::AdminState;
 use crate::http::error::ApiError;
 use crate::http::{feedback, requests, rounding};
+
+use super::show::page;
+use super::state::AdminState;
 
 /// By the request's own id, the id of its completion, message or response, or what its answer had as `x-request-id`.
 pub(super) async fn request_record(

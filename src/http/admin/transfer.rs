@@ -8,12 +8,12 @@ use axum::http::{Request, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::http::body;
+use crate::http::error::ApiError;
 use stint_types::tenant::to_toml;
 
 use super::show::page;
 use super::state::AdminState;
-use crate::http::body;
-use crate::http::error::ApiError;
 
 const TOML: &str = "application/toml";
 

@@ -9,8 +9,6 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
-use stint_types::units::{RequestId, Timestamp};
-
 use crate::http::access_log;
 use crate::http::answer::{ParsedRequest, answer};
 use crate::http::api_state::ApiState;
@@ -19,6 +17,7 @@ use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
 use crate::http::received_request::ReceivedRequest;
+use stint_types::units::{RequestId, Timestamp};
 
 use super::render::message;
 use super::stream::AnthropicStreamWriter;

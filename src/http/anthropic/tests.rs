@@ -1,10 +1,11 @@
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::*;
 use crate::http::signed;
 use stint_types::chat::{CacheTtl, ContentPart, Role, SignedThought, SigningDomain, ThoughtSigner};
 use stint_types::units::Tokens;
+
+use super::*;
 
 fn read_json(body: &Value) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
     read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())

@@ -9,14 +9,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
-use stint_types::units::{RequestId, Timestamp};
-
 use crate::http::answer::{ParsedRequest, answer};
 use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::received_request::ReceivedRequest;
+use stint_types::units::{RequestId, Timestamp};
 
 use super::read;
 use super::render::{CompletionFormat, OpenAiRenderOptions, completion};

@@ -3,13 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestReceipt;
-use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::ChoiceEvent;
-use stint_types::units::{RequestId, Timestamp, Tokens};
-
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
+use stint_types::catalog::ChoiceUsage;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::{RequestId, Timestamp, Tokens};
 
 /// A choice as a message, and the chances of its tokens where they are wanted.
 fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (Value, Value) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::{RequestReceipt, RequestTask};
-use stint_types::chat::ChoiceEvent;
-use stint_types::units::Timestamp;
-
-use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::signed;
+use stint_types::chat::ChoiceEvent;
+use stint_types::units::Timestamp;
+
+use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";

@@ -5,12 +5,11 @@ use serde_json::Value;
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{strict, unknown_members};
+use crate::http::{budget, strict, unknown_members};
 use stint_types::chat::{Budget, Request};
 use stint_types::units::Tokens;
 
 use super::parse::{self, OpenAiDeliveryOptions};
-use crate::http::budget;
 
 /// What OpenAI writes where the caller does not say how much.
 const DEFAULT_TOKENS: Tokens = Tokens(16);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+
+use crate::harness::{Served, Stored, World, auto, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, Failure, Fault};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent::{self, ToolTerms, Tools};
 use stint_types::chat::{Message, Role};
 use stint_types::units::{Money, Timestamp};
-
-use crate::harness::{Served, Stored, World, auto, tenant};
 
 use super::{Agent, caller, calls, may_call, play, run, search, searching, world};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+
+use crate::harness::Stored;
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent;
-
-use crate::harness::Stored;
 
 use super::{Agent, calls, play, searching, verbose, world, world_by};
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::World;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_sessions::agent;
 use stint_types::chat::Role;
-
-use crate::harness::World;
 
 use super::{searching, tools, world};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 
 use crate::harness::cluster::cluster;
 use crate::harness::{Stored, World};
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 
 use super::{Agent, calls, play, run, searching, world_on};
 

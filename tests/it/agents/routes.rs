@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
+
+use crate::harness::{Served, Stored, World, auto, tenant};
 use stint_ledger::{AccountId, MemoryJournal};
 use stint_sessions::agent::{self, AnsweredStep, EpisodeEnding, LastStep};
 use stint_types::catalog::{RolloutMode, Route, TaskClass, TurnRule};
 use stint_types::units::{Timestamp, Tokens};
-
-use crate::harness::{Served, Stored, World, auto, tenant};
 
 use super::{Agent, caller, calls, count, searching};
 

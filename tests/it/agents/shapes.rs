@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::ScriptedBackend;
 use stint_backend::{Failure, Fault};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent;
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 use stint_types::units::Tokens;
-
-use crate::harness::{Served, Stored, World, auto, model, tenant};
 
 use super::{Agent, caller, calls, play, searching, world};
 

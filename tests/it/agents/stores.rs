@@ -11,6 +11,9 @@ use futures_util::future::{BoxFuture, pending};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::harness::Stored;
 use stint_ledger::{AccountId, MemoryJournal};
 use stint_sessions::agent::{
     self, AnsweredStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode,
@@ -19,9 +22,6 @@ use stint_sessions::agent::{
 use stint_storage::{Database, Settings, SqliteSettings, Synchronous};
 use stint_types::chat::{EpisodeLimits, EpisodeRaise};
 use stint_types::units::{EpisodeId, Timestamp};
-use tokio::sync::Semaphore;
-
-use crate::harness::Stored;
 
 use super::{Agent, calls, run, searching, world, world_on};
 

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent;
 use stint_types::catalog::{Capability, EnforcementClass, Model, RolloutMode, Route};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
-
-use crate::harness::{Served, Stored, World, auto, model, tenant};
 
 use super::{Agent, caller, calls, search, world};
 

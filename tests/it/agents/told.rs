@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_ledger::MemoryJournal;
@@ -10,8 +12,6 @@ use stint_sessions::agent::{self, ToolTerms, Tools};
 use stint_types::catalog::{EnforcementClass, Model, Route, TurnRule};
 use stint_types::chat::ToolCallDelta;
 use stint_types::units::{Money, Tokens};
-
-use crate::harness::{Answer, Served, Stored, World, auto, model, tenant};
 
 use super::{Agent, caller, calls, count, may_call, play, run, search, searching, tools, world};
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+
+use crate::endpoints::{Upstream, priced};
+use crate::harness::{Answer, Served, Stored, World, auto, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::MemoryJournal;
 use stint_sessions::agent;
 use stint_types::catalog::{Model, Service};
 use stint_types::units::Money;
-
-use crate::endpoints::{Upstream, priced};
-use crate::harness::{Answer, Served, Stored, World, auto, tenant};
 
 use super::{Agent, caller, run, searching, verbose};
 

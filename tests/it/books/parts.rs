@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::cluster::cluster;
+use crate::harness::{Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, Failure, Fault};
 use stint_storage::{
@@ -16,9 +19,6 @@ use stint_types::catalog::{
     VotePolicy,
 };
 use stint_types::units::{Chance, Money, Price, Timestamp, Tokens};
-
-use crate::harness::cluster::cluster;
-use crate::harness::{Served, Stored, World, auto, model, tenant};
 
 use super::money;
 

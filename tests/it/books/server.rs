@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::desk::{Desk, text};
-use super::{load, question};
 use crate::harness::Process;
 use crate::harness::cluster::cluster;
+
+use super::desk::{Desk, text};
+use super::{load, question};
 
 /// What was verified, in a line of words.
 fn verified(told: &str) -> String {

@@ -4,6 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::emulators::anthropic::Anthropic as Provider;
+use crate::harness::emulators::chat::{Emulator as Chat, Kind, Script};
+use crate::harness::emulators::{Bill, Emulator, KEY, Turn};
+use crate::harness::{Answer, World, model, tenant};
 use stint_backend::Backend;
 use stint_backend::remote::anthropic::{self, AnthropicBackend};
 use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
@@ -12,10 +17,6 @@ use stint_types::catalog::{EnforcementClass, GoesOn, HandOff, Model};
 use stint_types::units::{Money, Tokens};
 
 use super::budget;
-use crate::harness::emulators::anthropic::Anthropic as Provider;
-use crate::harness::emulators::chat::{Emulator as Chat, Kind, Script};
-use crate::harness::emulators::{Bill, Emulator, KEY, Turn};
-use crate::harness::{Answer, World, model, tenant};
 
 /// A hosted model, at a nano-dollar a token read and four a token written.
 fn hosted(classes: &[EnforcementClass], goes_on: GoesOn) -> Model {

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
 use stint_backend::Backend;
 use stint_backend::remote::openai::{self, OpenAiBackend};
 use stint_backend::remote::{self, Connections};
 use stint_types::tasks::Tasks;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 /// What a deployment does with one request.
 #[derive(Debug, Clone)]

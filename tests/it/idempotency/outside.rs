@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::harness::tools::{printed, tool};
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
+use crate::operating::{promtool, silent_upstream};
 use stint_backend::scripted::ScriptedBackend;
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::EnforcementClass;
 use stint_types::units::Money;
 
 use super::{PLENTY, question, refused, thinker};
-use crate::harness::tools::{printed, tool};
-use crate::harness::{Answer, Folder, Process, World, model, tenant};
-use crate::operating::{promtool, silent_upstream};
 
 fn with_upstream(base: &str) -> Folder {
     Folder::new(&format!(

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::tools::{printed, tool};
+
 use super::picky::Picky;
 use super::{backend, body, serve};
-use crate::harness::tools::{printed, tool};
 
 /// What `Open WebUI` puts beside model and messages of an endpoint that is compatible with OpenAI, with every setting touched.
 fn open_webui() -> Value {

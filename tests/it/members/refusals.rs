@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::emulators::chat::{Emulator, Kind, Script};
+
 use super::picky::Picky;
 use super::{backend, body, serve};
-use crate::harness::emulators::chat::{Emulator, Kind, Script};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callers_refusal_asks_the_next_target_and_takes_nothing_from_others() {

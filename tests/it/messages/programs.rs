@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint_backend::BackendCall;
-use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint_types::catalog::{Capability, EnforcementClass, Model};
-use stint_types::chat::{Role, ToolCallDelta};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};
 use crate::harness::{Answer, World, model, tenant};
+use stint_backend::BackendCall;
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::{Capability, EnforcementClass, Model};
+use stint_types::chat::{Role, ToolCallDelta};
 
 use super::{events, signing};
 

@@ -4,13 +4,14 @@
 use serde_json::json;
 use toml::Table;
 
-use super::verdict;
 use crate::harness::Folder;
 use crate::harness::emulators::anthropic::Anthropic;
 use crate::harness::emulators::chat::{Emulator, Kind, Script};
 use crate::harness::emulators::gemini::Gemini;
 use crate::harness::emulators::responses::Responses;
 use crate::harness::emulators::{self, KEY, Turn};
+
+use super::verdict;
 
 /// How long the scripts would think: more than any class lets pass of the budget that is tried.
 const THINKS: u64 = 70;

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::emulators::anthropic::Anthropic as Provider;
+use crate::harness::emulators::{Bill, Emulator, Turn};
+use crate::harness::{Served, World, tenant};
 use stint_backend::Backend;
 use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, Settings};
 use stint_backend::remote::{self, Connections, Secret};
@@ -13,9 +17,6 @@ use super::{
     FUNDS, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,
     next_turn, spent, tool, world,
 };
-use crate::harness::emulators::anthropic::Anthropic as Provider;
-use crate::harness::emulators::{Bill, Emulator, Turn};
-use crate::harness::{Served, World, tenant};
 
 fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) -> Arc<dyn Backend> {
     let (client, model) = (client(emulator), format!("claude-{name}"));

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::World;
+use crate::harness::emulators::gemini::Gemini as Provider;
+use crate::harness::emulators::{Emulator, Turn};
 use stint_backend::Backend;
 use stint_backend::remote::Connections;
 use stint_backend::remote::gemini::{GeminiBackend, GeminiThinking, PLACEHOLDER_SIGNATURE, Settings};
@@ -13,9 +17,6 @@ use super::{
     ask, check_books, client, hang_up, large, message, message_of_chunks, next_turn, price, spent, tool,
     world,
 };
-use crate::harness::World;
-use crate::harness::emulators::gemini::Gemini as Provider;
-use crate::harness::emulators::{Emulator, Turn};
 
 fn backend(emulator: &Emulator, name: &str, upstream: &str, thinking: GeminiThinking) -> Arc<dyn Backend> {
     let settings = Settings {

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::World;
+use crate::harness::emulators::responses::Responses as Provider;
+use crate::harness::emulators::{Emulator, Turn};
 use stint_backend::Backend;
 use stint_backend::remote::Connections;
 use stint_backend::remote::responses::{OpenAiResponsesBackend, Settings};
@@ -12,9 +16,6 @@ use stint_types::units::Tokens;
 use super::{
     ask, check_books, check_bound, client, hang_up, large, message, message_of_chunks, next_turn, tool, world,
 };
-use crate::harness::World;
-use crate::harness::emulators::responses::Responses as Provider;
-use crate::harness::emulators::{Emulator, Turn};
 
 fn reasoner(emulator: &Emulator, name: &str, summaries: bool) -> (Model, Arc<dyn Backend>) {
     let level = |(word, usual): (&str, u64)| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };

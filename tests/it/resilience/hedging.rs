@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use futures_util::future::join;
+
+use crate::agents::{Agent, caller, calls, play};
+use crate::harness::faultup::script::{Script, Step, answers, chunked, event, good, nothing, used, whole};
+use crate::harness::faultup::{Faultup, rig};
+use crate::harness::{Stored, auto, tenant};
 use stint_backend::remote::openai::{self, OpenAiBackend};
 use stint_backend::remote::{self, Connections};
 use stint_backend::scripted::PieceGate;
 use stint_types::units::Money;
 
 use super::*;
-use crate::agents::{Agent, caller, calls, play};
-use crate::harness::faultup::Faultup;
-use crate::harness::faultup::rig;
-use crate::harness::faultup::script::{Script, Step, answers, chunked, event, good, nothing, used, whole};
-use crate::harness::{Stored, auto, tenant};
 
 /// What the upstream bills for `answers`, and for a question that it read and never answered.
 const ANSWERED: u64 = 15;

@@ -1,11 +1,12 @@
 //! Attempts and money: the upstreams' own logs are the truth.
 
 use futures_util::future::join_all;
+
+use crate::harness::tenant;
 use stint_types::catalog::{Prices, Tariff};
 use stint_types::units::{Money, Price};
 
 use super::*;
-use crate::harness::tenant;
 
 /// UP-16: what an attempt may have cost is kept beside the next one's worst case, or there is no next one.
 #[tokio::test]

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use tokio::task::JoinHandle;
+
 use stint_backend::fleet::ConcurrencySettings;
 use stint_backend::scripted::PieceGate;
-use tokio::task::JoinHandle;
 
 use super::*;
 

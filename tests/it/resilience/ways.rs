@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::harness::deployment::{backend, nobody};
+use crate::harness::tenant;
 use stint_backend::fleet;
 use stint_types::catalog::Service;
 
 use super::*;
-use crate::harness::deployment::{backend, nobody};
-use crate::harness::tenant;
 
 /// UP-01
 #[tokio::test]

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
-use stint_sessions::agent::stored::{self, MemoryResponses};
-use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
-use stint_types::chat::Role;
 use tokio::time::sleep;
 
 use crate::harness::cluster::cluster;
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, Process, Served, Stored, World, auto, tenant};
 use crate::sdk::keys;
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
+use stint_sessions::agent::stored::{self, MemoryResponses};
+use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
+use stint_types::chat::Role;
 
 use super::{RICH, able, ask, episodes, events, plays, world};
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, Folder, Process, World, tenant};
+use crate::sdk::keys;
 use stint::http;
 use stint_backend::Backend;
 use stint_backend::scripted::ScriptedBackend;
@@ -14,9 +17,6 @@ use stint_sessions::agent::stored::{
 };
 use stint_types::catalog::Model;
 use stint_types::units::{AccountId, RequestId, Timestamp, Tokens};
-
-use crate::harness::{Answer, Folder, Process, World, tenant};
-use crate::sdk::keys;
 
 use super::{RICH, able, ask, events, plays, world};
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+use crate::harness::{Answer, World, tenant};
 use stint_backend::BackendCall;
 use stint_backend::scripted::{CallRecord, ScriptedBackend, ScriptedReply};
 use stint_types::chat::ToolCallDelta;
-
-use crate::harness::{Answer, World, tenant};
 
 use super::{RICH, able, ask, events, world};
 

@@ -1,9 +1,9 @@
 //! OpenAI's own SDKs and its Agents SDK.
 
 use serde_json::{Value, json};
-use stint_types::chat::Role;
 
 use crate::harness::tools::{printed, tool};
+use stint_types::chat::Role;
 
 use super::world;
 

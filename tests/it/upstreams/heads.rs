@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::harness::faultup::rig::Rig;
+use crate::harness::faultup::script::{Step, answers, good, nothing};
 use stint_types::units::Money;
 
 use super::{FAILED, TIMED_OUT, check, impatient, patient};
-use crate::harness::faultup::rig::Rig;
-use crate::harness::faultup::script::{Step, answers, good, nothing};
 
 /// UP-19: words before the answer are not the answer, and there is an end to them.
 #[tokio::test]

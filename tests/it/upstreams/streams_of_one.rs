@@ -10,15 +10,16 @@ use futures_util::future::join_all;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use serde_json::json;
-use stint_types::tasks::Tasks;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-use super::{Expected, TIMED_OUT, shape};
 use crate::harness::faultup::Identity;
 use crate::harness::faultup::rig::question;
 use crate::harness::faultup::script::{event, good, says};
 use crate::harness::{Folder, Process};
+use stint_types::tasks::Tasks;
+
+use super::{Expected, TIMED_OUT, shape};
 
 /// What becomes of one stream.
 #[derive(Debug, Clone)]

@@ -1,5 +1,6 @@
-use super::*;
 use stint_types::chat::{Message, SignedThought, ThoughtSigner};
+
+use super::*;
 
 fn fleet(expected: &[f64]) -> Vec<TargetCandidate> {
     let named = |place: usize| name_hash(&format!("target {place}"));

@@ -9,7 +9,6 @@ use futures_util::{FutureExt, StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::*;
 use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationEnd, GenerationPart, Piece};
 use stint_prompt as prompt;
 use stint_types::catalog::{EnforcementClass, ModelConditions};
@@ -17,6 +16,8 @@ use stint_types::chat::{Message, Request, Role};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::{EventLoopLag, Tasks};
 use stint_types::units::{Priority, SeededRng, Tokens};
+
+use super::*;
 
 /// How an upstream with too many calls behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,15 +3,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use super::*;
-use crate::fleet::FlowId;
-use crate::fleet::{AffinityKey, BreakerSettings, ConcurrencySettings};
+use crate::fleet::{AffinityKey, BreakerSettings, ConcurrencySettings, FlowId};
 use crate::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use crate::{BackendCall, Fault, GenerationPart};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{Message, Role};
 use stint_types::tasks::Tasks;
 use stint_types::units::Priority;
+
+use super::*;
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "Hello")]))

@@ -1,5 +1,6 @@
-use super::*;
 use stint_types::units::Tokens;
+
+use super::*;
 
 /// A target with as many callers as it takes, each of whom waits as long for its first token as the calls under way make it.
 struct Rush {

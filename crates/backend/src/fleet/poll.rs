@@ -74,9 +74,10 @@ impl LoadPoller {
 
 /// Said once when it changes, and not with the address in it.
 fn log_change(target: &str, speaks: bool) {
-    match speaks {
-        true => tracing::info!(target, "the engine says again how busy it is"),
-        false => tracing::warn!(target, "the engine does not say how busy it is; look at metrics_url"),
+    if speaks {
+        tracing::info!(target, "the engine says again how busy it is");
+    } else {
+        tracing::warn!(target, "the engine does not say how busy it is; look at metrics_url");
     }
 }
 

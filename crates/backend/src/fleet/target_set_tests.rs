@@ -1,8 +1,9 @@
-use super::*;
 use crate::fleet::waits::FirstTokenWait;
 use crate::fleet::{BreakerSettings, ConcurrencySettings};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::*;
 
 struct Yard {
     roster: TargetSet,

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 
-use super::*;
 use crate::{GenerationEnd, TagEdge, TokenUsage};
 use stint_gguf::Gguf;
 use stint_prompt::Vocabulary;
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{Message, Role};
+
+use super::*;
 
 fn local() -> LocalBackend {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("models/reasoner.gguf");

@@ -13,15 +13,16 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::{Failure, Fault};
+use stint_types::catalog::MemberRules;
+use stint_types::chat::SigningDomain;
+
 use super::connections::{ConnectionPool, Connections};
 use super::event_stream::UpstreamEventStream;
 use super::settings::{Settings, SettingsError};
 use super::silence_policy::SilencePolicy;
 use super::timeouts::UpstreamTimeouts;
 use super::{rate_limits, refusal};
-use crate::{Failure, Fault};
-use stint_types::catalog::MemberRules;
-use stint_types::chat::SigningDomain;
 
 /// One model's client of an upstream.
 #[derive(Debug, Clone)]

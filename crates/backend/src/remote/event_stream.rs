@@ -6,13 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::Response;
 
+use crate::{Failure, Fault};
+use stint_types::units::Tokens;
+
 use super::refusal;
 use super::secret::Secret;
 use super::settings::Settings;
 use super::sse::{SseData, SseScanner};
 use super::timeouts::UpstreamTimeouts;
-use crate::{Failure, Fault};
-use stint_types::units::Tokens;
 
 /// How long the end of a stream may lag behind its last event.
 const RELEASE_WAIT: Duration = Duration::from_millis(20);

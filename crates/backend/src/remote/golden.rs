@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{EventReader, Provider, Settings};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
@@ -14,6 +13,8 @@ use stint_types::chat::{
     ToolCall,
 };
 use stint_types::units::Tokens;
+
+use super::{EventReader, Provider, Settings};
 
 /// Runs every pair of a provider whose name begins with `kind`.
 pub(super) fn check(provider: &str, kind: &str, translate: impl Fn(&Value) -> Value) {

@@ -43,18 +43,19 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
-use client::UpstreamClient;
-use event_stream::UpstreamEventStream;
+use stint_prompt as prompt;
+use stint_types::catalog::ModelConditions;
+use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
+use stint_types::units::Tokens;
 
 use super::speed::{CallTimer, SpeedEstimator};
 use super::{
     Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
     UnsupportedFeature,
 };
-use stint_prompt as prompt;
-use stint_types::catalog::ModelConditions;
-use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
-use stint_types::units::Tokens;
+
+use client::UpstreamClient;
+use event_stream::UpstreamEventStream;
 
 pub use connections::Connections;
 pub use secret::Secret;

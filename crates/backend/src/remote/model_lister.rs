@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::Failure;
+
 use super::client::UpstreamClient;
 use super::{Auth, Connections, Settings, SettingsError};
-use crate::Failure;
 
 /// The API that an upstream speaks, as far as it lists its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
-use super::secret::Secret;
-use super::sse::SseLimits;
 use stint_types::catalog::MemberRules;
 use stint_types::chat::SigningDomain;
+
+use super::secret::Secret;
+use super::sse::SseLimits;
 
 /// How the key is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::EventReader;
 use crate::{Failure, Piece};
+
+use super::EventReader;
 
 /// A reader whose thoughts are summaries.
 #[derive(Debug)]

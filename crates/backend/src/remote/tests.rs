@@ -6,14 +6,15 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::llamacpp::{self, LlamaCppBackend};
-use super::openai::{self, OpenAiBackend};
-use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
-use super::{Connections, Secret, Settings, golden};
 use crate::{
     Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
 use stint_types::units::Tokens;
+
+use super::llamacpp::{self, LlamaCppBackend};
+use super::openai::{self, OpenAiBackend};
+use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
+use super::{Connections, Secret, Settings, golden};
 
 const CHAT: &str = "/v1/chat/completions";
 const KEY: &str = "canary-0123456789";

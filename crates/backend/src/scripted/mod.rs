@@ -13,11 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
-use super::{Backend, BackendCall, Failure, Generation, Piece};
 use stint_prompt as prompt;
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
+
+use super::{Backend, BackendCall, Failure, Generation, Piece};
 
 pub use gate::PieceGate;
 pub use record::{CallRecord, CallState};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::PieceGate;
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{CompletionKind, ToolCallDelta};
 use stint_types::units::Tokens;
+
+use super::PieceGate;
 
 /// How many tokens a scripted hand-off has.
 pub const HAND_OFF: Tokens = Tokens(3);

@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use super::*;
 use crate::{Fault, GenerationEnd, GenerationPart, Thought};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{Message, Role};
+
+use super::*;
 
 fn call(part: GenerationPart) -> BackendCall {
     let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);

@@ -1,12 +1,13 @@
 //! One layer: attention and the feed-forward network, each added to what came in.
 
-use super::buffers::{EngineCapacity, StepBuffers};
 use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{AttendTied, Attention, BLOCK, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu};
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, norm_weights};
 use stint_gguf::Gguf;
+
+use super::buffers::{EngineCapacity, StepBuffers};
 
 /// The kernels that all layers share.
 pub(super) struct LayerKernels {

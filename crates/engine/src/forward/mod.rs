@@ -8,14 +8,16 @@ mod layer;
 
 use std::sync::Arc;
 
+use stint_gguf::Gguf;
+
 use super::error::EngineError;
 use super::gpu::Gpu;
 use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, norm_weights};
+
 use buffers::StepBuffers;
 use layer::{Activations, Layer, LayerKernels};
-use stint_gguf::Gguf;
 
 pub(crate) use buffers::EngineCapacity;
 

@@ -1,7 +1,8 @@
 //! Which of the machine's devices to use.
 
-use super::device_info::{DeviceInfo, DeviceKind};
 use crate::error::EngineError;
+
+use super::device_info::{DeviceInfo, DeviceKind};
 
 /// The best device whose name contains the text; a software one only if allowed.
 pub(super) fn choose(

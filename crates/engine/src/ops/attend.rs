@@ -1,8 +1,9 @@
 //! Attention of each row over its own sequence's cached keys and values, groups of heads sharing theirs.
 
-use super::BLOCK;
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
 use crate::shape::ModelShape;
+
+use super::BLOCK;
 
 pub(crate) struct Attention {
     kernel: Kernel,

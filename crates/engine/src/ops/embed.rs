@@ -1,10 +1,11 @@
 //! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
 
-use super::sample::SLOT_LAST;
-use super::{LAST_SAMPLED, SLOT_WORDS};
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 use crate::weights::{MatrixPart, WeightMatrix};
 use stint_gguf::TensorType;
+
+use super::sample::SLOT_LAST;
+use super::{LAST_SAMPLED, SLOT_WORDS};
 
 /// The table tied to the batch and to the activations it fills.
 pub(crate) struct Embed {

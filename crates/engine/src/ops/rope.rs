@@ -4,9 +4,10 @@
 //! The cache is a list of blocks, `BLOCK` tokens each; within a block one head's tokens lie together.
 //! A slot's table says which of the blocks are its own, in order.
 
-use super::BLOCK;
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 use crate::shape::ModelShape;
+
+use super::BLOCK;
 
 pub(crate) struct Rope {
     kernel: Kernel,

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use super::{GREEDY, finish, settings};
 use crate::gpu::shared;
 use crate::{
     Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, PhaseBudgets, SolutionEnd,
     ThinkingEnd, ThinkingPhase, TokenRole, TokenStream,
 };
 use stint_gguf::Gguf;
+
+use super::{GREEDY, finish, settings};
 
 const FIRST_BYTE: u32 = 16;
 

@@ -1,8 +1,9 @@
-use super::*;
 use stint_sessions::history::conformance::story;
 use stint_sessions::history::{DecisionLogLine, RequestRecord};
 use stint_types::catalog::{Route, Verdict, VerdictSource};
 use stint_types::units::{Chance, Money, RequestId, SeededRng, Timestamp};
+
+use super::*;
 
 /// What an answer of each of the two models is really worth.
 const TRUTH: [f64; 2] = [0.8, 0.5];

@@ -1,7 +1,8 @@
 //! What a simulation can be relied on for: its laws, and that it is the same each time.
 
-use super::*;
 use stint_types::units::Tokens;
+
+use super::*;
 
 fn usual(requests: u64) -> Scenario {
     Scenario { requests, ..Scenario::built_in().unwrap() }

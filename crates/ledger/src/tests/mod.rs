@@ -24,11 +24,10 @@ mod world;
 
 use std::sync::Arc;
 
+use crate::conformance::{NOW, detail, money, thinking, worst};
 use stint_types::tasks::Tasks;
 use stint_types::tenant::{AccountTerms, TenantLimit};
 use stint_types::units::{RequestId, Timestamp, Window};
-
-use crate::conformance::{NOW, detail, money, thinking, worst};
 
 use super::{
     AbandonPolicy, AccountId, Journal, Ledger, MemoryJournal, RequestScope, ReservationRequest, Settings,

@@ -7,6 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::accounts::LeaseReturn;
+use crate::conformance::amounts;
+use crate::conformance::model::{LedgerModel, LedgerModelRow, about, key, terms};
 use crate::quota::{LeaseDecision, LeaseVerdict, LocalWindow, QuotaDemand, decide};
 use crate::{
     AbandonPolicy, Amounts, LedgerState, QuotaBalance, QuotaNeed, QuotaWindow, ReservationRequest,
@@ -15,8 +17,6 @@ use crate::{
 use stint_types::units::{Count, RequestId, Timestamp};
 
 use super::{NOW, detail, worst};
-use crate::conformance::amounts;
-use crate::conformance::model::{LedgerModel, LedgerModelRow, about, key, terms};
 
 const MACHINES: usize = 3;
 

@@ -1,6 +1,7 @@
-use super::*;
 use proptest::prelude::*;
 use serde_json::json;
+
+use super::*;
 
 /// The text and the calls, as `name(arguments)`.
 fn read(syntax: ToolCallSyntax, pieces: &[&str]) -> (String, Vec<String>) {

@@ -9,9 +9,10 @@ mod trimming;
 
 use serde_json::json;
 
-use super::*;
 use stint_types::chat::{EpisodeLimits, Message, Request, Role, Tool, ToolCall, ToolCounts};
 use stint_types::units::{Count, Money};
+
+use super::*;
 
 /// A request with tools of these names, after these messages.
 fn request(tools: &[&str], messages: Vec<Message>) -> Request {

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::super::keys::SqlKeyStore;
-use super::super::{Sqlite, SqliteJournal};
 use stint_ledger::conformance::{amounts, dispatched};
 use stint_ledger::{Journal, JournalEntry};
 use stint_types::tenant::conformance::{conforms, record};
@@ -16,6 +14,8 @@ use stint_types::tenant::{
 };
 use stint_types::units::{AccountId, Amount, Money, Window};
 
+use super::super::keys::SqlKeyStore;
+use super::super::{Sqlite, SqliteJournal};
 use super::{patiently, settings};
 
 #[tokio::test]

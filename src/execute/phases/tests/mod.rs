@@ -7,10 +7,11 @@ mod native;
 mod overrun;
 mod turn;
 
-use super::*;
 use stint_backend::{GenerationEnd, GenerationPart, TagEdge, TokenUsage};
 use stint_types::catalog::{LimitedBy, ThinkingStopReason};
 use stint_types::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason};
+
+use super::*;
 
 pub(super) fn terms(class: EnforcementClass, thinking: u64, solution: u64) -> ChoiceTerms {
     ChoiceTerms {

@@ -1,9 +1,10 @@
 //! Tests with upstreams that exceed their limits, or report other counts than they wrote.
 
-use super::*;
 use stint_backend::Turns;
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::catalog::SolutionStopReason;
+
+use super::*;
 
 /// A token of three characters, as the upstream sends it: not counted.
 fn tokens(count: usize) -> Vec<Piece> {

@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{conversation, part};
 use crate::http::responses::event_writer::EventWriter;
 use crate::http::responses::output::{OutputItem, ResponsesRenderOptions, ResponsesThoughts, visible_items};
 use crate::http::responses::tool_set::{ToolCallForm, ToolIdentity};
 use crate::http::signed;
 use stint_types::chat::{ChoiceEvent, ToolCallDelta};
+
+use super::{conversation, part};
 
 fn call(index: u32, name: Option<&str>, arguments: &str) -> ChoiceEvent {
     let name = name.map(str::to_owned);

@@ -1,11 +1,12 @@
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::conversation_builder::ConversationBuilder;
-use super::parse::{self, ResponsesRequest};
 use crate::http::budget::EffortTable;
 use crate::http::error::ApiError;
 use stint_types::chat::{Message, SignedThought, SigningDomain, ThoughtSigner};
+
+use super::conversation_builder::ConversationBuilder;
+use super::parse::{self, ResponsesRequest};
 
 mod events;
 mod requests;

@@ -1,12 +1,13 @@
 use serde_json::{Value, json};
 
-use super::{asked, conversation, part, read};
 use crate::http::responses::id::{request_id_of, response_id};
 use crate::http::responses::output::ResponsesThoughts;
 use crate::http::responses::tool_set::ToolCallForm;
 use crate::http::signed;
 use stint_types::chat::{ContentPart, Role};
 use stint_types::units::{Count, RequestId, Tokens};
+
+use super::{asked, conversation, part, read};
 
 fn check_refused(more: &Value, says: &str) {
     let problem = read(more).map(|_| ()).expect_err(says);

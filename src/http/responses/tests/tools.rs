@@ -1,6 +1,5 @@
 use serde_json::{Value, json};
 
-use super::{asked, read};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::responses::conversation_builder::ConversationBuilder;
@@ -8,6 +7,8 @@ use crate::http::responses::parse::ResponsesRequest;
 use crate::http::responses::tool_set::{ToolCallForm, flat_name};
 use crate::http::responses::tools;
 use stint_types::units::Count;
+
+use super::{asked, read};
 
 #[test]
 fn tools_are_known_to_models_by_one_name_each() {

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{Answer, World, model, tenant};
 use stint::http;
 use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
 use stint_backend::remote::{self, Connections, Secret};
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::units::{Money, Tokens};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::Faultup;
 use super::script::Script;
-use crate::harness::{Answer, World, model, tenant};
 
 /// What no answer, header or metric may show.
 pub(crate) const CANARY: &str = "canary-0123456789";

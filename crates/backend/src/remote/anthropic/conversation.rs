@@ -3,11 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::Settings;
 use crate::remote::caller_options::{ImageSource, parse_arguments};
 use crate::remote::wire;
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::chat::{ContentPart, Message, Request, Role};
+
+use super::Settings;
 
 /// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`.
 pub(super) fn turns(
@@ -120,9 +121,10 @@ fn result(message: &Message) -> Result<Vec<Value>, Failure> {
     let keep = message.content.iter().filter_map(ContentPart::cache_ttl).max();
     let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
     let of = sanitized_id(message.tool_call_id.as_deref().unwrap_or_default());
-    let given = match given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        true => Value::Array(content(&given)?),
-        false => json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text()),
+    let given = if given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        Value::Array(content(&given)?)
+    } else {
+        json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text())
     };
     let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
     if let Some(keep) = keep {

@@ -14,13 +14,14 @@ mod settings;
 
 use std::sync::Arc;
 
+use crate::{BackendCall, Failure};
+use stint_types::catalog::EnforcementClass;
+use stint_types::chat::Request;
+
 use super::summary_reader::SummaryReader;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
-use crate::{BackendCall, Failure};
-use stint_types::catalog::EnforcementClass;
-use stint_types::chat::Request;
 
 pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
 
@@ -70,11 +71,9 @@ impl Provider for AnthropicMessages {
         let reader = events::AnthropicReader::new(self.settings.maker());
         // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
         // they show: there is nothing else.
-        match self.settings.thinking == AnthropicThinking::Adaptive && call.class == EnforcementClass::Effort
-        {
-            true => Box::new(SummaryReader(reader)),
-            false => Box::new(reader),
-        }
+        let is_summed_up =
+            self.settings.thinking == AnthropicThinking::Adaptive && call.class == EnforcementClass::Effort;
+        if is_summed_up { Box::new(SummaryReader(reader)) } else { Box::new(reader) }
     }
 }
 

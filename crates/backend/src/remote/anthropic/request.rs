@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::{self, turns};
-use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, disables_parallel_tools, end_user,
     insert_present, refuse_penalties,
@@ -17,6 +15,9 @@ use stint_prompt::token_bound;
 use stint_types::catalog::Model;
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Tool};
 use stint_types::units::Tokens;
+
+use super::conversation::{self, turns};
+use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
 
 /// The least budget of a thought.
 const BUDGET_MIN: Tokens = Tokens(1024);

@@ -1,9 +1,10 @@
 use serde_json::{Value, json};
 
-use super::*;
 use crate::remote::{self, Connections, golden};
 use crate::{Backend, Fault, GenerationPart};
 use stint_types::units::Tokens;
+
+use super::*;
 
 fn settings(fixture: &Value) -> Settings {
     let settings = &fixture["settings"];

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::signature::{GeminiSignature, SignedPart};
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
 use stint_types::chat::{ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
+
+use super::signature::{GeminiSignature, SignedPart};
 
 /// How the ids begin that we make up for calls that came without one.
 pub(super) const MADE_ID_PREFIX: &str = "stint_";

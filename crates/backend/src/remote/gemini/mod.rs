@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::{BackendCall, Failure};
+use stint_types::chat::Request;
+
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
-use crate::{BackendCall, Failure};
-use stint_types::chat::Request;
 
 pub use settings::{GeminiThinking, PLACEHOLDER_SIGNATURE, Settings};
 

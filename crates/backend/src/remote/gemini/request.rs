@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::contents::contents;
-use super::{GeminiThinking, Settings};
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present,
 };
@@ -12,6 +10,9 @@ use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::contents::contents;
+use super::{GeminiThinking, Settings};
 
 /// The most stop texts that are taken.
 const STOPS_MAX: usize = 5;

@@ -23,21 +23,21 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::client::UpstreamClient;
-use super::event_stream::UpstreamEventStream;
-use super::openai::{self, ChatCompletions, Dialect};
-use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough, wire};
 use crate::speed::SpeedEstimator;
-use crate::tool_calls;
 use crate::{
     Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, TargetBehavior,
-    Thought, Turns, UnsupportedFeature,
+    Thought, Turns, UnsupportedFeature, tool_calls,
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
 use stint_types::catalog::{EnforcementClass, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request};
 use stint_types::units::Tokens;
+
+use super::client::UpstreamClient;
+use super::event_stream::UpstreamEventStream;
+use super::openai::{self, ChatCompletions, Dialect};
+use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough, wire};
 
 use server::{LlamaCppServer, LlamaCppTagTokens};
 

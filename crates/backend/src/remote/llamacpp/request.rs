@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Settings;
 use crate::remote::passthrough;
 use crate::remote::wire::{decimal, messages};
-use crate::tool_calls;
-use crate::{BackendCall, Thought};
+use crate::{BackendCall, Thought, tool_calls};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
+
+use super::Settings;
 
 /// Members of the caller's that mean the same here.
 const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];

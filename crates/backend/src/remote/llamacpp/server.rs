@@ -4,11 +4,12 @@
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::{Settings, request, template};
 use crate::remote::client::UpstreamClient;
 use crate::{Failure, Fault, Retry, Thought};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::{Settings, request, template};
 
 /// One server and what it has answered.
 #[derive(Debug)]

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::Settings;
 use stint_types::units::Tokens;
+
+use super::Settings;
 
 /// The arguments and members by which templates know of thoughts.
 const THINKING_WORDS: [&str; 4] =

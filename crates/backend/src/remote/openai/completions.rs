@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::chunk::{finish_reason, stop};
-use super::usage::{StreamProgress, UsageReader};
 use crate::remote::refusal;
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, Piece};
 use stint_types::units::Tokens;
+
+use super::chunk::{finish_reason, stop};
+use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
 const PASSED: [&str; 4] = ["presence_penalty", "frequency_penalty", "logit_bias", "user"];

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{ResumeMethod, ThoughtReplay};
-use super::{Dialect, Settings};
 use crate::Thought;
 use crate::remote::wire;
 use stint_types::chat::{ContentPart, Message, Role};
+
+use super::dialect::{ResumeMethod, ThoughtReplay};
+use super::{Dialect, Settings};
 
 /// The caller's conversation.
 pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message]) -> Vec<Value> {

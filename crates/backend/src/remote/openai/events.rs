@@ -4,17 +4,18 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::remote::refusal;
+use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
+use stint_prompt::tags::{Splitter, TaggedSpan};
+use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::units::Tokens;
+
 use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
-use crate::remote::refusal;
-use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
-use stint_prompt::tags::{Splitter, TaggedSpan};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
-use stint_types::units::Tokens;
 
 /// Reads one stream of chunks.
 #[derive(Debug)]

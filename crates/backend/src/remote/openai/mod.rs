@@ -18,10 +18,12 @@ mod settings;
 mod tests;
 mod usage;
 
-use super::{Connections, EventReader, Provider, RemoteBackend, SettingsError, UpstreamRequest, wire};
 use crate::{BackendCall, Failure, Turns};
-use implicit_thought::ImplicitThought;
 use stint_types::chat::{CompletionKind, EmbeddingRequest};
+
+use super::{Connections, EventReader, Provider, RemoteBackend, SettingsError, UpstreamRequest, wire};
+
+use implicit_thought::ImplicitThought;
 
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,

@@ -2,11 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::conversation;
-use super::dialect::{
-    BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, ThinkingSwitch, UsageMember,
-};
-use super::{Settings, completions};
 use crate::remote::UpstreamRequest;
 use crate::remote::caller_options::passed_member;
 use crate::remote::wire::{self, decimal};
@@ -14,6 +9,11 @@ use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::chat::{CacheTtl, Request, Tool};
 use stint_types::units::Tokens;
+
+use super::dialect::{
+    BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, ThinkingSwitch, UsageMember,
+};
+use super::{Settings, completions, conversation};
 
 /// Members that are ours to set, whatever the caller passed through.
 const GATEWAY_MEMBERS: [&str; 7] =

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::dialect::Dialect;
 use crate::remote;
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::chat::ThoughtSigner;
 use stint_types::units::Tokens;
+
+use super::dialect::Dialect;
 
 /// What asks for the answer in a new turn, behind the thought that was cut. `{thought}` stands for it.
 pub const NEW_TURN_PROMPT: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\

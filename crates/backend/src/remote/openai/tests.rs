@@ -1,9 +1,10 @@
 use serde_json::{Value, json};
 
-use super::*;
 use crate::remote::{self, Connections, golden};
 use crate::{Backend, Fault, GenerationPart};
 use stint_types::units::Tokens;
+
+use super::*;
 
 /// The upstreams with fixtures of their own, and how they are spoken to.
 fn dialects() -> [(&'static str, Dialect); 10] {

@@ -1,7 +1,8 @@
 //! Classifies an upstream's error: whose fault it is, and whether a retry can help.
 
-use super::upstream_error::UpstreamError;
 use crate::{Failure, Fault, Retry};
+
+use super::upstream_error::UpstreamError;
 
 impl UpstreamError {
     /// What is meant by saying so under a status; `message` is how our own words begin.

@@ -14,10 +14,11 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
-use super::rate_limits;
-use super::secret::Secret;
 use crate::{Failure, Fault, UpstreamReason};
 use stint_types::units::Timestamp;
+
+use super::rate_limits;
+use super::secret::Secret;
 
 use upstream_error::UpstreamError;
 

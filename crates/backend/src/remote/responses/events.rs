@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
-use super::reasoning::Reasoning;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
 use stint_types::chat::{ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
+
+use super::reasoning::Reasoning;
 
 /// Reads one stream of events.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Settings;
-use super::reasoning::Reasoning;
 use crate::remote::wire;
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
+
+use super::Settings;
+use super::reasoning::Reasoning;
 
 /// What the system says first, and the items of the rest.
 pub(super) fn instructions_and_items(

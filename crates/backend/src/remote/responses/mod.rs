@@ -12,10 +12,11 @@ mod reasoning;
 mod request;
 mod settings;
 
+use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
+
 use super::{
     Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
-use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 
 pub use settings::Settings;
 

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Settings;
-use super::input;
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present, passed_member,
     refuse_penalties,
@@ -12,6 +10,8 @@ use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, UnsupportedFeature};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
+
+use super::{Settings, input};
 
 /// The least limit that is taken.
 const LIMIT_MIN: Tokens = Tokens(16);

@@ -16,20 +16,20 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::client::UpstreamClient;
-use super::openai::{ChatCompletions, Settings};
-use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough};
 use crate::speed::SpeedEstimator;
-use crate::tool_calls;
 use crate::{
     Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, GenerationPart, Piece, TargetBehavior,
-    Thought,
+    Thought, tool_calls,
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
 use stint_types::catalog::{EnforcementClass, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Message, Request, Role};
 use stint_types::units::Tokens;
+
+use super::client::UpstreamClient;
+use super::openai::{ChatCompletions, Settings};
+use super::{Connections, RemoteBackend, SettingsError, SilencePolicy, generation_stream, passthrough};
 
 /// One model of a vLLM server.
 #[derive(Debug)]

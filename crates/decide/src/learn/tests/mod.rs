@@ -10,14 +10,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::learn::{
+    BeliefStore, DemandSummary, JudgementMark, LearnedState, OutcomeSample, Settings, StateError,
+};
 use stint_types::catalog::{
     Demand, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason,
 };
 use stint_types::units::{Chance, Difficulty, SeededRng, Tokens};
-
-use crate::learn::{
-    BeliefStore, DemandSummary, JudgementMark, LearnedState, OutcomeSample, Settings, StateError,
-};
 
 /// What the prior says of a request: two models, of which the first is thought the worse.
 fn prior() -> Demand {

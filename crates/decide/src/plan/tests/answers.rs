@@ -1,7 +1,8 @@
 //! What an answer may take: an estimate never limits it.
 
-use super::*;
 use stint_types::catalog::{LimitedBy, MeasuredLengths};
+
+use super::*;
 
 /// A model with a large context, and a thought that pays however long it is.
 fn spacious(class: EnforcementClass) -> PlanFixture {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::*;
 use stint_types::catalog::{AnswerComparison, ModelConditions, Vote, VoteAssumptions};
 use stint_types::units::Preference;
+
+use super::*;
 
 prop_compose! {
     fn any_model()(

@@ -9,7 +9,6 @@ mod stopping;
 mod switching;
 mod voting;
 
-use super::*;
 use stint_types::catalog::{
     Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, Market,
     MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota, Route, Service,
@@ -19,6 +18,8 @@ use stint_types::chat::{Budget, ReasoningEffort};
 use stint_types::units::{
     Amount, Chance, Difficulty, Effort, Limit, Money, Price, Timestamp, Tokens, Unit, Window,
 };
+
+use super::*;
 
 /// Everything a plan depends on, owned.
 #[derive(Debug, Clone)]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::*;
 use stint_types::catalog::ModelConditions;
 use stint_types::units::Preference;
+
+use super::*;
 
 pub(super) fn check(change: impl FnOnce(&mut PlanFixture), thinking: u64, solution: u64, why: &str) {
     let plan = world().with(change).plan().unwrap();

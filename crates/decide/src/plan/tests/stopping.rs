@@ -1,7 +1,8 @@
 //! Where more thinking stops to pay.
 
-use super::*;
 use stint_types::catalog::ModelConditions;
+
+use super::*;
 
 /// The value of one thinking budget, as if it had been stated.
 fn value(world: &PlanFixture, thinking: u64) -> f64 {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::*;
 use stint_types::catalog::{AnswerComparison, ModelConditions, Vote, VoteAssumptions};
+
+use super::*;
 
 /// A model that is right two times out of three however long it thinks, on a route that votes.
 fn torn() -> PlanFixture {

@@ -8,10 +8,6 @@ mod learning;
 
 use std::sync::Arc;
 
-use stint_decide::learn::OutcomeSample;
-use stint_types::catalog::{Demand, Market, Plan, Tariff};
-use stint_types::units::{Chance, Money, Tokens};
-
 use crate::simulate::arrivals::ArrivalProcess;
 use crate::simulate::event_queue::{EventQueue, SimulationEvent};
 use crate::simulate::in_flight::{AttemptStage, InFlightRequest};
@@ -24,6 +20,9 @@ use crate::simulate::simulated_ledger::SimulatedLedger;
 use crate::simulate::slab::Slab;
 use crate::simulate::tally::{PolicyTally, SimulatedAnswer};
 use crate::simulate::virtual_time::VirtualTime;
+use stint_decide::learn::OutcomeSample;
+use stint_types::catalog::{Demand, Market, Plan, Tariff};
+use stint_types::units::{Chance, Money, Tokens};
 
 /// One policy's world.
 pub(super) struct Simulation<'a> {

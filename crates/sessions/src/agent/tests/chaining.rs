@@ -1,7 +1,8 @@
 //! Tests of the history hashes by which a conversation is found again.
 
-use super::*;
 use stint_types::chat::{CacheTtl, ContentPart};
+
+use super::*;
 
 /// An episode, and our reply to it.
 fn run() -> (Vec<Message>, Message) {

@@ -1,9 +1,10 @@
 //! Tests of the token bound of a prompt that continues a counted one.
 
-use super::*;
 use stint_prompt::token_bound::prompt_tokens;
 use stint_types::chat::ContentPart;
 use stint_types::units::Tokens;
+
+use super::*;
 
 /// What a request was counted as, long enough that its bytes would be many more.
 const COUNTED: Tokens = Tokens(100);

@@ -1,7 +1,8 @@
 //! Tests of what a step may do.
 
-use super::*;
 use stint_ledger::EpisodeBalance;
+
+use super::*;
 
 /// A step of an episode, and what is known about it.
 struct Scene {

@@ -1,8 +1,9 @@
 //! Tests of the tracker: what it tells the model, and where in the prompt.
 
-use super::*;
 use stint_ledger::EpisodeBalance;
 use stint_types::chat::{CacheTtl, ContentPart};
+
+use super::*;
 
 fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
     let request = request(&["search", "browse"], messages);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::*;
 use stint_ledger::EpisodeBalance;
 use stint_types::chat::{ChoiceEvent, FinishReason, ToolCallDelta, ToolLimits};
+
+use super::*;
 
 /// An answer's calls: tool and arguments.
 type TestCalls = Vec<(String, String)>;

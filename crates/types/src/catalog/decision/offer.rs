@@ -3,10 +3,10 @@
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
+use crate::catalog::models::EnforcementClass;
 use crate::units::{Chance, Money, Tokens};
 
 use super::usage::LimitedBy;
-use crate::catalog::models::EnforcementClass;
 
 /// The most that an offer can take, for all choices together: what is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::models::EnforcementClass;
 use crate::units::{Chance, Money, RequestId, Timestamp, Tokens};
 
 use super::usage::{ChoiceUsage, SolutionStopReason, ThinkingStopReason};
-use crate::catalog::models::EnforcementClass;
 
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

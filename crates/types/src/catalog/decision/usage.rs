@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Money, Tokens};
-
 use crate::catalog::models::{BilledCall, Tariff};
+use crate::units::{Money, Tokens};
 
 /// How a thought ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::decision::TaskClass;
 use crate::units::Chance;
 
 use super::weights::Prior;
-use crate::catalog::decision::TaskClass;
 
 /// One surface feature of a request's last user message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
