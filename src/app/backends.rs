@@ -30,14 +30,19 @@ pub(super) fn deployment_source(
     model.source.at_deployment(&deployment)
 }
 
-/// The backend of one model alone, at its first deployment; and the model, with the limits of its engine.
+/// The backend of one model alone, at its first deployment; and the model, with the limits of its engine. It is for questions of
+/// our own, so its failures have the upstream's words.
 pub(super) fn single_backend(
     engine: &EngineSettings,
     served: &ModelConfig,
     model: &Arc<Model>,
 ) -> Result<(Arc<dyn Backend>, Arc<Model>), ModelError> {
     let source = match served.deployments.first() {
-        Some(deployment) => served.source.at_deployment(deployment),
+        Some(deployment) => {
+            let mut deployment = deployment.clone();
+            deployment.client.logs_messages = true;
+            served.source.at_deployment(&deployment)
+        }
         None => served.source.clone(),
     };
     let (mut local, mut model) = (None, model.clone());

@@ -1,7 +1,9 @@
 //! A request's body, within its limits of size and time.
 
+use std::time::Duration;
+
 use axum::body::{Body, HttpBody};
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
@@ -9,12 +11,17 @@ use tokio::time::{Instant, timeout_at};
 use super::Settings;
 use super::error::ApiError;
 use super::fields::Fields;
-use super::strict;
+use super::{body_limiter, strict};
+
+/// The least bytes of a body that must come in a second, on average.
+const RATE_MIN: usize = 1 << 10;
+/// What it may lag behind that.
+const RATE_GRACE: Duration = Duration::from_secs(10);
 
 /// Reads a JSON body whole.
 ///
 /// # Errors
-/// 415, 413 before more than the limit is read, 408 where it pauses or takes too long, 400 where it breaks off.
+/// 415, and as [`collect`].
 pub(super) async fn read(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, ApiError> {
     check_type(headers)?;
     collect(headers, body, settings).await
@@ -36,29 +43,46 @@ pub(super) async fn fields(request: Request<Body>, settings: &Settings) -> Resul
 /// Reads a body whole, whatever it is.
 ///
 /// # Errors
-/// 413 before more than the limit is read, 408 where it pauses or takes too long, 400 where it breaks off.
+/// 413 before more than the limit is read, 408 where it pauses, drips or takes too long, 503 where there is no room for it, 400
+/// where it breaks off.
 pub(super) async fn collect(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, ApiError> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > settings.body_max as u64) {
         return Err(ApiError::body_too_large(settings.body_max));
     }
-    let until = Instant::now() + settings.body_total;
-    let mut body = body;
+    collect_within(body, settings.body_max, settings.body_timeout, settings.body_total).await
+}
+
+async fn collect_within(
+    mut body: Body,
+    most: usize,
+    pause: Duration,
+    total: Duration,
+) -> Result<Bytes, ApiError> {
+    let began = Instant::now();
+    let until = began + total;
     let mut read = BytesMut::new();
     loop {
-        let paused = Instant::now() + settings.body_timeout;
-        let frame = timeout_at(paused.min(until), body.frame()).await;
+        let paused = Instant::now() + pause;
+        let dripped = began + RATE_GRACE + Duration::from_secs((read.len() / RATE_MIN) as u64);
+        let frame = timeout_at(paused.min(until).min(dripped), body.frame()).await;
         let Some(frame) = frame.map_err(|_| ApiError::body_timeout())? else { return Ok(read.freeze()) };
-        let frame = frame.map_err(|_| ApiError::invalid(None, "the body broke off"))?;
+        let frame = frame.map_err(|error| {
+            body_limiter::refusal(&error).unwrap_or_else(|| ApiError::invalid(None, "the body broke off"))
+        })?;
         let Ok(data) = frame.into_data() else { continue };
-        if read.len() + data.len() > settings.body_max {
-            return Err(ApiError::body_too_large(settings.body_max));
+        if read.len() + data.len() > most {
+            return Err(ApiError::body_too_large(most));
         }
         read.extend_from_slice(&data);
     }
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let is_packed = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if headers.get_all(header::CONTENT_ENCODING).iter().any(is_packed) {
+        return Err(ApiError::packed());
+    }
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Err(ApiError::not_json()) };
     let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
     let mut parts = text.split(';').map(str::trim);
@@ -66,4 +90,29 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let utf8 =
         parts.all(|part| part.strip_prefix("charset=").is_none_or(|name| name.trim_matches('"') == "utf-8"));
     if json && utf8 { Ok(()) } else { Err(ApiError::not_json()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    /// What comes of a body of so many bytes every so many seconds, and after how many seconds.
+    async fn drips(bytes: usize, every: u64, pieces: usize) -> (Result<usize, String>, u64) {
+        let body = Body::from_stream(stream::unfold(0, move |sent| async move {
+            tokio::time::sleep(Duration::from_secs(every)).await;
+            (sent < pieces).then(|| (Ok::<_, std::io::Error>(Bytes::from(vec![b' '; bytes])), sent + 1))
+        }));
+        let began = Instant::now();
+        let read = collect_within(body, 1 << 20, Duration::from_secs(15), Duration::from_secs(600)).await;
+        (read.map(|read| read.len()).map_err(|error| error.to_json().to_string()), began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_only_drips_is_given_up_and_one_that_comes_slowly_is_taken() {
+        let (read, seconds) = drips(1, 4, 100).await;
+        assert!(read.unwrap_err().contains("body_timeout") && seconds == 10, "{seconds}");
+        assert_eq!(drips(8 << 10, 7, 10).await, (Ok(80 << 10), 77));
+    }
 }

@@ -1,18 +1,23 @@
-//! Limits the memory that the bodies of all requests in flight take together.
+//! Limits the memory that the bodies of all requests in flight take together, and those of each account.
 //!
-//! A request takes its room before its body is read and gives it back when its answer is over. One that does not say how
-//! long its body is takes as much as one may be.
+//! A request takes room as its body arrives, not as it declares it: who sends nothing takes nothing. It gives the room back
+//! when its answer is over. No account takes more than half, so that nobody fills it for the others.
 
-use std::sync::Arc;
+use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
-use axum::http::{Request, header};
+use axum::http::{Extensions, Request};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use dashmap::DashMap;
+use futures_util::StreamExt;
 use http_body_util::BodyExt;
+
+use stint_types::units::AccountId;
 
 use super::Settings;
 use super::error::ApiError;
@@ -27,76 +32,156 @@ pub(super) type SharedBodyPermit = Arc<BodyPermit>;
 #[derive(Debug, Clone)]
 pub struct BodyLimiter {
     used: Arc<AtomicUsize>,
+    used_by: Arc<DashMap<AccountId, usize>>,
     pieces: usize,
-    body_max: usize,
+    pieces_of_account: usize,
 }
 
-/// Gives room back when it is dropped.
+/// The room of one request's bytes. Gives it back when it is dropped.
 #[derive(Debug)]
 pub(super) struct BodyPermit {
-    of: Arc<AtomicUsize>,
-    pieces: usize,
+    limiter: BodyLimiter,
+    taken: Mutex<TakenRoom>,
 }
 
-impl Drop for BodyPermit {
-    fn drop(&mut self) {
-        self.of.fetch_sub(self.pieces, Ordering::AcqRel);
-    }
+#[derive(Debug, Default)]
+struct TakenRoom {
+    bytes: usize,
+    pieces: usize,
+    /// Whose share it counts in, once that is known.
+    account: Option<AccountId>,
 }
+
+/// There is no room for more of a body.
+#[derive(Debug, thiserror::Error)]
+#[error("no room for the body")]
+struct NoRoom;
 
 impl BodyLimiter {
     /// An empty room.
     pub fn new(settings: &Settings) -> BodyLimiter {
-        BodyLimiter { used: Arc::default(), pieces: pieces(settings.bodies_max), body_max: settings.body_max }
+        BodyLimiter::of(settings.bodies_max, settings.body_max)
+    }
+
+    fn of(bodies_max: usize, body_max: usize) -> BodyLimiter {
+        let all = pieces(bodies_max);
+        // One body fits at least.
+        let pieces_of_account = (all / 2).max(pieces(body_max)).min(all);
+        BodyLimiter { used: Arc::default(), used_by: Arc::default(), pieces: all, pieces_of_account }
     }
 
     /// The same room with other bounds. What is taken stays so, also where it is more than they allow.
     #[must_use]
     pub fn resized(&self, settings: &Settings) -> BodyLimiter {
-        BodyLimiter { used: self.used.clone(), ..BodyLimiter::new(settings) }
+        let (used, used_by) = (self.used.clone(), self.used_by.clone());
+        BodyLimiter { used, used_by, ..BodyLimiter::new(settings) }
     }
 
-    /// Room for what a request brings along beside its body, held until it is dropped.
+    /// Room for what an account's request brings along beside its body, held until it is dropped.
     ///
     /// # Errors
     /// 503 where there is none.
-    pub(super) fn acquire(&self, bytes: usize) -> Result<SharedBodyPermit, ApiError> {
-        self.try_acquire(bytes).map(Arc::new).ok_or_else(no_capacity)
+    pub(super) fn acquire(&self, bytes: usize, account: &AccountId) -> Result<SharedBodyPermit, ApiError> {
+        let permit = self.permit();
+        permit.assign(account);
+        permit.grow(bytes).map_err(|NoRoom| no_room())?;
+        Ok(Arc::new(permit))
     }
 
-    fn try_acquire(&self, bytes: usize) -> Option<BodyPermit> {
-        let wanted = pieces(bytes);
-        // A room that was made smaller may be more than full; what needs none of it gets in.
-        let fits = |taken: usize| taken.checked_add(wanted).filter(|all| wanted == 0 || *all <= self.pieces);
-        self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).ok()?;
-        Some(BodyPermit { of: self.used.clone(), pieces: wanted })
+    /// A permit for nothing yet.
+    fn permit(&self) -> BodyPermit {
+        BodyPermit { limiter: self.clone(), taken: Mutex::default() }
     }
 
-    /// The bytes that a request may bring. One that says it brings too many is refused unread, elsewhere.
-    fn declared_bytes(&self, request: &Request<Body>) -> usize {
-        if HttpBody::is_end_stream(request.body()) {
-            return 0;
+    /// Takes so many pieces, of an account's share too if the account is known.
+    fn take(&self, pieces: usize, account: Option<&AccountId>) -> Result<(), NoRoom> {
+        let within = |most: usize| {
+            // A room that was made smaller may be more than full; what needs none of it gets in.
+            move |used: usize| used.checked_add(pieces).filter(|all| pieces == 0 || *all <= most)
+        };
+        if let Some(account) = account {
+            let mut share = self.used_by.entry(account.clone()).or_default();
+            *share = within(self.pieces_of_account)(*share).ok_or(NoRoom)?;
         }
-        let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        match length.map(str::parse::<usize>) {
-            Some(Ok(length)) if length <= self.body_max => length,
-            Some(_) => 0,
-            None => self.body_max,
-        }
+        let taken = self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, within(self.pieces));
+        taken.map(drop).map_err(|_| {
+            self.give_back_share(pieces, account);
+            NoRoom
+        })
+    }
+
+    fn give_back(&self, pieces: usize, account: Option<&AccountId>) {
+        self.used.fetch_sub(pieces, Ordering::AcqRel);
+        self.give_back_share(pieces, account);
+    }
+
+    fn give_back_share(&self, pieces: usize, account: Option<&AccountId>) {
+        let Some(account) = account else { return };
+        self.used_by.remove_if_mut(account, |_, share| {
+            *share = share.saturating_sub(pieces);
+            *share == 0
+        });
     }
 }
 
-/// Answers 503 where there is no room. What is behind it may ask for more.
+impl BodyPermit {
+    /// It counts in this account's share. Only the first account counts, and nothing is taken before.
+    fn assign(&self, account: &AccountId) {
+        let mut taken = self.lock();
+        if taken.bytes == 0 {
+            taken.account.get_or_insert_with(|| account.clone());
+        }
+    }
+
+    /// Takes room for so many bytes more.
+    fn grow(&self, bytes: usize) -> Result<(), NoRoom> {
+        let mut taken = self.lock();
+        let all = taken.bytes.saturating_add(bytes);
+        let more = pieces(all) - taken.pieces;
+        self.limiter.take(more, taken.account.as_ref())?;
+        taken.bytes = all;
+        taken.pieces += more;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TakenRoom> {
+        // Every change is made whole while the lock is held.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for BodyPermit {
+    fn drop(&mut self) {
+        let taken = std::mem::take(self.taken.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.limiter.give_back(taken.pieces, taken.account.as_ref());
+    }
+}
+
+/// Counts a request's body in the share of its account, from now on: its key was looked at, and nothing was read.
+pub(super) fn assign(extensions: &Extensions, account: &AccountId) {
+    if let Some(permit) = extensions.get::<SharedBodyPermit>() {
+        permit.assign(account);
+    }
+}
+
+/// 503 where a body could not be read for want of room.
+pub(super) fn refusal(error: &axum::Error) -> Option<ApiError> {
+    let mut causes = std::iter::successors(Some(error as &dyn Error), |&cause| cause.source());
+    causes.any(<dyn Error>::is::<NoRoom>).then(no_room)
+}
+
+/// Takes room for each body as it arrives, and keeps it until the answer is over. What is behind it may ask for more.
 pub(super) async fn limit_bodies(
     State(room): State<BodyLimiter>,
-    mut request: Request<Body>,
+    request: Request<Body>,
     next: Next,
 ) -> Response {
-    let Some(taken) = room.try_acquire(room.declared_bytes(&request)) else {
-        return no_capacity().into_response();
-    };
-    request.extensions_mut().insert(room);
-    let answer = next.run(request).await;
+    let taken = Arc::new(room.permit());
+    let (mut parts, body) = request.into_parts();
+    parts.extensions.insert(room);
+    parts.extensions.insert(taken.clone());
+    let body = if HttpBody::is_end_stream(&body) { body } else { counted(body, taken.clone()) };
+    let answer = next.run(Request::from_parts(parts, body)).await;
     if answer.body().size_hint().exact().is_some() {
         return answer;
     }
@@ -108,11 +193,67 @@ pub(super) async fn limit_bodies(
     })
 }
 
-fn no_capacity() -> ApiError {
+/// A body that takes room for each part of it, and fails where there is none.
+fn counted(body: Body, permit: SharedBodyPermit) -> Body {
+    Body::from_stream(body.into_data_stream().map(move |part| {
+        let part = part?;
+        permit.grow(part.len()).map_err(axum::Error::new)?;
+        Ok::<_, axum::Error>(part)
+    }))
+}
+
+fn no_room() -> ApiError {
     let message = "the requests in flight leave no room for what this one brings; try again shortly";
     ApiError::overloaded(message.to_owned(), Duration::from_secs(1))
 }
 
 fn pieces(bytes: usize) -> usize {
     bytes.div_ceil(PIECE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(name: &str) -> AccountId {
+        AccountId::new(name)
+    }
+
+    #[test]
+    fn room_is_taken_as_bytes_arrive_and_given_back() {
+        let room = BodyLimiter::of(8 * PIECE, 4 * PIECE);
+        let permit = room.permit();
+        permit.assign(&account("a"));
+        assert_eq!(room.used.load(Ordering::Acquire), 0, "nothing has arrived");
+        permit.grow(1).unwrap();
+        permit.grow(PIECE).unwrap();
+        assert_eq!(room.used.load(Ordering::Acquire), 2);
+        drop(permit);
+        assert_eq!((room.used.load(Ordering::Acquire), room.used_by.len()), (0, 0));
+    }
+
+    #[test]
+    fn no_account_takes_more_than_half() {
+        let room = BodyLimiter::of(8 * PIECE, 2 * PIECE);
+        let first = room.acquire(3 * PIECE, &account("a")).unwrap();
+        assert!(room.acquire(2 * PIECE, &account("a")).is_err());
+        let other = room.acquire(4 * PIECE, &account("b")).unwrap();
+        assert!(room.acquire(2 * PIECE, &account("c")).is_err(), "all of it is taken but one");
+        drop(first);
+        assert_eq!(room.used_by.get(&account("a")).map(|share| *share), None);
+        room.acquire(4 * PIECE, &account("a")).unwrap();
+        drop(other);
+        assert_eq!((room.used.load(Ordering::Acquire), room.used_by.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_was_refused_took_nothing() {
+        let room = BodyLimiter::of(4 * PIECE, 4 * PIECE);
+        let permit = room.permit();
+        permit.assign(&account("a"));
+        permit.grow(4 * PIECE).unwrap();
+        assert!(permit.grow(1).is_err() && room.acquire(1, &account("b")).is_err());
+        assert_eq!(room.used.load(Ordering::Acquire), 4);
+        assert_eq!(room.used_by.get(&account("b")).map_or(0, |share| *share), 0);
+    }
 }

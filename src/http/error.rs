@@ -116,6 +116,13 @@ impl ApiError {
             .with_code("unsupported_media_type")
     }
 
+    /// 415: the body is compressed.
+    pub(super) fn packed() -> ApiError {
+        let message = "the body is compressed (content-encoding); send it as it is";
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
+            .with_code("unsupported_content_encoding")
+    }
+
     /// 409: what is there stands against it.
     pub(super) fn state_conflict(message: String, code: &'static str) -> ApiError {
         ApiError::new(StatusCode::CONFLICT, "invalid_request_error", message).with_code(code)

@@ -13,7 +13,7 @@ use stint_types::units::{Chance, RequestId};
 use super::api_state::ApiState;
 use super::error::{ApiError, MISSING};
 use super::fields::Fields;
-use super::{auth, body};
+use super::{auth, body, body_limiter};
 
 /// Takes it and says 202.
 pub(super) async fn feedback(
@@ -21,6 +21,7 @@ pub(super) async fn feedback(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
+    body_limiter::assign(request.extensions(), &tenant.account);
     let opinion = read(body::fields(request, &service.settings).await?)?;
     service.gateway.learning().feedback(&tenant, opinion).await?;
     let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);

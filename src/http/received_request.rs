@@ -9,7 +9,7 @@ use stint_types::tenant::Tenant;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
-use super::{auth, body};
+use super::{auth, body, body_limiter};
 
 /// A request whose caller is known and whose body has arrived.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ impl ReceivedRequest {
     ) -> Result<ReceivedRequest, ApiError> {
         let (parts, body) = request.into_parts();
         let tenant = auth::tenant(&service.keys, &parts.headers)?;
+        body_limiter::assign(&parts.extensions, &tenant.account);
         let body = body::read(&parts.headers, body, &service.settings).await?;
         Ok(ReceivedRequest { tenant, headers: parts.headers, body })
     }

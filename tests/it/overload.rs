@@ -6,6 +6,7 @@
 //! what they are here.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -16,7 +17,9 @@ use tokio::time::timeout;
 use crate::harness::faultup::Faultup;
 use crate::harness::faultup::rig::{Caller, Rig, question};
 use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good, nothing, says};
-use crate::harness::{Folder, Process, World};
+use crate::harness::{Folder, Process, World, model, tenant};
+use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_types::catalog::EnforcementClass;
 
 async fn connect(base: &str) -> TcpStream {
     TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
@@ -73,9 +76,14 @@ async fn bodies_share_a_bounded_room() {
     let refused = rig.world.ask("sk-key", &large(false)).await;
     assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
-    let unsaid = send_unsaid(&rig.world).await;
-    assert!(unsaid.starts_with("HTTP/1.1 503"), "who does not say how much takes the most: {unsaid}");
+    // Whoever only says that much will come takes nothing.
+    let mut silent = Vec::new();
+    for _ in 0..9 {
+        silent.push(send_beginning(&rig.world, "content-length: 65536\r\n\r\n").await);
+        silent.push(send_beginning(&rig.world, "transfer-encoding: chunked\r\n\r\n").await);
+    }
     rig.ask(false).await.good();
+    drop(silent);
     caller.hears("[DONE]").await;
     rig.world.ask("sk-key", &large(false)).await.good();
     let too_large =
@@ -86,13 +94,46 @@ async fn bodies_share_a_bounded_room() {
     rig.spent().await;
 }
 
-/// A request that does not say how long its body is.
-async fn send_unsaid(world: &World) -> String {
+/// A request whose head ends so, with the beginning of a body.
+async fn send_beginning(world: &World, end: &str) -> TcpStream {
     let mut connection = connect(&world.base).await;
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-key\r\n\
-                content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n5\r\n{\"a\":\r\n";
-    connection.write_all(head.as_bytes()).await.unwrap();
-    rest(connection, Duration::from_secs(5)).await
+                content-type: application/json\r\n";
+    connection.write_all(format!("{head}{end}").as_bytes()).await.unwrap();
+    connection
+}
+
+/// OV-08: however many bodies one account sends and does not end, the others' have room.
+#[tokio::test]
+async fn bodies_of_one_account_leave_room_for_others() {
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
+    let tenants = vec![tenant("key", 1_000_000), tenant("other", 1_000_000)];
+    let mut served = model("m", EnforcementClass::Inline);
+    served.context = stint_types::units::Tokens(1_000_000);
+    let world = World::with(vec![(served, script)], tenants, |http| {
+        http.body_max = 64 << 10;
+        http.bodies_max = 128 << 10;
+    })
+    .await;
+    let part = format!("content-length: 65536\r\nconnection: close\r\n\r\n{}", " ".repeat(60 << 10));
+    let held = send_beginning(&world, &part).await;
+    let refused = rest(send_beginning(&world, &part).await, Duration::from_secs(5)).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("overloaded"), "{refused}");
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x".repeat(40 << 10) }] });
+    world.ask("sk-other", &body).await.good();
+    drop(held);
+}
+
+/// A compressed body is named as what it is.
+#[tokio::test]
+async fn a_compressed_body_is_refused_by_its_name() {
+    let rig = Rig::new(vec![answers()]).await;
+    let part = "content-encoding: gzip\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    let refused = rest(send_beginning(&rig.world, part).await, Duration::from_secs(5)).await;
+    assert!(
+        refused.starts_with("HTTP/1.1 415") && refused.contains("unsupported_content_encoding"),
+        "{refused}"
+    );
 }
 
 /// OV-11: what strangers invent makes no new series.

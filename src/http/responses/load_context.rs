@@ -69,7 +69,9 @@ async fn assemble(
     room: Option<&BodyLimiter>,
     before: &PreviousContext,
 ) -> Result<(Vec<SharedBodyPermit>, Vec<StoredItem>), ApiError> {
-    let take = |bytes: usize| room.filter(|_| bytes > 0).map(|room| room.acquire(bytes)).transpose();
+    let take = |bytes: usize| {
+        room.filter(|_| bytes > 0).map(|room| room.acquire(bytes, &tenant.account)).transpose()
+    };
     let size = before.size();
     let permits = take(size)?;
     let referred = dereference(service, tenant, &mut asked.input, before.stored_items()).await?;

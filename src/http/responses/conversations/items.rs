@@ -9,11 +9,11 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::http::api_state::ApiState;
-use crate::http::body;
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
+use crate::http::{body, body_limiter};
 use stint_sessions::agent::conversations::{
     ConversationAppend, ItemPage, PositionedItem, StoredConversation,
 };
@@ -52,6 +52,7 @@ pub(in crate::http) async fn append(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
+    body_limiter::assign(request.extensions(), &asked.tenant.account);
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
     fields.take_all(&["include"]);

@@ -13,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
-use crate::http::{auth, body};
+use crate::http::{auth, body, body_limiter};
 use stint_sessions::agent::conversations::StoredConversation;
 use stint_types::units::{ConversationId, Timestamp};
 
@@ -32,6 +32,7 @@ pub(in crate::http) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
+    body_limiter::assign(request.extensions(), &tenant.account);
     let mut fields = body::fields(request, &service.settings).await?;
     let items = read_items(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
     let notes = read_metadata(&mut fields)?.unwrap_or_default();
@@ -72,6 +73,7 @@ pub(in crate::http) async fn set_metadata(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
+    body_limiter::assign(request.extensions(), &asked.tenant.account);
     let mut fields = body::fields(request, &service.settings).await?;
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
