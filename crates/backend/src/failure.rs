@@ -70,7 +70,7 @@ pub enum UnsupportedFeature {
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
 /// [the upstream said](Failure::upstream_message).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}", ReasonSuffix(reason.as_ref()))]
+#[error("{message}{}", ReasonSuffix(reason.as_deref()))]
 pub struct Failure {
     /// Whose fault it was.
     pub fault: Fault,
@@ -80,7 +80,7 @@ pub struct Failure {
     /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
     pub upstream_message: Option<String>,
     /// Why the upstream refused, for the log alone.
-    pub reason: Option<UpstreamReason>,
+    pub reason: Option<Box<UpstreamReason>>,
     /// True if nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// Whether trying again can help.
@@ -159,7 +159,7 @@ impl Failure {
     /// The same, with what of the upstream's refusal may be logged.
     #[must_use]
     pub fn with_reason(self, reason: Option<UpstreamReason>) -> Failure {
-        Failure { reason, ..self }
+        Failure { reason: reason.map(Box::new), ..self }
     }
 
     /// What the caller may read: the upstream's message if it is the caller's fault, else our own.

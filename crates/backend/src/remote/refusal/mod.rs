@@ -103,15 +103,12 @@ pub(super) fn for_log(failure: Failure, secret: Option<&Secret>, logs_messages: 
     let strip = |text: String| {
         if secret.is_empty() { text } else { without_partial_secret(text.replace(secret, "…"), secret) }
     };
-    let reason = failure.reason.map(|UpstreamReason { message, codes }| UpstreamReason {
-        message: message.filter(|_| logs_messages).map(strip),
-        codes: strip(codes),
+    let reason = failure.reason.map(|reason| UpstreamReason {
+        message: reason.message.filter(|_| logs_messages).map(strip),
+        codes: strip(reason.codes),
     });
-    Failure {
-        upstream_message: failure.upstream_message.map(strip),
-        reason: reason.filter(|reason| *reason != UpstreamReason::default()),
-        ..failure
-    }
+    Failure { upstream_message: failure.upstream_message.map(strip), reason: None, ..failure }
+        .with_reason(reason.filter(|reason| *reason != UpstreamReason::default()))
 }
 
 /// The text without the secret's beginning at its end: words are cut, and the cut may go through it.
