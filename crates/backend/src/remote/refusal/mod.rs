@@ -185,8 +185,9 @@ mod tests {
             let failure = of_status(401, &HeaderMap::new(), body, Duration::ZERO);
             for_log(failure, None, logs_messages).to_string()
         };
-        assert_eq!(logged(false), "the upstream answered 401: invalid_api_key");
-        assert_eq!(logged(true), "the upstream answered 401: \"no key for 'my diary'\" (invalid_api_key)");
+        let ours = "the upstream answered 401: it refuses our key or our account";
+        assert_eq!(logged(false), format!("{ours}: invalid_api_key"));
+        assert_eq!(logged(true), format!("{ours}: \"no key for 'my diary'\" (invalid_api_key)"));
         let bare = of_status(500, &HeaderMap::new(), br#"{"error": "boom"}"#, Duration::ZERO);
         assert_eq!(for_log(bare, None, false).to_string(), "the upstream answered 500");
     }
