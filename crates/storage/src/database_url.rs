@@ -1,8 +1,8 @@
 //! The address of a PostgreSQL database, as it is written.
 
-#[cfg(feature = "postgres")]
 use std::fmt;
 
+#[cfg(feature = "postgres")]
 use sqlx::postgres::PgConnectOptions;
 
 use super::error::StorageError;
