@@ -195,3 +195,17 @@ impl EngineRegistry {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_configuration_leaves_out_is_as_the_engine_has_it() {
+        let settings =
+            crate::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into())).unwrap();
+        // The embedded model runs everywhere.
+        let expected = engine::Settings { allow_cpu: true, ..engine::Settings::default() };
+        assert_eq!(settings_of(&settings.engine), expected);
+    }
+}

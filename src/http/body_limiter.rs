@@ -1,7 +1,7 @@
 //! Limits the memory that the bodies of all requests in flight take together, and those of each account.
 //!
 //! A request takes room as its body arrives, not as it declares it: who sends nothing takes nothing. It gives the room back
-//! when its answer is over. No account takes more than half, so that nobody fills it for the others.
+//! when its answer is over. Where there are keys, no account takes more than half, so that nobody fills it for the others.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +17,7 @@ use dashmap::DashMap;
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 
+use stint_types::tenant::Tenant;
 use stint_types::units::AccountId;
 
 use super::Settings;
@@ -81,9 +82,9 @@ impl BodyLimiter {
     ///
     /// # Errors
     /// 503 where there is none.
-    pub(super) fn acquire(&self, bytes: usize, account: &AccountId) -> Result<SharedBodyPermit, ApiError> {
+    pub(super) fn acquire(&self, bytes: usize, tenant: &Tenant) -> Result<SharedBodyPermit, ApiError> {
         let permit = self.permit();
-        permit.assign(account);
+        permit.assign(tenant);
         permit.grow(bytes).map_err(|NoRoom| no_room())?;
         Ok(Arc::new(permit))
     }
@@ -125,11 +126,12 @@ impl BodyLimiter {
 }
 
 impl BodyPermit {
-    /// It counts in this account's share. Only the first account counts, and nothing is taken before.
-    fn assign(&self, account: &AccountId) {
+    /// It counts in the share of this tenant's account, from its first byte on. Without keys everybody is one tenant, which has all
+    /// of the room.
+    fn assign(&self, tenant: &Tenant) {
         let mut taken = self.lock();
-        if taken.bytes == 0 {
-            taken.account.get_or_insert_with(|| account.clone());
+        if taken.bytes == 0 && tenant.key.is_some() {
+            taken.account.get_or_insert_with(|| tenant.account.clone());
         }
     }
 
@@ -158,9 +160,9 @@ impl Drop for BodyPermit {
 }
 
 /// Counts a request's body in the share of its account, from now on: its key was looked at, and nothing was read.
-pub(super) fn assign(extensions: &Extensions, account: &AccountId) {
+pub(super) fn assign(extensions: &Extensions, tenant: &Tenant) {
     if let Some(permit) = extensions.get::<SharedBodyPermit>() {
-        permit.assign(account);
+        permit.assign(tenant);
     }
 }
 
@@ -213,17 +215,28 @@ fn pieces(bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use stint_types::tenant::hash_key;
+
     use super::*;
 
-    fn account(name: &str) -> AccountId {
-        AccountId::new(name)
+    fn tenant(name: &str) -> Tenant {
+        Tenant::new(AccountId::new(name), hash_key(name))
+    }
+
+    #[test]
+    fn without_keys_everybody_shares_all_of_it() {
+        let room = BodyLimiter::of(8 * PIECE, 2 * PIECE);
+        let first = room.acquire(6 * PIECE, &Tenant::anonymous()).unwrap();
+        assert!(room.acquire(3 * PIECE, &Tenant::anonymous()).is_err());
+        drop(first);
+        assert_eq!((room.used.load(Ordering::Acquire), room.used_by.len()), (0, 0));
     }
 
     #[test]
     fn room_is_taken_as_bytes_arrive_and_given_back() {
         let room = BodyLimiter::of(8 * PIECE, 4 * PIECE);
         let permit = room.permit();
-        permit.assign(&account("a"));
+        permit.assign(&tenant("a"));
         assert_eq!(room.used.load(Ordering::Acquire), 0, "nothing has arrived");
         permit.grow(1).unwrap();
         permit.grow(PIECE).unwrap();
@@ -235,13 +248,13 @@ mod tests {
     #[test]
     fn no_account_takes_more_than_half() {
         let room = BodyLimiter::of(8 * PIECE, 2 * PIECE);
-        let first = room.acquire(3 * PIECE, &account("a")).unwrap();
-        assert!(room.acquire(2 * PIECE, &account("a")).is_err());
-        let other = room.acquire(4 * PIECE, &account("b")).unwrap();
-        assert!(room.acquire(2 * PIECE, &account("c")).is_err(), "all of it is taken but one");
+        let first = room.acquire(3 * PIECE, &tenant("a")).unwrap();
+        assert!(room.acquire(2 * PIECE, &tenant("a")).is_err());
+        let other = room.acquire(4 * PIECE, &tenant("b")).unwrap();
+        assert!(room.acquire(2 * PIECE, &tenant("c")).is_err(), "all of it is taken but one");
         drop(first);
-        assert_eq!(room.used_by.get(&account("a")).map(|share| *share), None);
-        room.acquire(4 * PIECE, &account("a")).unwrap();
+        assert_eq!(room.used_by.get(&AccountId::new("a")).map(|share| *share), None);
+        room.acquire(4 * PIECE, &tenant("a")).unwrap();
         drop(other);
         assert_eq!((room.used.load(Ordering::Acquire), room.used_by.len()), (0, 0));
     }
@@ -250,10 +263,10 @@ mod tests {
     fn what_was_refused_took_nothing() {
         let room = BodyLimiter::of(4 * PIECE, 4 * PIECE);
         let permit = room.permit();
-        permit.assign(&account("a"));
+        permit.assign(&tenant("a"));
         permit.grow(4 * PIECE).unwrap();
-        assert!(permit.grow(1).is_err() && room.acquire(1, &account("b")).is_err());
+        assert!(permit.grow(1).is_err() && room.acquire(1, &tenant("b")).is_err());
         assert_eq!(room.used.load(Ordering::Acquire), 4);
-        assert_eq!(room.used_by.get(&account("b")).map_or(0, |share| *share), 0);
+        assert_eq!(room.used_by.get(&AccountId::new("b")).map_or(0, |share| *share), 0);
     }
 }

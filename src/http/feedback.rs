@@ -21,7 +21,7 @@ pub(super) async fn feedback(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
-    body_limiter::assign(request.extensions(), &tenant.account);
+    body_limiter::assign(request.extensions(), &tenant);
     let opinion = read(body::fields(request, &service.settings).await?)?;
     service.gateway.learning().feedback(&tenant, opinion).await?;
     let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);

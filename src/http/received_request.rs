@@ -30,7 +30,7 @@ impl ReceivedRequest {
     ) -> Result<ReceivedRequest, ApiError> {
         let (parts, body) = request.into_parts();
         let tenant = auth::tenant(&service.keys, &parts.headers)?;
-        body_limiter::assign(&parts.extensions, &tenant.account);
+        body_limiter::assign(&parts.extensions, &tenant);
         let body = body::read(&parts.headers, body, &service.settings).await?;
         Ok(ReceivedRequest { tenant, headers: parts.headers, body })
     }

@@ -76,7 +76,7 @@ async fn bodies_share_a_bounded_room() {
     let refused = rig.world.ask("sk-key", &large(false)).await;
     assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
-    // Whoever only says that much will come takes nothing.
+    // A request that only announces a large body takes no room.
     let mut silent = Vec::new();
     for _ in 0..9 {
         silent.push(send_beginning(&rig.world, "content-length: 65536\r\n\r\n").await);

@@ -69,9 +69,7 @@ async fn assemble(
     room: Option<&BodyLimiter>,
     before: &PreviousContext,
 ) -> Result<(Vec<SharedBodyPermit>, Vec<StoredItem>), ApiError> {
-    let take = |bytes: usize| {
-        room.filter(|_| bytes > 0).map(|room| room.acquire(bytes, &tenant.account)).transpose()
-    };
+    let take = |bytes: usize| room.filter(|_| bytes > 0).map(|room| room.acquire(bytes, tenant)).transpose();
     let size = before.size();
     let permits = take(size)?;
     let referred = dereference(service, tenant, &mut asked.input, before.stored_items()).await?;

@@ -1,7 +1,7 @@
 //! Guard, queue and group commit under a scheduler that tries many interleavings (random, and a few preemptions at
 //! the worst moments: Burckhardt et al. 2010).
 //!
-//! `cargo test --lib --features shuttle shuttle`
+//! `cargo test --package stint-ledger --lib --features shuttle shuttle`
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -52,7 +52,7 @@ pub(in crate::http) async fn append(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
-    body_limiter::assign(request.extensions(), &asked.tenant.account);
+    body_limiter::assign(request.extensions(), &asked.tenant);
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
     fields.take_all(&["include"]);

@@ -32,7 +32,7 @@ pub(in crate::http) async fn create(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
-    body_limiter::assign(request.extensions(), &tenant.account);
+    body_limiter::assign(request.extensions(), &tenant);
     let mut fields = body::fields(request, &service.settings).await?;
     let items = read_items(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
     let notes = read_metadata(&mut fields)?.unwrap_or_default();
@@ -73,7 +73,7 @@ pub(in crate::http) async fn set_metadata(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
-    body_limiter::assign(request.extensions(), &asked.tenant.account);
+    body_limiter::assign(request.extensions(), &asked.tenant);
     let mut fields = body::fields(request, &service.settings).await?;
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
