@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::execute::EventLimits;
 use crate::gateway;
 use crate::http;
 use crate::http::Origins;
@@ -106,7 +107,12 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         wait_max: gateway
             .within("wait_max", Duration::ZERO..=Duration::from_secs(600))
             .unwrap_or(Duration::from_secs(30)),
-        events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
+        events: EventLimits {
+            events: gateway.within("events_max", 1..=65_536).unwrap_or(64),
+            bytes: gateway
+                .within("events_bytes", ByteSize(1 << 10)..=ByteSize(1 << 30))
+                .map_or(16 << 10, |bytes| bytes.0),
+        },
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
         flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(1024),
         opening_quantile: opening_quantile(root),

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::execute::{EventReceiver, EventSender, event_channel};
 use stint_backend::fleet::{AffinityKey, FlowId};
 use stint_ledger::Reservation;
 use stint_sessions::idempotency::IdempotencyTicket;
@@ -114,7 +115,7 @@ fn spawn(
     decision: DecisionContext,
 ) -> RequestTask {
     let parts = &state.parts;
-    let (updates, received) = mpsc::channel(parts.settings.events_max);
+    let (updates, received) = event_channel(parts.settings.events);
     let IncomingRequest { id, ticket, observer, arrived, deadline, permit } = incoming;
     let task = task_handle(state, id, &reserved, received);
     let ReservedRequest { inputs, plan, reservation, step } = reserved;
@@ -152,7 +153,7 @@ fn task_handle(
     state: &GatewayState,
     id: RequestId,
     reserved: &ReservedRequest,
-    updates: mpsc::Receiver<RequestUpdate>,
+    updates: EventReceiver<RequestUpdate>,
 ) -> RequestTask {
     let ReservedRequest { inputs, plan, step, .. } = reserved;
     let model = &plan.best.model;
@@ -175,7 +176,7 @@ async fn serve(
     mut context: RequestContext,
     decision: DecisionContext,
     reservation: Reservation,
-    updates: mpsc::Sender<RequestUpdate>,
+    updates: EventSender<RequestUpdate>,
 ) {
     let mut reservation = RequestReservation::new(reservation, &context.plan.best, context.cost_max());
     run::probe(&mut context, &mut reservation, &updates).await;

@@ -27,7 +27,8 @@ use super::framing::{FramingError, HeadLimits};
 use super::{Settings, SwappableRouter, headers};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
-const SEND_BUFFER: usize = 128 * 1024;
+/// The system takes twice as much for it.
+const SEND_BUFFER: usize = 64 << 10;
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -195,7 +196,7 @@ fn builder(settings: &Settings) -> Builder {
         .timer(TokioTimer::new())
         .header_read_timeout(settings.head_timeout)
         .max_headers(settings.headers_max)
-        // The reader has the exact limit.
-        .max_buf_size(settings.head_max.max(8192) * 2);
+        // Whole heads fit, and what waits to be written is bounded by it too. The reader has the exact limit.
+        .max_buf_size(settings.head_max.max(8192) + 1);
     builder
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
-use crate::execute::IndexedEvent;
+use crate::execute::{EventReceiver, EventSize, IndexedEvent};
 use crate::gateway::{RequestReceipt, RequestRefusal};
 use stint_types::chat::ChoiceEvent;
 use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
@@ -18,6 +16,15 @@ pub enum RequestUpdate {
     Done(Box<RequestReceipt>),
     /// It failed; what was used is settled.
     Failed(RequestRefusal),
+}
+
+impl EventSize for RequestUpdate {
+    fn text_bytes(&self) -> usize {
+        match self {
+            RequestUpdate::Event(_, event) => event.text_bytes(),
+            RequestUpdate::Done(_) | RequestUpdate::Failed(_) => 0,
+        }
+    }
 }
 
 impl From<IndexedEvent> for RequestUpdate {
@@ -35,7 +42,7 @@ pub struct RequestTask {
     pub(crate) choices: u32,
     pub(crate) prompt: Option<Tokens>,
     pub(crate) reserved: Money,
-    pub(crate) updates: mpsc::Receiver<RequestUpdate>,
+    pub(crate) updates: EventReceiver<RequestUpdate>,
 }
 
 impl RequestTask {
