@@ -19,7 +19,7 @@ use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
 use super::request::refusal_labels::{limit, limit_label};
-use super::request::{DecisionContext, RequestContext, RequestReservation};
+use super::request::{CutOff, DecisionContext, RequestContext, RequestReservation};
 use super::run::{self, RunningRequest};
 use super::state::GatewayState;
 use super::{Denial, RequestObserver, RequestRefusal, RequestTask, RequestUpdate};
@@ -168,6 +168,7 @@ fn task_handle(
         prompt: prompt.filter(|_| is_exact),
         reserved: plan.best.worst.money + tools_cost,
         updates,
+        cut_off: CutOff::of(&state.parts.tasks),
     }
 }
 

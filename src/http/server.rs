@@ -29,6 +29,8 @@ use super::{Settings, SwappableRouter, headers};
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
 /// The system takes twice as much for it.
 const SEND_BUFFER: usize = 64 << 10;
+/// How long a connection that is cut off may take to deliver the end of its answer.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -160,10 +162,15 @@ impl Server {
                 ended = connection.as_mut() => ended,
                 () = stopping => {
                     connection.as_mut().graceful_shutdown();
-                    // Dropping a connection ends its requests, which settles them.
+                    // Answers that are cut off end with an error, which their callers get a moment to take. Dropping a
+                    // connection ends its requests, which settles them.
+                    let given_up = async {
+                        cut_off.await;
+                        tokio::time::sleep(LAST_WORDS).await;
+                    };
                     tokio::select! {
                         ended = connection.as_mut() => ended,
-                        () = cut_off => Ok(()),
+                        () = given_up => Ok(()),
                     }
                 }
             };

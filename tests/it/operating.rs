@@ -189,7 +189,9 @@ async fn what_is_cut_off_at_the_end_is_settled_and_that_is_a_good_end() {
     process.signal("TERM");
     let ended = tokio::task::spawn_blocking(move || process.ended(Duration::from_secs(10))).await.unwrap();
     assert!(ended.success(), "{ended}");
-    assert!(request.await.unwrap().is_err(), "it was cut off");
+    let answer = request.await.unwrap().expect("it is told so");
+    assert_eq!(answer.status().as_u16(), 503);
+    assert!(answer.text().await.unwrap().contains("shutting_down"));
     drop(upstream);
     assert!(spent(&folder).await > 0, "the upstream may bill it, so it is posted");
 }

@@ -267,10 +267,41 @@ async fn a_second_signal_stops_at_once_and_the_books_are_right() {
         upstream.sees_the_client_leave(exchange, signalled).await;
     }
     for ask in asks {
-        if let Ok(answer) = ask.await.unwrap() {
-            let text = answer.text().await;
-            assert!(!text.is_ok_and(|text| text.contains(DONE)), "it was cut off");
-        }
+        let text = ask.await.unwrap().unwrap().text().await.unwrap();
+        assert!(
+            text.contains("shutting_down") && !text.contains(DONE),
+            "it was cut off, and is told so: {text}"
+        );
     }
+    verified(&folder);
+}
+
+/// 17.12: when the time for running answers is over, each open stream ends with an error in the form of its API.
+#[tokio::test]
+async fn streams_that_are_open_when_patience_ends_get_an_error_of_their_api() {
+    let scripts = vec![chunked().chunk(&event(&says("4"))).then(Step::Hold); 3];
+    let upstream = Faultup::start(scripts).await;
+    let folder = binary(&upstream, "drain = '300ms'").await;
+    let process = folder.serve();
+    let message = json!([{ "role": "user", "content": "2+2?" }]);
+    let asks = [
+        ("/v1/chat/completions", json!({ "model": "m", "stream": true, "messages": message })),
+        ("/v1/messages", json!({ "model": "m", "stream": true, "max_tokens": 2000, "messages": message })),
+        ("/v1/responses", json!({ "model": "m", "stream": true, "input": "2+2?" })),
+    ];
+    let asked = asks.map(|(path, body)| {
+        let request = process.client.post(format!("{}{path}", process.base)).body(body.to_string());
+        let request = request.header("content-type", "application/json");
+        tokio::spawn(async move { request.send().await.unwrap().text().await })
+    });
+    upstream.until(|log| log.len() == 3).await;
+    process.signal("TERM");
+    let forms = ["\"type\":\"server_error\"", "event: error", "event: error"];
+    for (asked, form) in asked.into_iter().zip(forms) {
+        let text = asked.await.unwrap().expect("the stream ends as it should");
+        assert!(text.contains("shutting down") && text.contains(form) && !text.contains(DONE), "{text}");
+    }
+    let (well, _) = stopped(process).await;
+    assert!(well);
     verified(&folder);
 }

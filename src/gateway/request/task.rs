@@ -1,10 +1,15 @@
 //! `RequestTask`: an admitted request as its caller holds it. Dropping it hangs up.
 
+use std::fmt;
 use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use crate::execute::{EventReceiver, EventSize, IndexedEvent};
 use crate::gateway::{RequestReceipt, RequestRefusal};
 use stint_types::chat::ChoiceEvent;
+use stint_types::tasks::Tasks;
 use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
 
 /// An update that a running request sends its caller.
@@ -43,6 +48,22 @@ pub struct RequestTask {
     pub(crate) prompt: Option<Tokens>,
     pub(crate) reserved: Money,
     pub(crate) updates: EventReceiver<RequestUpdate>,
+    pub(in crate::gateway) cut_off: CutOff,
+}
+
+/// The moment at which shutdown no longer waits for answers.
+pub(in crate::gateway) struct CutOff(BoxFuture<'static, ()>);
+
+impl CutOff {
+    pub(in crate::gateway) fn of(tasks: &Tasks) -> CutOff {
+        CutOff(tasks.force_stopping().boxed())
+    }
+}
+
+impl fmt::Debug for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CutOff").finish_non_exhaustive()
+    }
 }
 
 impl RequestTask {
@@ -78,6 +99,10 @@ impl RequestTask {
 
     /// The next report; the last one is `Done` or `Failed`, nothing comes after it.
     pub async fn next(&mut self) -> Option<RequestUpdate> {
-        self.updates.recv().await
+        tokio::select! {
+            biased;
+            update = self.updates.recv() => update,
+            () = &mut self.cut_off.0 => Some(RequestUpdate::Failed(RequestRefusal::CutOff)),
+        }
     }
 }

@@ -68,6 +68,9 @@ impl From<RequestRefusal> for ApiError {
                 ApiError::invalid(None, message).with_param("budget.tool_calls")
             }
             RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
+            RequestRefusal::CutOff => {
+                ApiError::overloaded(message, Duration::from_secs(1)).with_code("shutting_down")
+            }
             RequestRefusal::Failed(failure) => failure.into(),
             RequestRefusal::Incapable { failure, member } => ApiError::from(*failure).with_param(member),
         }
