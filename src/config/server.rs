@@ -38,10 +38,15 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let listen = server.document().env_value("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
     let body_max = bytes(&server, "body_max", 32 << 20);
+    let connections_max = server.within("connections_max", 1..=1_000_000).unwrap_or(1024);
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
         metrics_listen,
-        connections_max: server.within("connections_max", 1..=1_000_000).unwrap_or(1024),
+        connections_max,
+        address_connections_max: server
+            .within("address_connections_max", 1..=1_000_000)
+            .unwrap_or(connections_max.div_ceil(2)),
+        trusted_proxies: server.get_or("trusted_proxies", Vec::new()),
         body_max,
         bodies_max: bodies_max(&server, body_max),
         headers_max: server.within("headers_max", 8..=1000).unwrap_or(64),

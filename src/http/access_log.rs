@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::body::{Body, HttpBody};
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use crate::gateway::RequestObserver;
@@ -18,6 +17,7 @@ use stint_types::catalog::{ChoiceOutcome, DecisionOutcome};
 use stint_types::units::{AccountId, Money, Tokens};
 
 use super::headers;
+use super::held_body::hold;
 
 /// What the lines are filtered by.
 pub const TARGET: &str = "stint::requests";
@@ -74,12 +74,7 @@ pub(super) async fn record(request: Request, next: Next) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _held = &caller;
-            frame
-        }))
-    })
+    response.map(|body| hold(body, caller))
 }
 
 /// The record of the request at hand, where there is one.

@@ -15,13 +15,13 @@ use axum::middleware::Next;
 use axum::response::Response;
 use dashmap::DashMap;
 use futures_util::StreamExt;
-use http_body_util::BodyExt;
 
 use stint_types::tenant::Tenant;
 use stint_types::units::AccountId;
 
 use super::Settings;
 use super::error::ApiError;
+use super::held_body::hold;
 
 /// Room is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
@@ -187,12 +187,7 @@ pub(super) async fn limit_bodies(
     if answer.body().size_hint().exact().is_some() {
         return answer;
     }
-    answer.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _held = &taken;
-            frame
-        }))
-    })
+    answer.map(|body| hold(body, taken))
 }
 
 /// A body that takes room for each part of it, and fails where there is none.

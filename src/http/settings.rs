@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use stint_types::tenant::SecretToken;
 use stint_types::units::Effort;
 
@@ -29,6 +31,10 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     /// The most connections at once.
     pub connections_max: usize,
+    /// The most connections of one address at once; behind a proxy, its requests in flight.
+    pub address_connections_max: usize,
+    /// Who connects for others and says for whom.
+    pub trusted_proxies: Vec<IpNet>,
     /// The most bytes of a request's body.
     pub body_max: usize,
     /// The most bytes of the bodies of all requests in flight.

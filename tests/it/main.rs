@@ -17,6 +17,7 @@ mod browsers;
 mod budgets;
 mod chatting;
 mod checking;
+mod connections;
 mod crash;
 mod dialects;
 mod endpoints;

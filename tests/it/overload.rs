@@ -217,8 +217,12 @@ async fn a_flood_of_connections_beyond_the_systems_limit_is_survived() {
         flood.push(connect(&process.base).await);
     }
     let fresh = reqwest::Client::builder().no_proxy().build().unwrap();
+    // Those that say nothing give up their places, also where the system has no more.
     let asked = fresh.get(format!("{}/healthz", process.base)).send();
-    assert!(timeout(Duration::from_millis(500), asked).await.is_err(), "there is no room for another");
+    assert_eq!(
+        timeout(Duration::from_secs(5), asked).await.expect("room is made").unwrap().status().as_u16(),
+        200
+    );
     drop(flood);
     let served =
         timeout(Duration::from_secs(10), fresh.get(format!("{}/healthz", process.base)).send()).await;
