@@ -52,6 +52,7 @@ mod tool_pairing;
 mod unknown_members;
 mod unserved_paths;
 mod usage;
+mod writes;
 
 pub use access_log::TARGET as ACCESS_LOG;
 pub use api_state::ApiState;

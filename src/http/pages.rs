@@ -172,16 +172,22 @@ pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode,
     (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n"))
 }
 
-/// `GET /metrics` where strangers reach it.
-pub(super) async fn metrics_with_key(
+/// `GET /metrics` beside the API. It shows all accounts and what they spend, so that from the first key on it needs one that may
+/// use the admin API: a reverse proxy on this machine calls from loopback too.
+pub(super) async fn metrics_for_admins(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    if tenant.key.is_some() && !tenant.access.admin {
+        let message = "the metrics show all accounts: ask with a key that has admin = true, or on the listener that \
+                       [server] metrics_listen gives them";
+        return Err(ApiError::forbidden(message).with_code("not_admin"));
+    }
     Ok(metrics(State(service)).await)
 }
 
-/// `GET /metrics`.
+/// `GET /metrics` on a listener of its own.
 pub(super) async fn metrics(State(service): State<Arc<ApiState>>) -> Response {
     (service.refresh)();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.render())

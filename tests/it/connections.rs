@@ -50,7 +50,7 @@ async fn half_heads_give_their_places_to_whoever_has_something_to_say() {
         }
         rig.ask(true).await.chunks();
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-        let page = rig.world.get("sk-key", "/metrics").await.text;
+        let page = rig.world.metrics_page();
         let evicted = page
             .lines()
             .find_map(|line| line.strip_prefix("stint_connections_turned_away_total{why=\"idle\"} "));

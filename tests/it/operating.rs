@@ -17,7 +17,7 @@ use stint_types::units::Timestamp;
 /// A key's configuration with limits, for the key `sk-test`.
 fn keyed(limits: &str) -> String {
     let hash = stint_types::tenant::hash_key("sk-test");
-    format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{limits}]\n")
+    format!("[[key]]\nname = \"test\"\nadmin = true\nhash = \"{hash}\"\nlimits = [{limits}]\n")
 }
 
 fn question(thinking: u64) -> Value {
@@ -279,7 +279,7 @@ async fn prometheus_sees_what_the_ledger_has() {
         thinking += answer["budget"]["thinking"]["used"].as_u64().unwrap();
     }
     assert!(refused > 0 && nanos > 0);
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     let served = f64::from(8 - refused);
     let check = |series: &str, expected: f64| {
         let seen = value(&metrics, series);

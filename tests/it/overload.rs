@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::harness::faultup::Faultup;
 use crate::harness::faultup::rig::{Caller, Rig, question};
 use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good, nothing, says};
-use crate::harness::{Folder, Process, World, model, tenant};
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
 
@@ -140,7 +140,7 @@ async fn a_compressed_body_is_refused_by_its_name() {
 #[tokio::test]
 async fn invented_names_make_no_new_series() {
     let rig = Rig::new(vec![answers()]).await;
-    let series = async || rig.world.get("sk-key", "/metrics").await.text.lines().count();
+    let series = async || rig.world.metrics_page().lines().count();
     let mut asks = Vec::new();
     for number in 0..400 {
         let mut body = question(number % 2 == 0);
@@ -308,4 +308,39 @@ async fn streams_that_are_open_when_patience_ends_get_an_error_of_their_api() {
     let (well, _) = stopped(process).await;
     assert!(well);
     verified(&folder);
+}
+
+/// 17.5: a body of more values than anything that is asked has is refused, and those of embeddings may have more.
+#[tokio::test]
+async fn bodies_of_many_small_values_are_refused_before_they_take_their_memory() {
+    let rig = Rig::new(vec![answers()]).await;
+    let ones = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+    let bomb = |count: usize| {
+        format!(
+            "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"x\"}}],\"x\":{}}}",
+            ones(count)
+        )
+    };
+    let paths = [
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/v1/responses",
+        "/v1/plan",
+        "/v1/conversations",
+        "/v1/feedback",
+    ];
+    let post = async |path: &str, body: String| {
+        let request = rig.world.client.post(format!("{}{path}", rig.world.base)).bearer_auth("sk-key");
+        Answer::of(request.header("content-type", "application/json").body(body)).await
+    };
+    for path in paths {
+        let refused = post(path, bomb(300_000)).await;
+        assert!(refused.status == 400 && refused.text.contains("262144 values"), "{path}: {}", refused.text);
+    }
+    let vectors = post("/v1/embeddings", format!("{{\"model\":\"m\",\"input\":{}}}", ones(300_000))).await;
+    assert!(!vectors.text.contains("values"), "{}", vectors.text);
+    let refused = post("/v1/embeddings", format!("{{\"model\":\"m\",\"input\":{}}}", ones(1_100_000))).await;
+    assert!(refused.text.contains("1048576 values"), "{}", refused.text);
 }

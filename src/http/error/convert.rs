@@ -190,7 +190,7 @@ impl From<FeedbackError> for ApiError {
         match error {
             FeedbackError::Unknown => ApiError::unknown_request(),
             FeedbackError::Store(ref error) => ApiError::history_unavailable(error),
-            FeedbackError::TooManyReversals(wait) => ApiError::too_many_changes(error.to_string(), wait),
+            FeedbackError::TooManyReversals(wait) => ApiError::rate_exceeded(error.to_string(), wait),
         }
     }
 }

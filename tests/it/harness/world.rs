@@ -389,6 +389,11 @@ impl World {
         Answer::of(request.header("authorization", format!("Bearer {key}"))).await
     }
 
+    /// What Prometheus reads.
+    pub(crate) fn metrics_page(&self) -> String {
+        self.metrics.render()
+    }
+
     /// How a tenant's account stands.
     pub(crate) fn account(&self, name: &str) -> AccountTotals {
         let account = AccountId::new(name);
