@@ -20,6 +20,7 @@ mod checking;
 mod crash;
 mod dialects;
 mod endpoints;
+mod engines;
 mod faults;
 mod forwarding;
 mod growing;
