@@ -18,6 +18,7 @@ use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 use super::step_limit::plausible_step;
 use super::token_stream::TokenStream;
+use super::warm_up::warm_up;
 use super::worker::EngineWorker;
 use super::worker_thread::WorkerThread;
 
@@ -131,8 +132,8 @@ impl Engine {
         let shared = Arc::new(WorkerStatus::default());
         shared.blocks_free.store(extent.blocks as usize, Ordering::Relaxed);
         let weight_bytes = model.weight_bytes();
-        let plausible = || plausible_step(device.kind, weight_bytes, extent.rows);
-        let step_max = settings.step_timeout.unwrap_or_else(plausible);
+        let single = warm_up(&model, extent)?;
+        let step_max = settings.step_timeout.unwrap_or_else(|| plausible_step(single, extent.rows));
         model.limit_steps(step_max);
         let worker = EngineWorker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
         let thread = WorkerThread::start("engine", move || worker.run())?;

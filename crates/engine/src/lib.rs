@@ -37,6 +37,7 @@ pub mod probe;
 mod schedule;
 mod shape;
 mod step_limit;
+mod warm_up;
 mod weights;
 mod worker;
 mod worker_thread;

@@ -22,10 +22,10 @@ use super::phases::PhaseMachine;
 use super::schedule::{SequenceProgress, schedule};
 
 /// How long a worker without work waits until it counts a turn.
-pub(crate) const IDLE_TURN: Duration = Duration::from_secs(1);
+pub(crate) const IDLE_TURN: Duration = Duration::from_millis(500);
 
 /// After so many turns without work the worker looks whether its device is still there.
-const PROBE_TURNS: u32 = 5;
+const PROBE_TURNS: u32 = 10;
 
 struct RunningSequence {
     progress: SequenceProgress,

@@ -73,7 +73,7 @@ fn an_engine_whose_thread_panics_is_started_again() {
 #[test]
 fn an_engine_whose_thread_hangs_is_given_up_and_another_one_started() {
     let forever = InjectedFault::Hang(Duration::from_mins(10));
-    // A second for the step, two turns, and a look.
+    // A second for the step, two idle turns of half a second, and a look.
     check(forever, FailureCause::Hung, Duration::from_secs(6));
 }
 
