@@ -46,6 +46,9 @@ pub enum EngineError {
     /// A step took longer than any should.
     #[error("the engine made no progress for {} s, the most that a step may take (`step_timeout`)", .0.as_secs())]
     Stalled(Duration),
+    /// The driver took too long to start an engine.
+    #[error("the engine was not started within {} s", .0.as_secs())]
+    StartTimeout(Duration),
     /// The worker's thread panicked; a mistake in the engine.
     #[error("the engine's thread panicked: {0}")]
     Panicked(String),

@@ -47,7 +47,7 @@ impl FailureCause {
     pub(crate) fn of(error: &EngineError) -> Self {
         match error {
             EngineError::Lost(_) => FailureCause::Lost,
-            EngineError::Stalled(_) => FailureCause::Hung,
+            EngineError::Stalled(_) | EngineError::StartTimeout(_) => FailureCause::Hung,
             EngineError::Panicked(_) | EngineError::Stopped | EngineError::Thread(_) => {
                 FailureCause::Panicked
             }

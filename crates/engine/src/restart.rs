@@ -96,7 +96,7 @@ impl EngineStart {
                 Some(Err(EngineError::Panicked("while it was started".into())))
             }
             Err(TryRecvError::Empty) if self.began.elapsed() > self.most => {
-                Some(Err(EngineError::Stalled(self.most)))
+                Some(Err(EngineError::StartTimeout(self.most)))
             }
             Err(TryRecvError::Empty) => None,
         }
@@ -112,5 +112,51 @@ impl EngineStart {
 
     pub(crate) fn into_thread(self) -> WorkerThread {
         self.thread
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::DeviceKind;
+
+    /// One whose starts fail.
+    fn restarter() -> Restarter {
+        let device = DeviceInfo { name: "none".into(), driver: String::new(), kind: DeviceKind::Discrete };
+        let weights = Box::new(|| Err(EngineError::NoDevice));
+        Restarter::new(EngineOpener { weights, settings: Settings::default(), device }, Duration::ZERO)
+    }
+
+    #[test]
+    fn while_three_threads_hang_no_other_engine_is_started() {
+        let mut restarter = restarter();
+        let mut hanging = Vec::new();
+        for count in 0..HANGING_MAX {
+            assert!(restarter.begin().is_ok(), "{count} threads hang");
+            let (release, released) = channel::<()>();
+            let hang = move || {
+                let _ = released.recv();
+            };
+            restarter.give_up(Some(WorkerThread::start("hangs", hang).unwrap()));
+            hanging.push(release);
+        }
+        assert!(matches!(restarter.begin(), Err(EngineError::TooManyHang(HANGING_MAX))));
+        hanging.pop();
+        // A moment passes until it has left.
+        while restarter.begin().is_err() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_start_that_fails_says_why() {
+        let start = restarter().begin().unwrap();
+        let failed = loop {
+            if let Some(failed) = start.poll() {
+                break failed;
+            }
+            std::thread::yield_now();
+        };
+        assert!(matches!(failed, Err(EngineError::NoDevice)));
     }
 }
