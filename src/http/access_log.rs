@@ -119,10 +119,10 @@ impl AccessRecord {
     }
 
     /// Who served it, and what that cost, where there is no outcome that tells.
-    pub(super) fn set_served(&self, model: &Arc<str>, prompt: Tokens, cost: Money) {
+    pub(super) fn set_served(&self, model: &Arc<str>, prompt: Tokens, cost: Option<Money>) {
         let mut details = self.details();
         details.model = Some(model.clone());
-        (details.prompt, details.cost) = (Some(prompt), Some(cost));
+        (details.prompt, details.cost) = (Some(prompt), cost);
     }
 
     /// It is answered with an error of that code, or else of that kind, about a member of the request.
@@ -162,7 +162,8 @@ impl RequestObserver for AccessRecord {
         details.ended = Some(outcome.ended.clone());
         details.prompt = outcome.choices.first().map(|choice| choice.prompt);
         (details.thinking, details.answer) = (sum(|choice| choice.thinking), sum(|choice| choice.solution));
-        (details.cost, details.first_token) = (Some(outcome.cost), outcome.first_token);
+        details.cost = (!outcome.unbooked).then_some(outcome.cost);
+        details.first_token = outcome.first_token;
         if let Some(error) = &outcome.error {
             details.code = Some(error.clone());
         }

@@ -133,7 +133,7 @@ async fn whole(
             RequestUpdate::Failed(refusal) => return Err(refusal.into()),
             RequestUpdate::Done(receipt) => {
                 let mut response = json_response(&dialect.render(&receipt, collected, created).await);
-                headers::set_cost(response.headers_mut(), receipt.cost);
+                receipt.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
                 return Ok(response);
             }
         }

@@ -75,7 +75,7 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
     });
     let mut response = json_response(&body);
     headers::set_request_id(response.headers_mut(), vectors.id);
-    headers::set_cost(response.headers_mut(), vectors.cost);
+    vectors.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
     vectors.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
     response
 }

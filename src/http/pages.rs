@@ -48,8 +48,8 @@ pub(super) async fn model(
 fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
     let models = catalog.models.values().map(|model| {
         let mut shown = model_page(model);
-        if let Some(reason) = gateway.unavailable(&model.name) {
-            shown["unavailable"] = reason.into();
+        if let Some(outage) = gateway.outage(&model.name) {
+            shown["unavailable"] = (*outage.reason).into();
         }
         shown
     });
@@ -168,6 +168,7 @@ pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode,
         Readiness::LedgerUnavailable { gone_since: Some(since) } => {
             format!("the database is gone since {since}; new requests are refused until it is back")
         }
+        Readiness::NoModel(outage) => format!("no model can be asked: {}", outage.reason),
     };
     (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n"))
 }

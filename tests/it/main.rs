@@ -21,6 +21,7 @@ mod connections;
 mod crash;
 mod dialects;
 mod endpoints;
+mod engines;
 mod faults;
 mod forwarding;
 mod framing;

@@ -7,6 +7,7 @@ mod behavior;
 mod failure;
 pub mod fleet;
 pub mod local;
+mod outage;
 mod output_stats;
 mod prefill;
 pub mod remote;
@@ -28,7 +29,8 @@ use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain,
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
-pub use failure::{Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
+pub use failure::{ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
+pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};
 pub use unavailable::UnavailableBackend;
 
@@ -65,8 +67,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> ModelConditions;
 
-    /// Why it is not there at all, where that is so until another configuration.
-    fn unavailable(&self) -> Option<&str> {
+    /// Why it takes no calls now, where it knows that itself. It is asked before every call, and gets none meanwhile.
+    fn outage(&self) -> Option<TargetOutage> {
         None
     }
 

@@ -10,7 +10,7 @@ use stint_types::catalog::ModelConditions;
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
 
-use super::{Backend, BackendCall, Failure, Fault, Generation};
+use super::{Backend, BackendCall, Failure, Fault, Generation, TargetOutage};
 
 /// Nobody to ask.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Backend for UnavailableBackend {
         ModelConditions { healthy: false, ..ModelConditions::default() }
     }
 
-    fn unavailable(&self) -> Option<&str> {
-        Some(&self.reason)
+    fn outage(&self) -> Option<TargetOutage> {
+        Some(TargetOutage { reason: self.reason.clone(), retry_in: None })
     }
 }

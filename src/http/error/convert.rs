@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 
 use crate::gateway::{Denial, FeedbackError, RequestRefusal};
-use stint_backend::{Failure, Fault};
+use stint_backend::{ENGINE_RESTARTING, Failure, Fault};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
 use stint_sessions::agent::HistoryTooLong;
@@ -176,6 +176,12 @@ impl From<Failure> for ApiError {
                 let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", failure.message);
                 problem.0.is_final = true;
                 problem.with_code(NO_ANSWER)
+            }
+            // It has said when it is back.
+            Fault::Backend if failure.code == Some(ENGINE_RESTARTING) => {
+                let message = "the model's engine failed and is started again; try again shortly";
+                ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
+                    .with_code(ENGINE_RESTARTING)
             }
             Fault::Backend | Fault::Credential => {
                 let message = "the model's backend failed; the operator's log has the reason";

@@ -412,6 +412,12 @@ impl World {
         self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
     }
 
+    /// 1 where a target may be asked, as the metrics say.
+    pub(crate) fn state(&self, model: &str, target: &str) -> i64 {
+        self.gateway.refresh_fleet_metrics();
+        self.metrics.backends.state.with_label_values(&[model, target]).get()
+    }
+
     /// Waits until so many requests for a model are in flight or were refused.
     pub(crate) async fn decided(&self, model: &str, count: u64) {
         let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
