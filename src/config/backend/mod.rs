@@ -18,6 +18,7 @@ mod effort_scale;
 mod embedded;
 mod hand_off;
 mod host;
+mod images;
 mod kind;
 mod known_models;
 mod members;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{Failure, Fault};
-use stint_types::catalog::MemberRules;
+use stint_types::catalog::{ImageTokens, MemberRules};
 use stint_types::chat::SigningDomain;
 
 use super::connections::{ConnectionPool, Connections};
@@ -60,6 +60,11 @@ impl UpstreamClient {
     /// Which members it is sent that the gateway gives no meaning to.
     pub(super) fn members(&self) -> &MemberRules {
         &self.settings.members
+    }
+
+    /// What an image costs the model at most.
+    pub(super) fn images(&self) -> ImageTokens {
+        self.settings.images
     }
 
     /// How many requests were sent once more since this was last asked.

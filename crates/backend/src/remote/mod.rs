@@ -44,7 +44,7 @@ use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use stint_prompt as prompt;
-use stint_types::catalog::ModelConditions;
+use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
 use stint_types::units::Tokens;
 
@@ -180,7 +180,11 @@ impl<P: Provider> Backend for RemoteBackend<P> {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
-use stint_types::catalog::MemberRules;
+use stint_types::catalog::{ImageTokens, MemberRules};
 use stint_types::chat::SigningDomain;
 
 use super::secret::Secret;
@@ -57,6 +57,8 @@ pub struct Settings {
     pub logs_messages: bool,
     /// What becomes of members of a request that the gateway gives no meaning to.
     pub members: MemberRules,
+    /// What an image costs the model at most.
+    pub images: ImageTokens,
 }
 
 impl Default for Settings {
@@ -78,6 +80,7 @@ impl Default for Settings {
             limits: SseLimits::default(),
             logs_messages: false,
             members: MemberRules::default(),
+            images: ImageTokens::default(),
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::{
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request};
 use stint_types::units::Tokens;
 
@@ -206,7 +206,11 @@ impl Backend for LlamaCppBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.server.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {

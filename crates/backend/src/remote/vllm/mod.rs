@@ -23,7 +23,7 @@ use crate::{
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Message, Request, Role};
 use stint_types::units::Tokens;
 
@@ -288,7 +288,11 @@ impl Backend for VllmBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
