@@ -1,5 +1,7 @@
 //! What goes upstream of a caller's request, and what does not go anywhere.
 
+mod prompt_caches;
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};

@@ -28,6 +28,7 @@ mod model_keys;
 mod model_source;
 mod model_warnings;
 mod non_thinking;
+mod prompt_cache;
 mod provider;
 mod tariff;
 mod upstream_names;

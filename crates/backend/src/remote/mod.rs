@@ -15,6 +15,7 @@ pub mod members;
 pub mod model_lister;
 pub mod openai;
 mod passthrough;
+pub mod prompt_cache;
 mod rate_limits;
 mod refusal;
 pub mod responses;
@@ -133,6 +134,7 @@ impl<P: Provider> RemoteBackend<P> {
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
+        self.client.separate_cache(&mut sent.body, &call.request);
         let lap = self.speed.start();
         let events = self.client.stream(&sent.path, &sent.body, self.provider.silence_policy(&call)).await?;
         let events = events.with_token_limit(call.part.tokens_max());

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use stint_types::catalog::{ImageTokens, MemberRules};
 use stint_types::chat::SigningDomain;
 
+use super::prompt_cache::PromptCacheRules;
 use super::secret::Secret;
 use super::sse::SseLimits;
 
@@ -59,6 +60,8 @@ pub struct Settings {
     pub members: MemberRules,
     /// What an image costs the model at most.
     pub images: ImageTokens,
+    /// Who shares its prompt cache.
+    pub prompt_cache: PromptCacheRules,
 }
 
 impl Default for Settings {
@@ -81,6 +84,7 @@ impl Default for Settings {
             logs_messages: false,
             members: MemberRules::default(),
             images: ImageTokens::default(),
+            prompt_cache: PromptCacheRules::default(),
         }
     }
 }

@@ -161,6 +161,7 @@ impl LlamaCppBackend {
     async fn complete(&self, call: &BackendCall, mut body: Value) -> Result<UpstreamEventStream, Failure> {
         let client = &self.server.client;
         passthrough::add_members_after_template(&mut body, call, client.members());
+        client.separate_cache(&mut body, &call.request);
         let events = client.stream("completion", &body, SilencePolicy::Streams).await?;
         Ok(events.with_token_limit(call.part.tokens_max()))
     }

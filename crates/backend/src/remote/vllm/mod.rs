@@ -164,6 +164,7 @@ impl VllmBackend {
         let prompt = vocabulary.with_open_thought(vocabulary.prompt(self.render(&call.request, true).await?));
         let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
         passthrough::add_members_after_template(&mut body, call, self.client.members());
+        self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
             .stream("completions", &body, SilencePolicy::Streams)
@@ -184,6 +185,7 @@ impl VllmBackend {
         let (prompt, hand_off) = self.resumed_prompt(vocabulary, &call.request, thought).await?;
         let mut body = request::solution_body(&self.settings, call, &prompt, solution, vocabulary.banned());
         passthrough::add_members_after_template(&mut body, call, self.client.members());
+        self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
             .stream("completions", &body, SilencePolicy::Streams)
