@@ -181,7 +181,7 @@ fn part(part: &Value) -> Value {
 
 #[tokio::test]
 async fn images_and_sound_go_to_models_that_understand_them() {
-    let image = || json!({ "type": "image_url", "image_url": { "url": "data:,x", "detail": "low" } });
+    let image = || json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==", "detail": "low" } });
     let sound = || json!({ "type": "input_audio", "input_audio": { "data": "//uQAA==", "format": "mp3" } });
     let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("seen")));
     let capabilities = vec![Capability::Images];

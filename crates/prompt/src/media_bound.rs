@@ -11,8 +11,9 @@ use crate::image_size;
 const MARKS: u64 = 16;
 /// No provider counts more for a second of sound (Gemini 32, Qwen 25, Mistral 12.5, OpenAI 10).
 const SOUND_SECOND: u64 = 40;
-/// A sound whose length cannot be bounded by its bytes: the nine and a half hours that Gemini takes at most.
-const SOUND_MAX: u64 = 34_200 * SOUND_SECOND;
+/// A sound, a document or a film whose length cannot be bounded by its bytes: the nine and a half hours of sound that Gemini takes
+/// at most are more than the pages and minutes that others do.
+const MEDIA_MAX: u64 = 34_200 * SOUND_SECOND;
 /// The tokens of a part that is an image or a sound; nothing for another.
 pub(crate) fn tokens(part: &Value, images: &ImageTokens) -> Option<u64> {
     match part.get("type").and_then(Value::as_str)? {
@@ -33,7 +34,17 @@ fn address(part: &Value) -> Option<&str> {
     part.pointer("/image_url/url").and_then(Value::as_str)
 }
 
+/// Some providers take documents and films where an image belongs.
+fn is_image_url(url: &str) -> bool {
+    let kind =
+        url.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("data")).map(|(_, kind)| kind);
+    kind.is_none_or(|kind| kind.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")))
+}
+
 fn image(part: &Value, images: &ImageTokens) -> u64 {
+    if !address(part).is_none_or(is_image_url) {
+        return MEDIA_MAX + MARKS;
+    }
     let detail = ImageDetail::of(part.pointer("/image_url/detail").and_then(Value::as_str));
     let size = images.rule.and(address(part)).and_then(image_size::of_data_url);
     images.bound(size, detail).0.saturating_add(MARKS)
@@ -43,7 +54,7 @@ fn image(part: &Value, images: &ImageTokens) -> u64 {
 fn sound(part: &Value) -> u64 {
     let data = part.pointer("/input_audio/data").and_then(Value::as_str).unwrap_or_default();
     let bytes = EncodedBytes::of(data);
-    wav(&bytes).or_else(|| mp3(&bytes)).map_or(SOUND_MAX, |tokens| tokens.min(SOUND_MAX)) + MARKS
+    wav(&bytes).or_else(|| mp3(&bytes)).map_or(MEDIA_MAX, |tokens| tokens.min(MEDIA_MAX)) + MARKS
 }
 
 /// Uncompressed samples: as many seconds as there are bytes for.
@@ -85,7 +96,7 @@ mod tests {
     const TILES: ImageTokens =
         ImageTokens { max: Tokens(48_169), rule: Some(ImageRule::Tiles { base: 2833, tile: 5667 }) };
 
-    fn check_image(image: Value, images: &ImageTokens, expected: u64) {
+    fn check_image(image: &Value, images: &ImageTokens, expected: u64) {
         let part = json!({ "type": "image_url", "image_url": image });
         assert_eq!(tokens(&part, images), Some(expected + MARKS), "{part}");
     }
@@ -101,11 +112,16 @@ mod tests {
         let header = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x02\0\0\0\x02\0";
         let small = format!("data:image/png;base64,{}", encode(header));
         let long = format!("data:image/png;base64,{}", "A".repeat(1 << 20));
-        check_image(json!({ "url": small }), &TILES, 8500);
-        check_image(json!({ "url": small }), &ImageTokens::default(), 65_536);
-        check_image(json!({ "url": long }), &TILES, 48_169);
-        check_image(json!({ "url": "https://example.com/a.png" }), &TILES, 48_169);
-        check_image(json!({ "url": "https://example.com/a.png", "detail": "low" }), &TILES, 2833);
+        check_image(&json!({ "url": small }), &TILES, 8500);
+        check_image(&json!({ "url": small }), &ImageTokens::default(), 65_536);
+        check_image(&json!({ "url": long }), &TILES, 48_169);
+        check_image(&json!({ "url": "https://example.com/a.png" }), &TILES, 48_169);
+        check_image(
+            &json!({ "url": "data:application/pdf;base64,AA==", "detail": "low" }),
+            &TILES,
+            MEDIA_MAX,
+        );
+        check_image(&json!({ "url": "https://example.com/a.png", "detail": "low" }), &TILES, 2833);
     }
 
     #[test]
@@ -116,11 +132,11 @@ mod tests {
         };
         check_sound(&[&wav(24_000)], 2 * SOUND_SECOND + SOUND_SECOND);
         // What says that it is slow lasts longer.
-        check_sound(&[&wav(1)], SOUND_MAX);
+        check_sound(&[&wav(1)], MEDIA_MAX);
         let frame = [0xff, 0xfb, 0x90, 0];
         check_sound(&[&frame, &[0; 2996]], 3000);
         check_sound(&[b"ID3\x04\0\0\0\0\0\x02ab", &frame, &[0; 2984]], 3000);
-        check_sound(&[b"ID3\x04\0\0\0\0\0\x02abfLaC", &[0; 3000]], SOUND_MAX);
-        check_sound(&[b"OggS"], SOUND_MAX);
+        check_sound(&[b"ID3\x04\0\0\0\0\0\x02abfLaC", &[0; 3000]], MEDIA_MAX);
+        check_sound(&[b"OggS"], MEDIA_MAX);
     }
 }

@@ -43,6 +43,7 @@ pub(in crate::http) async fn count_tokens(
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, body, .. } = ReceivedRequest::receive(&service, request).await?;
     let request = read_count(&body, &service.settings.efforts)?;
+    service.settings.image_urls.check_request(&request, &body)?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
     let mut counted = json!({ "input_tokens": tokens });

@@ -23,7 +23,8 @@ fn serve(base: &str, sharing: &str, keys: &str) -> (Folder, Process) {
 }
 
 fn keys() -> String {
-    let key = |name: &str| format!("[[key]]\nname = '{name}'\nhash = '{}'\n", hash_key(&format!("sk-{name}")));
+    let key =
+        |name: &str| format!("[[key]]\nname = '{name}'\nhash = '{}'\n", hash_key(&format!("sk-{name}")));
     key("acme") + &key("rival")
 }
 
