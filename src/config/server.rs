@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::execute::EventLimits;
 use crate::gateway;
 use crate::http;
-use crate::http::Origins;
+use crate::http::{ImageUrls, Origins};
 use stint_decide::plan;
 use stint_types::units::Chance;
 
@@ -32,6 +32,13 @@ pub enum LogFormat {
     Json,
 }
 
+const IMAGE_URLS: [(&str, ImageUrls); 4] = [
+    ("data", ImageUrls::Data),
+    ("https", ImageUrls::Https),
+    ("http", ImageUrls::Http),
+    ("private", ImageUrls::Private),
+];
+
 /// `[server]` and `[thinking]`.
 pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let server = root.section("server");
@@ -57,6 +64,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         write_timeout: seconds(&server, "write_timeout", 30),
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),
+        image_urls: server.word("image_urls", &IMAGE_URLS).unwrap_or_default(),
         mirror_reasoning: server.get_or("mirror_reasoning", false),
         cors: cors(&server),
         efforts: efforts::table(&root.section("thinking").section("efforts")),

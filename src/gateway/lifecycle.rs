@@ -68,12 +68,13 @@ impl Gateway {
     async fn start(
         &self,
         tenant: &Tenant,
-        request: Request,
+        mut request: Request,
         ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
         arrived: Instant,
     ) -> Result<RequestTask, Denial> {
         let state = &self.state;
+        request.cache_owner = tenant.key.is_some().then(|| tenant.account.as_str().into());
         if state.parts.tasks.is_stopping() {
             return Err(RequestRefusal::Stopping.into());
         }

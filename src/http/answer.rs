@@ -42,6 +42,7 @@ pub(super) async fn answer(
     call: ParsedRequest,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
+    service.settings.image_urls.check_request(&call.request, &call.body)?;
     let request = IdempotentRequest { endpoint: dialect.endpoint(), body: &call.body };
     match idempotency_key::check_key(service, tenant, &call.headers, request).await? {
         IdempotencyDecision::Proceed(ticket) => {

@@ -32,6 +32,7 @@ pub(super) async fn plan(
     let ReceivedRequest { tenant, headers, body, members } =
         ReceivedRequest::receive(&service, request).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
+    service.settings.image_urls.check_request(&request, &body)?;
     let quoted = service.gateway.quote(&tenant, request).await;
     let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
     let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();

@@ -10,6 +10,7 @@ use stint_types::tenant::SecretToken;
 use stint_types::units::Effort;
 
 use super::Origins;
+use super::image_urls::ImageUrls;
 
 /// The listener of those who manage keys and accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct Settings {
     pub drain: Duration,
     /// How often a silent stream carries a comment.
     pub heartbeat: Duration,
+    /// Where images may be.
+    pub image_urls: ImageUrls,
     /// Mirrors `reasoning_content` to `reasoning`.
     pub mirror_reasoning: bool,
     /// Pages that may call the API from a browser; none where this is absent.

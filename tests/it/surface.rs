@@ -181,8 +181,8 @@ fn part(part: &Value) -> Value {
 
 #[tokio::test]
 async fn images_and_sound_go_to_models_that_understand_them() {
-    let image = || json!({ "type": "image_url", "image_url": { "url": "data:,x", "detail": "low" } });
-    let sound = || json!({ "type": "input_audio", "input_audio": { "data": "AA==", "format": "wav" } });
+    let image = || json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==", "detail": "low" } });
+    let sound = || json!({ "type": "input_audio", "input_audio": { "data": "//uQAA==", "format": "mp3" } });
     let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("seen")));
     let capabilities = vec![Capability::Images];
     let seeing = Model { capabilities, context: Tokens(100_000), ..model("m", EnforcementClass::Effort) };

@@ -24,7 +24,7 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
 use stint_types::units::Tokens;
 
@@ -51,6 +51,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.
     fn prompt_tokens(&self, request: &Request) -> Tokens;
+
+    /// What an image costs the model at most.
+    fn images(&self) -> ImageTokens {
+        ImageTokens::default()
+    }
 
     /// Whether [`prompt_tokens`](Backend::prompt_tokens) is exact.
     fn counts_exactly(&self) -> bool {

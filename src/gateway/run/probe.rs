@@ -165,6 +165,7 @@ fn drafts(probe: &DifficultyProbe, asked: &Request) -> Request {
         choices: probe.drafts,
         budget: Budget { thinking: Some(probe.thinking), solution: Some(probe.tokens), ..Budget::default() },
         sampling: SamplingOptions { temperature: Some(TEMPERATURE), ..SamplingOptions::default() },
+        cache_owner: asked.cache_owner.clone(),
         ..Request::new(&*probe.model, asked.messages.clone())
     }
 }

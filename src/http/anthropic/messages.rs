@@ -42,8 +42,9 @@ pub(in crate::http) async fn count_tokens(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, members, .. } = ReceivedRequest::receive(&service, request).await?;
+    let ReceivedRequest { tenant, body, members, .. } = ReceivedRequest::receive(&service, request).await?;
     let request = read_count(members, &service.settings.efforts)?;
+    service.settings.image_urls.check_request(&request, &body)?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
     let mut counted = json!({ "input_tokens": tokens });

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::output_stats::OutputTracker;
 use crate::{Backend, BehaviorTracker, Failure, OutputStats, TargetOutage};
-use stint_types::catalog::ModelConditions;
+use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::Request;
 use stint_types::metrics::Metrics;
 use stint_types::tasks::EventLoopLag;
@@ -133,6 +133,12 @@ impl Fleet {
     pub fn prompt_tokens(&self, request: &Request) -> Tokens {
         let bounds = self.targets.iter().map(|target| target.backend.prompt_tokens(request));
         bounds.max().unwrap_or(Tokens::ZERO)
+    }
+
+    /// What an image costs at most at whichever of its targets.
+    pub fn images(&self) -> ImageTokens {
+        let images = self.targets.iter().map(|target| target.backend.images());
+        images.reduce(ImageTokens::or_dearer).unwrap_or_default()
     }
 
     /// The prompt's tokens as the first of its targets counts them that can; nothing if none can.

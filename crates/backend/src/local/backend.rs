@@ -219,7 +219,7 @@ impl Backend for LocalBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        let bound = prompt::token_bound::prompt_tokens(request);
+        let bound = prompt::token_bound::prompt_tokens(request, &self.images());
         if bound.0 / TOKEN_BYTES_MAX > u64::from(self.engine.context()) {
             // It cannot fit, so it is not worth tokenizing.
             return bound;

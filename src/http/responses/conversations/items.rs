@@ -59,7 +59,7 @@ pub(in crate::http) async fn append(
     fields.take_all(&["include"]);
     let given = fields.list("items")?.ok_or_else(|| ApiError::missing("items", "a list of items"))?;
     fields.finish()?;
-    let items = read_items(&given, ITEMS_MAX)?;
+    let items = read_items(&service, &given, ITEMS_MAX)?;
     if !service.conversations.settings().store {
         return Err(storage_disabled());
     }

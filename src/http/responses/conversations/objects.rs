@@ -35,7 +35,7 @@ pub(in crate::http) async fn create(
     body_limiter::assign(request.extensions(), &tenant);
     writes::check(&service, &tenant)?;
     let mut fields = body::fields(request, &service.settings).await?;
-    let items = read_items(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
+    let items = read_items(&service, &fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
     let notes = read_metadata(&mut fields)?.unwrap_or_default();
     fields.finish()?;
     if !service.conversations.settings().store {
