@@ -332,6 +332,9 @@ impl IntoResponse for ApiError {
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if self.0.is_final {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }

@@ -34,6 +34,7 @@ mod idempotency_key;
 mod image_urls;
 mod images;
 mod json_response;
+mod metadata;
 mod openai;
 mod pages;
 mod plan;

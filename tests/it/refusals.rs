@@ -91,3 +91,46 @@ async fn a_missing_key_is_told_from_a_wrong_one_and_each_of_two_is_right() {
         process.get(key, "/v1/models").await.good();
     }
 }
+
+/// 18.3: what OpenAI's own API refuses is refused here, by the member's name.
+#[tokio::test]
+async fn what_contradicts_itself_is_refused_as_openai_does() {
+    let gateway = gateway();
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let notes: serde_json::Map<String, Value> =
+        (0..17).map(|number| (number.to_string(), json!("x"))).collect();
+    let named = json!({ "type": "function", "function": { "name": "other" } });
+    for (more, param) in [
+        (json!({ "tools": [tool("a")], "tool_choice": named }), "tool_choice"),
+        (json!({ "tool_choice": "required" }), "tool_choice"),
+        (json!({ "tools": [tool("a")], "tool_choice": "sometimes" }), "tool_choice"),
+        (json!({ "tools": [tool("a b")] }), "tools[0].function.name"),
+        (json!({ "tools": [tool(&"x".repeat(65))] }), "tools[0].function.name"),
+        (json!({ "stop": ["1", "2", "3", "4", "5"] }), "stop"),
+        (json!({ "stream_options": { "include_usage": true } }), "stream_options"),
+        (
+            json!({ "response_format": { "type": "json_schema", "json_schema": { "schema": {} } } }),
+            "response_format.json_schema.name",
+        ),
+        (json!({ "metadata": notes }), "metadata"),
+        (json!({ "metadata": { "a": "x".repeat(600) } }), "metadata.a"),
+    ] {
+        let answer = gateway.ask("sk-test", &with(&more)).await;
+        assert_eq!(
+            (answer.status, &answer.error()["param"]),
+            (400, &json!(param)),
+            "{more}: {}",
+            answer.text
+        );
+    }
+    let responses = json!({ "model": "auto", "input": "x", "metadata": { "a": "x".repeat(600) } });
+    let request = gateway
+        .client
+        .post(format!("{}/v1/responses", gateway.base))
+        .body(responses.to_string())
+        .bearer_auth("sk-test");
+    let answer = Answer::of(request.header("content-type", "application/json")).await;
+    assert_eq!((answer.status, &answer.error()["param"]), (400, &json!("metadata.a")), "{}", answer.text);
+    let nobody = gateway.get("", "/v1/models").await;
+    assert_eq!((nobody.status, nobody.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
+}

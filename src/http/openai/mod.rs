@@ -1,6 +1,7 @@
 //! The OpenAI dialect: chat completions in and out.
 
 mod budget;
+mod checks;
 pub(super) mod completions;
 mod parse;
 mod render;
@@ -40,5 +41,6 @@ pub(super) fn read(
     request.budget = budgets.finish_with_tools(&request.tools)?;
     request.unknown_members = unknown_members::take_unknown(&mut fields)?;
     cache_control::check(&request)?;
+    checks::check(&request)?;
     Ok((request, wanted))
 }

@@ -5,8 +5,10 @@ use serde_json::{Map, Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, signed};
+use crate::http::{cache_control, metadata, signed};
 use stint_types::chat::{ContentPart, Message, Request, Role, SamplingOptions, Tool, ToolCall};
+
+use super::checks::STOPS_MAX;
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +76,8 @@ pub(super) fn request(
         streams: stream,
         ..Request::new(model, messages)
     };
-    let wanted = OpenAiDeliveryOptions { stream, include_usage: include_usage(fields)?, thoughts: true };
+    let wanted =
+        OpenAiDeliveryOptions { stream, include_usage: include_usage(fields, stream)?, thoughts: true };
     Ok((request, wanted))
 }
 
@@ -83,8 +86,15 @@ pub(super) fn choices(fields: &mut Fields) -> Result<u32, ApiError> {
     u32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| ApiError::invalid(Some("n"), "must be at least 1"))
 }
 
-pub(super) fn include_usage(fields: &mut Fields) -> Result<bool, ApiError> {
+/// Whether a stream ends with a chunk of usage.
+pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
     let Some(mut options) = fields.fields("stream_options")? else { return Ok(false) };
+    if !stream {
+        return Err(ApiError::invalid(
+            Some("stream_options"),
+            "is for streams; send stream: true, or leave it out",
+        ));
+    }
     let include = options.boolean("include_usage")?.unwrap_or(false);
     options.boolean("include_obfuscation")?;
     options.finish()?;
@@ -110,11 +120,13 @@ fn seed(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
 }
 
 fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
-    let wrong = || ApiError::invalid(Some("stop"), "must be a string or a list of up to 16 strings");
+    let wrong = || {
+        ApiError::invalid(Some("stop"), format!("must be a string or a list of up to {STOPS_MAX} strings"))
+    };
     match fields.take("stop") {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![text]),
-        Some(Value::Array(list)) if list.len() <= 16 => {
+        Some(Value::Array(list)) if list.len() <= STOPS_MAX => {
             list.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
         }
         Some(_) => Err(wrong()),
@@ -136,7 +148,9 @@ pub(super) fn passed_members(fields: &mut Fields) -> Result<Map<String, Value>, 
         return Err(ApiError::invalid(Some("modalities"), "may only be [\"text\"] here"));
     }
     fields.take_all(IGNORED);
-    Ok(fields.take_all(PASSED))
+    let passed = fields.take_all(PASSED);
+    metadata::check_in(&passed)?;
+    Ok(passed)
 }
 
 /// Whether the chances of tokens are wanted, and how many others beside each; llama.cpp has one word for both.

@@ -52,8 +52,11 @@ pub(super) fn read_text(
         streams: stream,
         ..Request::text(model, text)
     };
-    let wanted =
-        OpenAiDeliveryOptions { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
+    let wanted = OpenAiDeliveryOptions {
+        stream,
+        include_usage: parse::include_usage(&mut fields, stream)?,
+        thoughts: false,
+    };
     Ok((Request { unknown_members: unknown_members::take_unknown(&mut fields)?, ..request }, wanted))
 }
 

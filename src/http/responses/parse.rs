@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{openai, unknown_members};
+use crate::http::{metadata, openai, unknown_members};
 use stint_types::chat::{Request, SamplingOptions};
 use stint_types::units::{ConversationId, RequestId};
 
@@ -195,14 +195,9 @@ fn stream_options(fields: &mut Fields) -> Result<(), ApiError> {
 fn extra(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
     fields.take_all(IGNORED);
     let extra = fields.take_all(PASSED);
-    for key in ["metadata", "parallel_tool_calls"] {
-        let (is_right, must) = match key {
-            "metadata" => (extra.get(key).is_none_or(Value::is_object), "must be an object"),
-            _ => (extra.get(key).is_none_or(Value::is_boolean), "must be true or false"),
-        };
-        if !is_right {
-            return Err(ApiError::invalid(Some(key), must));
-        }
+    metadata::check_in(&extra)?;
+    if extra.get("parallel_tool_calls").is_some_and(|flag| !flag.is_boolean()) {
+        return Err(ApiError::invalid(Some("parallel_tool_calls"), "must be true or false"));
     }
     Ok(extra)
 }

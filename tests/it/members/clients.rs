@@ -23,7 +23,13 @@ async fn open_webuis_settings_are_taken_whatever_its_user_touches() {
     let upstream = Picky::start(|_| false);
     let process = serve(&[backend("m", "openai", &upstream.base, "")]);
     for (name, value) in open_webui().as_object().unwrap() {
-        let answer = process.ask("", &body("m", &json!({ name: value }))).await;
+        // Options of a stream come with one.
+        let streams = matches!(name.as_str(), "stream" | "stream_options");
+        let mut more = json!({ name: value });
+        if streams {
+            more["stream"] = json!(true);
+        }
+        let answer = process.ask("", &body("m", &more)).await;
         assert_eq!(answer.status, 200, "{name}: {}", answer.text);
     }
     let answer = process.ask("", &body("m", &open_webui())).await;

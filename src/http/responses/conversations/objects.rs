@@ -13,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
-use crate::http::{auth, body, body_limiter, writes};
+use crate::http::{auth, body, body_limiter, metadata, writes};
 use stint_sessions::agent::conversations::{StoredConversation, StoredItem};
 use stint_types::units::{ConversationId, Timestamp};
 
@@ -21,10 +21,6 @@ use super::{check_change, conversation_request, read_items};
 
 /// The most items that a conversation begins with.
 pub(super) const ITEMS_MAX: usize = 20;
-/// The most that may be noted of a conversation, and how long names and texts may be, in characters.
-const NOTES_MAX: usize = 16;
-const NAME_MAX: usize = 64;
-const NOTE_MAX: usize = 512;
 
 /// Makes a conversation.
 pub(in crate::http) async fn create(
@@ -121,24 +117,7 @@ pub(super) fn object(conversation: &StoredConversation) -> Value {
     object
 }
 
-/// What its caller notes of it: a few texts by name.
+/// What its caller notes of it.
 fn read_metadata(fields: &mut Fields) -> Result<Option<Map<String, Value>>, ApiError> {
-    let Some(value) = fields.take("metadata") else { return Ok(None) };
-    let Value::Object(notes) = value else {
-        return Err(ApiError::invalid(Some("metadata"), "must be an object"));
-    };
-    if notes.len() > NOTES_MAX {
-        return Err(ApiError::invalid(Some("metadata"), format!("may have {NOTES_MAX} members")));
-    }
-    for (name, note) in &notes {
-        if name.chars().count() > NAME_MAX {
-            let why = format!("has a name of more than {NAME_MAX} characters");
-            return Err(ApiError::invalid(Some("metadata"), why));
-        }
-        if note.as_str().is_none_or(|text| text.chars().count() > NOTE_MAX) {
-            let must = format!("must be a string of {NOTE_MAX} characters at most");
-            return Err(ApiError::invalid(Some(&format!("metadata.{name}")), must));
-        }
-    }
-    Ok(Some(notes))
+    fields.take("metadata").map(metadata::read).transpose()
 }
