@@ -118,6 +118,12 @@ impl Fields {
         self.text(key)?.ok_or_else(|| self.missing(key, "a string"))
     }
 
+    /// A text that must be there and say something.
+    pub(super) fn require_filled(&mut self, key: &str) -> Result<String, ApiError> {
+        let text = self.require(key)?;
+        if text.is_empty() { Err(self.wrong(key, "a string that is not empty")) } else { Ok(text) }
+    }
+
     /// True or false.
     pub(super) fn boolean(&mut self, key: &str) -> Result<Option<bool>, ApiError> {
         match self.take(key) {

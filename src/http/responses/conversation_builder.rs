@@ -133,8 +133,8 @@ impl ConversationBuilder {
 
     fn call(&mut self, item: &mut Fields, arguments: String) -> Result<(), ApiError> {
         let space = item.text("namespace")?;
-        let name = flat_name(space.as_deref(), &item.require("name")?);
-        let call = ToolCall { id: item.require("call_id")?, name, arguments };
+        let name = flat_name(space.as_deref(), &item.require_filled("name")?);
+        let call = ToolCall { id: item.require_filled("call_id")?, name, arguments };
         self.turn().tool_calls.push(call);
         Ok(())
     }
@@ -147,7 +147,8 @@ impl ConversationBuilder {
             Some(arguments) => arguments.to_string(),
             None => "{}".to_owned(),
         };
-        let call = ToolCall { id: item.require("call_id")?, name: tools::SEARCH.to_owned(), arguments };
+        let call =
+            ToolCall { id: item.require_filled("call_id")?, name: tools::SEARCH.to_owned(), arguments };
         self.turn().tool_calls.push(call);
         Ok(())
     }
@@ -155,7 +156,7 @@ impl ConversationBuilder {
     /// What such a search found can be called from here on.
     fn found(&mut self, item: &mut Fields) -> Result<(), ApiError> {
         check_client_search(item)?;
-        let id = item.require("call_id")?;
+        let id = item.require_filled("call_id")?;
         let found = tools::read(item)?;
         let text = json!({ "tools": found.names() }).to_string();
         self.tool_set.override_with(found);
@@ -165,7 +166,7 @@ impl ConversationBuilder {
     }
 
     fn result(&mut self, item: &mut Fields) -> Result<(), ApiError> {
-        let id = item.require("call_id")?;
+        let id = item.require_filled("call_id")?;
         let mut content = parts::read(item, "output")?;
         if content.is_empty() {
             content.push(ContentPart::Text(String::new()));

@@ -19,16 +19,21 @@ const REPEATED: &[&str] = &[
     "previous_response_id",
     "prompt_cache_key",
     "safety_identifier",
-    "temperature",
-    "top_p",
-    "user",
 ];
+
+/// Numbers that are always told, with what stands where nothing was said.
+const NUMBERS: &[(&str, f64)] =
+    &[("temperature", 1.0), ("top_p", 1.0), ("presence_penalty", 0.0), ("frequency_penalty", 0.0)];
 
 /// What a response repeats of its request's body.
 pub(super) fn request_members(members: &Map<String, Value>) -> Map<String, Value> {
     let sent = |key: &str| members.get(key).filter(|value| !value.is_null()).cloned();
     let mut echo: Map<String, Value> =
         REPEATED.iter().map(|&key| (key.to_owned(), sent(key).unwrap_or_default())).collect();
+    echo.extend(
+        NUMBERS.iter().map(|&(key, usual)| (key.to_owned(), sent(key).unwrap_or_else(|| usual.into()))),
+    );
+    echo.extend(sent("user").map(|user| ("user".to_owned(), user)));
     let text = sent("text").unwrap_or_else(|| json!({}));
     let format = text.get("format").filter(|format| !format.is_null()).cloned();
     let mut shown = json!({ "format": format.unwrap_or_else(|| json!({ "type": "text" })) });
@@ -61,6 +66,11 @@ fn shown_tools(tools: Option<Value>) -> Value {
     let mut tools = tools.unwrap_or_else(|| json!([]));
     if let Some(list) = tools.as_array_mut() {
         list.retain(|tool| !tools::is_omitted(tool));
+        for function in
+            list.iter_mut().filter(|tool| tool["type"] == "function").filter_map(Value::as_object_mut)
+        {
+            function.entry("strict").or_insert(Value::Null);
+        }
     }
     tools
 }

@@ -62,10 +62,13 @@ pub(super) fn reasoning(
         ResponsesThoughts::Summary => (texts("summary_text"), json!([])),
         ResponsesThoughts::Content | ResponsesThoughts::Hidden => (json!([]), texts("reasoning_text")),
     };
-    json!({
+    let mut item = json!({
         "id": id, "type": "reasoning", "status": "completed", "summary": summary, "content": content,
-        "encrypted_content": signed.map(signed::seal),
-    })
+    });
+    if let Some(signed) = signed {
+        item["encrypted_content"] = signed::seal(signed).into();
+    }
+    item
 }
 
 /// The text of an answer.

@@ -352,6 +352,8 @@ async fn what_is_wrong_is_named() {
     let made = "/v1/conversations";
     refused(made, json!({ "items": 7 }), "items", "must be a list").await;
     refused(made, json!({ "items": [{ "role": "robot" }] }), "items[0].role", "must be user").await;
+    let call = json!({ "type": "function_call", "call_id": "", "name": "f", "arguments": "{}" });
+    refused(made, json!({ "items": [call] }), "items[0].call_id", "not empty").await;
     refused(made, json!({ "metadata": [] }), "metadata", "must be an object").await;
     refused(made, json!({ "metadata": { "a": 1 } }), "metadata.a", "must be a string").await;
     refused(made, json!({ "metadata": { "a".repeat(65): "" } }), "metadata", "more than 64 characters").await;

@@ -92,7 +92,11 @@ fn settings_become_those_of_the_canonical_request() {
     );
     assert_eq!(asked.echo["max_tool_calls"], 2);
     assert_eq!(asked.echo["reasoning"], json!({ "effort": null, "summary": "auto" }));
-    assert_eq!(asked.echo["user"], Value::Null);
+    assert_eq!(asked.echo.get("user"), None, "it is a string, or it is not there");
+    let numbers =
+        ["temperature", "top_p", "presence_penalty", "frequency_penalty"].map(|name| &asked.echo[name]);
+    assert_eq!(numbers, [&json!(0.5), &json!(1.0), &json!(0.0), &json!(0.0)]);
+    assert_eq!(asked.echo["tools"][0]["strict"], Value::Null);
 }
 
 #[test]
