@@ -45,7 +45,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let listen = server.document().env_value("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
     let body_max = bytes(&server, "body_max", 32 << 20);
-    let connections_max = server.within("connections_max", 1..=1_000_000).unwrap_or(1024);
+    let connections_max = server.within("connections_max", 1..=1_000_000).unwrap_or(2048);
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
         metrics_listen,

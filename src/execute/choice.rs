@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use stint_backend::{Backend, Failure};
@@ -37,8 +38,21 @@ pub enum ChoiceError {
     Disconnected,
 }
 
-/// About what an entry of log probabilities takes.
-const LOGPROBS_ENTRY: usize = 512;
+/// About what a JSON value takes beside its texts.
+const VALUE: usize = 64;
+
+/// About what a JSON value takes with all in it.
+fn value_bytes(value: &Value) -> usize {
+    VALUE
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(value_bytes).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + value_bytes(value)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
 
 /// An event of one choice.
 pub type IndexedEvent = (u32, ChoiceEvent);
@@ -48,8 +62,11 @@ impl EventSize for ChoiceEvent {
         match self {
             ChoiceEvent::Thought(text) | ChoiceEvent::Answer(text) => text.len(),
             ChoiceEvent::Signed(thought) => thought.block.len(),
-            ChoiceEvent::Logprobs(entries) => entries.len() * LOGPROBS_ENTRY,
-            ChoiceEvent::ToolCall(call) => call.arguments.len(),
+            ChoiceEvent::Logprobs(entries) => entries.iter().map(value_bytes).sum(),
+            ChoiceEvent::ToolCall(call) => {
+                let named = [&call.id, &call.name].map(|text| text.as_ref().map_or(0, String::len));
+                call.arguments.len() + named.iter().sum::<usize>()
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use stint_ledger::{LimitStatus, ReserveError, Shortfall};
 use stint_types::tenant::Tenant;
-use stint_types::units::{Amount, Unit};
+use stint_types::units::{Amount, Facet, Unit};
 
 use super::RequestRefusal;
 use super::handle::Gateway;
@@ -34,8 +34,10 @@ impl Gateway {
 
 /// The least that any request takes of a limit that is used up; `None` if it is not, or does not count what every request takes.
 fn least(line: &LimitStatus) -> Option<Amount> {
+    // Limits on a model or a tag leave the rest to be asked for.
+    let is_of_all = matches!(line.limit.facet, Facet::Whole);
     let counts_every_request = match line.limit.unit {
-        Unit::Money | Unit::Requests => true,
+        Unit::Money | Unit::Requests => is_of_all,
         Unit::Thinking | Unit::ToolCalls | Unit::Concurrency => false,
     };
     (counts_every_request && line.spent.size() >= line.max.size()).then(|| Amount::new(line.limit.unit, 1))

@@ -13,7 +13,7 @@ use tower_service::Service;
 use stint_types::metrics::Metrics;
 use stint_types::units::RequestId;
 
-use super::connection_table::{ConnectionPlace, is_within};
+use super::connection_table::{ConnectionPlace, Crowding, is_within};
 use super::error::ApiError;
 use super::forwarded::{ForwardedRequest, ForwardedRequests, caller_address};
 use super::held_body::hold;
@@ -38,7 +38,7 @@ pub(super) struct ConnectionService {
 }
 
 impl ConnectionService {
-    /// The answer to a request, which keeps the connection busy until it was sent.
+    /// The answer to a request, which keeps the connection busy until all of it was handed over.
     pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
         let busy = self.place.begin();
         let (response, counted) = match self.check(&request) {
@@ -54,17 +54,24 @@ impl ConnectionService {
             tracing::debug!(%error, "a request was refused by its head");
             return Err(error.into());
         }
-        if self.place.is_for_health() && !HEALTH_PATHS.contains(&request.uri().path()) {
-            return Err(crowded(
-                "there are as many connections as [server] connections_max allows, all of them busy",
-            ));
+        if let Some(crowding) = self.place.crowding()
+            && !HEALTH_PATHS.contains(&request.uri().path())
+        {
+            return Err(crowded(match crowding {
+                Crowding::Full => {
+                    "there are as many connections as [server] connections_max allows, all of them busy"
+                }
+                Crowding::Address => {
+                    "your address has as many connections as [server] address_connections_max allows, all of them busy"
+                }
+            }));
         }
         let current = self.router.current();
         let (proxies, most) = (&current.settings.trusted_proxies, current.settings.address_connections_max);
         if proxies.is_empty() || !is_within(proxies, self.peer) {
             return Ok(None);
         }
-        let Some(address) = caller_address(request.headers(), proxies) else { return Ok(None) };
+        let address = caller_address(request.headers(), proxies).unwrap_or(self.peer);
         self.forwarded.begin(address, most).map(Some).ok_or_else(|| {
             self.metrics.requests.turned_away.with_label_values(&[FORWARDED]).inc();
             crowded(&format!("your address has {most} requests in flight, as many as it may have"))

@@ -57,6 +57,7 @@ pub(super) struct ConnectionPlace {
     table: Arc<ConnectionTable>,
     number: u64,
     state: Arc<ConnectionState>,
+    crowding: Option<Crowding>,
 }
 
 /// Held while a connection has something to do.
@@ -66,7 +67,7 @@ pub(super) struct BusyConnection {
     state: Arc<ConnectionState>,
 }
 
-/// Why a connection is not taken, or given up.
+/// Why a connection is not taken, or only for health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Crowding {
     /// There are too many of its address, all of them busy.
@@ -80,10 +81,11 @@ impl ConnectionTable {
         Arc::new(ConnectionTable { began: Instant::now(), open: Mutex::default() })
     }
 
-    /// A place for a connection from this address, if need be that of another which is told to go; how many were.
+    /// A place for a connection from this address, if need be that of another which is told to go; how many were. Where all that
+    /// could go are busy, it is a place for health alone.
     ///
     /// # Errors
-    /// When all that could go are busy.
+    /// When there is none of these either.
     pub(super) fn enter(
         self: &Arc<ConnectionTable>,
         address: IpAddr,
@@ -92,21 +94,27 @@ impl ConnectionTable {
         let network = network(address);
         let is_proxy = is_within(limits.proxies, address);
         let mut open = self.lock();
-        let mut evicted = 0;
+        let (mut evicted, mut crowding) = (0, None);
+        let mut make_room =
+            |open: &mut OpenConnections, why, may_go: &dyn Fn(&ConnectionState) -> bool| match open
+                .evict(may_go)
+            {
+                Some(()) => evicted += 1,
+                None => crowding = Some(why),
+            };
         if !is_proxy && open.by_address.get(&network).copied().unwrap_or(0) >= limits.address {
-            open.evict(|state| state.address == network).ok_or(Crowding::Address)?;
-            evicted += 1;
+            make_room(&mut open, Crowding::Address, &|state| {
+                state.address == network && !state.is_for_health
+            });
         }
-        let mut is_for_health = false;
         if open.places - open.health >= limits.all {
-            if open.evict(|state| !state.is_for_health).is_some() {
-                evicted += 1;
-            } else {
-                is_for_health = true;
-            }
+            make_room(&mut open, Crowding::Full, &|state| !state.is_for_health);
         }
-        if is_for_health && open.health >= HEALTH_PLACES {
-            open.evict(|state| state.is_for_health).ok_or(Crowding::Full)?;
+        let is_for_health = crowding.is_some();
+        if let Some(why) = crowding
+            && open.health >= HEALTH_PLACES
+        {
+            open.evict(|state| state.is_for_health).ok_or(why)?;
             evicted += 1;
         }
         let idle_since = AtomicU64::new(self.moment());
@@ -116,7 +124,7 @@ impl ConnectionTable {
         open.next += 1;
         open.connections.insert(number, state.clone());
         open.count(&state);
-        Ok((ConnectionPlace { table: self.clone(), number, state }, evicted))
+        Ok((ConnectionPlace { table: self.clone(), number, state, crowding }, evicted))
     }
 
     /// Tells those to go that have been idle the longest; how many there were, at most as many as said.
@@ -168,9 +176,14 @@ impl OpenConnections {
 }
 
 impl ConnectionPlace {
-    /// True if only the monitoring pages are served here.
-    pub(super) fn is_for_health(&self) -> bool {
-        self.state.is_for_health
+    /// Why only the monitoring pages are served here; `None` where everything is.
+    pub(super) fn crowding(&self) -> Option<Crowding> {
+        self.crowding
+    }
+
+    /// True while it has something to do.
+    pub(super) fn is_busy(&self) -> bool {
+        self.state.idle_since.load(Ordering::Acquire) == 0
     }
 
     /// Until another connection is to have the place.
@@ -253,12 +266,10 @@ mod tests {
     #[test]
     fn an_address_has_so_many_and_a_proxy_any_number() {
         let (table, limits) = (ConnectionTable::new(), limits(9, 2));
-        let busy = || {
-            let place = table.enter(from(1), limits)?.0;
-            Ok((place.begin(), place))
-        };
+        let busy = || table.enter(from(1), limits).map(|(place, _)| (place.begin(), place));
         let _first = (busy().unwrap(), busy().unwrap());
-        assert_eq!(busy().map(drop), Err(Crowding::Address));
+        let third = busy().unwrap();
+        assert_eq!(third.1.crowding(), Some(Crowding::Address), "it may ask how we are");
         assert!(table.enter(from(2), limits).is_ok(), "another address");
         let proxies = ["192.0.2.0/24".parse().unwrap()];
         assert!(table.enter(from(1), ConnectionLimits { proxies: &proxies, ..limits }).is_ok());
@@ -269,14 +280,14 @@ mod tests {
         let (table, limits) = (ConnectionTable::new(), limits(2, 99));
         let all: Vec<_> = (0..2 + HEALTH_PLACES).map(|_| table.enter(from(1), limits).unwrap().0).collect();
         // Nobody was busy: each took the place of the one before.
-        assert!(all.iter().all(|place| !place.is_for_health()));
+        assert!(all.iter().all(|place| place.crowding().is_none()));
         let busy: Vec<_> = all[HEALTH_PLACES..].iter().map(ConnectionPlace::begin).collect();
         let health: Vec<_> = (0..HEALTH_PLACES).map(|_| table.enter(from(1), limits).unwrap().0).collect();
-        assert!(health.iter().all(ConnectionPlace::is_for_health));
+        assert!(health.iter().all(|place| place.crowding().is_some()));
         let more = table.enter(from(1), limits).unwrap();
-        assert!(more.0.is_for_health() && more.1 == 1, "one that was idle has gone");
+        assert!(more.0.crowding().is_some() && more.1 == 1, "one that was idle has gone");
         drop((busy, all));
-        assert!(!table.enter(from(1), limits).unwrap().0.is_for_health());
+        assert_eq!(table.enter(from(1), limits).unwrap().0.crowding(), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use dashmap::DashMap;
 use ipnet::IpNet;
 
@@ -44,13 +44,13 @@ impl Drop for ForwardedRequest {
     }
 }
 
-/// Whom a proxy brings, by `X-Forwarded-For`: the last address in it that is no proxy of ours. What stands before that, the
+/// Whom a proxy brings, by `X-Forwarded-For`, if it says so readably: the last address in it that is no proxy of ours. What stands before that, the
 /// caller may have invented.
 pub(super) fn caller_address(headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
-    let values: Vec<&str> =
-        headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok()).collect();
-    let addresses = values.iter().rev().flat_map(|value| value.rsplit(','));
-    addresses.map_while(|text| address(text.trim())).find(|address| !is_within(proxies, *address))
+    let values: Vec<&[u8]> = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
+    let addresses = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
+    let readable = addresses.map_while(|text| address(std::str::from_utf8(text).ok()?.trim()));
+    readable.into_iter().find(|address| !is_within(proxies, *address))
 }
 
 /// With a port or without.
@@ -63,12 +63,11 @@ fn address(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn check(values: &[&'static str], expected: Option<&str>) {
-        let headers = values.iter().map(|value| (FORWARDED_FOR, HeaderValue::from_static(value)));
+        let value = |text: &str| HeaderValue::from_bytes(text.as_bytes()).unwrap();
+        let headers = values.iter().map(|text| (FORWARDED_FOR, value(text)));
         let proxies = ["10.0.0.0/8".parse().unwrap()];
         let found = caller_address(&headers.collect(), &proxies);
         assert_eq!(found, expected.map(|text| text.parse().unwrap()), "{values:?}");
@@ -82,6 +81,7 @@ mod tests {
         check(&["[2001:db8::1]:443, 10.0.0.9"], Some("2001:db8::1"));
         check(&["192.0.2.1:5000"], Some("192.0.2.1"));
         check(&["192.0.2.1, unknown, 10.0.0.1"], None);
+        check(&["\u{ff}, 192.0.2.1, 10.0.0.1"], Some("192.0.2.1"));
         check(&["10.0.0.1"], None);
         check(&[], None);
     }

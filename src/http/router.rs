@@ -3,7 +3,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, Uri, header};
+use axum::http::{HeaderMap, Request, Uri, Version, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
@@ -78,7 +78,8 @@ fn has_one_host(headers: &HeaderMap, request: &Request<Body>) -> bool {
     }
     match (host, authority) {
         (Some(host), Some(authority)) => host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()),
-        (None, None) => false,
+        // Older checks of load balancers have none.
+        (None, None) => request.version() < Version::HTTP_11,
         _ => true,
     }
 }

@@ -1,7 +1,9 @@
 //! The accept loop: our own, because it has the limits and deadlines that `axum::serve` lacks.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use stint_types::metrics::Metrics;
@@ -27,6 +30,11 @@ use super::{Settings, SwappableRouter};
 const SEND_BUFFER: usize = 64 << 10;
 /// How long a connection that is cut off may take to deliver the end of its answer.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long one that was evicted may take to end, and how often it is looked at while it is busy after all.
+const EVICTED_GRACE: Duration = Duration::from_secs(1);
+/// How long, and for how many bytes, a connection that was ended is read from, so that its last answer is not lost.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 8 << 20;
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -180,7 +188,7 @@ impl Server {
         let limits = HeadLimits { bytes: current.settings.head_max, lines: current.settings.headers_max };
         let connection = Connection::new(stream, current.settings.write_timeout, limits);
         let (refused, place) = (connection.refused(), Arc::new(place));
-        let builder = builder(&current.settings, place.is_for_health());
+        let builder = builder(&current.settings, place.crowding().is_some());
         let service = ConnectionService {
             router,
             refused,
@@ -193,37 +201,74 @@ impl Server {
         let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
-            let answer = service_fn(move |request| service.clone().answer(request));
-            let connection = builder.serve_connection(TokioIo::new(connection), answer);
-            tokio::pin!(connection);
+            // Boxed, so that hyper gives the connection back.
+            let answer = service_fn(move |request| Box::pin(service.clone().answer(request)));
+            let mut connection = builder.serve_connection(TokioIo::new(connection), answer);
             let leaving = async {
                 tokio::select! {
-                    () = stopping => {}
-                    () = place.evicted() => {}
+                    () = stopping => false,
+                    () = place.evicted() => true,
                 }
             };
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = leaving => {
-                    connection.as_mut().graceful_shutdown();
-                    // Answers that are cut off end with an error, which their callers get a moment to take. Dropping a
-                    // connection ends its requests, which settles them.
-                    let given_up = async {
-                        cut_off.await;
-                        tokio::time::sleep(LAST_WORDS).await;
-                    };
+            let served = tokio::select! {
+                ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Ok(ended),
+                is_evicted = leaving => Err(is_evicted),
+            };
+            let ended = match served {
+                Ok(ended) => Some(ended),
+                Err(is_evicted) => {
+                    Pin::new(&mut connection).graceful_shutdown();
                     tokio::select! {
-                        ended = connection.as_mut() => ended,
-                        () = given_up => Ok(()),
+                        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
+                        () = given_up(&place, is_evicted, cut_off) => None,
                     }
                 }
             };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended badly");
+            match ended {
+                // Dropping a connection ends its requests, which settles them.
+                None => {}
+                Some(Ok(())) => linger(connection.into_parts().io.into_inner()).await,
+                Some(Err(error)) => tracing::debug!(%error, "a connection ended badly"),
             }
             open.dec();
         });
     }
+}
+
+/// Until a connection that is to go has had the time for it: one that is evicted until it has nothing to do, any until an answer that
+/// was cut off could end with an error, which its caller gets a moment to take.
+async fn given_up(place: &ConnectionPlace, is_evicted: bool, cut_off: impl Future<Output = ()>) {
+    let idle = async {
+        loop {
+            tokio::time::sleep(EVICTED_GRACE).await;
+            if is_evicted && !place.is_busy() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = idle => {}
+        () = cut_off => tokio::time::sleep(LAST_WORDS).await,
+    }
+}
+
+/// Ends a connection so that its last answer arrives: one that is closed with bytes unread is reset, and the caller may lose what
+/// it has not read yet.
+async fn linger(mut connection: Connection) {
+    let rest = async {
+        connection.shutdown().await?;
+        let mut scratch = [0; 8 << 10];
+        let mut left = LINGER_BYTES;
+        while left > 0 {
+            match connection.read(&mut scratch).await? {
+                0 => break,
+                read => left = left.saturating_sub(read),
+            }
+        }
+        Ok::<(), io::Error>(())
+    };
+    // What goes wrong now concerns nobody.
+    let _ = tokio::time::timeout(LINGER_TIMEOUT, rest).await;
 }
 
 /// HTTP/1.1 alone: without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks
