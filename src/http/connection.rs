@@ -1,4 +1,4 @@
-//! A caller's connection with a deadline for writes: one that makes no progress is closed.
+//! A caller's connection, with a deadline for writes: one that makes no progress is closed. What is read is well framed.
 
 use std::future::Future;
 use std::io;
@@ -10,17 +10,26 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::framing::HeadLimits;
+use super::request_reader::{RefusedHead, RequestReader};
+
 /// A TCP stream whose writes must make progress within a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
+    reader: RequestReader,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> Connection {
-        Connection { stream, patience, stalled: None }
+    pub(super) fn new(stream: TcpStream, patience: Duration, limits: HeadLimits) -> Connection {
+        Connection { stream, reader: RequestReader::new(limits), patience, stalled: None }
+    }
+
+    /// Where it is said why the last request is not read.
+    pub(super) fn refused(&self) -> RefusedHead {
+        self.reader.refused()
     }
 
     /// Passes on what a write says, but breaks one that stays pending for too long.
@@ -38,12 +47,9 @@ impl Connection {
 }
 
 impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Connection { stream, reader, .. } = self.get_mut();
+        reader.poll_read(Pin::new(stream), cx, buf)
     }
 }
 

@@ -109,6 +109,12 @@ impl ApiError {
             .with_code("body_too_large")
     }
 
+    /// 431.
+    pub(super) fn head_too_large(message: String) -> ApiError {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        ApiError::new(status, "invalid_request_error", message).with_code("head_too_large")
+    }
+
     /// 415.
     pub(super) fn not_json() -> ApiError {
         let message = "the content type must be application/json";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::{IntoResponse, Response};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
@@ -18,9 +19,12 @@ use tower_service::Service;
 
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
+use stint_types::units::RequestId;
 
 use super::connection::Connection;
-use super::{Settings, SwappableRouter};
+use super::error::ApiError;
+use super::framing::{FramingError, HeadLimits};
+use super::{Settings, SwappableRouter, headers};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
 const SEND_BUFFER: usize = 128 * 1024;
@@ -129,14 +133,26 @@ impl Server {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
-        let io = TokioIo::new(Connection::new(stream, current.settings.write_timeout));
+        let connection =
+            Connection::new(stream, current.settings.write_timeout, head_limits(&current.settings));
+        let refused = connection.refused();
+        let io = TokioIo::new(connection);
         let builder = builder(&current.settings);
         let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.force_stopping());
         let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
             // Each request of a connection goes to the router that is in force when it begins.
-            let answer = service_fn(move |request: Request<Incoming>| router.router().call(request));
+            let answer = service_fn(move |request: Request<Incoming>| {
+                let refusal = refused.reason(request.method()).map(refusal);
+                let mut router = router.router();
+                async move {
+                    match refusal {
+                        Some(refusal) => Ok(refusal),
+                        None => router.call(request).await,
+                    }
+                }
+            });
             let connection = builder.serve_connection(io, answer);
             tokio::pin!(connection);
             let ended = tokio::select! {
@@ -159,6 +175,18 @@ impl Server {
     }
 }
 
+fn head_limits(settings: &Settings) -> HeadLimits {
+    HeadLimits { bytes: settings.head_max, lines: settings.headers_max }
+}
+
+/// What a caller is told whose request could not be read.
+fn refusal(error: FramingError) -> Response {
+    tracing::debug!(%error, "a request was refused by its head");
+    let mut response = ApiError::from(error).into_response();
+    headers::set_request_id(response.headers_mut(), RequestId::new());
+    response
+}
+
 /// HTTP/1.1 alone: without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks
 /// would wait without a deadline for its first bytes.
 fn builder(settings: &Settings) -> Builder {
@@ -167,6 +195,7 @@ fn builder(settings: &Settings) -> Builder {
         .timer(TokioTimer::new())
         .header_read_timeout(settings.head_timeout)
         .max_headers(settings.headers_max)
-        .max_buf_size(settings.head_max.max(8192));
+        // The reader has the exact limit.
+        .max_buf_size(settings.head_max.max(8192) * 2);
     builder
 }

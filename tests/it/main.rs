@@ -22,6 +22,7 @@ mod dialects;
 mod endpoints;
 mod faults;
 mod forwarding;
+mod framing;
 mod growing;
 mod guessing;
 mod hanging_up;

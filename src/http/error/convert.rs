@@ -14,6 +14,7 @@ use stint_types::tenant::KeyChangeError;
 use stint_types::units::RequestId;
 
 use super::ApiError;
+use crate::http::framing::FramingError;
 
 const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
 const NO_ANSWER: &str = "no_answer";
@@ -69,6 +70,23 @@ impl From<RequestRefusal> for ApiError {
             RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
             RequestRefusal::Failed(failure) => failure.into(),
             RequestRefusal::Incapable { failure, member } => ApiError::from(*failure).with_param(member),
+        }
+    }
+}
+
+impl From<FramingError> for ApiError {
+    fn from(error: FramingError) -> ApiError {
+        match error {
+            FramingError::HeadTooLarge(_) | FramingError::TooManyHeaders(_) => {
+                ApiError::head_too_large(error.to_string())
+            }
+            FramingError::LineEnd
+            | FramingError::HeaderLine
+            | FramingError::TransferEncoding
+            | FramingError::OldVersion
+            | FramingError::TwoLengths
+            | FramingError::ContentLength
+            | FramingError::Chunk => ApiError::invalid(None, error.to_string()).with_code("bad_framing"),
         }
     }
 }
