@@ -128,9 +128,9 @@ impl ToolCallParser {
                     Some((at, end)) => {
                         let rest = self.buffer.split_off(at + end.len());
                         let whole = std::mem::replace(&mut self.buffer, rest);
-                        self.close(&whole[..at], end, said);
+                        let is_call = self.close(&whole[..at], end, said);
                         self.state = CallParserState::Text;
-                        self.tail = self.syntax.tail(&self.opened);
+                        self.tail = self.syntax.tail(&self.opened).filter(|_| is_call);
                         true
                     }
                     None => false,
@@ -186,16 +186,17 @@ impl ToolCallParser {
     }
 
     /// What stood between a start and an end, which is nothing if the text has ended: calls, or text that only looked
-    /// like one. What broke off is left out.
-    fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) {
+    /// like one. What broke off is left out. True if it was calls.
+    fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) -> bool {
         if let Some(calls) = self.syntax.read(&self.opened, text.trim(), &self.string_params) {
             said.extend(calls.into_iter().map(|call| self.call_delta(call)));
-            return;
+            return true;
         }
         let blank = std::mem::take(&mut self.blank);
         if !end.is_empty() || !self.syntax.is_truncated(text) {
             self.emit([&*blank, &*self.opened, text, end].concat(), said);
         }
+        false
     }
 
     fn call_delta(&mut self, (name, arguments): WrittenCall) -> AnswerSegment {

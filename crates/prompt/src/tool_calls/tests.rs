@@ -120,6 +120,9 @@ fn coders_may_forget_the_first_tag_of_a_call() {
     // Nobody can call what there is not.
     let other = "Write <function=other></function> for that";
     check(ToolCallSyntax::Coder, other, other, &[]);
+    // Nor does a tag belong to what is no call.
+    let broken = "So <function=search><parameter>1</parameter></function>\n</tool_call> then";
+    check(ToolCallSyntax::Coder, broken, broken, &[]);
 }
 
 #[test]
