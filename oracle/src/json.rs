@@ -6,17 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::requests::error::ApiError;
 use crate::{Subject, same};
-
-/// What the reader says of what it does not take.
-#[derive(Debug)]
-pub struct ApiError(String);
-
-impl ApiError {
-    fn invalid(_: Option<&str>, message: impl Into<String>) -> ApiError {
-        ApiError(message.into())
-    }
-}
 
 macro_rules! subjects {
     ($($planted:ident),* $(,)?) => {
@@ -44,7 +35,7 @@ fn check(bytes: &[u8], read: Read) -> Result<(), String> {
         }
         (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
         (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) => Ok(()),
-        (Err(ApiError(problem)), Ok(_)) => Err(format!("refused without a reason: {problem}")),
+        (Err(error), Ok(_)) => Err(format!("refused without a reason: {}", error.message)),
         (Err(_), Err(_)) => Ok(()),
     }
 }

@@ -70,7 +70,7 @@ const WORDS: &[&[u8]] = &[
 fn check<S: Scan>(bytes: &[u8]) -> Result<(), String> {
     for (line, event) in [(1 << 20, 4 << 20), (48, 64)] {
         let whole = S::scan(&[bytes], line, event);
-        for cuts in cuts(bytes.len()) {
+        for cuts in cuts(bytes) {
             same(&S::scan(&pieces(bytes, &cuts), line, event), &whole, &format!("cut at {cuts:?}"))?;
         }
     }
