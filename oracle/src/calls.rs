@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use stint_types::chat::{Tool, ToolCallDelta};
 
-use crate::{Subject, cuts, same, texts};
+use crate::{Subject, cuts, same, settings, texts};
 
 /// A run of text, or a whole call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,14 +90,11 @@ const WORDS: &[&[u8]] = &[
 fn check<R: Read>(bytes: &[u8]) -> Result<(), String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
     let tools = tools();
-    // A fuzzer has little time for each input: there each has one family, which its length chooses.
-    let families =
-        if cfg!(fuzzing) { bytes.len() % FAMILIES..bytes.len() % FAMILIES + 1 } else { 0..FAMILIES };
-    for family in families {
+    for family in settings(bytes, FAMILIES) {
         let whole = R::read(&[text], family, &tools);
         for cuts in cuts(bytes) {
             let found = R::read(&texts(text, &cuts), family, &tools);
-            same(&found, &whole, &format!("family {family} cut at {cuts:?}"))?;
+            same(&found, &whole, format_args!("family {family} cut at {cuts:?}"))?;
         }
         holds(text, &whole, family)?;
     }
@@ -138,7 +135,7 @@ fn holds(text: &str, parts: &[Part], family: usize) -> Result<(), String> {
 fn argued(call: &ToolCallDelta, text: &str, family: usize) -> Result<(), String> {
     let name = call.name.clone().unwrap_or_default();
     let is_written = text.contains(&name) || text.contains('\\');
-    same(&is_written, &true, &format!("the name {name:?} was written"))?;
+    same(&is_written, &true, format_args!("the name {name:?} was written"))?;
     let read = serde_json::from_str::<Value>(&call.arguments);
     match (family, read) {
         (3..=5, Ok(Value::Object(_))) => Ok(()),

@@ -125,13 +125,13 @@ fn check<R: Read>(bytes: &[u8]) -> Result<(), String> {
     let made = R::read(text);
     let lines = text.matches('\n').count() + 1;
     let outside = made.mistakes.iter().find(|(line, _)| line.is_some_and(|line| line == 0 || line > lines));
-    same(&outside, &None, &format!("a mistake in {lines} lines"))?;
+    same(&outside, &None, format_args!("a mistake in {lines} lines"))?;
     match text.parse::<Table>() {
         Ok(table) => agrees(&made, &table),
         // Numbers that are too large for that tree, and what stands twice.
         Err(error) if error.message().contains("number") || error.message().contains("range") => Ok(()),
         Err(error) => {
-            same(&made.mistakes.is_empty(), &false, &format!("no mistake in what is none: {error}"))
+            same(&made.mistakes.is_empty(), &false, format_args!("no mistake in what is none: {error}"))
         }
     }
 }
@@ -149,12 +149,12 @@ fn agrees(made: &Made, table: &Table) -> Result<(), String> {
             }
             None => table.contains_key(*key) && value.is_none(),
         };
-        same(&is_refused, &is_refusable, &format!("whether {key} is refused"))?;
+        same(&is_refused, &is_refusable, format_args!("whether {key} is refused"))?;
     }
     let unknown = table.keys().filter(|key| !KEYS.contains(&key.as_str()));
     for key in unknown {
         let is_refused = made.mistakes.iter().any(|(_, of)| of == key);
-        same(&is_refused, &true, &format!("whether {key:?}, which is unknown, is refused"))?;
+        same(&is_refused, &true, format_args!("whether {key:?}, which is unknown, is refused"))?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ const WORDS: &[&[u8]] = &[
 fn check<F: Frame>(bytes: &[u8]) -> Result<(), String> {
     let whole = F::frame(&[bytes]);
     for cuts in cuts(bytes) {
-        same(&F::frame(&pieces(bytes, &cuts)), &whole, &format!("cut at {cuts:?}"))?;
+        same(&F::frame(&pieces(bytes, &cuts)), &whole, format_args!("cut at {cuts:?}"))?;
     }
     let (ends, error) = slow(bytes);
     same(&whole.0, &ends, "the ends of requests")?;

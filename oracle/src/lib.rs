@@ -4,7 +4,8 @@
 //! Each check takes any bytes and says what is wrong. That a check would find mistakes is shown on copies of its parser in
 //! which one was planted. The checks run on mutated seeds in this crate's tests, and under a fuzzer in `fuzz/`.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
+use std::ops::Range;
 
 use mutants::Dice;
 
@@ -49,18 +50,17 @@ pub const SUBJECTS: [Subject; 9] = [
 ];
 
 /// Says how two things differ that should not.
-fn same<T: PartialEq + Debug>(found: &T, expected: &T, how: &str) -> Result<(), String> {
+fn same<T: PartialEq + Debug>(found: &T, expected: &T, how: impl Display) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{how}: {found:?} is not {expected:?}")) }
 }
 
-/// Ways to cut bytes. In tests: in two at every place where they are few, else at some; at several; and byte by byte. A fuzzer
-/// has many inputs and little time for each: there it is byte by byte and at two places that follow from the bytes.
+/// Ways to cut bytes. In tests: byte by byte; at several places; and in two, at every place where they are few, else at some. A
+/// fuzzer has many inputs and little time for each: there it is byte by byte and at two places that follow from the bytes.
 fn cuts(bytes: &[u8]) -> Vec<Vec<usize>> {
     let length = bytes.len();
     let mut all = vec![(0..length).collect()];
     if cfg!(fuzzing) {
-        let sum = bytes.iter().fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-        let mut dice = Dice::new(sum);
+        let mut dice = Dice::new(sum(bytes));
         let (one, other) = (dice.below(length + 1), dice.below(length + 1));
         all.push(vec![one.min(other), one.max(other)]);
         return all;
@@ -70,6 +70,20 @@ fn cuts(bytes: &[u8]) -> Vec<Vec<usize>> {
     all.push(vec![spread(1), spread(2), spread(5)]);
     all.extend((0..length).step_by(step).map(|cut| vec![cut]));
     all
+}
+
+/// Which of so many settings bytes are tried with: all of them in tests, and under a fuzzer one that follows from the bytes.
+fn settings(bytes: &[u8], count: usize) -> Range<usize> {
+    if cfg!(fuzzing) {
+        let one = Dice::new(!sum(bytes)).below(count);
+        one..one + 1
+    } else {
+        0..count
+    }
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }
 
 /// The pieces between the cuts; an empty one among them, as sockets give them.

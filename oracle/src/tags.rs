@@ -1,6 +1,6 @@
 //! The splitter of thought and answer, against a slow one that sees the whole text, and against itself cut elsewhere.
 
-use crate::{Subject, cuts, same, texts};
+use crate::{Subject, cuts, same, settings, texts};
 
 /// A run of text of one kind, or a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,14 +57,13 @@ include!(concat!(env!("OUT_DIR"), "/tags.rs"));
 
 fn check<S: Split>(bytes: &[u8]) -> Result<(), String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
-    for tags in TAGS {
-        for thinking in [false, true] {
-            let expected = slow(text, tags, thinking);
-            same(&S::split(&[text], tags, thinking), &expected, "whole")?;
-            for cuts in cuts(bytes) {
-                let found = S::split(&texts(text, &cuts), tags, thinking);
-                same(&found, &expected, &format!("cut at {cuts:?}"))?;
-            }
+    for setting in settings(bytes, 2 * TAGS.len()) {
+        let (tags, thinking) = (TAGS[setting / 2], setting % 2 > 0);
+        let expected = slow(text, tags, thinking);
+        same(&S::split(&[text], tags, thinking), &expected, "whole")?;
+        for cuts in cuts(bytes) {
+            let found = S::split(&texts(text, &cuts), tags, thinking);
+            same(&found, &expected, format_args!("cut at {cuts:?}"))?;
         }
     }
     Ok(())
