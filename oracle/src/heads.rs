@@ -226,11 +226,13 @@ fn line(bytes: &[u8]) -> Result<Option<&[u8]>, ()> {
 
 /// The length that a chunk's line begins with, if it has one; blanks may follow, and an extension.
 fn digits(line: &[u8]) -> Result<Option<u64>, ()> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
     let count = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let rest = &line[count..];
+    if count == 0 && !line.is_empty() {
+        return Err(());
+    }
+    let rest = line[count..].strip_suffix(b"\r").unwrap_or(&line[count..]);
     let first = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
-    if count > 16 || (count == 0 && !line.is_empty()) || first.is_some_and(|byte| *byte != b';') {
+    if count > 16 || first.is_some_and(|byte| *byte != b';') {
         return Err(());
     }
     let text = std::str::from_utf8(&line[..count]).map_err(drop)?;
