@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint audit audit-tools advisories fuzz bench card budgets voting agents heed clients libraries
+.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting agents heed clients libraries
 .PHONY: image decide prior
 
 # Once it is ready it logs a command to ask it something.
@@ -51,6 +51,11 @@ audit: audit-tools
 # What is known to be broken of what Cargo.lock names. Needs a network, and fails where it cannot look.
 advisories: audit-tools
 	scripts/audit.sh advisories
+
+# What the release binary is made of, in CycloneDX's form; the image has it beside the binary. For another build:
+# make sbom ARGS=--no-default-features
+sbom:
+	cargo run --locked --package sbom -- target/release/stint.cdx.json $(ARGS)
 
 audit-tools:
 	@scripts/packages.sh git python3 python3-venv
