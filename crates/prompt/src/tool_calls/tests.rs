@@ -159,6 +159,15 @@ fn in_harmony_a_call_is_a_message_to_a_function() {
     check(ToolCallSyntax::Harmony, elsewhere, elsewhere, &[]);
 }
 
+/// Searched from its beginning with each piece it would take minutes.
+#[test]
+fn a_call_of_very_many_pieces_takes_no_longer_than_one_of_few() {
+    let long = "<tool_call>".to_owned() + &"x".repeat(16 << 20);
+    let pieces: Vec<&str> =
+        long.as_bytes().chunks(32).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
+    assert_eq!(read(ToolCallSyntax::Hermes, &pieces), (String::new(), Vec::new()));
+}
+
 #[test]
 fn a_template_shows_which_family_it_is_of() {
     let of = ToolCallSyntax::of_template;
