@@ -127,7 +127,9 @@ impl FromValue for Money {
         let remedy = "write dollars as text, like \"0.02\": a float is not exact";
         let digits = match value {
             DeValue::String(text) => text.as_ref(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => {
+                number.as_str().strip_prefix('+').unwrap_or(number.as_str())
+            }
             _ => return Err(wrong_kind(value, "an amount of money", remedy)),
         };
         digits.parse::<Money>().map_err(|error| ValueError::new(error.to_string(), remedy))
@@ -269,6 +271,7 @@ mod tests {
     fn money_never_passes_through_a_float() {
         check("\"0.02\"", Ok(Money(20_000_000)));
         check("20", Ok(Money(20_000_000_000)));
+        check("+20", Ok(Money(20_000_000_000)));
         check::<Money>("0.02", Err("a fraction in place of an amount of money"));
     }
 
