@@ -61,7 +61,8 @@ audit-tools:
 	@scripts/packages.sh git python3 python3-venv
 	@scripts/python.sh .venv/audit tests/audit.txt
 
-# Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each.
+# Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each, and
+# make fuzz ARGS='until 100000000' for all in turn until they had so many runs, in as many sittings as it takes.
 fuzz:
 	scripts/fuzz.sh $(ARGS)
 
