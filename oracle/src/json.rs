@@ -23,21 +23,35 @@ macro_rules! subjects {
 
 include!(concat!(env!("OUT_DIR"), "/json.rs"));
 
+/// The most values in these checks.
+const VALUES_MAX: usize = 24;
+
 /// A reader of callers' JSON.
-type Read = fn(&[u8]) -> Result<Map<String, Value>, ApiError>;
+type Read = fn(&[u8], usize) -> Result<Map<String, Value>, ApiError>;
 
 fn check(bytes: &[u8], read: Read) -> Result<(), String> {
     let theirs = serde_json::from_slice::<Value>(bytes);
-    match (read(bytes), theirs) {
+    match (read(bytes, VALUES_MAX), theirs) {
         (Ok(map), Ok(value)) => {
             same(&Value::Object(map), &value, "against serde_json")?;
+            same(&(values(&value) > VALUES_MAX), &false, "too many values")?;
             same(&repeats(bytes), &false, "a name that is there twice")
         }
         (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
-        (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) => Ok(()),
+        (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) || values(&value) > VALUES_MAX => Ok(()),
         (Err(error), Ok(_)) => Err(format!("refused without a reason: {}", error.message)),
         (Err(_), Err(_)) => Ok(()),
     }
+}
+
+/// How many values it has, itself among them.
+fn values(value: &Value) -> usize {
+    let inside = match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    inside + 1
 }
 
 /// Whether an object in it has two members of one name, by a walk that keeps nothing else.

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
-use stint_engine::{self as engine, Engine, WeakEngine};
+use stint_engine::{self as engine, EngineError, FailureCause, SupervisedEngine, WeakSupervisedEngine};
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
 use stint_types::metrics::Metrics;
 
+use super::engine_log;
 use super::error::ModelError;
 
 /// The model that ships with the binary.
@@ -43,13 +44,7 @@ impl WeightsSpec {
 
     /// Those of a file.
     pub(super) fn in_file(path: &Path, settings: &EngineSettings) -> WeightsSpec {
-        let stamp =
-            |meta: std::fs::Metadata| (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
-        let seen = std::fs::metadata(path).ok().map(stamp);
-        WeightsSpec {
-            file: Some(FileIdentity { path: path.to_owned(), metadata: seen }),
-            settings: settings.clone(),
-        }
+        WeightsSpec { file: Some(FileIdentity::of(path)), settings: settings.clone() }
     }
 
     /// Those of a model, where it is a local one.
@@ -66,6 +61,27 @@ impl WeightsSpec {
             None => Gguf::from_static(EMBEDDED),
             Some(stamp) => Gguf::open(&stamp.path),
         }
+    }
+
+    /// The same weights once more. What another file has in its place is for a reload to take.
+    fn open_again(&self) -> Result<Gguf, EngineError> {
+        match &self.file {
+            Some(known) if FileIdentity::of(&known.path) != *known => {
+                let path = known.path.display();
+                Err(EngineError::Model(format!(
+                    "{path} is another file than the one that was loaded: reload"
+                )))
+            }
+            Some(_) | None => Ok(self.open()?),
+        }
+    }
+}
+
+impl FileIdentity {
+    fn of(path: &Path) -> FileIdentity {
+        let stamp =
+            |meta: std::fs::Metadata| (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
+        FileIdentity { path: path.to_owned(), metadata: std::fs::metadata(path).ok().map(stamp) }
     }
 }
 
@@ -98,9 +114,17 @@ pub(super) fn load_local(
 
 /// The settings as the engine takes them.
 fn settings_of(settings: &EngineSettings) -> engine::Settings {
-    let EngineSettings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu } =
-        settings.clone();
-    engine::Settings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu }
+    let EngineSettings {
+        adapter,
+        sequences,
+        context,
+        kv_tokens,
+        prefill_chunk,
+        queue,
+        allow_cpu,
+        step_timeout,
+    } = settings.clone();
+    engine::Settings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu, step_timeout }
 }
 
 /// A local model that is loaded.
@@ -110,19 +134,24 @@ pub(super) struct LoadedModel {
     pub(super) limits: LocalModelLimits,
 }
 
-/// A local engine whose token counts are shown.
+/// A local engine whose token counts and failures are shown.
 #[derive(Debug)]
 pub(super) struct MonitoredEngine {
     model: Arc<str>,
-    engine: Engine,
+    engine: SupervisedEngine,
     weights: WeightsSpec,
     prefilled: AtomicU64,
     decoded: AtomicU64,
+    /// By the causes in their order.
+    restarts: [AtomicU64; FailureCause::ALL.len()],
 }
 
 impl MonitoredEngine {
     fn start(gguf: &Gguf, weights: WeightsSpec, model: Arc<str>) -> Result<MonitoredEngine, ModelError> {
-        let engine = Engine::start(gguf, &settings_of(&weights.settings))?;
+        let settings = settings_of(&weights.settings);
+        let same = weights.clone();
+        let again = Box::new(move || same.open_again());
+        let engine = SupervisedEngine::start(gguf, again, &settings, engine_log::listener(model.clone()))?;
         let device = engine.device();
         tracing::info!(model = %model, device = %device.name, driver = %device.driver, "loaded");
         Ok(MonitoredEngine {
@@ -131,7 +160,14 @@ impl MonitoredEngine {
             weights,
             prefilled: AtomicU64::new(0),
             decoded: AtomicU64::new(0),
+            restarts: Default::default(),
         })
+    }
+
+    /// Lets a fault happen to it.
+    #[cfg(test)]
+    pub(super) fn inject(&self, fault: engine::InjectedFault) {
+        self.engine.inject(fault);
     }
 
     /// Whether it still takes work.
@@ -144,6 +180,12 @@ impl MonitoredEngine {
         self.is_alive() && Some(&self.weights) == weights
     }
 
+    /// Removes the series of one that no longer serves.
+    pub(super) fn remove_gauges(&self, metrics: &Metrics) {
+        // A series that was never set need not be removed.
+        let _ = metrics.backends.engine_up.remove_label_values(&[&*self.model]);
+    }
+
     /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
     pub(super) fn refresh(&self, metrics: &Metrics) {
         let load = self.engine.load();
@@ -152,6 +194,13 @@ impl MonitoredEngine {
         {
             let before = seen.fetch_max(now, Ordering::Relaxed);
             let counter = metrics.backends.engine_tokens.with_label_values(&[&*self.model, phase]);
+            counter.inc_by(now.saturating_sub(before));
+        }
+        let backends = &metrics.backends;
+        backends.engine_up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
+        for (seen, (cause, now)) in self.restarts.iter().zip(self.engine.restarts()) {
+            let before = seen.fetch_max(now, Ordering::Relaxed);
+            let counter = backends.engine_restarts.with_label_values(&[&*self.model, cause.as_str()]);
             counter.inc_by(now.saturating_sub(before));
         }
     }
@@ -164,7 +213,7 @@ pub(super) struct EngineRegistry(Arc<Mutex<RegistryState>>);
 
 #[derive(Debug, Default)]
 struct RegistryState {
-    engines: Vec<WeakEngine>,
+    engines: Vec<WeakSupervisedEngine>,
     /// No more are to run.
     is_stopping: bool,
 }
@@ -187,7 +236,7 @@ impl EngineRegistry {
         running.is_stopping = true;
         let engines = std::mem::take(&mut running.engines);
         drop(running);
-        engines.iter().filter_map(WeakEngine::upgrade).for_each(|engine| engine.stop());
+        engines.iter().filter_map(WeakSupervisedEngine::upgrade).for_each(|engine| engine.stop());
     }
 
     fn lock(&self) -> MutexGuard<'_, RegistryState> {
@@ -207,5 +256,22 @@ mod tests {
         // The embedded model runs everywhere.
         let expected = engine::Settings { allow_cpu: true, ..engine::Settings::default() };
         assert_eq!(settings_of(&settings.engine), expected);
+    }
+
+    #[test]
+    fn weights_are_opened_again_only_from_the_file_that_was_loaded() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("model.gguf");
+        std::fs::write(&path, EMBEDDED).unwrap();
+        let settings =
+            crate::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into())).unwrap();
+        let weights = WeightsSpec::in_file(&path, &settings.engine);
+        assert!(weights.open_again().is_ok());
+        let other = folder.path().join("other.gguf");
+        std::fs::write(&other, EMBEDDED).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        let error = weights.open_again().err().unwrap().to_string();
+        assert!(error.contains("another file than the one that was loaded: reload"), "{error}");
+        assert!(WeightsSpec::embedded(&settings.engine).open_again().is_ok());
     }
 }

@@ -9,6 +9,8 @@ mod config_snapshot;
 mod directory;
 mod engine_limits;
 #[cfg(feature = "local")]
+mod engine_log;
+#[cfg(feature = "local")]
 mod engines;
 #[cfg(not(feature = "local"))]
 #[path = "without_engines.rs"]

@@ -139,18 +139,19 @@ impl ModelRegistry {
     }
 
     /// Removes the series of fleets that no longer serve.
-    pub(super) fn remove_stale_series(&self, after: &ModelRegistry) {
+    pub(super) fn remove_stale_series(&self, after: &ModelRegistry, metrics: &Metrics) {
         for (name, made) in &self.models {
             let is_kept = after.models.get(name).is_some_and(|next| Arc::ptr_eq(&next.fleet, &made.fleet));
             if !is_kept {
                 made.fleet.remove_gauges();
+                made.local.iter().for_each(|local| local.engine.remove_gauges(metrics));
             }
         }
     }
 
     fn reusable(&self, model: &str, spec: &FleetSpec) -> Option<&ModelFleet> {
         let made = self.models.get(model).filter(|made| made.spec == *spec)?;
-        if made.fleet.unavailable().is_some() {
+        if made.fleet.outage().is_some() {
             // The cause may be gone.
             return None;
         }

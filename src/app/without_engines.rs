@@ -63,6 +63,10 @@ impl MonitoredEngine {
         match *self {}
     }
 
+    pub(super) fn remove_gauges(&self, _metrics: &Metrics) {
+        match *self {}
+    }
+
     pub(super) fn refresh(&self, _metrics: &Metrics) {
         match *self {}
     }

@@ -1,6 +1,12 @@
 //! `[engine]`: the local engine.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use super::reader::Section;
+
+/// A second is more than any step takes that is served to somebody who waits.
+const STEP_TIMEOUTS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 
 /// How the engine of local models runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +26,8 @@ pub struct EngineSettings {
     pub queue: usize,
     /// Whether a software driver will do.
     pub allow_cpu: bool,
+    /// The most that one step may take; what is plausible for the model and the device without it.
+    pub step_timeout: Option<Duration>,
 }
 
 /// `[engine]`, whether the embedded model is served, and whether a model whose file cannot be used is left out.
@@ -34,6 +42,7 @@ pub(super) fn engine(root: &Section<'_>) -> (EngineSettings, bool, bool) {
         queue: engine.within("queue", 1..=65_536).unwrap_or(64),
         // The embedded model is small enough for a software driver, and must run everywhere.
         allow_cpu: engine.get_or("allow_cpu", true),
+        step_timeout: engine.within("step_timeout", STEP_TIMEOUTS),
     };
     (settings, engine.get_or("embedded", cfg!(feature = "local")), engine.get_or("skip_unusable", false))
 }

@@ -29,6 +29,7 @@ pub(super) fn responses(root: &Section<'_>) -> Settings {
         response_max: bytes("response_max", RESPONSE_MAX, usual.response_max),
         account_max: bytes("account_max", ALL_MAX, usual.account_max),
         history_max: bytes("history_max", ALL_MAX, usual.history_max),
+        write_rate: bytes("write_rate", ALL_MAX, usual.write_rate),
         ..usual
     };
     for (key, most) in [("account_max", settings.account_max), ("history_max", settings.history_max)] {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::execute::EventLimits;
 use crate::gateway;
 use crate::http;
-use crate::http::Origins;
+use crate::http::{ImageUrls, Origins};
 use stint_decide::plan;
 use stint_types::units::Chance;
 
@@ -31,16 +32,28 @@ pub enum LogFormat {
     Json,
 }
 
+const IMAGE_URLS: [(&str, ImageUrls); 4] = [
+    ("data", ImageUrls::Data),
+    ("https", ImageUrls::Https),
+    ("http", ImageUrls::Http),
+    ("private", ImageUrls::Private),
+];
+
 /// `[server]` and `[thinking]`.
 pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let server = root.section("server");
     let listen = server.document().env_value("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
     let body_max = bytes(&server, "body_max", 32 << 20);
+    let connections_max = server.within("connections_max", 1..=1_000_000).unwrap_or(1024);
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
         metrics_listen,
-        connections_max: server.within("connections_max", 1..=1_000_000).unwrap_or(1024),
+        connections_max,
+        address_connections_max: server
+            .within("address_connections_max", 1..=1_000_000)
+            .unwrap_or(connections_max.div_ceil(2)),
+        trusted_proxies: server.get_or("trusted_proxies", Vec::new()),
         body_max,
         bodies_max: bodies_max(&server, body_max),
         headers_max: server.within("headers_max", 8..=1000).unwrap_or(64),
@@ -51,6 +64,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         write_timeout: seconds(&server, "write_timeout", 30),
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),
+        image_urls: server.word("image_urls", &IMAGE_URLS).unwrap_or_default(),
         mirror_reasoning: server.get_or("mirror_reasoning", false),
         cors: cors(&server),
         efforts: efforts::table(&root.section("thinking").section("efforts")),
@@ -106,7 +120,12 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         wait_max: gateway
             .within("wait_max", Duration::ZERO..=Duration::from_secs(600))
             .unwrap_or(Duration::from_secs(30)),
-        events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
+        events: EventLimits {
+            events: gateway.within("events_max", 1..=65_536).unwrap_or(64),
+            bytes: gateway
+                .within("events_bytes", ByteSize(1 << 10)..=ByteSize(1 << 30))
+                .map_or(16 << 10, |bytes| bytes.0),
+        },
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
         flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(1024),
         opening_quantile: opening_quantile(root),

@@ -8,6 +8,8 @@ use tokio::time::Instant;
 use stint_backend::{Backend, Failure};
 use stint_types::chat::{ChoiceEvent, Request};
 
+use super::event_channel::EventSize;
+
 /// One choice to be made.
 #[derive(Debug)]
 pub struct ChoiceJob {
@@ -35,8 +37,28 @@ pub enum ChoiceError {
     Disconnected,
 }
 
+/// About what an entry of log probabilities takes.
+const LOGPROBS_ENTRY: usize = 512;
+
 /// An event of one choice.
 pub type IndexedEvent = (u32, ChoiceEvent);
+
+impl EventSize for ChoiceEvent {
+    fn text_bytes(&self) -> usize {
+        match self {
+            ChoiceEvent::Thought(text) | ChoiceEvent::Answer(text) => text.len(),
+            ChoiceEvent::Signed(thought) => thought.block.len(),
+            ChoiceEvent::Logprobs(entries) => entries.len() * LOGPROBS_ENTRY,
+            ChoiceEvent::ToolCall(call) => call.arguments.len(),
+        }
+    }
+}
+
+impl EventSize for IndexedEvent {
+    fn text_bytes(&self) -> usize {
+        self.1.text_bytes()
+    }
+}
 
 impl ChoiceJob {
     /// The same, with another draw.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use stint_backend::{BackendCall, Failure, Fault, Generation, GenerationPart, Piece};
@@ -12,6 +11,8 @@ use stint_types::units::Tokens;
 
 use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
 use super::deadline::{DeadlineResult, await_continuation, await_reserved, before_deadline};
+use super::event_channel::{EventSender, EventSize};
+use super::event_pieces::EventPieces;
 use super::phases::ChoiceStep;
 use super::progress::ChoiceProgress;
 
@@ -29,10 +30,10 @@ const ARRIVED_PAUSE: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// When the backend fails or nobody takes the events any more.
-pub async fn generate_choice<T: From<IndexedEvent>>(
+pub async fn generate_choice<T: From<IndexedEvent> + EventSize>(
     job: &ChoiceJob,
     progress: &mut ChoiceProgress,
-    events: &mpsc::Sender<T>,
+    events: &EventSender<T>,
 ) -> Result<FinishReason, ChoiceError> {
     ChoiceDriver { job, progress, events }.run().await
 }
@@ -41,7 +42,7 @@ pub async fn generate_choice<T: From<IndexedEvent>>(
 struct ChoiceDriver<'a, T> {
     job: &'a ChoiceJob,
     progress: &'a mut ChoiceProgress,
-    events: &'a mpsc::Sender<T>,
+    events: &'a EventSender<T>,
 }
 
 /// What follows a step.
@@ -56,7 +57,7 @@ enum DriverStep {
     Over(FinishReason),
 }
 
-impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
+impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
     async fn run(mut self) -> Result<FinishReason, ChoiceError> {
         self.progress.phases.set_behavior(self.job.backend.behavior());
         let mut part = self.progress.phases.begin();
@@ -238,10 +239,13 @@ impl<T: From<IndexedEvent>> ChoiceDriver<'_, T> {
 
     async fn send(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         self.progress.record_event(&event);
-        // A caller who takes nothing until the deadline has left.
-        let sending = self.events.send((self.job.index, event).into());
-        let sent = tokio::time::timeout_at(self.job.deadline, sending).await;
-        sent.map_err(|_| ChoiceError::Disconnected)?.map_err(|_| ChoiceError::Disconnected)
+        for piece in EventPieces::of(event) {
+            // A caller who takes nothing until the deadline has left.
+            let sending = self.events.send((self.job.index, piece).into());
+            let sent = tokio::time::timeout_at(self.job.deadline, sending).await;
+            sent.map_err(|_| ChoiceError::Disconnected)?.map_err(|_| ChoiceError::Disconnected)?;
+        }
+        Ok(())
     }
 
     /// Reads what an upstream still writes, as far as its limit and the time allow. A failure now no longer concerns the
@@ -271,7 +275,7 @@ async fn next_piece(generation: &mut Generation) -> Result<Piece, ChoiceError> {
 
 /// Waits for `work`, but not beyond the moment at which nobody takes the events any more.
 async fn unless_disconnected<T, E>(
-    events: &mpsc::Sender<E>,
+    events: &EventSender<E>,
     work: impl Future<Output = T>,
 ) -> Result<T, ChoiceError> {
     tokio::select! {

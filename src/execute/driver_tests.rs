@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::execute::{ChoiceTerms, ReservedOutput};
+use crate::execute::{ChoiceTerms, EventLimits, ReservedOutput, event_channel};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
 
 use super::*;
+
+/// Room for all events of these tests.
+const EVENTS: EventLimits = EventLimits { events: 4096, bytes: 1 << 20 };
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))
@@ -51,10 +54,10 @@ async fn run_within_a_second(
     let deadline = Instant::now() + Duration::from_secs(1);
     let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before };
     let mut progress = ChoiceProgress::new(terms(class));
-    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let (events, seen) = event_channel::<IndexedEvent>(EVENTS);
     let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
     assert!(Instant::now() <= deadline + Duration::from_millis(5));
-    seen.close();
+    drop(seen);
     (finish, progress)
 }
 
@@ -98,13 +101,13 @@ async fn run_past_a_stop_text(words: usize) -> (Duration, FinishReason, ChoicePr
     let stop = vec!["STOP".to_owned()];
     let mut progress =
         ChoiceProgress::new(ChoiceTerms { rescue: true, stop, ..terms(EnforcementClass::Effort) });
-    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let (events, mut seen) = event_channel::<IndexedEvent>(EVENTS);
     let began = Instant::now();
     let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
     let took = began.elapsed();
-    seen.close();
+    drop(events);
     let mut said = String::new();
-    while let Ok((_, event)) = seen.try_recv() {
+    while let Some((_, event)) = seen.recv().await {
         if let ChoiceEvent::Answer(text) = event {
             said += &text;
         }
@@ -137,11 +140,11 @@ async fn run_covered(cover: &ReservedOutput, words: usize) -> (FinishReason, Cho
     let terms =
         ChoiceTerms { thinking: Tokens::ZERO, overhead: Tokens::ZERO, ..terms(EnforcementClass::Native) };
     let mut progress = ChoiceProgress::new(terms).with_reserved_output(cover, Tokens::ZERO);
-    let (events, mut seen) = mpsc::channel::<IndexedEvent>(4096);
+    let (events, mut seen) = event_channel::<IndexedEvent>(EVENTS);
     let finish = generate_choice(&job, &mut progress, &events).await.unwrap();
-    seen.close();
+    drop(events);
     let mut said = String::new();
-    while let Ok((_, event)) = seen.try_recv() {
+    while let Some((_, event)) = seen.recv().await {
         if let ChoiceEvent::Answer(text) = event {
             said += &text;
         }
@@ -187,7 +190,7 @@ async fn of_a_hidden_thought_no_more_is_booked_than_can_have_been_written() {
     let deadline = Instant::now() + Duration::from_secs(600);
     let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
     let mut progress = ChoiceProgress::new(ChoiceTerms { rescue: true, ..terms(EnforcementClass::Effort) });
-    let (events, _seen) = mpsc::channel::<IndexedEvent>(16);
+    let (events, _seen) = event_channel::<IndexedEvent>(EVENTS);
     let left =
         tokio::time::timeout(Duration::from_millis(500), generate_choice(&job, &mut progress, &events)).await;
     assert!(left.is_err());

@@ -9,7 +9,6 @@ use std::fmt;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use stint_types::catalog::{AnswerComparison, ChoiceUsage};
@@ -18,13 +17,14 @@ use stint_types::units::{Chance, mix64};
 
 use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
 use super::driver::generate_choice;
+use super::event_channel::{EventLimits, event_channel};
 use super::progress::ChoiceProgress;
 use super::sampling_result::{AnswerSample, SamplingResult, SamplingStopReason, answer_text};
 use super::verify::{Verifier, VerifierError};
 use super::vote::{Ballot, StoppingRule, VoteStep, VoteStopReason, answer_key};
 
 /// How many events a sample may be ahead of the reader that keeps them.
-const SHOWN_MAX: usize = 16;
+const SHOWN: EventLimits = EventLimits { events: 16, bytes: 64 << 10 };
 
 /// How several answers to one choice are made and decided about.
 #[derive(Clone)]
@@ -115,7 +115,7 @@ pub async fn collect_choice(
     job: &ChoiceJob,
     progress: &mut ChoiceProgress,
 ) -> (Result<FinishReason, ChoiceError>, Vec<ChoiceEvent>) {
-    let (events, mut shown) = mpsc::channel::<IndexedEvent>(SHOWN_MAX);
+    let (events, mut shown) = event_channel::<IndexedEvent>(SHOWN);
     let mut kept = Vec::new();
     let running = async {
         let ended = generate_choice(job, progress, &events).await;

@@ -36,8 +36,8 @@ pub struct EmbeddingOutcome {
     pub prompt: Tokens,
     /// True if that was reckoned, not reported.
     pub estimated: bool,
-    /// What it cost.
-    pub cost: Money,
+    /// What it cost, as the books have it; nothing if that is not known.
+    pub cost: Option<Money>,
     /// What was reserved for it.
     pub reserved: Money,
     /// How the run stands whose money it spent.
@@ -272,10 +272,9 @@ impl EmbeddingTask {
             ticket.mark_uncharged();
         }
         let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
-        reservation
-            .settle(cost, Tokens::ZERO, detail)
-            .wait_durable(self.state.parts.settings.settle_patience)
-            .await;
+        let settling = reservation.settle(cost, Tokens::ZERO, detail);
+        let receipt = settling.wait_durable(self.state.parts.settings.settle_patience).await;
+        let cost = receipt.is_recorded().then_some(cost);
         let Some(made) = made else { return };
         if let Err(failure) = &made {
             tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.as_str(), %failure, "failed");
@@ -372,7 +371,7 @@ impl EmbeddingTask {
         tariff.map_or(Money::ZERO, |tariff| tariff.cost(&billed))
     }
 
-    fn outcome(&self, embedded: EmbeddingResult, cost: Money) -> EmbeddingOutcome {
+    fn outcome(&self, embedded: EmbeddingResult, cost: Option<Money>) -> EmbeddingOutcome {
         EmbeddingOutcome {
             id: self.id,
             model: self.model.name.clone(),
@@ -381,7 +380,10 @@ impl EmbeddingTask {
             estimated: embedded.prompt.is_none(),
             cost,
             reserved: self.reserved,
-            episode: self.episode.as_ref().map(|run| run.snapshot(&self.state.parts.ledger)),
+            episode: self.episode.as_ref().map(|run| {
+                let is_booked = cost.is_some();
+                EpisodeSnapshot { is_booked, ..run.snapshot(&self.state.parts.ledger) }
+            }),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! `Gateway`: the handle for the rest of the program, and its status. How it serves a request is in `lifecycle`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use stint_backend::TargetOutage;
 use stint_ledger::{GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
 use stint_types::catalog::Catalog;
 use stint_types::tenant::Tenant;
@@ -18,7 +20,7 @@ pub struct Gateway {
 }
 
 /// Whether new requests can be served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
     /// They can.
     Ready,
@@ -29,6 +31,8 @@ pub enum Readiness {
         /// Since when the database is gone, where that is why.
         gone_since: Option<Timestamp>,
     },
+    /// Every model says that it takes no requests.
+    NoModel(TargetOutage),
 }
 
 impl Gateway {
@@ -94,9 +98,9 @@ impl Gateway {
         self.state.parts.ledger.usage(query).await
     }
 
-    /// Why a model cannot be asked until another configuration, where that is so.
-    pub fn unavailable(&self, model: &str) -> Option<&str> {
-        self.state.parts.fleets.get(model)?.unavailable()
+    /// Why a model cannot be asked now, where its targets say so themselves.
+    pub fn outage(&self, model: &str) -> Option<TargetOutage> {
+        self.state.parts.fleets.get(model)?.outage()
     }
 
     /// Whether new requests can be served, and why not.
@@ -105,8 +109,15 @@ impl Gateway {
         match (self.state.parts.tasks.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
             (false, true) => Readiness::LedgerUnavailable { gone_since: stats.gone_since },
-            (false, false) => Readiness::Ready,
+            (false, false) => self.outage_of_all().map_or(Readiness::Ready, Readiness::NoModel),
         }
+    }
+
+    /// Why no model at all can be asked, where that is so.
+    fn outage_of_all(&self) -> Option<TargetOutage> {
+        let fleets = self.state.parts.fleets.values();
+        let outages: Option<Vec<_>> = fleets.map(|fleet| fleet.outage()).collect();
+        outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
     }
 
     /// Updates the gauges of targets and of the queues in front of them.

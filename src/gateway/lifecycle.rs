@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::execute::{EventReceiver, EventSender, event_channel};
 use stint_backend::fleet::{AffinityKey, FlowId};
 use stint_ledger::Reservation;
 use stint_sessions::idempotency::IdempotencyTicket;
@@ -18,7 +19,7 @@ use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
 use super::request::refusal_labels::{limit, limit_label};
-use super::request::{DecisionContext, RequestContext, RequestReservation};
+use super::request::{CutOff, DecisionContext, RequestContext, RequestReservation};
 use super::run::{self, RunningRequest};
 use super::state::GatewayState;
 use super::{Denial, RequestObserver, RequestRefusal, RequestTask, RequestUpdate};
@@ -67,12 +68,13 @@ impl Gateway {
     async fn start(
         &self,
         tenant: &Tenant,
-        request: Request,
+        mut request: Request,
         ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
         arrived: Instant,
     ) -> Result<RequestTask, Denial> {
         let state = &self.state;
+        request.cache_owner = tenant.key.is_some().then(|| tenant.account.as_str().into());
         if state.parts.tasks.is_stopping() {
             return Err(RequestRefusal::Stopping.into());
         }
@@ -114,7 +116,7 @@ fn spawn(
     decision: DecisionContext,
 ) -> RequestTask {
     let parts = &state.parts;
-    let (updates, received) = mpsc::channel(parts.settings.events_max);
+    let (updates, received) = event_channel(parts.settings.events);
     let IncomingRequest { id, ticket, observer, arrived, deadline, permit } = incoming;
     let task = task_handle(state, id, &reserved, received);
     let ReservedRequest { inputs, plan, reservation, step } = reserved;
@@ -152,7 +154,7 @@ fn task_handle(
     state: &GatewayState,
     id: RequestId,
     reserved: &ReservedRequest,
-    updates: mpsc::Receiver<RequestUpdate>,
+    updates: EventReceiver<RequestUpdate>,
 ) -> RequestTask {
     let ReservedRequest { inputs, plan, step, .. } = reserved;
     let model = &plan.best.model;
@@ -167,6 +169,7 @@ fn task_handle(
         prompt: prompt.filter(|_| is_exact),
         reserved: plan.best.worst.money + tools_cost,
         updates,
+        cut_off: CutOff::of(&state.parts.tasks),
     }
 }
 
@@ -175,7 +178,7 @@ async fn serve(
     mut context: RequestContext,
     decision: DecisionContext,
     reservation: Reservation,
-    updates: mpsc::Sender<RequestUpdate>,
+    updates: EventSender<RequestUpdate>,
 ) {
     let mut reservation = RequestReservation::new(reservation, &context.plan.best, context.cost_max());
     run::probe(&mut context, &mut reservation, &updates).await;

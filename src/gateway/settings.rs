@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::execute::EventLimits;
 use stint_types::units::Chance;
 
 /// Limits of a request.
@@ -15,8 +16,8 @@ pub struct Settings {
     pub meter_every: Duration,
     /// How long a request waits for money that other open requests merely hold.
     pub wait_max: Duration,
-    /// How many events a slow caller may be behind before its backend is paused.
-    pub events_max: usize,
+    /// How far a slow caller may lag behind before its backend is paused.
+    pub events: EventLimits,
     /// The most choices (`n`) of one request.
     pub choices_max: u32,
     /// What share of answers the first reservation of one covers, where money is limited.

@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::body::{Body, HttpBody};
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use crate::gateway::RequestObserver;
@@ -18,6 +17,7 @@ use stint_types::catalog::{ChoiceOutcome, DecisionOutcome};
 use stint_types::units::{AccountId, Money, Tokens};
 
 use super::headers;
+use super::held_body::hold;
 
 /// What the lines are filtered by.
 pub const TARGET: &str = "stint::requests";
@@ -74,12 +74,7 @@ pub(super) async fn record(request: Request, next: Next) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _held = &caller;
-            frame
-        }))
-    })
+    response.map(|body| hold(body, caller))
 }
 
 /// The record of the request at hand, where there is one.
@@ -124,10 +119,10 @@ impl AccessRecord {
     }
 
     /// Who served it, and what that cost, where there is no outcome that tells.
-    pub(super) fn set_served(&self, model: &Arc<str>, prompt: Tokens, cost: Money) {
+    pub(super) fn set_served(&self, model: &Arc<str>, prompt: Tokens, cost: Option<Money>) {
         let mut details = self.details();
         details.model = Some(model.clone());
-        (details.prompt, details.cost) = (Some(prompt), Some(cost));
+        (details.prompt, details.cost) = (Some(prompt), cost);
     }
 
     /// It is answered with an error of that code, or else of that kind, about a member of the request.
@@ -167,7 +162,8 @@ impl RequestObserver for AccessRecord {
         details.ended = Some(outcome.ended.clone());
         details.prompt = outcome.choices.first().map(|choice| choice.prompt);
         (details.thinking, details.answer) = (sum(|choice| choice.thinking), sum(|choice| choice.solution));
-        (details.cost, details.first_token) = (Some(outcome.cost), outcome.first_token);
+        details.cost = (!outcome.unbooked).then_some(outcome.cost);
+        details.first_token = outcome.first_token;
         if let Some(error) = &outcome.error {
             details.code = Some(error.clone());
         }

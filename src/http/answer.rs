@@ -42,6 +42,7 @@ pub(super) async fn answer(
     call: ParsedRequest,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
+    service.settings.image_urls.check_request(&call.request, &call.body)?;
     let request = IdempotentRequest { endpoint: dialect.endpoint(), body: &call.body };
     match idempotency_key::check_key(service, tenant, &call.headers, request).await? {
         IdempotencyDecision::Proceed(ticket) => {
@@ -133,7 +134,7 @@ async fn whole(
             RequestUpdate::Failed(refusal) => return Err(refusal.into()),
             RequestUpdate::Done(receipt) => {
                 let mut response = json_response(&dialect.render(&receipt, collected, created).await);
-                headers::set_cost(response.headers_mut(), receipt.cost);
+                receipt.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
                 return Ok(response);
             }
         }

@@ -3,16 +3,22 @@
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Request, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
+use stint_types::units::RequestId;
+
 use super::Settings;
+use super::body_limiter::SharedBodyPermit;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::{body_limiter, strict};
 
+/// The largest body that is taken apart where it was read, within about a millisecond.
+const PARSED_AT_ONCE: usize = 128 << 10;
 /// The least bytes of a body that must come in a second, on average.
 const RATE_MIN: usize = 1 << 10;
 /// What it may lag behind that.
@@ -35,9 +41,31 @@ pub(super) async fn fields(request: Request<Body>, settings: &Settings) -> Resul
     let (parts, body) = request.into_parts();
     let nothing = HttpBody::is_end_stream(&body);
     if nothing {
-        return Ok(Fields::from_body(serde_json::Map::new()));
+        return Ok(Fields::from_body(Map::new()));
     }
-    Ok(Fields::from_body(strict::object(&read(&parts.headers, body, settings).await?)?))
+    let body = read(&parts.headers, body, settings).await?;
+    Ok(Fields::from_body(object(&parts.extensions, &body, strict::VALUES_MAX).await?))
+}
+
+/// The members of a JSON object of so many values at most. A large one is taken apart beside the runtime, whose threads have
+/// others to serve, and in its account's turn.
+///
+/// # Errors
+/// As [`strict::object`].
+pub(super) async fn object(
+    extensions: &Extensions,
+    body: &Bytes,
+    values_max: usize,
+) -> Result<Map<String, Value>, ApiError> {
+    let permit = extensions.get::<SharedBodyPermit>().filter(|_| body.len() > PARSED_AT_ONCE);
+    let Some(permit) = permit else { return strict::object(body, values_max) };
+    let (turn, body) = (permit.begin_parsing().await, body.clone());
+    let parsing = tokio::task::spawn_blocking(move || {
+        let parsed = strict::object(&body, values_max);
+        drop(turn);
+        parsed
+    });
+    parsing.await.unwrap_or_else(|error| Err(ApiError::internal(RequestId::new(), &error.to_string())))
 }
 
 /// Reads a body whole, whatever it is.

@@ -4,8 +4,10 @@
 //! when its answer is over. Where there are keys, no account takes more than half, so that nobody fills it for the others.
 
 use std::error::Error;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -15,13 +17,14 @@ use axum::middleware::Next;
 use axum::response::Response;
 use dashmap::DashMap;
 use futures_util::StreamExt;
-use http_body_util::BodyExt;
 
+use stint_types::tasks::{AccountTurns, Turn};
 use stint_types::tenant::Tenant;
 use stint_types::units::AccountId;
 
 use super::Settings;
 use super::error::ApiError;
+use super::held_body::hold;
 
 /// Room is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
@@ -36,6 +39,8 @@ pub struct BodyLimiter {
     used_by: Arc<DashMap<AccountId, usize>>,
     pieces: usize,
     pieces_of_account: usize,
+    /// Turns at taking large ones apart.
+    turns: AccountTurns,
 }
 
 /// The room of one request's bytes. Gives it back when it is dropped.
@@ -68,14 +73,15 @@ impl BodyLimiter {
         let all = pieces(bodies_max);
         // One body fits at least.
         let pieces_of_account = (all / 2).max(pieces(body_max)).min(all);
-        BodyLimiter { used: Arc::default(), used_by: Arc::default(), pieces: all, pieces_of_account }
+        let turns = AccountTurns::new(available_parallelism().map_or(1, NonZero::get) / 2);
+        BodyLimiter { used: Arc::default(), used_by: Arc::default(), pieces: all, pieces_of_account, turns }
     }
 
     /// The same room with other bounds. What is taken stays so, also where it is more than they allow.
     #[must_use]
     pub fn resized(&self, settings: &Settings) -> BodyLimiter {
-        let (used, used_by) = (self.used.clone(), self.used_by.clone());
-        BodyLimiter { used, used_by, ..BodyLimiter::new(settings) }
+        let (used, used_by, turns) = (self.used.clone(), self.used_by.clone(), self.turns.clone());
+        BodyLimiter { used, used_by, turns, ..BodyLimiter::new(settings) }
     }
 
     /// Room for what an account's request brings along beside its body, held until it is dropped.
@@ -146,6 +152,12 @@ impl BodyPermit {
         Ok(())
     }
 
+    /// Waits for its account's turn to take a large body apart.
+    pub(super) async fn begin_parsing(&self) -> Turn {
+        let account = self.lock().account.clone();
+        self.limiter.turns.begin(&account.unwrap_or_else(|| Tenant::anonymous().account)).await
+    }
+
     fn lock(&self) -> MutexGuard<'_, TakenRoom> {
         // Every change is made whole while the lock is held.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
@@ -187,12 +199,7 @@ pub(super) async fn limit_bodies(
     if answer.body().size_hint().exact().is_some() {
         return answer;
     }
-    answer.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _held = &taken;
-            frame
-        }))
-    })
+    answer.map(|body| hold(body, taken))
 }
 
 /// A body that takes room for each part of it, and fails where there is none.

@@ -22,7 +22,7 @@ pub(super) fn budget(receipt: &RequestReceipt) -> Value {
     }
     budget.extend(receipt.episode.iter().flat_map(episodes::step_members));
     budget.insert("other".into(), undelivered(receipt));
-    budget.insert("cost_usd".into(), receipt.cost.to_string().into());
+    budget.insert("cost_usd".into(), receipt.cost.map(|cost| cost.to_string()).into());
     budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());
     let estimated = receipt.choices.iter().any(|choice| choice.spent.estimated);
     budget.insert("estimated".into(), estimated.into());

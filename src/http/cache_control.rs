@@ -85,12 +85,12 @@ mod tests {
     use crate::http::{anthropic, openai};
 
     fn completion(body: &Value) -> Result<Request, ApiError> {
-        openai::read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
+        openai::read(body.as_object().unwrap().clone(), &HeaderMap::new(), &EffortTable::new())
             .map(|(read, _)| read)
     }
 
     fn message(body: &Value) -> Result<Request, ApiError> {
-        anthropic::read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
+        anthropic::read(body.as_object().unwrap().clone(), &HeaderMap::new(), &EffortTable::new())
             .map(|(read, _)| read)
     }
 

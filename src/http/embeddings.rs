@@ -17,10 +17,13 @@ use super::fields::Fields;
 use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
 use super::json_response::json_response;
 use super::received_request::ReceivedRequest;
-use super::{access_log, budget, episodes, headers, idempotency_key, strict};
+use super::{access_log, budget, episodes, headers, idempotency_key};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
+
+/// The most values of a body: token ids are one each.
+const VALUES_MAX: usize = 1 << 20;
 
 /// Members that some upstreams understand and that do not change the bill.
 const PASSED: &[&str] = &["encoding_format", "dimensions", "metadata", "safety_identifier", "user"];
@@ -30,8 +33,9 @@ pub(super) async fn embeddings(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
-    let ask = read(&body, &headers)?;
+    let ReceivedRequest { tenant, headers, body, members } =
+        ReceivedRequest::receive_values(&service, request, VALUES_MAX).await?;
+    let ask = read(members, &headers)?;
     let asked = IdempotentRequest { endpoint: "embeddings", body: &body };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
@@ -71,13 +75,13 @@ fn render(vectors: &EmbeddingOutcome) -> Response {
     });
     let mut response = json_response(&body);
     headers::set_request_id(response.headers_mut(), vectors.id);
-    headers::set_cost(response.headers_mut(), vectors.cost);
+    vectors.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
     vectors.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
     response
 }
 
-fn read(body: &[u8], headers: &HeaderMap) -> Result<EmbeddingRequest, ApiError> {
-    let mut fields = Fields::from_body(strict::object(body)?);
+fn read(members: Map<String, Value>, headers: &HeaderMap) -> Result<EmbeddingRequest, ApiError> {
+    let mut fields = Fields::from_body(members);
     let model = fields.model()?;
     let inputs = inputs(&mut fields)?;
     let extra: Map<String, Value> = fields.take_all(PASSED);

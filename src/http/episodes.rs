@@ -70,7 +70,7 @@ pub(super) fn limits(limits: &EpisodeLimits) -> Value {
 
 /// What a step's budget object shows: its own tool calls, and its episode.
 pub(super) fn step_members(snapshot: &EpisodeSnapshot) -> [(String, Value); 2] {
-    let left = snapshot.calls.left;
+    let left = snapshot.calls.left.filter(|_| snapshot.is_booked);
     let mut calls = Map::from_iter([("used".to_owned(), Value::from(snapshot.passed.0))]);
     if let Some(left) = left {
         calls.insert("left".into(), left.0.into());
@@ -90,8 +90,11 @@ pub(super) fn step_members(snapshot: &EpisodeSnapshot) -> [(String, Value); 2] {
     [("tool_calls".into(), calls.into()), ("episode".into(), episode.into())]
 }
 
-/// How an episode stands. What is not limited has no `left`.
+/// How an episode stands. What is not limited has no `left`; what the books do not have is not told.
 pub(super) fn episode_members(snapshot: &EpisodeSnapshot) -> Map<String, Value> {
+    if !snapshot.is_booked {
+        return Map::from_iter([("id".to_owned(), snapshot.id.as_str().into())]);
+    }
     let count = |used: u64, left: Option<u64>| {
         let used = ("used".to_owned(), Value::from(used));
         let left = left.map(|left| ("left".to_owned(), Value::from(left)));

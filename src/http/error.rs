@@ -306,8 +306,8 @@ impl ApiError {
 }
 
 impl ApiError {
-    /// 429 that passes by itself: too many judgements were changed.
-    fn too_many_changes(message: String, retry_after: Duration) -> ApiError {
+    /// 429 that passes by itself: something was done too often.
+    pub(super) fn rate_exceeded(message: String, retry_after: Duration) -> ApiError {
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
         problem.0.retry_after = Some(retry_after);
         problem.with_code("rate_limit_exceeded")

@@ -77,7 +77,7 @@ impl EventStream {
                 RequestUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
                 RequestUpdate::Done(receipt) => {
                     self.writer.before_end(&receipt).await;
-                    (self.writer.write_end(&receipt), Some(receipt.cost.to_string()))
+                    (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))
                 }
                 RequestUpdate::Failed(refusal) => {
                     let problem = ApiError::from(refusal).with_episode(self.task.episode());

@@ -13,7 +13,7 @@ use stint_types::units::{Chance, RequestId};
 use super::api_state::ApiState;
 use super::error::{ApiError, MISSING};
 use super::fields::Fields;
-use super::{auth, body, body_limiter};
+use super::{auth, body, body_limiter, writes};
 
 /// Takes it and says 202.
 pub(super) async fn feedback(
@@ -22,7 +22,9 @@ pub(super) async fn feedback(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
+    writes::check(&service, &tenant)?;
     let opinion = read(body::fields(request, &service.settings).await?)?;
+    let _turn = writes::begin(&service, &tenant, 0).await;
     service.gateway.learning().feedback(&tenant, opinion).await?;
     let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
     Ok((StatusCode::ACCEPTED, recorded).into_response())

@@ -48,8 +48,8 @@ pub(super) async fn model(
 fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
     let models = catalog.models.values().map(|model| {
         let mut shown = model_page(model);
-        if let Some(reason) = gateway.unavailable(&model.name) {
-            shown["unavailable"] = reason.into();
+        if let Some(outage) = gateway.outage(&model.name) {
+            shown["unavailable"] = (*outage.reason).into();
         }
         shown
     });
@@ -168,20 +168,27 @@ pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode,
         Readiness::LedgerUnavailable { gone_since: Some(since) } => {
             format!("the database is gone since {since}; new requests are refused until it is back")
         }
+        Readiness::NoModel(outage) => format!("no model can be asked: {}", outage.reason),
     };
     (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n"))
 }
 
-/// `GET /metrics` where strangers reach it.
-pub(super) async fn metrics_with_key(
+/// `GET /metrics` beside the API. It shows all accounts and what they spend, so that from the first key on it needs one that may
+/// use the admin API: a reverse proxy on this machine calls from loopback too.
+pub(super) async fn metrics_for_admins(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    if tenant.key.is_some() && !tenant.access.admin {
+        let message = "the metrics show all accounts: ask with a key that has admin = true, or on the listener that \
+                       [server] metrics_listen gives them";
+        return Err(ApiError::forbidden(message).with_code("not_admin"));
+    }
     Ok(metrics(State(service)).await)
 }
 
-/// `GET /metrics`.
+/// `GET /metrics` on a listener of its own.
 pub(super) async fn metrics(State(service): State<Arc<ApiState>>) -> Response {
     (service.refresh)();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.render())

@@ -29,8 +29,10 @@ pub(super) async fn plan(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
-    let (request, _) = read(&body, &headers, &service.settings.efforts)?;
+    let ReceivedRequest { tenant, headers, body, members } =
+        ReceivedRequest::receive(&service, request).await?;
+    let (request, _) = read(members, &headers, &service.settings.efforts)?;
+    service.settings.image_urls.check_request(&request, &body)?;
     let quoted = service.gateway.quote(&tenant, request).await;
     let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
     let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();

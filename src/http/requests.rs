@@ -81,7 +81,7 @@ fn outcome_page(outcome: &DecisionOutcome) -> Value {
         "choices": outcome.choices.iter().map(|choice| phases(outcome, choice)).collect::<Vec<_>>(),
         "attempts_given_up": outcome.attempts,
         "fell_back": outcome.fell_back,
-        "cost_usd": outcome.cost,
+        "cost_usd": (!outcome.unbooked).then_some(outcome.cost),
         "reserved_usd": outcome.reserved,
         "seconds": outcome.seconds,
         "first_token_seconds": outcome.first_token,

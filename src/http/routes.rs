@@ -16,8 +16,8 @@ use super::{
     access_log, cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage,
 };
 
-/// The API; with the monitoring pages where those have no listener of their own. Where others than this machine
-/// reach it, the metrics need a key: they show who spends how much.
+/// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
+/// are keys: they show who spends how much.
 pub fn api(service: &Arc<ApiState>) -> Router {
     api_with_limiter(service, BodyLimiter::new(&service.settings))
 }
@@ -29,13 +29,10 @@ pub fn api_with_limiter(service: &Arc<ApiState>, room: BodyLimiter) -> Router {
     let routes = build_router(api_routes(), service.clone())
         .layer(from_fn_with_state(room, body_limiter::limit_bodies))
         .merge(front);
-    let routes = complete_router(
-        match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
-            (Some(_), _) => routes,
-            (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
-            (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
-        },
-    );
+    let routes = complete_router(match service.settings.metrics_listen {
+        Some(_) => routes,
+        None => routes.merge(monitoring_routes(service, get(pages::metrics_for_admins))),
+    });
     let routes = routes.layer(from_fn(access_log::record));
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),

@@ -6,30 +6,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::{IntoResponse, Response};
-use hyper::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower_service::Service;
 
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
-use stint_types::units::RequestId;
 
 use super::connection::Connection;
-use super::error::ApiError;
-use super::framing::{FramingError, HeadLimits};
-use super::{Settings, SwappableRouter, headers};
+use super::connection_service::{ConnectionService, FORWARDED};
+use super::connection_table::{ConnectionLimits, ConnectionPlace, ConnectionTable, Crowding};
+use super::forwarded::ForwardedRequests;
+use super::framing::HeadLimits;
+use super::{Settings, SwappableRouter};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
-const SEND_BUFFER: usize = 128 * 1024;
+/// The system takes twice as much for it.
+const SEND_BUFFER: usize = 64 << 10;
+/// How long a connection that is cut off may take to deliver the end of its answer.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How many idle connections are closed where the system has no room for another.
+const EVICTED_MAX: usize = 8;
+/// How long a head may take where there are only places for health.
+const HEALTH_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the counter calls connections that were turned away: for their address, for want of any place, or for being idle.
+const ADDRESS: &str = "address";
+const FULL: &str = "full";
+const IDLE: &str = "idle";
+
+/// What a connection is told that has no place.
+const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
+content-type: application/json\r\ncontent-length: 168\r\n\r\n\
+{\"error\":{\"message\":\"there are too many connections, or too many of your address; try again shortly\",\
+\"type\":\"server_error\",\"param\":null,\"code\":\"too_many_connections\"}}\n";
 
 /// A bound listener.
 #[derive(Debug)]
@@ -85,14 +100,18 @@ pub struct Server {
     settings: Settings,
     metrics: Arc<Metrics>,
     tasks: Tasks,
-    permits: Arc<Semaphore>,
+    connections: Arc<ConnectionTable>,
+    forwarded: ForwardedRequests,
 }
 
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
-        let places = Arc::new(Semaphore::new(settings.connections_max));
-        Server { settings, metrics, tasks, permits: places }
+        for why in [ADDRESS, FULL, IDLE, FORWARDED] {
+            metrics.requests.turned_away.with_label_values(&[why]);
+        }
+        let (connections, forwarded) = (ConnectionTable::new(), ForwardedRequests::default());
+        Server { settings, metrics, tasks, connections, forwarded }
     }
 
     /// Serves one router for good.
@@ -101,68 +120,101 @@ impl Server {
         self.serve_swappable(bound, router).await;
     }
 
-    /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle. How many there
-    /// may be is fixed at the start.
+    /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle.
     pub async fn serve_swappable(self, bound: BoundListener, router: SwappableRouter) {
         let stopping = self.tasks.stopping();
         tokio::pin!(stopping);
         loop {
-            // At the limit none is accepted; callers wait in the kernel's queue.
-            let place = tokio::select! {
-                () = &mut stopping => return,
-                place = self.permits.clone().acquire_owned() => place,
-            };
-            let Ok(place) = place else { return };
             let accepted = tokio::select! {
                 () = &mut stopping => return,
                 accepted = bound.listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.connect(stream, router.clone(), place),
+                Ok((stream, peer)) => self.admit(stream, peer.ip(), &router),
                 Err(error) => {
-                    tracing::warn!(%error, "no connection could be accepted");
+                    let evicted = self.connections.evict_idle(EVICTED_MAX);
+                    self.count(IDLE, evicted);
+                    tracing::warn!(%error, evicted, "no connection could be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    fn connect(&self, stream: TcpStream, router: SwappableRouter, place: OwnedSemaphorePermit) {
+    /// Gives a connection a place, or closes it.
+    fn admit(&self, stream: TcpStream, peer: IpAddr, router: &SwappableRouter) {
+        let current = router.current();
+        let limits = ConnectionLimits {
+            all: current.settings.connections_max,
+            address: current.settings.address_connections_max,
+            proxies: &current.settings.trusted_proxies,
+        };
+        match self.connections.enter(peer, limits) {
+            Ok((place, evicted)) => {
+                self.count(IDLE, evicted);
+                self.connect(stream, peer, place, router.clone());
+            }
+            Err(crowding) => {
+                let why = match crowding {
+                    Crowding::Address => ADDRESS,
+                    Crowding::Full => FULL,
+                };
+                self.count(why, 1);
+                // There is no place to hear what it wants. The answer is small enough for a new connection's buffer.
+                let _ = stream.try_write(CROWDED);
+            }
+        }
+    }
+
+    fn count(&self, why: &str, connections: usize) {
+        let counter = self.metrics.requests.turned_away.with_label_values(&[why]);
+        counter.inc_by(u64::try_from(connections).unwrap_or(u64::MAX));
+    }
+
+    fn connect(&self, stream: TcpStream, peer: IpAddr, place: ConnectionPlace, router: SwappableRouter) {
         let current = router.current();
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
-        let connection =
-            Connection::new(stream, current.settings.write_timeout, head_limits(&current.settings));
-        let refused = connection.refused();
-        let io = TokioIo::new(connection);
-        let builder = builder(&current.settings);
+        let limits = HeadLimits { bytes: current.settings.head_max, lines: current.settings.headers_max };
+        let connection = Connection::new(stream, current.settings.write_timeout, limits);
+        let (refused, place) = (connection.refused(), Arc::new(place));
+        let builder = builder(&current.settings, place.is_for_health());
+        let service = ConnectionService {
+            router,
+            refused,
+            place: place.clone(),
+            peer,
+            forwarded: self.forwarded.clone(),
+            metrics: self.metrics.clone(),
+        };
         let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.force_stopping());
         let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
-            // Each request of a connection goes to the router that is in force when it begins.
-            let answer = service_fn(move |request: Request<Incoming>| {
-                let refusal = refused.reason(request.method()).map(refusal);
-                let mut router = router.router();
-                async move {
-                    match refusal {
-                        Some(refusal) => Ok(refusal),
-                        None => router.call(request).await,
-                    }
-                }
-            });
-            let connection = builder.serve_connection(io, answer);
+            let answer = service_fn(move |request| service.clone().answer(request));
+            let connection = builder.serve_connection(TokioIo::new(connection), answer);
             tokio::pin!(connection);
+            let leaving = async {
+                tokio::select! {
+                    () = stopping => {}
+                    () = place.evicted() => {}
+                }
+            };
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
-                () = stopping => {
+                () = leaving => {
                     connection.as_mut().graceful_shutdown();
-                    // Dropping a connection ends its requests, which settles them.
+                    // Answers that are cut off end with an error, which their callers get a moment to take. Dropping a
+                    // connection ends its requests, which settles them.
+                    let given_up = async {
+                        cut_off.await;
+                        tokio::time::sleep(LAST_WORDS).await;
+                    };
                     tokio::select! {
                         ended = connection.as_mut() => ended,
-                        () = cut_off => Ok(()),
+                        () = given_up => Ok(()),
                     }
                 }
             };
@@ -170,32 +222,20 @@ impl Server {
                 tracing::debug!(%error, "a connection ended badly");
             }
             open.dec();
-            drop(place);
         });
     }
 }
 
-fn head_limits(settings: &Settings) -> HeadLimits {
-    HeadLimits { bytes: settings.head_max, lines: settings.headers_max }
-}
-
-/// What a caller is told whose request could not be read.
-fn refusal(error: FramingError) -> Response {
-    tracing::debug!(%error, "a request was refused by its head");
-    let mut response = ApiError::from(error).into_response();
-    headers::set_request_id(response.headers_mut(), RequestId::new());
-    response
-}
-
 /// HTTP/1.1 alone: without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks
 /// would wait without a deadline for its first bytes.
-fn builder(settings: &Settings) -> Builder {
+fn builder(settings: &Settings, is_for_health: bool) -> Builder {
+    let head_timeout = if is_for_health { HEALTH_HEAD_TIMEOUT } else { settings.head_timeout };
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(settings.head_timeout)
+        .header_read_timeout(head_timeout.min(settings.head_timeout))
         .max_headers(settings.headers_max)
-        // The reader has the exact limit.
-        .max_buf_size(settings.head_max.max(8192) * 2);
+        // Whole heads fit, and what waits to be written is bounded by it too. The reader has the exact limit.
+        .max_buf_size(settings.head_max.max(8192) + 1);
     builder
 }

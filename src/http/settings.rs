@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use stint_types::tenant::SecretToken;
 use stint_types::units::Effort;
 
 use super::Origins;
+use super::image_urls::ImageUrls;
 
 /// The listener of those who manage keys and accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,10 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     /// The most connections at once.
     pub connections_max: usize,
+    /// The most connections of one address at once; behind a proxy, its requests in flight.
+    pub address_connections_max: usize,
+    /// Who connects for others and says for whom.
+    pub trusted_proxies: Vec<IpNet>,
     /// The most bytes of a request's body.
     pub body_max: usize,
     /// The most bytes of the bodies of all requests in flight.
@@ -49,6 +56,8 @@ pub struct Settings {
     pub drain: Duration,
     /// How often a silent stream carries a comment.
     pub heartbeat: Duration,
+    /// Where images may be.
+    pub image_urls: ImageUrls,
     /// Mirrors `reasoning_content` to `reasoning`.
     pub mirror_reasoning: bool,
     /// Pages that may call the API from a browser; none where this is absent.

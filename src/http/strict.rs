@@ -1,36 +1,61 @@
-//! Reads JSON strictly: a duplicate key is an error.
+//! Reads JSON strictly: a duplicate key is an error, and so is a body of more values than anything that is asked has. A value takes
+//! ten times the memory of its text where that is short.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::error::ApiError;
 
-/// Reads a JSON object.
+/// The most values of a body, each member and each item of a list counting one. A conversation of thousands of turns has far fewer.
+pub(super) const VALUES_MAX: usize = 1 << 18;
+
+/// Reads a JSON object of so many values at most.
 ///
 /// # Errors
-/// 400 where the text is not JSON, has a key twice, is nested deeper than 128 levels, or is no object.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    let StrictValue(value) = serde_json::from_slice(body)
-        .map_err(|error| ApiError::invalid(None, format!("the body is not valid JSON: {error}")))?;
+/// 400 where the text is not JSON, has a key twice or too many values, is nested deeper than 128 levels, or is no object.
+pub(super) fn object(body: &[u8], values_max: usize) -> Result<Map<String, Value>, ApiError> {
+    let left = Cell::new(values_max.saturating_add(1));
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = StrictVisitor { left: &left }.deserialize(&mut reader);
+    let read = read.and_then(|value| reader.end().map(|()| value));
+    let value = read.map_err(|error| match left.get() {
+        0 => too_many_values(values_max),
+        _ => ApiError::invalid(None, format!("the body is not valid JSON: {error}")),
+    })?;
     match value {
         Value::Object(map) => Ok(map),
         _ => Err(ApiError::invalid(None, "the body must be a JSON object")),
     }
 }
 
-struct StrictValue(Value);
+fn too_many_values(most: usize) -> ApiError {
+    let message = format!("the body has more than {most} values; send less in one request");
+    ApiError::invalid(None, message).with_code("too_many_values")
+}
 
-impl<'de> Deserialize<'de> for StrictValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StrictValue, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(StrictValue)
+/// Reads a value and those in it, as long as there may be more.
+#[derive(Clone, Copy)]
+struct StrictVisitor<'c> {
+    left: &'c Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        if left == 0 {
+            return Err(D::Error::custom("too many values"));
+        }
+        deserializer.deserialize_any(self)
     }
 }
 
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
+impl<'de> Visitor<'de> for StrictVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,14 +84,15 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(StrictValue(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((key, StrictValue(value))) = entries.next_entry::<String, StrictValue>()? {
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self)?;
             if map.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key {key:?} is there twice; send it once")));
             }
@@ -81,7 +107,7 @@ mod tests {
     use super::*;
 
     fn check(body: &str, message: &str) {
-        let problem = object(body.as_bytes()).unwrap_err();
+        let problem = object(body.as_bytes(), VALUES_MAX).unwrap_err();
         assert!(problem.message().contains(message), "{}", problem.message());
     }
 
@@ -96,8 +122,19 @@ mod tests {
     }
 
     #[test]
+    fn a_body_has_so_many_values_and_no_more() {
+        // The object, the list, and what is in it.
+        let body = |items: usize| format!("{{\"a\":[{}]}}", vec!["1"; items].join(","));
+        assert!(object(body(8).as_bytes(), 10).is_ok());
+        let problem = object(body(9).as_bytes(), 10).unwrap_err().to_json();
+        assert_eq!(problem["error"]["code"], "too_many_values");
+        assert!(problem["error"]["message"].as_str().unwrap().contains("more than 10 values"));
+        assert_eq!(object(b"{\"a\":[1,}", 10).unwrap_err().to_json()["error"]["code"], Value::Null);
+    }
+
+    #[test]
     fn numbers_keep_their_kind() {
-        let map = object(br#"{"a":18446744073709551615,"b":-1,"c":0.5}"#).unwrap();
+        let map = object(br#"{"a":18446744073709551615,"b":-1,"c":0.5}"#, VALUES_MAX).unwrap();
         assert_eq!(map["a"].as_u64(), Some(u64::MAX));
         assert_eq!(map["b"].as_i64(), Some(-1));
         assert_eq!(map["c"].as_f64(), Some(0.5));

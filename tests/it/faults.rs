@@ -81,6 +81,8 @@ async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused()
     let stream = running.await.unwrap().chunks();
     assert!(stream.done, "the last chunk came");
     assert_eq!(stream.joined(0, "content"), "3");
+    let budget = stream.all.iter().find_map(|chunk| chunk.get("budget")).expect("a budget at the end");
+    assert_eq!(budget["cost_usd"], Value::Null, "the books do not have it yet: {budget}");
     let refused = world.ask("sk-key", &question(false)).await;
     assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
     assert!(refused.headers.contains_key("retry-after"));

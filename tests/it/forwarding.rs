@@ -1,5 +1,8 @@
 //! What goes upstream of a caller's request, and what does not go anywhere.
 
+mod image_urls;
+mod prompt_caches;
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -118,16 +121,12 @@ async fn nothing_that_a_caller_names_is_fetched_or_opened() {
     let (trap, caught) = listening();
     let (folder, process) = serve(&base, "");
     let secret = folder.path().join("stint.toml").display().to_string();
-    for address in
-        [format!("{trap}/cat.png"), "http://169.254.169.254/latest".to_owned(), format!("file://{secret}")]
-    {
-        let part = json!([{ "type": "image_url", "image_url": { "url": address } }]);
-        let answer = process.ask("sk-test", &question(&part)).await;
-        assert_eq!(answer.chunks().joined(0, "content"), "word");
-        let request = heard.lock().unwrap().pop().unwrap();
-        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
-        assert_eq!(body["messages"][0]["content"][0]["image_url"]["url"], json!(address), "as it was");
-    }
+    let part = json!([{ "type": "image_url", "image_url": { "url": "https://example.com/cat.png" } }]);
+    let answer = process.ask("sk-test", &question(&part)).await;
+    assert_eq!(answer.chunks().joined(0, "content"), "word");
+    let request = heard.lock().unwrap().pop().unwrap();
+    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(body["messages"][0]["content"], part, "as it was");
     for (member, value) in [
         ("base_url", json!(trap)),
         ("api_base", json!(trap)),

@@ -103,7 +103,7 @@ async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
     assert!(world.stop().await);
     let again = pair(stories, LearnSettings::default()).await;
     assert_eq!(again.ask(ALICE, &question(51)).await.good()["model"], "n");
-    let metrics = again.get(ALICE, "/metrics").await.text;
+    let metrics = again.metrics_page();
     assert!(metrics.contains("stint_regret_count{route=\"auto\"} 1"), "{metrics}");
 }
 
@@ -285,7 +285,7 @@ async fn a_store_that_stands_still_delays_no_answer() {
     assert_eq!(story["outcome"]["ended"], "finished", "what was just done is known without the store");
     let said = say(&world, ALICE, &json!({ "id": last["id"], "correct": true })).await;
     assert_eq!((said.status, said.error()["code"].as_str()), (503, Some("overloaded")));
-    let metrics = world.get(ALICE, "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(metrics.contains("stint_outcomes_dropped_total{at=\"log\"}"), "{metrics}");
 }
 

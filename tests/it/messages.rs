@@ -51,7 +51,7 @@ async fn anthropics_own_sdk_works_unchanged_on_the_embedded_model() {
     assert_eq!(error("budget"), (json!("BadRequestError"), json!("invalid_request_error")));
     assert_eq!(error("tool"), (json!("BadRequestError"), json!("invalid_request_error")));
     assert!(facts["errors"]["key"]["id"].as_str().unwrap().starts_with("req_"));
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     assert!(
         metrics.contains("stint_refusals_total{limit=\"key money total\"} 1\n"),
         "one attempt alone: {metrics}"

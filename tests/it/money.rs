@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
-use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
+use stint_types::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
 use stint_types::units::{Money, Price, Tokens};
 
 /// One nano-dollar a token, read or written.
@@ -149,4 +149,21 @@ async fn a_request_may_limit_its_own_cost() {
     body["budget"]["cost_usd"] = "0.00000005".into();
     let answer = world.ask("", &body).await;
     assert_eq!((answer.status, &answer.error()["code"]), (400, &json!("budget_too_small")));
+}
+
+/// Of issue 17, item 4: the model bills 49,152 tokens for each image, and says so only afterwards.
+#[tokio::test]
+async fn six_images_are_refused_where_their_model_may_bill_more_for_them_than_is_left() {
+    let seeing =
+        || Model { capabilities: vec![Capability::Images], context: Model::CONTEXT_UNKNOWN, ..plain("m") };
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("six")));
+    let tenants = vec![tenant("poor", 100_000), tenant("rich", 1_000_000)];
+    let world = World::new(vec![(seeing(), script.clone())], tenants).await;
+    let image = json!({ "type": "image_url", "image_url": { "url": "https://example.com/large.png" } });
+    let request = json!({ "model": "m", "messages": [{ "role": "user", "content": vec![image; 6] }] });
+    let refused = world.ask("sk-poor", &request).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("insufficient_quota")));
+    assert_eq!(script.records().len(), 0, "nothing reached the model");
+    assert_eq!(world.account("poor").spent.money, Money::ZERO);
+    world.ask("sk-rich", &request).await.good();
 }

@@ -90,12 +90,16 @@ fn charged(cluster: &Cluster, url: &str) -> BTreeMap<String, (u64, u64)> {
     rows.lines().map(row).collect()
 }
 
-/// Every answer's cost is in the books, and whatever went upstream is there, once.
+/// Every cost that an answer told is in the books, and whatever went upstream is there, once.
 fn agree(upstream: &Upstream, told: &Told, charged: &BTreeMap<String, (u64, u64)>) {
     for (user, (status, cost)) in &*told.lock().unwrap() {
         if *status == 200 {
-            let cost: stint_types::units::Money = cost.as_deref().unwrap().parse().unwrap();
-            assert_eq!(charged.get(user), Some(&(1, cost.0)), "{user} was told {cost:?}");
+            let booked = charged.get(user).unwrap_or_else(|| panic!("{user} is not in the books"));
+            let told = cost.as_deref().map(|cost| cost.parse::<stint_types::units::Money>().unwrap());
+            assert!(
+                booked.0 == 1 && told.is_none_or(|told| told.0 == booked.1),
+                "{user} was told {cost:?}: {booked:?}"
+            );
         }
     }
     for (user, times) in upstream.attempts() {
@@ -165,6 +169,63 @@ async fn while_the_database_is_down_nothing_is_spent_and_afterwards_everything_g
     let good = told.values().filter(|(status, _)| *status == 200).count();
     eprintln!("{} asked, {good} served, {} charged", told.len(), charged.len());
     assert!(good > 50, "{good}");
+}
+
+/// A gateway that is stopped beyond its lease while it serves: another one posts what it had sent. When it goes on, its callers
+/// get their answers, and no cost: what it counted is not what the books have.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_lost_its_lease_tells_no_cost_that_the_books_do_not_have() {
+    let (cluster, upstream) = (Cluster::start(false), Upstream::start());
+    let (url, folder) = (cluster.database(), folder(&upstream));
+    let (one, two) = (serve(&folder, &url), serve(&folder, &url));
+    let question = |user: &str, stream: bool| {
+        json!({
+            "model": "m", "user": user, "stream": stream,
+            "messages": [{ "role": "user", "content": Manner::Words(60).words() }],
+        })
+    };
+    let (whole, streamed) = (question("whole", false), question("streamed", true));
+    let stopped = async {
+        while ["whole", "streamed"].iter().any(|user| !upstream.written().contains_key(*user)) {
+            sleep(Duration::from_millis(5)).await;
+        }
+        one.signal("STOP");
+        while cluster.ask(&url, "SELECT count(*) FROM resolutions") != "2" {
+            sleep(Duration::from_millis(50)).await;
+        }
+        one.signal("CONT");
+    };
+    let (whole, streamed, ()) =
+        tokio::join!(one.ask("sk-test", &whole), one.ask("sk-test", &streamed), stopped);
+    let answer = whole.good();
+    assert_eq!(answer["usage"]["completion_tokens"], 60, "{answer}");
+    let chunks = streamed.chunks();
+    let last = chunks.all.iter().find(|chunk| chunk.get("budget").is_some()).expect("a budget at the end");
+    for budget in [&answer["budget"], &last["budget"]] {
+        assert_eq!(budget.get("cost_usd"), Some(&Value::Null), "{budget}");
+        assert!(budget["why"].as_str().unwrap().contains("its cost is not known"), "{budget}");
+        let page = format!("/v1/requests/{}", budget["id"].as_str().unwrap());
+        let began = Instant::now();
+        // Its record is written a little later.
+        while status(&two, &page).await != 200 {
+            assert!(began.elapsed() < Duration::from_secs(10), "no record of {page}");
+            sleep(Duration::from_millis(20)).await;
+        }
+        let story = two.get("sk-test", &page).await.good();
+        assert_eq!(story["outcome"].get("cost_usd"), Some(&Value::Null), "{story}");
+    }
+    assert_eq!(whole.headers.get("x-cost-usd"), None);
+    let logged = one.lines("outcome=\"answered\"");
+    assert!(logged.len() == 2 && logged.iter().all(|line| !line.contains("cost_usd")), "{logged:?}");
+    while status(&one, "/readyz").await != 200 {
+        sleep(Duration::from_millis(50)).await;
+    }
+    let (_, next) = ask(&one.client, &one.base, "next", 3).await.expect("an answer");
+    let told = Told::default();
+    told.lock().unwrap().insert("next".into(), (200, cost(&next)));
+    assert!(cost(&next).is_some(), "{next}");
+    leave(vec![one, two]);
+    agree(&upstream, &told, &charged(&cluster, &url));
 }
 
 /// CR-16: three gateways, each killed every few seconds; callers go on to the next one.

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::harness::faultup::Faultup;
 use crate::harness::faultup::rig::{Caller, Rig, question};
 use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good, nothing, says};
-use crate::harness::{Folder, Process, World, model, tenant};
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
 
@@ -140,7 +140,7 @@ async fn a_compressed_body_is_refused_by_its_name() {
 #[tokio::test]
 async fn invented_names_make_no_new_series() {
     let rig = Rig::new(vec![answers()]).await;
-    let series = async || rig.world.get("sk-key", "/metrics").await.text.lines().count();
+    let series = async || rig.world.metrics_page().lines().count();
     let mut asks = Vec::new();
     for number in 0..400 {
         let mut body = question(number % 2 == 0);
@@ -217,8 +217,12 @@ async fn a_flood_of_connections_beyond_the_systems_limit_is_survived() {
         flood.push(connect(&process.base).await);
     }
     let fresh = reqwest::Client::builder().no_proxy().build().unwrap();
+    // Those that say nothing give up their places, also where the system has no more.
     let asked = fresh.get(format!("{}/healthz", process.base)).send();
-    assert!(timeout(Duration::from_millis(500), asked).await.is_err(), "there is no room for another");
+    assert_eq!(
+        timeout(Duration::from_secs(5), asked).await.expect("room is made").unwrap().status().as_u16(),
+        200
+    );
     drop(flood);
     let served =
         timeout(Duration::from_secs(10), fresh.get(format!("{}/healthz", process.base)).send()).await;
@@ -267,10 +271,76 @@ async fn a_second_signal_stops_at_once_and_the_books_are_right() {
         upstream.sees_the_client_leave(exchange, signalled).await;
     }
     for ask in asks {
-        if let Ok(answer) = ask.await.unwrap() {
-            let text = answer.text().await;
-            assert!(!text.is_ok_and(|text| text.contains(DONE)), "it was cut off");
-        }
+        let text = ask.await.unwrap().unwrap().text().await.unwrap();
+        assert!(
+            text.contains("shutting_down") && !text.contains(DONE),
+            "it was cut off, and is told so: {text}"
+        );
     }
     verified(&folder);
+}
+
+/// 17.12: when the time for running answers is over, each open stream ends with an error in the form of its API.
+#[tokio::test]
+async fn streams_that_are_open_when_patience_ends_get_an_error_of_their_api() {
+    let scripts = vec![chunked().chunk(&event(&says("4"))).then(Step::Hold); 3];
+    let upstream = Faultup::start(scripts).await;
+    let folder = binary(&upstream, "drain = '300ms'").await;
+    let process = folder.serve();
+    let message = json!([{ "role": "user", "content": "2+2?" }]);
+    let asks = [
+        ("/v1/chat/completions", json!({ "model": "m", "stream": true, "messages": message })),
+        ("/v1/messages", json!({ "model": "m", "stream": true, "max_tokens": 2000, "messages": message })),
+        ("/v1/responses", json!({ "model": "m", "stream": true, "input": "2+2?" })),
+    ];
+    let asked = asks.map(|(path, body)| {
+        let request = process.client.post(format!("{}{path}", process.base)).body(body.to_string());
+        let request = request.header("content-type", "application/json");
+        tokio::spawn(async move { request.send().await.unwrap().text().await })
+    });
+    upstream.until(|log| log.len() == 3).await;
+    process.signal("TERM");
+    let forms = ["\"type\":\"server_error\"", "event: error", "event: error"];
+    for (asked, form) in asked.into_iter().zip(forms) {
+        let text = asked.await.unwrap().expect("the stream ends as it should");
+        assert!(text.contains("shutting down") && text.contains(form) && !text.contains(DONE), "{text}");
+    }
+    let (well, _) = stopped(process).await;
+    assert!(well);
+    verified(&folder);
+}
+
+/// 17.5: a body of more values than anything that is asked has is refused, and those of embeddings may have more.
+#[tokio::test]
+async fn bodies_of_many_small_values_are_refused_before_they_take_their_memory() {
+    let rig = Rig::new(vec![answers()]).await;
+    let ones = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+    let bomb = |count: usize| {
+        format!(
+            "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"x\"}}],\"x\":{}}}",
+            ones(count)
+        )
+    };
+    let paths = [
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/v1/responses",
+        "/v1/plan",
+        "/v1/conversations",
+        "/v1/feedback",
+    ];
+    let post = async |path: &str, body: String| {
+        let request = rig.world.client.post(format!("{}{path}", rig.world.base)).bearer_auth("sk-key");
+        Answer::of(request.header("content-type", "application/json").body(body)).await
+    };
+    for path in paths {
+        let refused = post(path, bomb(300_000)).await;
+        assert!(refused.status == 400 && refused.text.contains("262144 values"), "{path}: {}", refused.text);
+    }
+    let vectors = post("/v1/embeddings", format!("{{\"model\":\"m\",\"input\":{}}}", ones(300_000))).await;
+    assert!(!vectors.text.contains("values"), "{}", vectors.text);
+    let refused = post("/v1/embeddings", format!("{{\"model\":\"m\",\"input\":{}}}", ones(1_100_000))).await;
+    assert!(refused.text.contains("1048576 values"), "{}", refused.text);
 }

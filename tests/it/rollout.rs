@@ -43,7 +43,7 @@ async fn what_is_only_watched_changes_nothing_and_tells_what_it_would_have_saved
     assert_eq!(answer["model"], "a", "the first that is listed");
     assert_eq!(answer["budget"]["thinking"]["used"], 40, "it thinks as long as it likes: {answer}");
     world.settled().await;
-    let metrics = world.get("sk-acme", "/metrics").await.text;
+    let metrics = world.metrics_page();
     let has = |series: &str| assert!(metrics.contains(series), "no {series} in {metrics}");
     has("stint_observed_total{route=\"auto\",would=");
     has("stint_observed_saved_usd{route=\"auto\"} ");

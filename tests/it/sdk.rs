@@ -43,7 +43,7 @@ async fn check_counts(script: [&str; 2]) {
     let process = Folder::new(&keys()).serve();
     let answers = check(&process, script, "reasoner").await;
     let told: u64 = answers.iter().map(|said| said["usage"]["completion_tokens"].as_u64().unwrap()).sum();
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     let series = format!("\nstint_engine_tokens_total{{model=\"reasoner\",phase=\"decode\"}} {told}\n");
     assert!(metrics.contains(&series), "no {series} in {metrics}");
 }
@@ -57,7 +57,7 @@ pub(crate) fn keys() -> String {
         let hash = stint_types::tenant::hash_key(&format!("sk-{name}"));
         format!("[[key]]\nname = \"{name}\"\nhash = \"{hash}\"\n{more}\n")
     };
-    key("test", "") + &key("poor", "limits = [{ money = \"0.000001\", per = \"total\" }]")
+    key("test", "admin = true") + &key("poor", "limits = [{ money = \"0.000001\", per = \"total\" }]")
 }
 
 /// Runs one script against one model of a gateway that nobody else has asked, and judges what came of it.
@@ -79,7 +79,7 @@ pub(crate) async fn check(process: &Process, [runtime, script]: [&str; 2], model
         assert_eq!(streamed["deltas"], CUT, "one delta for each token of thought: {streamed}");
     }
     errors(&facts["errors"]);
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     let counted =
         |series: String| assert!(metrics.contains(&format!("\n{series}\n")), "no {series} in {metrics}");
     // LB-21: an SDK that did not heed `x-should-retry: false` would have come three times; one that had met a failure

@@ -181,8 +181,8 @@ fn part(part: &Value) -> Value {
 
 #[tokio::test]
 async fn images_and_sound_go_to_models_that_understand_them() {
-    let image = || json!({ "type": "image_url", "image_url": { "url": "data:,x", "detail": "low" } });
-    let sound = || json!({ "type": "input_audio", "input_audio": { "data": "AA==", "format": "wav" } });
+    let image = || json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==", "detail": "low" } });
+    let sound = || json!({ "type": "input_audio", "input_audio": { "data": "//uQAA==", "format": "mp3" } });
     let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("seen")));
     let capabilities = vec![Capability::Images];
     let seeing = Model { capabilities, context: Tokens(100_000), ..model("m", EnforcementClass::Effort) };
@@ -276,16 +276,19 @@ async fn models_and_routes_are_listed() {
 }
 
 #[tokio::test]
-async fn the_metrics_need_a_key_where_strangers_reach_them() {
+async fn the_metrics_need_an_admins_key_once_there_are_keys() {
     let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
     let models = || vec![(model("m", EnforcementClass::Inline), script.clone() as Arc<dyn Backend>)];
-    let strangers = |http: &mut http::Settings| http.listen = ([0, 0, 0, 0], 0).into();
-    let public = World::with(models(), vec![tenant("key", 1)], strangers).await;
-    assert_eq!(public.get("", "/metrics").await.status, 401);
-    assert_eq!(public.get("sk-key", "/metrics").await.status, 200);
-    assert_eq!((public.get("", "/healthz").await.status, public.get("", "/readyz").await.status), (200, 200));
-    let loopback = World::with(models(), vec![tenant("key", 1)], |_| ()).await;
-    assert_eq!(loopback.get("", "/metrics").await.status, 200);
+    let mut admin = tenant("admin", 1);
+    admin.tenant.access.admin = true;
+    let keyed = World::with(models(), vec![tenant("key", 1), admin], |_| ()).await;
+    assert_eq!(keyed.get("", "/metrics").await.status, 401);
+    let refused = keyed.get("sk-key", "/metrics").await;
+    assert_eq!((refused.status, &refused.error()["code"]), (403, &json!("not_admin")));
+    assert!(keyed.get("sk-admin", "/metrics").await.text.contains("stint_connections "));
+    assert_eq!((keyed.get("", "/healthz").await.status, keyed.get("", "/readyz").await.status), (200, 200));
+    let open = World::with(models(), Vec::new(), |_| ()).await;
+    assert_eq!(open.get("", "/metrics").await.status, 200);
 }
 
 /// A backend with a mistake in it.

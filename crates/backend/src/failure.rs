@@ -93,6 +93,9 @@ pub struct Failure {
     pub unsupported: Option<UnsupportedFeature>,
 }
 
+/// The code of a generation that failed since its engine did: another one is started by itself.
+pub const ENGINE_RESTARTING: &str = "engine_restarting";
+
 /// The code of what a model cannot do.
 const INCAPABLE: &str = "model_not_capable";
 

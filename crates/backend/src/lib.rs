@@ -7,6 +7,7 @@ mod behavior;
 mod failure;
 pub mod fleet;
 pub mod local;
+mod outage;
 mod output_stats;
 mod prefill;
 pub mod remote;
@@ -23,12 +24,13 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
-pub use failure::{Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
+pub use failure::{ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
+pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};
 pub use unavailable::UnavailableBackend;
 
@@ -50,6 +52,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.
     fn prompt_tokens(&self, request: &Request) -> Tokens;
 
+    /// What an image costs the model at most.
+    fn images(&self) -> ImageTokens {
+        ImageTokens::default()
+    }
+
     /// Whether [`prompt_tokens`](Backend::prompt_tokens) is exact.
     fn counts_exactly(&self) -> bool {
         false
@@ -65,8 +72,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> ModelConditions;
 
-    /// Why it is not there at all, where that is so until another configuration.
-    fn unavailable(&self) -> Option<&str> {
+    /// Why it takes no calls now, where it knows that itself. It is asked before every call, and gets none meanwhile.
+    fn outage(&self) -> Option<TargetOutage> {
         None
     }
 

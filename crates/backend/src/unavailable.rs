@@ -10,7 +10,7 @@ use stint_types::catalog::ModelConditions;
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
 
-use super::{Backend, BackendCall, Failure, Fault, Generation};
+use super::{Backend, BackendCall, Failure, Fault, Generation, TargetOutage};
 
 /// Nobody to ask.
 #[derive(Debug)]
@@ -32,14 +32,14 @@ impl Backend for UnavailableBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
     }
 
     fn conditions(&self) -> ModelConditions {
         ModelConditions { healthy: false, ..ModelConditions::default() }
     }
 
-    fn unavailable(&self) -> Option<&str> {
-        Some(&self.reason)
+    fn outage(&self) -> Option<TargetOutage> {
+        Some(TargetOutage { reason: self.reason.clone(), retry_in: None })
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong, in the engine's own words.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use stint_gguf::GgufError;
@@ -38,9 +40,29 @@ pub enum EngineError {
     /// The device has not enough memory.
     #[error("the GPU is out of memory: lower `kv_tokens` or choose a smaller model")]
     OutOfMemory,
-    /// The device went away, or stopped answering.
+    /// The device went away.
     #[error("the GPU was lost: {0}")]
     Lost(String),
+    /// A step took longer than any should.
+    #[error("the engine made no progress for {} s, the most that a step may take (`step_timeout`)", .0.as_secs())]
+    Stalled(Duration),
+    /// The driver took too long to start an engine.
+    #[error("the engine was not started within {} s", .0.as_secs())]
+    StartTimeout(Duration),
+    /// The worker's thread panicked; a mistake in the engine.
+    #[error("the engine's thread panicked: {0}")]
+    Panicked(String),
+    /// The device that the engine ran on is not the one that is there now.
+    #[error("the GPU {expected} is not there, only {found}: it is tried again")]
+    OtherDevice {
+        /// Where the engine ran.
+        expected: String,
+        /// What was found in its place.
+        found: String,
+    },
+    /// Threads that hang hold too much of the device.
+    #[error("{0} threads of the engine hang and keep their memory: restart the process")]
+    TooManyHang(usize),
     /// The driver refused a command; a mistake in the engine or the driver.
     #[error("the GPU refused a command: {0}")]
     Refused(String),
@@ -81,4 +103,7 @@ pub enum JobRejection {
     /// The engine was stopped, or its device failed.
     #[error("the engine has stopped")]
     Stopped,
+    /// The engine failed, and is started again.
+    #[error("the engine failed and is started again: try again shortly")]
+    Restarting,
 }

@@ -2,21 +2,25 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use stint_gguf::Gguf;
 
 use super::error::{EngineError, JobRejection};
-use super::forward::EngineCapacity;
+use super::forward::{EngineCapacity, EngineModel};
 use super::gpu::{DeviceInfo, Gpu};
 use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
+use super::step_limit::plausible_step;
+use super::token_stream::TokenStream;
+use super::warm_up::warm_up;
 use super::worker::EngineWorker;
+use super::worker_thread::WorkerThread;
 
 /// The settings of an engine, fixed at its start.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,9 @@ pub struct Settings {
     pub queue: usize,
     /// Whether a software driver will do.
     pub allow_cpu: bool,
+    /// The most that one step may take; a worker that is longer at one hangs. What is plausible for the model and the device
+    /// without it.
+    pub step_timeout: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -48,6 +55,7 @@ impl Default for Settings {
             prefill_chunk: 128,
             queue: 64,
             allow_cpu: false,
+            step_timeout: None,
         }
     }
 }
@@ -63,37 +71,6 @@ pub struct GenerationJob {
     pub phases: PhaseBudgets,
     /// The tokens that end the text.
     pub eos: Vec<u32>,
-}
-
-/// The tokens of one generation, as they come. Dropping it ends the generation and frees its cache.
-#[derive(Debug)]
-pub struct TokenStream {
-    events: mpsc::Receiver<GenerationEvent>,
-    ended: bool,
-}
-
-impl TokenStream {
-    /// The next event; `None` once the generation has ended.
-    pub async fn next(&mut self) -> Option<GenerationEvent> {
-        let event = self.events.recv().await;
-        self.track_end(event)
-    }
-
-    /// The same, for callers outside of any async runtime.
-    pub fn blocking_next(&mut self) -> Option<GenerationEvent> {
-        let event = self.events.blocking_recv();
-        self.track_end(event)
-    }
-
-    /// A stream that breaks off without a last word would look like one that is still going.
-    fn track_end(&mut self, event: Option<GenerationEvent>) -> Option<GenerationEvent> {
-        if self.ended {
-            return None;
-        }
-        let event = event.unwrap_or(GenerationEvent::Failed(EngineError::Stopped));
-        self.ended = !matches!(event, GenerationEvent::Token(_));
-        Some(event)
-    }
 }
 
 /// How busy an engine is.
@@ -117,18 +94,6 @@ pub struct EngineLoad {
 #[derive(Clone)]
 pub struct Engine(Arc<EngineInner>);
 
-/// A handle to an engine that does not keep it running.
-#[derive(Clone)]
-pub struct WeakEngine(Weak<EngineInner>);
-
-impl WeakEngine {
-    /// The engine, where anybody still has it.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<Engine> {
-        self.0.upgrade().map(Engine)
-    }
-}
-
 struct EngineInner {
     messages: SyncSender<WorkerMessage>,
     shared: Arc<WorkerStatus>,
@@ -138,18 +103,13 @@ struct EngineInner {
     blocks: u32,
     accepted_max: usize,
     weight_bytes: u64,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    step_max: Duration,
+    thread: Mutex<Option<WorkerThread>>,
 }
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine").field("device", &self.0.device.name).field("load", &self.load()).finish()
-    }
-}
-
-impl std::fmt::Debug for WeakEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WeakEngine")
     }
 }
 
@@ -165,16 +125,18 @@ impl Engine {
         let shape = ModelShape::read(gguf)?;
         let extent = capacity(&gpu, &shape, settings)?;
         let device = gpu.info.clone();
-        let model = super::forward::EngineModel::load(gpu, gguf, &shape, extent)?;
+        let mut model = EngineModel::load(gpu, gguf, &shape, extent)?;
         let held_max = settings.queue.saturating_add(extent.slots as usize);
         // One more, for the message that only wakes.
         let (orders, inbox) = sync_channel(held_max.saturating_add(1));
         let shared = Arc::new(WorkerStatus::default());
         shared.blocks_free.store(extent.blocks as usize, Ordering::Relaxed);
         let weight_bytes = model.weight_bytes();
+        let single = warm_up(&model, extent)?;
+        let step_max = settings.step_timeout.unwrap_or_else(|| plausible_step(single, extent.rows));
+        model.limit_steps(step_max);
         let worker = EngineWorker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
-        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || worker.run());
-        let thread = thread.map_err(|error| EngineError::Thread(error.to_string()))?;
+        let thread = WorkerThread::start("engine", move || worker.run())?;
         let (context, vocab, blocks) = (extent.context, shape.vocab, extent.blocks);
         let thread = Mutex::new(Some(thread));
         let inner = EngineInner {
@@ -186,6 +148,7 @@ impl Engine {
             blocks,
             accepted_max: held_max,
             weight_bytes,
+            step_max,
             thread,
         };
         Ok(Self(Arc::new(inner)))
@@ -202,7 +165,7 @@ impl Engine {
         let room = usize::try_from(job.phases.tokens_max()).unwrap_or(usize::MAX).saturating_add(4);
         let (out, events) = mpsc::channel(room);
         let machine = PhaseMachine::new(job.phases, job.eos);
-        let tokens = TokenStream { events, ended: false };
+        let tokens = TokenStream::new(events, self.0.shared.ended.subscribe());
         if let Some(done) = machine.done() {
             let _ = out.try_send(GenerationEvent::Done(done));
             return Ok(tokens);
@@ -250,12 +213,6 @@ impl Engine {
         Err(JobRejection::Invalid(problem))
     }
 
-    /// A handle that does not keep it running.
-    #[must_use]
-    pub fn downgrade(&self) -> WeakEngine {
-        WeakEngine(Arc::downgrade(&self.0))
-    }
-
     /// How busy it is now.
     #[must_use]
     pub fn load(&self) -> EngineLoad {
@@ -301,13 +258,49 @@ impl Engine {
         self.0.weight_bytes
     }
 
-    /// Ends everything that runs or waits, and the thread. Blocks for one step at most.
+    /// The most that one step may take.
+    #[must_use]
+    pub fn step_max(&self) -> Duration {
+        self.0.step_max
+    }
+
+    /// Why it takes no more jobs, once it was stopped or has failed.
+    pub(crate) fn failure(&self) -> Option<EngineError> {
+        self.0.shared.ended.borrow().clone()
+    }
+
+    /// How many turns its worker has made.
+    pub(crate) fn turns(&self) -> u64 {
+        self.0.shared.turns.load(Ordering::Relaxed)
+    }
+
+    /// Gives it up: every stream ends with the reason at once, whatever the worker does. Its thread, if it hangs, ends when it
+    /// comes back.
+    pub(crate) fn give_up(&self, reason: &EngineError) -> Option<WorkerThread> {
+        self.0.shared.end(reason);
+        self.take_thread()
+    }
+
+    fn take_thread(&self) -> Option<WorkerThread> {
+        self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lets a fault happen before the next step.
+    #[cfg(any(test, feature = "faults"))]
+    pub(crate) fn inject(&self, fault: super::faults::InjectedFault) {
+        let _ = self.0.messages.try_send(WorkerMessage::Fault(fault));
+    }
+
+    /// Ends everything that runs or waits, and the thread. Blocks for one step at most, as long as a step may be.
     pub fn stop(&self) {
         self.0.shared.stopping.store(true, Ordering::Release);
         let _ = self.0.messages.try_send(WorkerMessage::Wake);
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = thread.join();
+        if let Some(thread) = self.take_thread() {
+            let has_left = thread.wait(self.0.step_max);
+            if !has_left {
+                // Nobody waits for it any more.
+                self.0.shared.end(&EngineError::Stalled(self.0.step_max));
+            }
         }
     }
 }

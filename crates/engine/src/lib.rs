@@ -16,12 +16,18 @@
 //! }
 //! ```
 //!
+//! A [`SupervisedEngine`] is watched by a thread of its own. When its device is lost, its thread panics or a step hangs, all
+//! that runs on it ends at once, and after a wait that grows another engine is started on the same weights.
+//!
 //! Weights stay as they are stored (F32, F16, `Q8_0`) and are unpacked in the kernels; activations and the
 //! cache are f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
 mod block_allocator;
 mod error;
+mod failure_cause;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
 mod forward;
 mod gpu;
 mod ops;
@@ -30,20 +36,34 @@ mod phases;
 pub mod probe;
 mod schedule;
 mod shape;
+mod step_limit;
+mod warm_up;
 mod weights;
 mod worker;
+mod worker_thread;
 
 mod handle;
 mod messages;
+mod restart;
+mod restart_policy;
+mod supervised;
+mod supervisor;
+mod token_stream;
 
 pub use error::{EngineError, JobRejection};
+pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
+#[cfg(any(test, feature = "faults"))]
+pub use faults::InjectedFault;
 pub use gpu::{DeviceInfo, DeviceKind};
-pub use handle::{Engine, EngineLoad, GenerationJob, Settings, TokenStream, WeakEngine};
+pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
 pub use messages::GenerationEvent;
 pub use ops::SamplingParams;
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };
+pub use restart::WeightsOpener;
+pub use supervised::{EngineListener, SupervisedEngine, WeakSupervisedEngine};
+pub use token_stream::TokenStream;
 
 /// Whether the engine could run a file's model, as far as the file tells.
 ///

@@ -1,12 +1,15 @@
 //! The thread that owns the model: takes orders in, runs step after step, hands tokens out.
 //!
 //! It never waits for a reader, and looks for readers that left before every step: what they held is
-//! free before the next step begins.
+//! free before the next step begins. It counts its turns, by which others see that it is not stuck.
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -17,6 +20,12 @@ use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus}
 use super::ops::{BLOCK, SampledToken, slot_words};
 use super::phases::PhaseMachine;
 use super::schedule::{SequenceProgress, schedule};
+
+/// How long a worker without work waits until it counts a turn.
+pub(crate) const IDLE_TURN: Duration = Duration::from_millis(500);
+
+/// After so many turns without work the worker looks whether its device is still there.
+const PROBE_TURNS: u32 = 10;
 
 struct RunningSequence {
     progress: SequenceProgress,
@@ -36,6 +45,8 @@ pub(crate) struct EngineWorker {
     running: Vec<RunningSequence>,
     messages: Receiver<WorkerMessage>,
     shared: Arc<WorkerStatus>,
+    /// Turns in a row without work.
+    idle_turns: u32,
 }
 
 impl EngineWorker {
@@ -50,46 +61,72 @@ impl EngineWorker {
         let slots = (0..extent.slots).rev().collect();
         let prefill_chunk = prefill_chunk.min(extent.rows - extent.slots);
         let (waiting, running) = (VecDeque::new(), Vec::new());
-        Self { model, blocks, slots, prefill_chunk, waiting, running, messages: inbox, shared }
+        Self { model, blocks, slots, prefill_chunk, waiting, running, messages: inbox, shared, idle_turns: 0 }
     }
 
     /// Until it is stopped, the device fails, or nobody holds a handle and all is done.
     pub(crate) fn run(mut self) {
-        let reason = loop {
-            if !self.receive() {
-                break EngineError::Stopped;
+        let reason = match catch_unwind(AssertUnwindSafe(|| self.work())) {
+            Ok(reason) => {
+                self.shared.stopping.store(true, Ordering::Release);
+                self.fail(&reason);
+                reason
+            }
+            // What it was changing may be half changed: nothing of it is used again.
+            Err(panic) => EngineError::Panicked(panic_message(&*panic)),
+        };
+        self.shared.end(&reason);
+    }
+
+    fn work(&mut self) -> EngineError {
+        loop {
+            self.shared.turns.fetch_add(1, Ordering::Relaxed);
+            if let Err(reason) = self.receive() {
+                return reason;
             }
             self.release_finished();
             self.admit();
             if self.running.is_empty() {
                 continue;
             }
-            if let Err(error) = self.step() {
-                break error;
+            if let Err(reason) = self.step() {
+                return reason;
             }
             self.release_finished();
-        };
-        self.shared.stopping.store(true, Ordering::Release);
-        self.fail(&reason);
+        }
     }
 
-    /// Takes in what has come; waits only when there is nothing to do. False when it is time to end.
-    fn receive(&mut self) -> bool {
+    /// Takes in what has come; waits only when there is nothing to do. An error when it is time to end.
+    fn receive(&mut self) -> Result<(), EngineError> {
         if self.running.is_empty() && self.waiting.is_empty() {
-            match self.messages.recv() {
+            match self.messages.recv_timeout(IDLE_TURN) {
                 Ok(message) => self.accept(message),
-                Err(_) => return false,
+                Err(RecvTimeoutError::Timeout) => self.count_idle_turn()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Stopped),
             }
         }
         while let Ok(message) = self.messages.try_recv() {
             self.accept(message);
         }
-        !self.shared.stopping.load(Ordering::Acquire)
+        if self.shared.stopping.load(Ordering::Acquire) { Err(EngineError::Stopped) } else { Ok(()) }
+    }
+
+    /// Nothing came. A device that is lost meanwhile is noticed before somebody needs it.
+    fn count_idle_turn(&mut self) -> Result<(), EngineError> {
+        self.idle_turns += 1;
+        if self.idle_turns < PROBE_TURNS {
+            return Ok(());
+        }
+        self.idle_turns = 0;
+        self.model.probe()
     }
 
     fn accept(&mut self, message: WorkerMessage) {
-        if let WorkerMessage::Job(order) = message {
-            self.waiting.push_back(order);
+        match message {
+            WorkerMessage::Job(order) => self.waiting.push_back(order),
+            WorkerMessage::Wake => {}
+            #[cfg(any(test, feature = "faults"))]
+            WorkerMessage::Fault(fault) => fault.happen(&self.model),
         }
     }
 
@@ -173,6 +210,12 @@ impl EngineWorker {
         }
         self.release_finished();
     }
+}
+
+/// What a panic said, as far as that is text.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing").to_owned()
 }
 
 impl RunningSequence {

@@ -31,7 +31,7 @@ pub use accounts::{
     AccountTotals, ClosedReservation, ExtensionResult, LedgerError, LedgerState, LimitStatus, LimitWarning,
     QuotaNeed, ReservationRequest, ReserveError, Shortfall, WarningCause,
 };
-pub use commit::{Observer, PendingSettlement, SettlementReceipt};
+pub use commit::{Observer, PendingSettlement, SettlementReceipt, SettlementStatus};
 pub use handle::{Ledger, Reservation, accounts_from_journal};
 pub use journal::{Journal, JournalError, MemoryJournal};
 pub use quota::{

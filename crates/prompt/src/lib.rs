@@ -5,8 +5,11 @@
 
 mod controls;
 mod detokenizer;
+mod encoded_bytes;
 mod error;
 mod format;
+mod image_size;
+mod media_bound;
 pub mod tags;
 mod template;
 pub mod token_bound;

@@ -5,6 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use stint_types::catalog::ImageTokens;
 use stint_types::chat::{ContentPart, Message, Request, Role, Tool, ToolCall};
 use stint_types::units::{Timestamp, Tokens};
 
@@ -243,7 +244,8 @@ proptest! {
     #[test]
     fn no_prompt_has_more_tokens_than_its_bound(request in any_request()) {
         for format in formats() {
-            let (tokens, bound) = (tokens(&format, &request), token_bound::prompt_tokens(&request).0);
+            let images = ImageTokens::default();
+            let (tokens, bound) = (tokens(&format, &request), token_bound::prompt_tokens(&request, &images).0);
             prop_assert!(tokens <= bound, "{} tokens, bound {}", tokens, bound);
         }
     }
@@ -263,7 +265,8 @@ proptest! {
         }
         for format in formats() {
             let counted = Tokens(tokens(&format, &before));
-            let bound = token_bound::extended_prompt_tokens(counted, &before.messages, &request, frame).0;
+            let images = ImageTokens::default();
+            let bound = token_bound::extended_prompt_tokens(counted, &before.messages, &request, frame, &images).0;
             let tokens = tokens(&format, &request);
             prop_assert!(tokens <= bound, "{} tokens, bound {}", tokens, bound);
         }

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use stint_types::catalog::ImageTokens;
 use stint_types::chat::{ContentPart, EmbeddingInputs, MemberPhase, Message, Request, Role};
 use stint_types::units::Tokens;
+
+use crate::media_bound;
 
 /// What a template puts around one message.
 const MESSAGE: u64 = 16;
@@ -13,16 +16,14 @@ const MESSAGE: u64 = 16;
 const CONVERSATION: u64 = 128;
 /// What a template says about tools before it lists them.
 const TOOLS: u64 = 1024;
-/// What an image costs at most, whatever its size in bytes.
-const IMAGE: u64 = 16_384;
 /// What is declared of a tool, besides its name, only because it was called before.
 const CALLED_TOOL: u64 = 64;
 /// No text is written in tokens of so many bytes on average.
 const BYTES_OF_A_TOKEN_MOST: u64 = 16;
 
-/// An upper bound: a token is at least one byte of text.
-pub fn prompt_tokens(request: &Request) -> Tokens {
-    let messages: u64 = request.messages.iter().map(message).sum();
+/// An upper bound: a token is at least one byte of text. `images` says what the model is billed for one.
+pub fn prompt_tokens(request: &Request, images: &ImageTokens) -> Tokens {
+    let messages: u64 = request.messages.iter().map(|one| message(one, images)).sum();
     Tokens(CONVERSATION + messages + tools_and_format(request))
 }
 
@@ -72,32 +73,34 @@ pub fn extended_prompt_tokens(
     before: &[Message],
     request: &Request,
     frame: PromptFrame,
+    images: &ImageTokens,
 ) -> Tokens {
-    let sum = |messages: &[Message]| messages.iter().map(message).sum::<u64>();
+    let sum = |messages: &[Message]| messages.iter().map(|one| message(one, images)).sum::<u64>();
     let new = sum(&request.messages).saturating_sub(sum(before));
     let beside = match frame {
         PromptFrame::Counted => called_tools(request),
-        PromptFrame::Changed => frame_tokens(request),
+        PromptFrame::Changed => frame_tokens(request, images),
     };
-    counted + Tokens(CONVERSATION + new + before.iter().map(uncertain_tokens).sum::<u64>() + beside)
+    let uncertain: u64 = before.iter().map(|one| uncertain_tokens(one, images)).sum();
+    counted + Tokens(CONVERSATION + new + uncertain + beside)
 }
 
 /// What of a message that was counted may be read otherwise now. Thoughts are shown or left out as a step is to think or not, and
 /// by who signed them; behind an address there may be another image.
-fn uncertain_tokens(message: &Message) -> u64 {
+fn uncertain_tokens(message: &Message, images: &ImageTokens) -> u64 {
     let signed: u64 = message.signed.iter().map(|signed| bytes(&signed.block)).sum();
     let thought = message.thought.as_deref().map_or(0, bytes);
-    let elsewhere = |part: &&ContentPart| match part {
-        ContentPart::Other(value) => is_image(value) && !is_inline(value),
-        ContentPart::Text(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => false,
-    };
-    let images = message.content.iter().filter(elsewhere).map(|_| IMAGE).sum::<u64>();
-    signed + thought + images
+    let elsewhere = message.content.iter().map(|part| match part {
+        ContentPart::Other(value) => media_bound::tokens_elsewhere(value, images),
+        ContentPart::Text(_) | ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => 0,
+    });
+    signed + thought + elsewhere.sum::<u64>()
 }
 
 /// What stands beside the messages, the operator's instructions among them.
-fn frame_tokens(request: &Request) -> u64 {
-    let system = request.messages.iter().filter(|message| message.role == Role::System).map(message);
+fn frame_tokens(request: &Request, images: &ImageTokens) -> u64 {
+    let system = request.messages.iter().filter(|message| message.role == Role::System);
+    let system = system.map(|one| message(one, images));
     let extra: u64 = request.extra.iter().map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
     // Grammars and the like stand in no prompt; of what nobody knows that is not known either.
     let is_rendered =
@@ -116,8 +119,8 @@ pub fn embedding_tokens(inputs: &EmbeddingInputs) -> Tokens {
     })
 }
 
-fn message(message: &Message) -> u64 {
-    let content: u64 = message.content.iter().map(part).sum();
+fn message(message: &Message, images: &ImageTokens) -> u64 {
+    let content: u64 = message.content.iter().map(|one| part(one, images)).sum();
     let calls: u64 = message
         .tool_calls
         .iter()
@@ -128,22 +131,12 @@ fn message(message: &Message) -> u64 {
     MESSAGE + content + calls + signed + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
 }
 
-fn part(part: &ContentPart) -> u64 {
+fn part(part: &ContentPart, images: &ImageTokens) -> u64 {
     match part {
         ContentPart::Text(text) => bytes(text),
-        ContentPart::Other(value) if is_image(value) => IMAGE,
-        ContentPart::Other(value) => json(value),
+        ContentPart::Other(value) => media_bound::tokens(value, images).unwrap_or_else(|| json(value)),
         ContentPart::StableEnd | ContentPart::CacheBreakpoint(_) => 0,
     }
-}
-
-fn is_image(part: &Value) -> bool {
-    part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("image"))
-}
-
-/// Whether an image is sent itself, and not where it is to be had.
-fn is_inline(image: &Value) -> bool {
-    image.pointer("/image_url/url").and_then(Value::as_str).is_some_and(|url| url.starts_with("data:"))
 }
 
 fn json(value: &Value) -> u64 {
@@ -162,15 +155,13 @@ fn bytes(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use stint_types::chat::ToolCall;
 
     fn check(content: Vec<ContentPart>, least: u64, most: u64) {
         let message = Message { content, ..Message::text(Role::User, "") };
         let request = Request::new("m", vec![message]);
-        let bound = prompt_tokens(&request).0;
+        let bound = prompt_tokens(&request, &ImageTokens::default()).0;
         assert!((least..=most).contains(&bound), "{bound} is not within {least}..={most}");
     }
 
@@ -181,22 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn an_image_does_not_cost_its_bytes() {
-        let url = format!("data:image/png;base64,{}", "A".repeat(1 << 20));
-        check(
-            vec![ContentPart::Other(json!({"type": "image_url", "image_url": {"url": url}}))],
-            IMAGE,
-            IMAGE + 200,
-        );
-    }
-
-    #[test]
-    fn other_parts_cost_their_bytes() {
-        let data = "A".repeat(50_000);
-        check(vec![ContentPart::Other(json!({"type": "input_audio", "data": data}))], 50_000, 51_000);
-    }
-
-    #[test]
     fn what_was_called_before_is_declared_where_no_tool_is() {
         let call = |name: &str| {
             let name = name.to_owned();
@@ -204,14 +179,14 @@ mod tests {
             Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") }
         };
         let asked = |calls: &[&str]| Request::new("m", calls.iter().map(|name| call(name)).collect());
-        let (none, both) =
-            (prompt_tokens(&asked(&[])).0, prompt_tokens(&asked(&["search", "browse", "search"])).0);
+        let images = ImageTokens::default();
+        let bound = |calls: &[&str]| prompt_tokens(&asked(calls), &images).0;
+        let (none, both) = (bound(&[]), bound(&["search", "browse", "search"]));
         let messages = 3 * (2 * MESSAGE + 6);
         assert_eq!(both - none, messages + TOOLS + 2 * (CALLED_TOOL + 6));
         let (before, now) = (asked(&["search"]), asked(&["search", "browse"]));
-        let more = extended_prompt_tokens(Tokens(100), &before.messages, &now, PromptFrame::Counted).0
-            - 100
-            - CONVERSATION;
-        assert_eq!(more, 2 * MESSAGE + 6 + TOOLS + 2 * (CALLED_TOOL + 6));
+        let more =
+            extended_prompt_tokens(Tokens(100), &before.messages, &now, PromptFrame::Counted, &images).0;
+        assert_eq!(more - 100 - CONVERSATION, 2 * MESSAGE + 6 + TOOLS + 2 * (CALLED_TOOL + 6));
     }
 }

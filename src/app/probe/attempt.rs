@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, IndexedEvent, generate_choice};
+use crate::execute::{
+    ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, EventLimits, IndexedEvent, event_channel,
+    generate_choice,
+};
 use stint_backend::{Backend, Failure};
 use stint_types::catalog::{ChoiceUsage, EnforcementClass, LimitedBy, Model};
 use stint_types::chat::{CacheTtl, ChoiceEvent, CompletionKind, FinishReason, Message, Request, Role};
@@ -16,7 +18,7 @@ use stint_types::units::Tokens;
 const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// More events than any answer here has.
-const EVENTS_MAX: usize = 65_536;
+const EVENTS: EventLimits = EventLimits { events: 65_536, bytes: 64 << 20 };
 
 /// What is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +88,7 @@ pub(super) async fn run_attempt(
 }
 
 async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Result<ProbeOutcome, Failure> {
-    let (events, mut received) = mpsc::channel::<IndexedEvent>(EVENTS_MAX);
+    let (events, mut received) = event_channel::<IndexedEvent>(EVENTS);
     let finish = match generate_choice(job, progress, &events).await {
         Ok(finish) => finish,
         Err(ChoiceError::Failed(failure)) => return Err(failure),

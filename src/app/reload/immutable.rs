@@ -14,7 +14,6 @@ pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), ConfigErrors>
     let same = [
         ("server.listen", http.listen == other.listen),
         ("server.metrics_listen", http.metrics_listen == other.metrics_listen),
-        ("server.connections_max", http.connections_max == other.connections_max),
         ("admin.listen", admin[0] == admin[1]),
         ("gateway.flights_max", now.gateway.flights_max == next.gateway.flights_max),
         ("ledger", now.storage == next.storage && now.ledger == next.ledger),
@@ -73,10 +72,7 @@ mod tests {
     #[test]
     fn what_is_settled_at_the_start_is_refused_by_name() {
         check("", &[]);
-        check(
-            "[server]\nlisten = \"127.0.0.1:1\"\nconnections_max = 7\n",
-            &["server.listen", "server.connections_max"],
-        );
+        check("[server]\nlisten = \"127.0.0.1:1\"\nconnections_max = 7\n", &["server.listen"]);
         check("[server]\nmetrics_listen = \"127.0.0.1:2\"\n", &["server.metrics_listen"]);
         check("[gateway]\nflights_max = 7\n", &["gateway.flights_max"]);
         check("[ledger]\npath = \"elsewhere.db\"\n", &["ledger"]);

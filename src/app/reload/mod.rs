@@ -135,7 +135,7 @@ impl Reloader {
         let directory = shared.directory.snapshot();
         zero_warning_counters(&shared.metrics, &directory.terms());
         shared.ledger_monitor.reconfigure(alerts, &directory);
-        before.registry.remove_stale_series(&next.registry);
+        before.registry.remove_stale_series(&next.registry, &shared.metrics);
         mark_applied(&shared.metrics);
         (self.source.on_applied)(&next.settings);
         next.settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

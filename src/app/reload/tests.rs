@@ -338,6 +338,33 @@ async fn the_end_stops_engines_of_earlier_configurations_and_those_that_come_too
 }
 
 #[tokio::test]
+async fn an_engine_that_fails_comes_back_without_a_reload_and_the_metrics_say_so() {
+    let site = Site::new("").await;
+    let engine = site.now().registry.engine_of("reasoner").unwrap();
+    let shows = async |up: u32, restarts: u32| {
+        let (_, metrics) = site.sees("", "/metrics", None).await;
+        let up = format!("stint_engine_up{{model=\"reasoner\"}} {up}\n");
+        let times =
+            format!("stint_engine_restarts_total{{cause=\"panicked\",model=\"reasoner\"}} {restarts}\n");
+        metrics.contains(&up) && metrics.contains(&times)
+    };
+    assert!(shows(1, 0).await);
+    engine.inject(stint_engine::InjectedFault::Panic);
+    for (up, restarts) in [(0, 0), (1, 1)] {
+        let seen = async {
+            while !shows(up, restarts).await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), seen).await.expect("within 10 s");
+    }
+    assert!(Arc::ptr_eq(&engine, &site.now().registry.engine_of("reasoner").unwrap()));
+    let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "17*24+3=" }] });
+    let (status, text) = site.sees("", "/v1/chat/completions", Some(&body)).await;
+    assert_eq!(status, 200, "{text}");
+}
+
+#[tokio::test]
 async fn a_panic_while_it_is_put_in_force_is_told_and_the_next_is_taken() {
     let panics = std::sync::atomic::AtomicBool::new(true);
     let taken = move |_: &Settings| {

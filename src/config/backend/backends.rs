@@ -15,10 +15,10 @@ use super::known_models::KnownModels;
 use super::model_config::BackendConfig;
 use super::model_warnings::warn_models;
 use super::upstream_names::apply_upstream_names;
-use super::{deployment, members, model};
+use super::{deployment, members, model, prompt_cache};
 
 /// The keys that only some kinds have.
-const KIND_SPECIFIC_KEYS: [&str; 15] = [
+const KIND_SPECIFIC_KEYS: [&str; 16] = [
     "file",
     "concurrency_signal",
     "base_url",
@@ -34,6 +34,7 @@ const KIND_SPECIFIC_KEYS: [&str; 15] = [
     "total_timeout",
     "log_messages",
     "unknown_members",
+    "prompt_cache",
 ];
 
 /// Models by name, as the catalog holds them.
@@ -106,6 +107,8 @@ fn read_backend(
         let members = members::rules(section, kind, base.is_self_hosted_server());
         base.client.members = members;
         base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
+        let places = base.deployments.iter_mut().map(|deployment| &mut deployment.client);
+        prompt_cache::apply(section, kind, places.chain([&mut base.client]));
         deployment::warn_keyless(section, kind, &base.deployments);
     }
     let mut models = model::read_models(section, &base, known);

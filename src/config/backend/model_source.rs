@@ -45,7 +45,9 @@ impl ModelSource {
     pub fn at_deployment(&self, deployment: &Deployment) -> ModelSource {
         let mut source = self.clone();
         if let Some(client) = source.client_mut() {
+            let images = client.images;
             client.clone_from(&deployment.client);
+            client.images = images;
         }
         if let Some((model, upstream)) = source.model_mut().zip(deployment.upstream.as_ref()) {
             model.clone_from(upstream);
@@ -53,7 +55,8 @@ impl ModelSource {
         source
     }
 
-    fn client_mut(&mut self) -> Option<&mut remote::Settings> {
+    /// How its upstream is reached, where it has one.
+    pub(super) fn client_mut(&mut self) -> Option<&mut remote::Settings> {
         match self {
             ModelSource::Embedded(_) | ModelSource::File(..) => None,
             ModelSource::OpenAi(settings) | ModelSource::Vllm(settings) => Some(&mut settings.client),

@@ -1,10 +1,11 @@
 //! TOML values as the types that settings are made of.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use toml::de::{DeInteger, DeValue};
 
 use stint_types::units::{Money, Timestamp, Tokens};
@@ -146,6 +147,16 @@ impl FromValue for Timestamp {
             _ => return Err(wrong_kind(value, "a moment", remedy)),
         };
         text.parse().map_err(|_| ValueError::new("not a moment", remedy))
+    }
+}
+
+/// A network, or an address alone.
+impl FromValue for IpNet {
+    fn from_value(value: &DeValue<'_>) -> Result<IpNet, ValueError> {
+        let remedy = "write it like \"10.0.0.0/8\" or \"192.0.2.1\"";
+        let text = value.as_str().ok_or_else(|| wrong_kind(value, "a network", remedy))?;
+        let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        text.parse().ok().or_else(alone).ok_or_else(|| ValueError::new("not a network", remedy))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use stint_types::catalog::{Model, Service, Tariff};
+use crate::config::ModelSource;
+use stint_types::catalog::{ImageRule, ImageTokens, Model, Service, Tariff};
 use stint_types::units::{Money, Tokens};
 
 use super::{check, load_text};
@@ -28,8 +29,9 @@ fn told() -> Vec<(String, Vec<String>, String)> {
         list.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     };
     let entries = file["model"].as_array().unwrap().iter().map(|entry| entry.as_table().unwrap());
-    // Abilities stand apart where a model's other facts are told at its provider's own host.
-    let entries = entries.filter(|entry| entry.keys().any(|key| key != "match" && key != "ability"));
+    // Abilities stand apart where a model's other facts are told at its provider's own host, and what images cost does.
+    let apart = ["match", "ability", "image_tokens", "image_tokens_max"];
+    let entries = entries.filter(|entry| entry.keys().any(|key| !apart.contains(&&**key)));
     let of = |entry: &toml::Table| {
         let host = texts(entry, "hosts").first().cloned();
         let mut kinds = texts(entry, "kinds");
@@ -89,6 +91,54 @@ fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_tho
 }
 
 /// The model `m` of a backend with these lines.
+fn images(name: &str, section: &str) -> ImageTokens {
+    let backend =
+        "[engine]\nembedded = false\n[[backend]]\nkind = 'openai'\nbase_url = 'https://serves.example/v1'";
+    let text = format!("{backend}\n[[backend.model]]\nname = '{name}'\n{section}");
+    let settings = load_text(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let model = &settings.backends[0].models[0];
+    match model.source.at_deployment(&model.deployments[0]) {
+        ModelSource::OpenAi(upstream) => upstream.client.images,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_model_counts_images_by_its_own_providers_rule() {
+    let most = |name: &str| images(name, "").max.0;
+    let cases = [
+        ("gpt-4o", 1445),
+        ("openai/gpt-4o-mini-2024-07-18", 48_169),
+        ("gpt-4.1-nano", 3779),
+        ("gpt-5", 1190),
+        ("gpt-5-2025-08-07", 1190),
+        ("gpt-5-mini", 2489),
+        ("gpt-5-codex", 2500),
+        ("gpt-5.5-pro", 16_200),
+        ("gpt-6.2-sol", 36_000),
+        ("gpt-7", 48_600),
+        ("claude-opus-4-5-20251101", 1600),
+        ("claude-opus-4-8", 4800),
+        ("gemini-2.5-pro", 6192),
+        ("gemini-3.8-flash", 2240),
+        ("nobody-knows-me", 65_536),
+    ];
+    for (name, expected) in cases {
+        assert_eq!(most(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn whoever_says_only_the_most_means_each_image() {
+    let said = images("gpt-4o", "image_tokens_max = 49152");
+    assert_eq!(said, ImageTokens { max: Tokens(49_152), rule: None });
+    let rule = images("mine", "image_tokens = { rule = 'crops', tile = 300 }");
+    assert_eq!(rule, ImageTokens { rule: Some(ImageRule::Crops { tile: 300 }), ..ImageTokens::default() });
+    let unfinished = "[[backend]]\nkind = 'openai'\n[[backend.model]]\nname = 'm'\nimage_tokens = { rule = 'tiles', base = 1 }";
+    let mistakes = load_text(unfinished).map(drop).unwrap_err().to_string();
+    assert!(mistakes.contains("tile"), "{mistakes}");
+}
+
 fn model(backend: &str, model: &str) -> Model {
     let text = format!("[[backend]]\n{backend}\n[[backend.model]]\nname = 'm'\n{model}\n");
     load_text(&text).unwrap().catalog.models["m"].as_ref().clone()

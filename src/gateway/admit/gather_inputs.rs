@@ -11,7 +11,7 @@ use stint_backend::fleet::AffinityKey;
 use stint_decide::estimate;
 use stint_ledger::{LimitStatus, RequestScope};
 use stint_prompt::token_bound;
-use stint_types::catalog::{Demand, Market, Model, Needs, Route, Specialty};
+use stint_types::catalog::{Capability, Demand, Market, Model, Needs, Route, Specialty};
 use stint_types::chat::{CompletionKind, Request};
 use stint_types::tenant::Tenant;
 use stint_types::units::Tokens;
@@ -73,7 +73,7 @@ pub(super) fn gather_inputs_with(
     let needs = needs::of(&request);
     let (models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
     let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
-    let prompts = prompt_bounds(state, &able, &request, prompt_bound.as_ref());
+    let prompts = prompt_bounds(state, &able, &request, &needs, prompt_bound.as_ref());
     let (market, paced) = market(state, tenant, &rules.route, &able);
     let mut prior = estimate::estimate(&asked, &prompts, &state.parts.calibration);
     reckon_prompts(state, &mut prior, &request);
@@ -121,15 +121,18 @@ fn candidates(
 }
 
 /// An upper bound of the prompt for each model that is able. The others will be refused, so that their tokenizers need not
-/// read it.
+/// read it. What images and sounds may have at most adds up to more than any context takes; texts are told by their bytes alone.
 fn prompt_bounds(
     state: &GatewayState,
     able: &[&Arc<Model>],
     request: &Arc<Request>,
+    needs: &Needs,
     counted: Option<&(Arc<str>, Tokens)>,
 ) -> BTreeMap<Arc<str>, Tokens> {
     let bound = |model: &&Arc<Model>| {
         let most = state.parts.fleets.get(&model.name)?.prompt_tokens(request);
+        let has_media = needs.capabilities.contains(&Capability::Images);
+        let most = if has_media { most.min(model.context) } else { most };
         let counted = counted.filter(|(name, _)| *name == model.name);
         Some((model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted))))
     };

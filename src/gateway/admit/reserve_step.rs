@@ -117,8 +117,8 @@ fn prompt_bound(
     sent: &Request,
 ) -> Option<(Arc<str>, Tokens)> {
     let last = context.episode.last.as_ref()?;
-    let reader = state.parts.fleets.get(&last.model)?.tokenizer_id()?;
-    let most = last.reading?.upper_bound(context.request, sent, reader)?;
+    let fleet = state.parts.fleets.get(&last.model)?;
+    let most = last.reading?.upper_bound(context.request, sent, fleet.tokenizer_id()?, &fleet.images())?;
     Some((last.model.clone(), most))
 }
 

@@ -22,6 +22,8 @@ pub struct LimitUsage<T> {
 pub struct EpisodeSnapshot {
     /// Its name.
     pub id: EpisodeId,
+    /// False if the books do not have this step: then nobody is told what is used and left.
+    pub is_booked: bool,
     /// Requests.
     pub turns: LimitUsage<Count>,
     /// Tool calls altogether.
@@ -71,6 +73,7 @@ impl EpisodeSnapshot {
                 left: limits.thinking.map(|most| most.saturating_sub(spent.thinking + reserved.thinking)),
             },
             id,
+            is_booked: true,
             passed: Count::ZERO,
             trimmed: Count::ZERO,
             withheld: Vec::new(),

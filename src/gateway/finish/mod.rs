@@ -7,8 +7,7 @@ mod record;
 mod report;
 mod settle;
 
-use tokio::sync::mpsc;
-
+use crate::execute::EventSender;
 use stint_types::units::Money;
 
 use super::request::{DecisionContext, RequestContext, RequestReservation, needs};
@@ -21,7 +20,7 @@ pub(super) async fn finish(
     decision: &DecisionContext,
     mut outcome: RequestOutcome<'_>,
     reservation: RequestReservation,
-    updates: &mpsc::Sender<RequestUpdate>,
+    updates: &EventSender<RequestUpdate>,
 ) {
     if !reservation.is_dispatched() {
         let refusal = match outcome.result {
@@ -45,7 +44,7 @@ pub(super) async fn abort(
     decision: &DecisionContext,
     reservation: RequestReservation,
     refusal: Option<RequestRefusal>,
-    updates: &mpsc::Sender<RequestUpdate>,
+    updates: &EventSender<RequestUpdate>,
 ) {
     reservation.void();
     learn::record_pace(context, decision, Money::ZERO);

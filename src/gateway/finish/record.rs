@@ -77,6 +77,7 @@ fn decision_outcome(
         solution: offer.solution,
         choices: choices.collect(),
         cost: settlement.cost,
+        unbooked: settlement.booked_cost().is_none(),
         reserved: settlement.reserved,
         attempts: settlement.attempts,
         given_up: settlement.given_up,

@@ -45,6 +45,7 @@ fn receipt(
 ) -> RequestReceipt {
     let mut why = why(context, offer, settlement.attempts, settlement.hedge_losers);
     why.extend(settlement.passed.why());
+    why.extend(settlement.why());
     RequestReceipt {
         id: context.id,
         model: offer.model.clone(),
@@ -52,7 +53,7 @@ fn receipt(
         thinking: offer.thinking,
         solution: offer.solution,
         choices,
-        cost: settlement.cost,
+        cost: settlement.booked_cost(),
         reserved: settlement.reserved,
         attempts: settlement.attempts,
         given_up: settlement.given_up,
@@ -64,7 +65,8 @@ fn receipt(
 /// How the episode stands that it was a step of.
 fn episode_snapshot(context: &RequestContext, settlement: &Settlement) -> Option<EpisodeSnapshot> {
     let step = context.step.as_ref()?;
-    Some(step.snapshot(&context.parts().ledger, &context.account, &settlement.passed))
+    let snapshot = step.snapshot(&context.parts().ledger, &context.account, &settlement.passed);
+    Some(EpisodeSnapshot { is_booked: settlement.booked_cost().is_some(), ..snapshot })
 }
 
 /// What decided; after failures, that too.

@@ -3,13 +3,15 @@
 use crate::gateway::episodes::PassedToolCalls;
 use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
-use stint_ledger::SettlementDetail;
+use stint_ledger::{SettlementDetail, SettlementStatus};
 use stint_types::catalog::ChoiceUsage;
 use stint_types::units::{Money, Tokens};
 
 /// What a settled request cost, and what was lost on the way.
 pub(super) struct Settlement {
     pub(super) cost: Money,
+    /// Whether the books have that cost.
+    pub(super) status: SettlementStatus,
     pub(super) reserved: Money,
     /// Attempts that were given up.
     pub(super) attempts: u32,
@@ -41,9 +43,30 @@ pub(super) async fn settle(
     let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
     let bill = context.bill(outcome.offer, &outcome.spent);
     let settled = reservation.settle(bill, detail, context.parts().settings.settle_patience);
-    let (cost, ()) = futures_util::future::join(settled, record_step(context, outcome)).await;
+    let ((cost, status), ()) = futures_util::future::join(settled, record_step(context, outcome)).await;
     mark_uncharged(context, outcome, cost);
-    Settlement { cost, reserved, attempts, hedge_losers, given_up, passed }
+    Settlement { cost, status, reserved, attempts, hedge_losers, given_up, passed }
+}
+
+impl Settlement {
+    /// The cost that the books have. Nobody is told any other.
+    pub(super) fn booked_cost(&self) -> Option<Money> {
+        match self.status {
+            SettlementStatus::Recorded => Some(self.cost),
+            SettlementStatus::Pending | SettlementStatus::Superseded => None,
+        }
+    }
+
+    /// Why its cost is not known, where that is so.
+    pub(super) fn why(&self) -> Option<&'static str> {
+        match self.status {
+            SettlementStatus::Recorded => None,
+            SettlementStatus::Pending => Some("; its cost is not known yet: the ledger has not written it"),
+            SettlementStatus::Superseded => {
+                Some("; its cost is not known: the ledger had closed the request before it ended")
+            }
+        }
+    }
 }
 
 /// Remembers a step that was answered, before its caller sees the end of the answer.

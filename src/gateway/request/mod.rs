@@ -17,6 +17,7 @@ mod task;
 pub use observer::RequestObserver;
 pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
 pub use refusal::{Denial, RequestRefusal};
+pub(super) use task::CutOff;
 pub use task::{RequestTask, RequestUpdate};
 
 pub(super) use bill::{Bill, settlement_detail};

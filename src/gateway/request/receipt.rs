@@ -22,8 +22,8 @@ pub struct RequestReceipt {
     pub solution: Tokens,
     /// Each choice's account, in order.
     pub choices: Vec<SettledChoice>,
-    /// What it cost.
-    pub cost: Money,
+    /// What it cost, as the books have it; nothing if that is not known.
+    pub cost: Option<Money>,
     /// What was reserved for it.
     pub reserved: Money,
     /// Attempts that were given up before this one.

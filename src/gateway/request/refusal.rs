@@ -142,6 +142,9 @@ pub enum RequestRefusal {
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,
+    /// The gateway ends before the answer did.
+    #[error("the gateway is shutting down and has cut this answer off; what it used is charged; ask again")]
+    CutOff,
 }
 
 impl RequestRefusal {

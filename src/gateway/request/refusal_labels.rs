@@ -25,7 +25,9 @@ pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
         RequestRefusal::WrongSpecialty { .. } => "model_not_capable".to_owned(),
         RequestRefusal::UnknownModel { .. } | RequestRefusal::SeveralEmbedders(_) => "model".to_owned(),
         RequestRefusal::TooManyChoices { .. } => "choices".to_owned(),
-        RequestRefusal::Overloaded { .. } | RequestRefusal::Stopping => "flights".to_owned(),
+        RequestRefusal::Overloaded { .. } | RequestRefusal::Stopping | RequestRefusal::CutOff => {
+            "flights".to_owned()
+        }
         RequestRefusal::CoolingDown { .. } => "targets".to_owned(),
         RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => "ledger".to_owned(),
         RequestRefusal::Idempotency(_) => "idempotency".to_owned(),

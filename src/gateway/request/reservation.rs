@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use stint_ledger::{
-    Amounts, Ledger, LedgerError, ModelSpend, Reservation, ReserveError, SettlementDetail, Shortfall,
+    Amounts, Ledger, LedgerError, ModelSpend, Reservation, ReserveError, SettlementDetail, SettlementStatus,
+    Shortfall,
 };
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::catalog::{ChoiceUsage, Offer, WorstCase};
@@ -243,15 +244,19 @@ impl RequestReservation {
     }
 
     /// Settles what the last offer took and what was lost before, waits a bounded time until that is durable, and
-    /// returns the whole cost.
-    pub(crate) async fn settle(self, bill: Bill<'_>, detail: SettlementDetail, patience: Duration) -> Money {
+    /// returns the whole cost, and whether the books have it.
+    pub(crate) async fn settle(
+        self,
+        bill: Bill<'_>,
+        detail: SettlementDetail,
+        patience: Duration,
+    ) -> (Money, SettlementStatus) {
         let (lost, mut parts) = (self.undelivered.sum(), self.undelivered.parts);
         parts.add(bill.model, bill.delivered(&detail));
         let cost = bill.cost + lost.money + detail.tools_cost;
         let (prompt, other) = (detail.prompt + lost.prompt, detail.other + lost.other);
         let detail = SettlementDetail { prompt, other, parts, ..detail };
         let settling = self.reservation.settle(cost, thinking_tokens(bill.spent) + lost.thinking, detail);
-        settling.wait_durable(patience).await;
-        cost
+        (cost, settling.wait_durable(patience).await.status)
     }
 }

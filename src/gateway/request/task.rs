@@ -1,12 +1,15 @@
 //! `RequestTask`: an admitted request as its caller holds it. Dropping it hangs up.
 
+use std::fmt;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
-use crate::execute::IndexedEvent;
+use crate::execute::{EventReceiver, EventSize, IndexedEvent};
 use crate::gateway::{RequestReceipt, RequestRefusal};
 use stint_types::chat::ChoiceEvent;
+use stint_types::tasks::Tasks;
 use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
 
 /// An update that a running request sends its caller.
@@ -18,6 +21,15 @@ pub enum RequestUpdate {
     Done(Box<RequestReceipt>),
     /// It failed; what was used is settled.
     Failed(RequestRefusal),
+}
+
+impl EventSize for RequestUpdate {
+    fn text_bytes(&self) -> usize {
+        match self {
+            RequestUpdate::Event(_, event) => event.text_bytes(),
+            RequestUpdate::Done(_) | RequestUpdate::Failed(_) => 0,
+        }
+    }
 }
 
 impl From<IndexedEvent> for RequestUpdate {
@@ -35,7 +47,23 @@ pub struct RequestTask {
     pub(crate) choices: u32,
     pub(crate) prompt: Option<Tokens>,
     pub(crate) reserved: Money,
-    pub(crate) updates: mpsc::Receiver<RequestUpdate>,
+    pub(crate) updates: EventReceiver<RequestUpdate>,
+    pub(in crate::gateway) cut_off: CutOff,
+}
+
+/// The moment at which shutdown no longer waits for answers.
+pub(in crate::gateway) struct CutOff(BoxFuture<'static, ()>);
+
+impl CutOff {
+    pub(in crate::gateway) fn of(tasks: &Tasks) -> CutOff {
+        CutOff(tasks.force_stopping().boxed())
+    }
+}
+
+impl fmt::Debug for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CutOff").finish_non_exhaustive()
+    }
 }
 
 impl RequestTask {
@@ -71,6 +99,10 @@ impl RequestTask {
 
     /// The next report; the last one is `Done` or `Failed`, nothing comes after it.
     pub async fn next(&mut self) -> Option<RequestUpdate> {
-        self.updates.recv().await
+        tokio::select! {
+            biased;
+            update = self.updates.recv() => update,
+            () = &mut self.cut_off.0 => Some(RequestUpdate::Failed(RequestRefusal::CutOff)),
+        }
     }
 }

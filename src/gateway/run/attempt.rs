@@ -1,8 +1,6 @@
 //! One attempt at an offer on one target.
 
-use tokio::sync::mpsc;
-
-use crate::execute::ARRIVED_MAX;
+use crate::execute::{ARRIVED_MAX, EventSender};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestReservation;
 use stint_backend::fleet::Permit;
@@ -39,7 +37,7 @@ pub(super) async fn run_offer(
 }
 
 /// Until the caller is gone, and the choices have had the time to see that themselves.
-async fn disconnected(updates: &mpsc::Sender<RequestUpdate>) {
+async fn disconnected(updates: &EventSender<RequestUpdate>) {
     updates.closed().await;
     tokio::time::sleep(2 * ARRIVED_MAX).await;
 }

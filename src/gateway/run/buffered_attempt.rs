@@ -2,9 +2,8 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 
-use crate::execute::{ChoiceProgress, Meter};
+use crate::execute::{ChoiceProgress, EventReceiver, Meter, event_channel};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 use stint_backend::fleet::Permit;
@@ -17,7 +16,7 @@ use super::choices::{jobs, meters, run_choices};
 pub(super) struct BufferedAttempt<'r> {
     run: BoxFuture<'r, AttemptResult>,
     ended: Option<AttemptResult>,
-    updates: mpsc::Receiver<RequestUpdate>,
+    updates: EventReceiver<RequestUpdate>,
     /// What it has taken so far.
     pub(super) meters: Vec<Meter>,
 }
@@ -37,7 +36,7 @@ impl<'r> BufferedAttempt<'r> {
         offer: &Offer,
         progress: &'r mut [ChoiceProgress],
     ) -> BufferedAttempt<'r> {
-        let (own, updates) = mpsc::channel(context.parts().settings.events_max);
+        let (own, updates) = event_channel(context.parts().settings.events);
         let jobs = jobs(context, permit, offer, &context.request);
         let meters = meters(progress);
         let run = async move { run_choices(&jobs, progress, &own).await }.boxed();

@@ -1,9 +1,8 @@
 //! Runs a cascade: decides which answers are delivered, and whether a stronger model is asked first.
 
-use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use crate::execute::ChoiceProgress;
+use crate::execute::{ChoiceProgress, event_channel};
 use crate::gateway::RequestUpdate;
 use crate::gateway::feedback::AnswerSignal;
 use crate::gateway::request::{RequestContext, RequestReservation};
@@ -124,7 +123,7 @@ async fn run_buffered(
     attempt: &mut OfferAttempt,
     reservation: &mut RequestReservation,
 ) -> (AttemptResult, Vec<RequestUpdate>) {
-    let (own, mut kept) = mpsc::channel(running.context.parts().settings.events_max);
+    let (own, mut kept) = event_channel(running.context.parts().settings.events);
     let collect = async {
         let mut updates = Vec::new();
         while let Some(update) = kept.recv().await {

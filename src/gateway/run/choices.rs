@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
-use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, Meter, generate_choice};
+use crate::execute::{ChoiceError, ChoiceJob, ChoiceProgress, EventSender, Meter, generate_choice};
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 use stint_backend::fleet::Permit;
@@ -21,7 +19,7 @@ use super::no_answer;
 pub(super) async fn run_choices(
     jobs: &[ChoiceJob],
     progress: &mut [ChoiceProgress],
-    updates: &mpsc::Sender<RequestUpdate>,
+    updates: &EventSender<RequestUpdate>,
 ) -> AttemptResult {
     let meters = meters(progress);
     let runs =

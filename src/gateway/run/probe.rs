@@ -12,8 +12,7 @@
 //! If no outcome changes the plan, the gain is zero. Drafts are bought if the gain exceeds their price, with money at its
 //! shadow price and waiting included. A quote buys none.
 
-use tokio::sync::mpsc;
-
+use crate::execute::EventSender;
 use crate::execute::vote::answer_key;
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::{RequestContext, RequestReservation, needs};
@@ -40,7 +39,7 @@ pub(crate) const OUTCOMES: [&str; 5] = [SKIPPED, NOT_WORTH, FAILED, KEPT, CHANGE
 pub(crate) async fn probe(
     context: &mut RequestContext,
     reservation: &mut RequestReservation,
-    updates: &mpsc::Sender<RequestUpdate>,
+    updates: &EventSender<RequestUpdate>,
 ) {
     let Some(probe) = context.policy.probe.clone().filter(|_| may_probe(context)) else { return };
     let outcome = match run_probe(RunningRequest { context, updates }, &probe, reservation).await {
@@ -166,6 +165,7 @@ fn drafts(probe: &DifficultyProbe, asked: &Request) -> Request {
         choices: probe.drafts,
         budget: Budget { thinking: Some(probe.thinking), solution: Some(probe.tokens), ..Budget::default() },
         sampling: SamplingOptions { temperature: Some(TEMPERATURE), ..SamplingOptions::default() },
+        cache_owner: asked.cache_owner.clone(),
         ..Request::new(&*probe.model, asked.messages.clone())
     }
 }

@@ -134,9 +134,10 @@ fn retry_demand(
     let fleet = context.parts().fleets.get(&outcome.offer.model)?;
     let reported = mute.iter().filter_map(|at| outcome.progress[*at].phases.prompt_reported()).max();
     let reading = reported.and_then(|reported| context.counted_prompt(outcome.offer, reported));
+    let images = fleet.images();
     let counted = reading
         .zip(fleet.tokenizer_id())
-        .and_then(|(reading, reader)| reading.upper_bound(&context.request, request, reader));
+        .and_then(|(reading, reader)| reading.upper_bound(&context.request, request, reader, &images));
     let most = fleet.prompt_tokens(request);
     let prompt = counted.map_or(most, |counted| counted.min(most));
     of_model.prompt = prompt;

@@ -1,7 +1,6 @@
 //! A request while it runs, as every function of this stage gets it.
 
-use tokio::sync::mpsc;
-
+use crate::execute::EventSender;
 use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 
@@ -10,5 +9,5 @@ use crate::gateway::request::RequestContext;
 #[derive(Clone, Copy)]
 pub(crate) struct RunningRequest<'r> {
     pub(crate) context: &'r RequestContext,
-    pub(crate) updates: &'r mpsc::Sender<RequestUpdate>,
+    pub(crate) updates: &'r EventSender<RequestUpdate>,
 }

@@ -29,8 +29,9 @@ pub(in crate::http) async fn messages(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
-    let (request, wanted) = read(&body, &headers, &service.settings.efforts)?;
+    let ReceivedRequest { tenant, headers, body, members } =
+        ReceivedRequest::receive(&service, request).await?;
+    let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
     let dialect = MessagesDialect { thoughts: wanted.thoughts };
     let call = ParsedRequest { headers, body, request, stream: wanted.stream };
     answer(&service, &tenant, call, &dialect).await
@@ -41,8 +42,9 @@ pub(in crate::http) async fn count_tokens(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, body, .. } = ReceivedRequest::receive(&service, request).await?;
-    let request = read_count(&body, &service.settings.efforts)?;
+    let ReceivedRequest { tenant, body, members, .. } = ReceivedRequest::receive(&service, request).await?;
+    let request = read_count(members, &service.settings.efforts)?;
+    service.settings.image_urls.check_request(&request, &body)?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
     let mut counted = json!({ "input_tokens": tokens });

@@ -11,13 +11,14 @@ mod stream;
 mod thoughts;
 
 use axum::http::HeaderMap;
+use serde_json::{Map, Value};
 
 use stint_types::chat::Request;
 
 use super::budget::{EffortTable, read_headers};
 use super::error::ApiError;
 use super::fields::Fields;
-use super::{cache_control, strict, unknown_members};
+use super::{cache_control, unknown_members};
 
 pub(super) use budget::read_thinking;
 pub(super) use errors::rewrite_errors;
@@ -32,16 +33,16 @@ pub(super) struct AnthropicDeliveryOptions {
     thoughts: AnthropicThoughts,
 }
 
-/// Reads the body and the headers of a request for a message.
+/// Reads the members of the body of a request for a message, and its headers.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
 pub(super) fn read(
-    body: &[u8],
+    members: Map<String, Value>,
     headers: &HeaderMap,
     efforts: &EffortTable,
 ) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
-    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut fields = Fields::from_body(members);
     let mut budgets = budget::parser(efforts);
     let model = budgets.suffix(&fields.model()?)?;
     budget::read(&mut budgets, &mut fields)?;
@@ -64,8 +65,8 @@ pub(super) fn read(
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read_count(body: &[u8], efforts: &EffortTable) -> Result<Request, ApiError> {
-    let mut fields = Fields::from_body(strict::object(body)?);
+pub(super) fn read_count(members: Map<String, Value>, efforts: &EffortTable) -> Result<Request, ApiError> {
+    let mut fields = Fields::from_body(members);
     let mut budgets = budget::parser(efforts);
     let model = budgets.suffix(&fields.model()?)?;
     // It says nothing about the prompt.

@@ -8,7 +8,7 @@ use stint_types::units::Tokens;
 use super::*;
 
 fn read_json(body: &Value) -> Result<(Request, AnthropicDeliveryOptions), ApiError> {
-    read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
+    read(body.as_object().unwrap().clone(), &HeaderMap::new(), &EffortTable::new())
 }
 
 fn asked(messages: &Value, more: &Value) -> Request {
@@ -82,7 +82,7 @@ fn the_last_effort_that_a_conversation_says_holds() {
     );
     let depth = |messages: Value| {
         let body = json!({ "model": "m", "max_tokens": 9, "output_config": { "effort": "low" }, "messages": messages });
-        let (request, _) = read(body.to_string().as_bytes(), &HeaderMap::new(), &efforts)?;
+        let (request, _) = read(body.as_object().unwrap().clone(), &HeaderMap::new(), &efforts)?;
         Ok::<_, ApiError>((request.budget.reasoning_effort.unwrap().word, request.messages.len()))
     };
     let user = || json!({ "role": "user", "content": "hi" });

@@ -178,7 +178,8 @@ mod tests {
         };
         let headers: HeaderMap = headers.iter().map(header).collect();
         let efforts = crate::http::budget::EffortTable::new();
-        crate::http::openai::read(body.to_string().as_bytes(), &headers, &efforts).map(|(request, _)| request)
+        crate::http::openai::read(body.as_object().unwrap().clone(), &headers, &efforts)
+            .map(|(request, _)| request)
     }
 
     fn budget(more: &Value, headers: &[(&'static str, &'static str)]) -> Budget {

@@ -98,7 +98,7 @@ pub(in crate::http) fn read_headers(
 /// A header that is an object.
 fn object(name: &str, text: &str) -> Result<Value, ApiError> {
     let wrong = |_| ApiError::invalid(Some(name), "must be a JSON object, each key once");
-    strict::object(text.as_bytes()).map(Value::Object).map_err(wrong)
+    strict::object(text.as_bytes(), strict::VALUES_MAX).map(Value::Object).map_err(wrong)
 }
 
 fn read_members(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 
 use crate::gateway::{Denial, FeedbackError, RequestRefusal};
-use stint_backend::{Failure, Fault};
+use stint_backend::{ENGINE_RESTARTING, Failure, Fault};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
 use stint_sessions::agent::HistoryTooLong;
@@ -68,6 +68,9 @@ impl From<RequestRefusal> for ApiError {
                 ApiError::invalid(None, message).with_param("budget.tool_calls")
             }
             RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
+            RequestRefusal::CutOff => {
+                ApiError::overloaded(message, Duration::from_secs(1)).with_code("shutting_down")
+            }
             RequestRefusal::Failed(failure) => failure.into(),
             RequestRefusal::Incapable { failure, member } => ApiError::from(*failure).with_param(member),
         }
@@ -174,6 +177,12 @@ impl From<Failure> for ApiError {
                 problem.0.is_final = true;
                 problem.with_code(NO_ANSWER)
             }
+            // It has said when it is back.
+            Fault::Backend if failure.code == Some(ENGINE_RESTARTING) => {
+                let message = "the model's engine failed and is started again; try again shortly";
+                ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
+                    .with_code(ENGINE_RESTARTING)
+            }
             Fault::Backend | Fault::Credential => {
                 let message = "the model's backend failed; the operator's log has the reason";
                 ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message).with_code("upstream_failed")
@@ -187,7 +196,7 @@ impl From<FeedbackError> for ApiError {
         match error {
             FeedbackError::Unknown => ApiError::unknown_request(),
             FeedbackError::Store(ref error) => ApiError::history_unavailable(error),
-            FeedbackError::TooManyReversals(wait) => ApiError::too_many_changes(error.to_string(), wait),
+            FeedbackError::TooManyReversals(wait) => ApiError::rate_exceeded(error.to_string(), wait),
         }
     }
 }

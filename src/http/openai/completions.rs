@@ -43,10 +43,11 @@ async fn complete(
     request: Request<Body>,
     format: CompletionFormat,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(service, request).await?;
+    let ReceivedRequest { tenant, headers, body, members } =
+        ReceivedRequest::receive(service, request).await?;
     let (request, wanted) = match format {
-        CompletionFormat::Chat => read(&body, &headers, &service.settings.efforts)?,
-        CompletionFormat::Text => read_text(&body, &headers)?,
+        CompletionFormat::Chat => read(members, &headers, &service.settings.efforts)?,
+        CompletionFormat::Text => read_text(members, &headers)?,
     };
     let options = OpenAiRenderOptions {
         kind: format,

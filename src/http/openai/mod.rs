@@ -8,27 +8,28 @@ mod stream;
 mod text;
 
 use axum::http::HeaderMap;
+use serde_json::{Map, Value};
 
 use stint_types::chat::Request;
 
 use super::budget::{EffortTable, from_metadata, read_headers};
 use super::error::ApiError;
 use super::fields::Fields;
-use super::{cache_control, strict, unknown_members};
+use super::{cache_control, unknown_members};
 
 pub(super) use budget::read_reasoning;
 use parse::OpenAiDeliveryOptions;
 
-/// Reads a chat completion's body and headers.
+/// Reads the members of a chat completion's body, and its headers.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
 pub(super) fn read(
-    body: &[u8],
+    members: Map<String, Value>,
     headers: &HeaderMap,
     efforts: &EffortTable,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
-    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut fields = Fields::from_body(members);
     let mut budgets = budget::parser(efforts);
     let model = budgets.suffix(&fields.model()?)?;
     budget::read(&mut budgets, &mut fields)?;

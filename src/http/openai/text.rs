@@ -1,11 +1,11 @@
 //! Reads a request for a plain completion, which continues a text, into the canonical request.
 
 use axum::http::HeaderMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{budget, strict, unknown_members};
+use crate::http::{budget, unknown_members};
 use stint_types::chat::{Budget, Request};
 use stint_types::units::Tokens;
 
@@ -14,15 +14,15 @@ use super::parse::{self, OpenAiDeliveryOptions};
 /// What OpenAI writes where the caller does not say how much.
 const DEFAULT_TOKENS: Tokens = Tokens(16);
 
-/// Reads a completion's body and headers.
+/// Reads the members of a completion's body, and its headers.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
 pub(super) fn read_text(
-    body: &[u8],
+    members: Map<String, Value>,
     headers: &HeaderMap,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
-    let mut fields = Fields::from_body(strict::object(body)?);
+    let mut fields = Fields::from_body(members);
     let model = fields.model()?;
     let mut stated = budget::extension_only(&mut fields, headers)?;
     check_unsupported(&mut fields)?;
@@ -88,9 +88,10 @@ fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::strict;
 
     fn check(body: &str, expected: Result<(&str, u64), &str>) {
-        let read = read_text(body.as_bytes(), &HeaderMap::new());
+        let read = read_text(strict::object(body.as_bytes(), strict::VALUES_MAX).unwrap(), &HeaderMap::new());
         let read =
             read.map(|(request, _)| (request.raw_prompt().unwrap(), request.budget.solution.unwrap().0));
         let param = |problem: ApiError| problem.to_json()["error"]["param"].as_str().unwrap().to_owned();
@@ -111,7 +112,9 @@ mod tests {
     #[test]
     fn the_member_that_holds_the_answer_is_the_one_that_says_least() {
         let check = |body: &str, member: &str| {
-            let (request, _) = read_text(body.as_bytes(), &HeaderMap::new()).unwrap();
+            let (request, _) =
+                read_text(strict::object(body.as_bytes(), strict::VALUES_MAX).unwrap(), &HeaderMap::new())
+                    .unwrap();
             assert_eq!(request.budget.members.solution, member, "{body}");
         };
         let said = |own: u64| {

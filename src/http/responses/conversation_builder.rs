@@ -38,6 +38,12 @@ impl ConversationBuilder {
         std::mem::take(&mut self.tool_set)
     }
 
+    /// All parts so far.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &ContentPart> {
+        let results = self.results.waiting.values().flatten().flatten();
+        self.messages.iter().flat_map(|message| &message.content).chain(results)
+    }
+
     /// The messages. Outputs are found by their calls wherever they stand, as OpenAI finds them, and are put right behind
     /// the turns that called, as providers want them.
     ///

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::error::ApiError;
+use crate::http::image_urls;
 use stint_sessions::agent::conversations::{ConversationClaim, StoredItem};
 use stint_types::tenant::Tenant;
 
@@ -88,6 +89,8 @@ async fn assemble(
     asked.request.tools = asked.tool_set.tools()?;
     asked.options.tools = Arc::new(std::mem::take(&mut asked.tool_set.identities));
     asked.request.messages = conversation.into_messages()?;
+    let parts = image_urls::parts(&asked.request.messages);
+    service.settings.image_urls.check_items(parts, ("input", &asked.input), param)?;
     if asked.request.messages.is_empty() {
         return Err(ApiError::invalid(Some("input"), "must have at least one item"));
     }

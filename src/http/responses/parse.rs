@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use crate::http::{openai, strict, unknown_members};
+use crate::http::{openai, unknown_members};
 use stint_types::chat::{Request, SamplingOptions};
 use stint_types::units::{ConversationId, RequestId};
 
@@ -61,16 +61,15 @@ const INCLUDABLE: &[&str] = &[
     "web_search_call.results",
 ];
 
-/// Reads the body and the headers.
+/// Reads the members of the body, and the headers.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
 pub(super) fn read(
-    body: &[u8],
+    members: Map<String, Value>,
     headers: &HeaderMap,
     efforts: &EffortTable,
 ) -> Result<ResponsesRequest, ApiError> {
-    let members = strict::object(body)?;
     let echo = echo::request_members(&members);
     let mut fields = Fields::from_body(members);
     let mut budgets = budget::parser(efforts);

@@ -38,8 +38,9 @@ pub(in crate::http) async fn respond(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let room = request.extensions().get::<BodyLimiter>().cloned();
-    let ReceivedRequest { tenant, headers, body } = ReceivedRequest::receive(&service, request).await?;
-    let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
+    let ReceivedRequest { tenant, headers, body, members } =
+        ReceivedRequest::receive(&service, request).await?;
+    let mut asked = parse::read(members, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
     let keyed = IdempotentRequest { endpoint: ENDPOINT, body: &body };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, keyed).await? {

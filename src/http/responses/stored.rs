@@ -8,9 +8,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::http::api_state::ApiState;
-use crate::http::auth;
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
+use crate::http::{auth, writes};
 use stint_sessions::agent::stored::StoredResponse;
 
 use super::errors::responses_unavailable;
@@ -45,6 +45,8 @@ pub(in crate::http) async fn delete(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let request = request_id_of(&id).ok_or_else(unknown)?;
+    writes::check(&service, &tenant)?;
+    let _turn = writes::begin(&service, &tenant, 0).await;
     let deleted = service.responses.delete(&tenant.account, request).await;
     if !deleted.map_err(|error| responses_unavailable(&error))? {
         return Err(unknown());

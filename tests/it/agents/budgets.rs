@@ -40,7 +40,7 @@ async fn a_run_gets_the_calls_of_its_budget_and_is_then_asked_for_its_answer() {
         (&json!(3), &json!({ "tool_calls": { "search": 6 } }))
     );
     assert_eq!(world.get("sk-other", &format!("/v1/episodes/{}", run(&first))).await.status, 404);
-    let metrics = world.get("", "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(metrics.contains("stint_tool_calls_total{decision=\"passed\"} 6\n"), "{metrics}");
 }
 

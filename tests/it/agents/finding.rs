@@ -60,7 +60,7 @@ async fn a_request_that_has_nothing_to_do_with_tools_is_no_step() {
     let answer = world.ask("sk-acme", &asked).await;
     assert!(answer.good()["budget"].get("episode").is_none());
     assert!(!answer.headers.contains_key("x-episode-id"));
-    let metrics = world.get("", "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(metrics.contains("stint_episode_steps_total{found=\"begun\"} 0\n"), "{metrics}");
 }
 

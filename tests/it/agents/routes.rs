@@ -81,7 +81,7 @@ async fn what_is_only_watched_is_counted_and_passes() {
     let answer = agent.step(&world).await;
     assert_eq!(calls(&answer), 3, "{answer}");
     assert_eq!(answer["budget"]["episode"]["tool_calls"]["used"], 3);
-    let metrics = world.get("", "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(metrics.contains("stint_tool_calls_total{decision=\"watched\"} 2\n"), "{metrics}");
     assert!(metrics.contains("stint_tool_calls_total{decision=\"trimmed\"} 0\n"), "{metrics}");
 }

@@ -150,7 +150,7 @@ async fn a_store_that_hangs_serves_no_named_run_and_makes_others_new_ones() {
     assert!(script.records().is_empty());
     let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 1 } }));
     assert_eq!(calls(&unnamed.step(&world).await), 1, "what is said now holds");
-    let metrics = world.get("", "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(!metrics.contains("stint_episode_steps_total{found=\"lost\"} 0\n"), "{metrics}");
 }
 

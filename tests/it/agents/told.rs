@@ -255,7 +255,7 @@ async fn what_is_called_where_no_tool_is_declared_is_counted_too() {
     }
     world.settled().await;
     assert_eq!(world.account("acme").spent.tool_calls.0, 8);
-    let metrics = world.get("", "/metrics").await.text;
+    let metrics = world.metrics_page();
     assert!(metrics.contains("stint_tool_calls_total{decision=\"passed\"} 8\n"), "{metrics}");
 }
 

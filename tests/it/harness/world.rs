@@ -389,6 +389,11 @@ impl World {
         Answer::of(request.header("authorization", format!("Bearer {key}"))).await
     }
 
+    /// What Prometheus reads.
+    pub(crate) fn metrics_page(&self) -> String {
+        self.metrics.render()
+    }
+
     /// How a tenant's account stands.
     pub(crate) fn account(&self, name: &str) -> AccountTotals {
         let account = AccountId::new(name);
@@ -405,6 +410,12 @@ impl World {
     pub(crate) fn in_flight(&self, model: &str, target: &str) -> i64 {
         self.gateway.refresh_fleet_metrics();
         self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
+    }
+
+    /// 1 where a target may be asked, as the metrics say.
+    pub(crate) fn state(&self, model: &str, target: &str) -> i64 {
+        self.gateway.refresh_fleet_metrics();
+        self.metrics.backends.state.with_label_values(&[model, target]).get()
     }
 
     /// Waits until so many requests for a model are in flight or were refused.

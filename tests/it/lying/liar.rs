@@ -37,8 +37,18 @@ pub(super) enum Lie {
     TooLittle,
     /// Writes three tokens, and says that it was a million.
     TooMuch,
+    /// The same, and says that it was all the tokens that a number can say.
+    TooMuchForever,
+    /// The same, and says with each text that it was a million more.
+    Growing,
+    /// The same, and says that it was less than nothing.
+    Negative,
+    /// The same, and says so in a word.
+    Words,
     /// Says the same 5,000 times.
     Repeats,
+    /// Ends after three tokens, and writes on without end.
+    AfterEnd,
     /// Writes without end, as fast as it is read.
     NeverEnds,
     /// The same in events of 200 KB.
@@ -48,21 +58,32 @@ pub(super) enum Lie {
 }
 
 impl Lie {
-    pub(super) const ALL: [Lie; 8] = [
+    pub(super) const ALL: [Lie; 13] = [
         Lie::IgnoresLimit,
         Lie::NoUsage,
         Lie::TooLittle,
         Lie::TooMuch,
+        Lie::TooMuchForever,
+        Lie::Growing,
+        Lie::Negative,
+        Lie::Words,
         Lie::Repeats,
+        Lie::AfterEnd,
         Lie::NeverEnds,
         Lie::HugeEvents,
         Lie::GiantEvent,
     ];
 
+    /// True if it writes little, and lies only about how much that was.
+    pub(super) fn is_short(self) -> bool {
+        use Lie::{Growing, Negative, TooMuch, TooMuchForever, Words};
+        matches!(self, TooMuch | TooMuchForever | Growing | Negative | Words)
+    }
+
     fn texts(self) -> u64 {
         match self {
-            Lie::TooMuch => 3,
-            Lie::NeverEnds | Lie::HugeEvents => u64::MAX,
+            _ if self.is_short() => 3,
+            Lie::AfterEnd | Lie::NeverEnds | Lie::HugeEvents => u64::MAX,
             Lie::GiantEvent => 1,
             _ => 5_000,
         }
@@ -77,12 +98,26 @@ impl Lie {
         }
     }
 
-    fn usage(self) -> Option<u64> {
+    fn usage(self) -> Option<Value> {
         match self {
             Lie::NoUsage => None,
-            Lie::TooLittle => Some(1),
-            Lie::TooMuch => Some(1_000_000),
-            _ => Some(self.texts()),
+            Lie::TooLittle => Some(json!(1)),
+            Lie::TooMuch => Some(json!(1_000_000)),
+            Lie::TooMuchForever => Some(json!(u64::MAX)),
+            Lie::Growing => Some(json!(4_000_000)),
+            Lie::Negative => Some(json!(-5)),
+            Lie::Words => Some(json!("many")),
+            Lie::AfterEnd => Some(json!(3)),
+            _ => Some(json!(self.texts())),
+        }
+    }
+
+    /// What it says after a text, where it says something then.
+    fn usage_so_far(self, at: u64) -> Option<Value> {
+        match self {
+            Lie::TooLittle => Some(json!(1)),
+            Lie::Growing => Some(json!((at + 1) * 1_000_000)),
+            _ => None,
         }
     }
 }
@@ -138,8 +173,8 @@ fn stream(speech: Speech, lie: Lie, thinks: bool, written: Arc<AtomicU64>) -> Re
             // A client that hangs up is noticed between two events.
             tokio::task::yield_now().await;
             let begin = if at == 0 { begins(speech, thinks) } else { String::new() };
-            let more = if at == lie.texts() {
-                ends(speech, lie.usage())
+            let more = if at == lie.texts() || (lie, at) == (Lie::AfterEnd, 3) {
+                ends(speech, lie.usage().as_ref())
             } else {
                 written.fetch_add(1, Ordering::SeqCst);
                 says(speech, thinks, &lie.text(at), (at, lie))
@@ -174,8 +209,8 @@ fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> Stri
     let event = match (speech, thinks) {
         (Speech::Chat, _) => {
             let member = if thinks { "reasoning_content" } else { "content" };
-            let usage =
-                (lie == Lie::TooLittle).then(|| json!({ "prompt_tokens": 5, "completion_tokens": 1 }));
+            let usage = lie.usage_so_far(at);
+            let usage = usage.map(|wrote| json!({ "prompt_tokens": 5, "completion_tokens": wrote }));
             json!({ "choices": [{ "index": 0, "delta": { member: text } }], "usage": usage })
         }
         (Speech::Raw, _) => {
@@ -189,7 +224,10 @@ fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> Stri
         (Speech::Anthropic, false) => json!({ "type": "content_block_delta", "index": 0,
                                               "delta": { "type": "text_delta", "text": text } }),
         (Speech::Gemini, _) => {
-            json!({ "candidates": [{ "index": 0, "content": { "parts": [{ "text": text, "thought": thinks }] } }] })
+            let usage = lie.usage_so_far(at);
+            let usage = usage.map(|wrote| json!({ "promptTokenCount": 5, "candidatesTokenCount": wrote }));
+            json!({ "candidates": [{ "index": 0, "content": { "parts": [{ "text": text, "thought": thinks }] } }],
+                    "usageMetadata": usage })
         }
         (Speech::Responses, true) => {
             json!({ "type": "response.reasoning_summary_text.delta", "delta": text })
@@ -199,8 +237,8 @@ fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> Stri
     events(&[event])
 }
 
-fn ends(speech: Speech, usage: Option<u64>) -> String {
-    let (read, wrote) = (5, usage.unwrap_or(0));
+fn ends(speech: Speech, usage: Option<&Value>) -> String {
+    let (read, wrote) = (5, usage.cloned().unwrap_or(json!(0)));
     let told = |value: Value| if usage.is_some() { value } else { Value::Null };
     match speech {
         Speech::Chat | Speech::Raw => {

@@ -75,7 +75,7 @@ async fn a_thought_is_held_by_the_provider_and_the_books_agree_with_its_bill() {
         assert_eq!(budget["solution"]["used"], 3, "{budget}");
         assert_eq!(emulator.asked()[0]["max_tokens"], 1164);
         check_books(&world, &emulator).await;
-        let metrics = world.get("sk-acme", "/metrics").await.text;
+        let metrics = world.metrics_page();
         assert!(
             metrics.contains("stint_requests_total{")
                 && metrics.contains("stint_demotions_total{model=\"m\"} 0"),

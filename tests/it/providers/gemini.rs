@@ -69,7 +69,7 @@ async fn a_budget_that_is_overshot_a_little_still_leaves_room_for_the_answer() {
         assert_eq!(budget["solution"]["used"], 3, "{budget}");
         assert_eq!(budget["enforced"], "native");
         check_books(&world, &emulator).await;
-        let metrics = world.get("sk-acme", "/metrics").await.text;
+        let metrics = world.metrics_page();
         assert!(
             metrics.contains("stint_requests_total{")
                 && metrics.contains("stint_demotions_total{model=\"m\"} 0"),

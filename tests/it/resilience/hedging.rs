@@ -230,7 +230,7 @@ async fn up_17_without_a_word_there_is_never_a_second() {
     pair.ask().await;
     pair.paid(ANSWERED).await;
     assert_eq!((pair.upstream.log().len(), pair.hedges()), (1, [0, 0, 0]));
-    let metrics = pair.world.get("", "/metrics").await.text;
+    let metrics = pair.world.metrics_page();
     for outcome in ["won", "lost", "refused"] {
         let line = format!("stint_hedges_total{{model=\"m\",outcome=\"{outcome}\"}} 0\n");
         assert!(metrics.contains(&line), "{metrics}");

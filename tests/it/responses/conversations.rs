@@ -210,7 +210,7 @@ async fn the_real_binary_keeps_conversations_over_a_restart() {
     let list = process.get("sk-test", &format!("/v1/conversations/{id}/items?order=asc")).await.good();
     assert_eq!(list["data"][3]["content"][0]["text"], "What is 1+2?", "{list}");
     assert_eq!(process.get("sk-poor", &format!("/v1/conversations/{id}")).await.status, 404);
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     assert!(metrics.contains("stint_conversations_lengthened_total{outcome=\"done\"} 1\n"), "{metrics}");
 }
 
@@ -365,4 +365,28 @@ async fn what_is_wrong_is_named() {
         let answer = world.get("sk-acme", &format!("{one}/items?{query}")).await;
         assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{query}");
     }
+}
+
+/// 17.7: what an account writes beside its requests has a rate, which others' writes do not touch.
+#[tokio::test]
+async fn an_account_that_writes_too_much_is_told_when_to_go_on_and_others_are_not() {
+    let (world, _) = world().await;
+    let text = "x".repeat(3 << 20);
+    let item = json!({ "type": "message", "role": "user", "content": text });
+    let write = async |key: &str| world.post("/v1/conversations", key, &json!({ "items": [item] })).await;
+    let mut refused = None;
+    for _ in 0..8 {
+        let answer = write("sk-acme").await;
+        if answer.status != 200 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("sixteen seconds' worth fit at once");
+    assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("rate_limit_exceeded")));
+    let wait: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=6).contains(&wait), "{wait}");
+    let feedback = world.post("/v1/feedback", "sk-acme", &json!({ "id": "req_1", "correct": true })).await;
+    assert_eq!(feedback.status, 429, "everything that writes: {}", feedback.text);
+    assert_eq!(write("sk-other").await.status, 200, "another account has its own");
 }

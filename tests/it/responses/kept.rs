@@ -61,7 +61,7 @@ async fn the_real_binary_keeps_responses_over_a_restart_and_deletes_them_for_goo
     let next = end["response"]["id"].as_str().unwrap();
     let broken = post(&process, &asked(json!({ "previous_response_id": next }))).await;
     assert_eq!((broken.status, &broken.error()["code"]), (400, &json!("previous_response_not_found")));
-    let metrics = process.get("", "/metrics").await.text;
+    let metrics = process.get("sk-test", "/metrics").await.text;
     assert!(metrics.contains("stint_responses_stored_total{outcome=\"kept\"} 1\n"), "{metrics}");
 }
 

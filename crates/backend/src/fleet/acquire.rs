@@ -34,10 +34,11 @@ enum AcquireOutcome {
 }
 
 impl Fleet {
-    /// How long until one of its targets may be asked again; nothing if one may be now.
+    /// How long until one of its targets may be asked again; nothing if one may be now, or if nobody knows.
     pub fn unavailable_for(&self) -> Option<Duration> {
+        let absent = self.outage().and_then(|outage| outage.retry_in);
         let mut state = self.lock();
-        let rest = state.targets.unavailable_for(Instant::now())?;
+        let rest = state.targets.unavailable_for(Instant::now()).max(absent)?;
         Some(jittered(rest, state.targets.random_share() / 10.0))
     }
 
@@ -74,7 +75,8 @@ impl Fleet {
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
     /// not tried yet go first. Nothing if there is none, or there were too many retries lately.
     pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
-        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
+        let not = [not, &self.absent_targets()].concat();
+        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: &not };
         let mut state = self.lock();
         match state.targets.acquire(&need, Instant::now()) {
             TargetSelection::Selected { index: place, is_probe: probe } => {
@@ -91,7 +93,8 @@ impl Fleet {
     /// Never waits, and never overtakes calls that wait. `None` if there is no such target, or there were too many
     /// retries lately.
     pub fn acquire_hedge(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
-        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: not };
+        let not = [not, &self.absent_targets()].concat();
+        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: &not };
         let mut state = self.lock();
         if state.queue.len() > 0 {
             return None;
@@ -160,12 +163,16 @@ impl Fleet {
         want: &PermitRequest,
         now: Instant,
     ) -> Option<PermitResult> {
-        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: false, excluded: &[] };
+        let absent = self.absent_targets();
+        let need =
+            TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: false, excluded: &absent };
         match targets.acquire(&need, now) {
             TargetSelection::Selected { index: place, is_probe: probe } => {
                 Some(Ok(Permit::new(self.clone(), place, want, probe)))
             }
             TargetSelection::Unavailable(wait) => {
+                let back = self.outage().and_then(|outage| outage.retry_in);
+                let wait = wait.max(back.unwrap_or(Duration::ZERO));
                 let wait = jittered(wait, targets.random_share() / 10.0);
                 Some(Err(self.refusal(
                     "resting",

@@ -129,7 +129,7 @@ impl Backend for SimulatedBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
     }
 
     fn conditions(&self) -> ModelConditions {

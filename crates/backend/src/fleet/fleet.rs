@@ -4,14 +4,15 @@
 //! changes in `outcomes` and `behavior`, the metrics in `gauges`.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::output_stats::OutputTracker;
-use crate::{Backend, BehaviorTracker, Failure, OutputStats};
-use stint_types::catalog::ModelConditions;
+use crate::{Backend, BehaviorTracker, Failure, OutputStats, TargetOutage};
+use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::Request;
 use stint_types::metrics::Metrics;
 use stint_types::tasks::EventLoopLag;
@@ -134,6 +135,12 @@ impl Fleet {
         bounds.max().unwrap_or(Tokens::ZERO)
     }
 
+    /// What an image costs at most at whichever of its targets.
+    pub fn images(&self) -> ImageTokens {
+        let images = self.targets.iter().map(|target| target.backend.images());
+        images.reduce(ImageTokens::or_dearer).unwrap_or_default()
+    }
+
     /// The prompt's tokens as the first of its targets counts them that can; nothing if none can.
     pub async fn count_prompt(&self, request: &Arc<Request>) -> Option<Tokens> {
         for target in &self.targets {
@@ -144,9 +151,16 @@ impl Fleet {
         None
     }
 
-    /// Why it cannot be asked until another configuration, where that is so.
-    pub fn unavailable(&self) -> Option<&str> {
-        self.targets.iter().find_map(|target| target.backend.unavailable())
+    /// Why none of its targets takes calls now, where each of them says so itself; of them the one that may take some soonest.
+    pub fn outage(&self) -> Option<TargetOutage> {
+        let outages: Option<Vec<_>> = self.targets.iter().map(|target| target.backend.outage()).collect();
+        outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
+    }
+
+    /// The targets that take no calls now, by their own word.
+    pub(super) fn absent_targets(&self) -> Vec<usize> {
+        let targets = self.targets.iter().enumerate();
+        targets.filter(|(_, target)| target.backend.outage().is_some()).map(|(place, _)| place).collect()
     }
 
     /// Whether that is exact, whichever of its targets serves.
@@ -192,9 +206,15 @@ impl Fleet {
 
     /// How every target stands, and how many requests wait.
     pub fn status(&self) -> (Vec<TargetStatus>, usize) {
+        let absent = self.absent_targets();
         let mut state = self.lock();
         state.queue.retain(|waiter| !waiter.reply.is_closed());
-        (state.targets.status(Instant::now()), state.queue.len())
+        let (mut statuses, waiting) = (state.targets.status(Instant::now()), state.queue.len());
+        drop(state);
+        for (place, status) in statuses.iter_mut().enumerate() {
+            status.is_available &= !absent.contains(&place);
+        }
+        (statuses, waiting)
     }
 
     /// Records what an engine reports of its load.

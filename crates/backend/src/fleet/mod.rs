@@ -19,6 +19,8 @@ mod latency;
 mod limit;
 mod load;
 mod monitor;
+#[cfg(test)]
+mod outage_tests;
 mod outcomes;
 mod peak_served;
 mod permit;

@@ -14,7 +14,7 @@ use crate::{
     Backend, BackendCall, BehaviorObservation, EmbeddingResult, Failure, Fault, Generation, GenerationPart,
     OutputStats, Piece, Retry, TargetBehavior,
 };
-use stint_types::catalog::ModelConditions;
+use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request};
 use stint_types::units::Tokens;
 
@@ -96,6 +96,10 @@ impl Backend for MonitoredBackend {
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
         self.fleet.backend(self.target_index).prompt_tokens(request)
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.fleet.backend(self.target_index).images()
     }
 
     fn counts_exactly(&self) -> bool {

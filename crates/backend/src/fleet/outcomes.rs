@@ -66,6 +66,14 @@ impl Fleet {
             return self.record_success(place, probe);
         }
         let probe = probe.take();
+        if self.backend(place).outage().is_some() {
+            // It says itself that it is not there, and when it is back. So it shows nothing more.
+            return self.update(|targets, now| {
+                if probe {
+                    targets.abandon_probe(place, now);
+                }
+            });
+        }
         if let Some(cause) = self.update(|targets, now| targets.record_failure(place, probe, fall, now)) {
             self.report_trip(place, cause, failure);
         }

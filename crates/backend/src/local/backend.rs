@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
+use crate::failure::ENGINE_RESTARTING;
 use crate::speed::{CallTimer, SpeedEstimator};
 use crate::tool_calls;
-use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, Thought};
+use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought};
 use stint_engine::{
-    self as engine, Engine, EngineError, GenerationJob, JobRejection, PhaseBudgets, SamplingParams,
-    ThinkingPhase,
+    self as engine, EngineError, EngineOutage, FailureCause, GenerationJob, JobRejection, PhaseBudgets,
+    SamplingParams, SupervisedEngine, ThinkingPhase,
 };
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
@@ -28,7 +29,7 @@ const TOKEN_BYTES_MAX: u64 = 256;
 /// A model in the local engine.
 #[derive(Debug)]
 pub struct LocalBackend {
-    engine: Engine,
+    engine: SupervisedEngine,
     format: Arc<PromptFormat>,
     hand_off: Vec<u32>,
     settings: Settings,
@@ -38,7 +39,7 @@ pub struct LocalBackend {
 impl LocalBackend {
     /// The model that the engine runs, spoken to in its format.
     pub fn new(
-        engine: Engine,
+        engine: SupervisedEngine,
         format: Arc<PromptFormat>,
         settings: Settings,
     ) -> Result<LocalBackend, PromptError> {
@@ -77,15 +78,30 @@ impl LocalBackend {
             // The wait for the first token will measure the queue, not the reading of the prompt.
             lap.mark_queued();
         }
-        let tokens = self.engine.generate(job).map_err(|refused| refusal_failure(&refused))?;
+        let tokens = self.engine.generate(job).map_err(|refused| self.refusal_failure(&refused))?;
         let pieces = VecDeque::from([steps::prompt_usage(prompt)]);
-        let flow =
-            LocalStream { tokens, decoder: StepDecoder::new(&self.format, prompt), pieces, timer: lap };
+        let decoder = StepDecoder::new(&self.format, prompt);
+        let flow = LocalStream { tokens, engine: self.engine.clone(), decoder, pieces, timer: lap };
         let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
         }));
         Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
+    }
+
+    fn refusal_failure(&self, refused: &JobRejection) -> Failure {
+        let (fault, code) = match refused {
+            JobRejection::Busy => (Fault::Overload, None),
+            JobRejection::TooLong { .. } => (Fault::Caller, Some("context_length_exceeded")),
+            JobRejection::Invalid(_) => (Fault::Caller, None),
+            JobRejection::Stopped => (Fault::Backend, None),
+            JobRejection::Restarting => {
+                return restarting(Failure::new(Fault::Backend, refused.to_string()).unsent(), &self.engine);
+            }
+        };
+        let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
+        // A full queue would still be full for a retry at once.
+        Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().retry_elsewhere() }
     }
 
     fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
@@ -187,6 +203,9 @@ impl LocalBackend {
     }
 }
 
+/// What a caller is told of when to try again, where the engine cannot say it.
+const RESTART_USUAL: Duration = Duration::from_secs(5);
+
 /// The most end-of-text tokens that the engine takes.
 const ENDS_MAX: usize = 8;
 
@@ -200,7 +219,7 @@ impl Backend for LocalBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        let bound = prompt::token_bound::prompt_tokens(request);
+        let bound = prompt::token_bound::prompt_tokens(request, &self.images());
         if bound.0 / TOKEN_BYTES_MAX > u64::from(self.engine.context()) {
             // It cannot fit, so it is not worth tokenizing.
             return bound;
@@ -213,6 +232,12 @@ impl Backend for LocalBackend {
             Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
             Err(_) => bound,
         }
+    }
+
+    fn outage(&self) -> Option<TargetOutage> {
+        let EngineOutage { cause, retry_in } = self.engine.outage()?;
+        let reason = cause.map_or("the engine was stopped", FailureCause::for_caller);
+        Some(TargetOutage { reason: reason.into(), retry_in })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "queues are not that long")]
@@ -230,6 +255,7 @@ impl Backend for LocalBackend {
 
 struct LocalStream {
     tokens: engine::TokenStream,
+    engine: SupervisedEngine,
     decoder: StepDecoder,
     pieces: VecDeque<Piece>,
     timer: CallTimer,
@@ -242,7 +268,7 @@ impl LocalStream {
                 engine::GenerationEvent::Token(step) => self.pieces.extend(self.decoder.step(step)),
                 engine::GenerationEvent::Done(done) => self.pieces.extend(self.decoder.finish(done)),
                 engine::GenerationEvent::Failed(error) => {
-                    return Some(Err(engine_failure(&error)));
+                    return Some(Err(engine_failure(&error, &self.engine)));
                 }
             }
         }
@@ -250,18 +276,6 @@ impl LocalStream {
         self.timer.record(&piece);
         Some(Ok(piece))
     }
-}
-
-fn refusal_failure(refused: &JobRejection) -> Failure {
-    let (fault, code) = match refused {
-        JobRejection::Busy => (Fault::Overload, None),
-        JobRejection::TooLong { .. } => (Fault::Caller, Some("context_length_exceeded")),
-        JobRejection::Invalid(_) => (Fault::Caller, None),
-        JobRejection::Stopped => (Fault::Backend, None),
-    };
-    let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    // A full queue would still be full for a retry at once.
-    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().retry_elsewhere() }
 }
 
 fn prompt_failure(error: &PromptError) -> Failure {
@@ -274,8 +288,21 @@ fn prompt_failure(error: &PromptError) -> Failure {
     }
 }
 
-fn engine_failure(error: &EngineError) -> Failure {
-    Failure::new(Fault::Backend, error.to_string())
+/// An engine that failed takes the next call when it was started again; until then another model may.
+fn engine_failure(error: &EngineError, engine: &SupervisedEngine) -> Failure {
+    let failure = Failure::new(Fault::Backend, error.to_string());
+    match error {
+        // The engine goes on: only this one generation went wrong.
+        EngineError::SamplerMismatch => failure,
+        _ => restarting(failure, engine),
+    }
+}
+
+/// The same failure, with what its caller is to know.
+fn restarting(failure: Failure, engine: &SupervisedEngine) -> Failure {
+    let retry_in = engine.outage().and_then(|outage| outage.retry_in);
+    let retry_after = Some(retry_in.unwrap_or(RESTART_USUAL));
+    Failure { retry_after, ..failure.retry_elsewhere().code(ENGINE_RESTARTING) }
 }
 
 #[cfg(test)]

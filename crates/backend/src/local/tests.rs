@@ -4,7 +4,8 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 
-use crate::{GenerationEnd, TagEdge, TokenUsage};
+use crate::{GenerationEnd, Retry, TagEdge, TokenUsage};
+use stint_engine::InjectedFault;
 use stint_gguf::Gguf;
 use stint_prompt::Vocabulary;
 use stint_types::catalog::EnforcementClass;
@@ -19,7 +20,8 @@ fn local() -> LocalBackend {
     let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
     let settings =
         engine::Settings { sequences: 2, kv_tokens: 512, allow_cpu: true, ..engine::Settings::default() };
-    let engine = Engine::start(&file, &settings).unwrap();
+    let again = Box::new(move || Ok(Gguf::open(&path)?));
+    let engine = SupervisedEngine::start(&file, again, &settings, Box::new(|_| ())).unwrap();
     LocalBackend::new(engine, Arc::new(format), Settings::default()).unwrap()
 }
 
@@ -148,4 +150,33 @@ async fn a_dead_engine_is_not_healthy_and_refuses_by_its_own_fault() {
     local.engine.stop();
     assert!(!local.conditions().healthy);
     assert_eq!(ask().await.err().unwrap().fault, Fault::Backend);
+    assert_eq!(&*local.outage().unwrap().reason, "the engine was stopped");
+}
+
+#[tokio::test]
+async fn while_an_engine_is_started_again_another_model_may_be_asked_at_once() {
+    let local = local();
+    local.engine.inject(InjectedFault::LoseDevice);
+    let in_flight = local.generate(call("1+1", whole(60, 20))).await;
+    let pieces: Vec<_> = match in_flight {
+        Ok(generation) => generation.collect().await,
+        Err(refused) => vec![Err(refused)],
+    };
+    let check = |failure: &Failure, unsent| {
+        assert_eq!((failure.fault, failure.code), (Fault::Backend, Some(ENGINE_RESTARTING)));
+        assert_eq!((failure.retry, failure.unsent), (Retry::Elsewhere, unsent), "{failure:?}");
+        assert!(failure.retry_after > Some(Duration::ZERO));
+    };
+    check(pieces.last().unwrap().as_ref().unwrap_err(), false);
+    let outage = local.outage().unwrap();
+    assert_eq!(&*outage.reason, "the GPU was lost; the engine is started again");
+    assert!(outage.retry_in.is_some() && !local.conditions().healthy);
+    check(&local.generate(call("1+1", whole(60, 20))).await.err().unwrap(), true);
+    let back = async {
+        while local.outage().is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), back).await.expect("it is back within 10 s");
+    assert_eq!(read(&run(&local, whole(60, 20)).await).3, "132");
 }

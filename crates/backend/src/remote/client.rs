@@ -14,15 +14,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{Failure, Fault};
-use stint_types::catalog::MemberRules;
-use stint_types::chat::SigningDomain;
+use stint_types::catalog::{ImageTokens, MemberRules};
+use stint_types::chat::{Request, SigningDomain};
 
 use super::connections::{ConnectionPool, Connections};
 use super::event_stream::UpstreamEventStream;
 use super::settings::{Settings, SettingsError};
 use super::silence_policy::SilencePolicy;
 use super::timeouts::UpstreamTimeouts;
-use super::{rate_limits, refusal};
+use super::{prompt_cache, rate_limits, refusal};
 
 /// One model's client of an upstream.
 #[derive(Debug, Clone)]
@@ -60,6 +60,16 @@ impl UpstreamClient {
     /// Which members it is sent that the gateway gives no meaning to.
     pub(super) fn members(&self) -> &MemberRules {
         &self.settings.members
+    }
+
+    /// What an image costs the model at most.
+    pub(super) fn images(&self) -> ImageTokens {
+        self.settings.images
+    }
+
+    /// Keeps accounts apart in the upstream's prompt cache.
+    pub(super) fn separate_cache(&self, body: &mut Value, request: &Request) {
+        prompt_cache::separate(body, request, &self.settings);
     }
 
     /// How many requests were sent once more since this was last asked.

@@ -24,6 +24,11 @@ const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(4);
 /// takes a hundred requests at once on it: a provider's models do not share these as long as they are few.
 const POOLS_MAX: usize = 16;
 
+/// What an HTTP/2 stream may be ahead of its reader.
+const STREAM_WINDOW: u32 = 64 << 10;
+/// The same for all streams of a connection together: so much that readers who stopped do not hold up the others.
+const CONNECTION_WINDOW: u32 = 1 << 30;
+
 /// HTTP clients, each for all models that an upstream serves under one credential. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Connections {
@@ -145,6 +150,8 @@ impl ConnectionKey {
             // Only the gateway tries again: it knows the money.
             .retry(reqwest::retry::never())
             .http2_max_header_list_size(32 << 10)
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .default_headers(self.headers()?);
         let http = match &self.proxy {
             Some(proxy) => http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?),

@@ -17,6 +17,8 @@ use super::timeouts::UpstreamTimeouts;
 
 /// How long the end of a stream may lag behind its last event.
 const RELEASE_WAIT: Duration = Duration::from_millis(20);
+/// How much is scanned at once: a large piece would become thousands of events that wait for a slow caller.
+const SCANNED_MAX: usize = 4 << 10;
 /// What an upstream may send for a token of its limit, with all that stands around it.
 const BYTES_PER_TOKEN: u64 = 4 << 10;
 /// What it may send besides.
@@ -26,6 +28,8 @@ const BYTES_EXTRA: u64 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct UpstreamEventStream {
     response: Response,
+    /// What came and is not scanned yet.
+    chunk: Bytes,
     /// `None` once the upstream has ended the stream.
     scanner: Option<SseScanner>,
     ready: VecDeque<SseData>,
@@ -48,6 +52,7 @@ impl UpstreamEventStream {
     ) -> UpstreamEventStream {
         UpstreamEventStream {
             response,
+            chunk: Bytes::new(),
             scanner: Some(SseScanner::new(settings.limits)),
             ready: VecDeque::new(),
             secret: settings.api_key.clone(),
@@ -74,10 +79,19 @@ impl UpstreamEventStream {
             if self.scanner.is_none() {
                 return Ok(None);
             }
+            if !self.chunk.is_empty() {
+                let part = self.chunk.split_to(self.chunk.len().min(SCANNED_MAX));
+                self.feed(Some(&part))?;
+                continue;
+            }
             let chunk = self.timeouts.wait(self.response.chunk(), "fell silent").await?;
-            let chunk = chunk.map_err(|error| refusal::of_transport(&error))?;
-            self.count_bytes(chunk.as_ref().map_or(0, Bytes::len))?;
-            self.feed(chunk.as_deref())?;
+            match chunk.map_err(|error| refusal::of_transport(&error))? {
+                Some(chunk) => {
+                    self.count_bytes(chunk.len())?;
+                    self.chunk = chunk;
+                }
+                None => self.feed(None)?,
+            }
         }
     }
 

@@ -15,6 +15,7 @@ pub mod members;
 pub mod model_lister;
 pub mod openai;
 mod passthrough;
+pub mod prompt_cache;
 mod rate_limits;
 mod refusal;
 pub mod responses;
@@ -44,7 +45,7 @@ use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use stint_prompt as prompt;
-use stint_types::catalog::ModelConditions;
+use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
 use stint_types::units::Tokens;
 
@@ -133,6 +134,7 @@ impl<P: Provider> RemoteBackend<P> {
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
+        self.client.separate_cache(&mut sent.body, &call.request);
         let lap = self.speed.start();
         let events = self.client.stream(&sent.path, &sent.body, self.provider.silence_policy(&call)).await?;
         let events = events.with_token_limit(call.part.tokens_max());
@@ -180,7 +182,11 @@ impl<P: Provider> Backend for RemoteBackend<P> {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {

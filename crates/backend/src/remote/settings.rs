@@ -5,9 +5,10 @@ use std::time::Duration;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
-use stint_types::catalog::MemberRules;
+use stint_types::catalog::{ImageTokens, MemberRules};
 use stint_types::chat::SigningDomain;
 
+use super::prompt_cache::PromptCacheRules;
 use super::secret::Secret;
 use super::sse::SseLimits;
 
@@ -57,6 +58,10 @@ pub struct Settings {
     pub logs_messages: bool,
     /// What becomes of members of a request that the gateway gives no meaning to.
     pub members: MemberRules,
+    /// What an image costs the model at most.
+    pub images: ImageTokens,
+    /// Who shares its prompt cache.
+    pub prompt_cache: PromptCacheRules,
 }
 
 impl Default for Settings {
@@ -78,6 +83,8 @@ impl Default for Settings {
             limits: SseLimits::default(),
             logs_messages: false,
             members: MemberRules::default(),
+            images: ImageTokens::default(),
+            prompt_cache: PromptCacheRules::default(),
         }
     }
 }

@@ -20,6 +20,9 @@ impl Default for SseLimits {
     }
 }
 
+/// The longest line whose buffer is kept for the next.
+const LINE_KEPT: usize = 8 << 10;
+
 /// An event's `data` lines, joined by line feeds. Events without data are not reported, and what an event is
 /// called its data says as well, in every API that we read.
 pub(super) type SseData = Vec<u8>;
@@ -106,9 +109,11 @@ impl SseScanner {
         } else {
             self.field(text)?;
         }
-        // The buffer is kept, so that a long stream does not allocate for every line.
-        self.line = line;
-        self.line.clear();
+        // The buffer is kept, so that a long stream does not allocate for every line, but not what a very long line took.
+        if line.capacity() <= LINE_KEPT {
+            self.line = line;
+            self.line.clear();
+        }
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl Backend for ScriptedBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        self.prompt.unwrap_or_else(|| prompt::token_bound::prompt_tokens(request))
+        self.prompt.unwrap_or_else(|| prompt::token_bound::prompt_tokens(request, &self.images()))
     }
 
     fn conditions(&self) -> ModelConditions {

@@ -7,11 +7,12 @@ mod buffers;
 mod layer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
-use super::gpu::Gpu;
+use super::gpu::{DEVICE_TIMEOUT, Gpu};
 use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, norm_weights};
@@ -51,6 +52,8 @@ pub(crate) struct EngineModel {
     sample: Sampler,
     state: StepBuffers,
     weight_bytes: u64,
+    /// The most that a step may take.
+    step_max: Duration,
 }
 
 impl EngineModel {
@@ -108,7 +111,24 @@ impl EngineModel {
             sample,
             state,
             weight_bytes,
+            step_max: DEVICE_TIMEOUT,
         })
+    }
+
+    /// From now on a step that takes longer has failed.
+    pub(crate) fn limit_steps(&mut self, most: Duration) {
+        self.step_max = most;
+    }
+
+    /// Whether the device is still there.
+    pub(crate) fn probe(&self) -> Result<(), EngineError> {
+        self.gpu.probe(self.step_max)
+    }
+
+    /// Loses the device, as a driver does.
+    #[cfg(any(test, feature = "faults"))]
+    pub(crate) fn lose_device(&self) {
+        self.gpu.device.destroy();
     }
 
     /// Bytes of weights that one token reads.
@@ -128,10 +148,11 @@ impl EngineModel {
     pub(crate) fn step(&self, batch: &ForwardBatch) -> Result<Vec<SampledToken>, EngineError> {
         self.submit(batch, true);
         if batch.picks.is_empty() {
-            self.gpu.wait()?;
+            self.gpu.wait_for(self.step_max)?;
             return Ok(Vec::new());
         }
-        let words: Vec<[u32; 4]> = self.gpu.map_read(&self.state.sampled_readback, batch.picks.len())?;
+        let sampled = &self.state.sampled_readback;
+        let words: Vec<[u32; 4]> = self.gpu.map_read(sampled, batch.picks.len(), self.step_max)?;
         Ok(SampledToken::all(&words))
     }
 

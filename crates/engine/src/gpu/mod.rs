@@ -24,8 +24,8 @@ pub(crate) enum ReductionStrategy {
     PerLane,
 }
 
-/// How long a submission may take before the device counts as lost. A software driver may need seconds.
-const DEVICE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a submission may take while a model is loaded. Steps have limits of their own.
+pub(crate) const DEVICE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An opened device.
 pub(crate) struct Gpu {
@@ -81,9 +81,23 @@ impl Gpu {
 
     /// Waits until the device has done all it was given.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
-        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(DEVICE_TIMEOUT) };
-        self.device.poll(wait).map_err(|error| EngineError::Lost(error.to_string()))?;
+        self.wait_for(DEVICE_TIMEOUT)
+    }
+
+    /// The same, for so long at most.
+    pub(crate) fn wait_for(&self, most: Duration) -> Result<(), EngineError> {
+        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(most) };
+        self.device.poll(wait).map_err(|error| match error {
+            wgpu::PollError::Timeout => EngineError::Stalled(most),
+            wgpu::PollError::WrongSubmissionIndex(..) => EngineError::Lost(error.to_string()),
+        })?;
         self.check()
+    }
+
+    /// Whether the device is still there. A device that nothing is submitted to does not report its loss.
+    pub(crate) fn probe(&self, most: Duration) -> Result<(), EngineError> {
+        self.queue.submit([]);
+        self.wait_for(most)
     }
 
     /// An empty buffer of so many bytes.
@@ -120,18 +134,19 @@ impl Gpu {
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &back, 0, back.size().min(buffer.size()));
         self.queue.submit([encoder.finish()]);
-        self.map_read(&back, count)
+        self.map_read(&back, count, DEVICE_TIMEOUT)
     }
 
-    /// The first numbers of a buffer that can be mapped, after all that was submitted before.
+    /// The first numbers of a buffer that can be mapped, after all that was submitted before, which may take so long.
     pub(crate) fn map_read<T: bytemuck::Pod>(
         &self,
         buffer: &wgpu::Buffer,
         count: usize,
+        most: Duration,
     ) -> Result<Vec<T>, EngineError> {
         let slice = buffer.slice(..);
         slice.map_async(wgpu::MapMode::Read, |_| ());
-        self.wait()?;
+        self.wait_for(most)?;
         let lost = |error: wgpu::MapRangeError| EngineError::Lost(error.to_string());
         let view = slice.get_mapped_range().map_err(lost)?;
         let bytes = view.get(..count * size_of::<T>()).unwrap_or_default();
@@ -162,9 +177,8 @@ fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>)
     }));
     let losses = Arc::clone(fault);
     device.set_device_lost_callback(move |reason, message| {
-        if reason != wgpu::DeviceLostReason::Destroyed {
-            keep(&losses, EngineError::Lost(message));
-        }
+        let message = if message.is_empty() { format!("{reason:?}") } else { message };
+        keep(&losses, EngineError::Lost(message));
     });
 }
 

@@ -18,7 +18,7 @@ use crate::rows::{Amounts, ResolutionKind};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{LedgerStats, Settings};
 use stint_types::tasks::Tasks;
-use stint_types::units::{AccountId, Money, RequestId, Timestamp};
+use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::notifiers::Notifiers;
 use super::observer::{GuardedObserver, Observer};
@@ -146,17 +146,15 @@ impl LedgerCore {
         close: impl FnOnce(&mut LedgerState) -> Option<ClosedReservation>,
     ) -> PendingSettlement {
         let mut accounts = self.accounts();
-        let closed = close(&mut accounts);
-        let entries = closed.as_ref().map(|closed| closed.entries.clone());
-        let nothing_to_write = entries.as_ref().is_some_and(Vec::is_empty);
-        // If it was resolved before, an empty job waits for that earlier result.
-        let push = || self.queue.push(entries.unwrap_or_default(), OnFailure::Retry);
-        let answer = if nothing_to_write { None } else { Some(push()) };
+        let Some(closed) = close(&mut accounts) else {
+            // An empty job waits for the earlier result.
+            return PendingSettlement::late(self.queue.push(Vec::new(), OnFailure::Retry));
+        };
+        let entries = closed.entries.clone();
+        let answer = (!entries.is_empty()).then(|| self.queue.push(entries, OnFailure::Retry));
         drop(accounts);
-        if let Some(closed) = &closed {
-            self.notify_closed(closed);
-        }
-        PendingSettlement::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
+        self.notify_closed(&closed);
+        PendingSettlement::new(closed.overrun.money, answer)
     }
 
     /// Resolves every reservation whose time is over, and forgets episodes that are not in use; returns how many

@@ -13,4 +13,4 @@ pub(crate) use guard::ReservationGuard;
 pub(crate) use ledger_core::{LedgerCore, root};
 pub use observer::Observer;
 pub(crate) use queue::{CommitReceiver, JournalQueue};
-pub use settlement::{PendingSettlement, SettlementReceipt};
+pub use settlement::{PendingSettlement, SettlementReceipt, SettlementStatus};

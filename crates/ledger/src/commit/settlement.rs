@@ -11,6 +11,8 @@ use super::queue::CommitReceiver;
 pub struct PendingSettlement {
     overrun: Money,
     commit: Option<CommitReceiver>,
+    /// It came too late: the reservation had been resolved before.
+    is_late: bool,
 }
 
 /// The result of settling.
@@ -18,13 +20,37 @@ pub struct PendingSettlement {
 pub struct SettlementReceipt {
     /// What was billed beyond the reservation.
     pub overrun: Money,
-    /// False if the journal took longer than the caller waited; it will be journalled still.
-    pub is_durable: bool,
+    /// Whether the books have it.
+    pub status: SettlementStatus,
+}
+
+/// What the books have of a resolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettlementStatus {
+    /// Just that.
+    Recorded,
+    /// Nothing yet: the journal took longer than the caller waited. It is written as soon as that can be, unless the process
+    /// ends before, or others reclaim the reservation.
+    Pending,
+    /// Something else: the reservation had expired, or this replica's lease was lost and others posted it.
+    Superseded,
+}
+
+impl SettlementReceipt {
+    /// True if the books have what was settled, for good.
+    pub fn is_recorded(&self) -> bool {
+        self.status == SettlementStatus::Recorded
+    }
 }
 
 impl PendingSettlement {
     pub(crate) fn new(overrun: Money, commit: Option<CommitReceiver>) -> PendingSettlement {
-        PendingSettlement { overrun, commit }
+        PendingSettlement { overrun, commit, is_late: false }
+    }
+
+    /// One of a reservation that was resolved before. It waits for that earlier result.
+    pub(crate) fn late(commit: CommitReceiver) -> PendingSettlement {
+        PendingSettlement { overrun: Money::ZERO, commit: Some(commit), is_late: true }
     }
 
     /// What was billed beyond the reservation.
@@ -34,10 +60,16 @@ impl PendingSettlement {
 
     /// Waits until it is durable, `patience` at most.
     pub async fn wait_durable(self, patience: Duration) -> SettlementReceipt {
-        let is_durable = match self.commit {
-            None => true,
-            Some(answer) => matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Ok(())))),
+        let committed = match self.commit {
+            None => SettlementStatus::Recorded,
+            Some(answer) => match tokio::time::timeout(patience, answer).await {
+                Ok(Ok(Ok(()))) => SettlementStatus::Recorded,
+                // A settlement is tried again for as long as its lease holds.
+                Ok(Ok(Err(_))) => SettlementStatus::Superseded,
+                Ok(Err(_)) | Err(_) => SettlementStatus::Pending,
+            },
         };
-        SettlementReceipt { overrun: self.overrun, is_durable }
+        let status = if self.is_late { SettlementStatus::Superseded } else { committed };
+        SettlementReceipt { overrun: self.overrun, status }
     }
 }

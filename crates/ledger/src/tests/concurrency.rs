@@ -30,7 +30,7 @@ async fn money_for_ten_serves_ten_of_sixty_four_at_once() {
                 Ok(mut reservation) => {
                     reservation.dispatch().await.unwrap();
                     let settling = reservation.settle(Money(100), Tokens(0), detail());
-                    assert!(settling.wait_durable(PATIENCE).await.is_durable);
+                    assert!(settling.wait_durable(PATIENCE).await.is_recorded());
                     served.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(refused) => assert!(matches!(refused, ReserveError::Shortfall(_)), "{refused}"),

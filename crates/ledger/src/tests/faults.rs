@@ -27,7 +27,7 @@ async fn check_settled(faults: &[JournalFault]) {
     reservation.dispatch().await.unwrap();
     journal.fail(faults);
     let receipt = reservation.settle(Money(25), Tokens(0), detail()).wait_durable(PATIENCE).await;
-    assert!(receipt.is_durable);
+    assert!(receipt.is_recorded());
     assert_eq!(balance(&ledger), (25, 0));
     assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(25));
     assert_eq!(ledger.stats().failures, u64::try_from(faults.len()).unwrap());
@@ -70,7 +70,7 @@ async fn an_observer_that_panics_stops_neither_writer_nor_settlement() {
         Ledger::open(&tasks, journal.clone(), Arc::new(Clumsy), settings, &terms, super::NOW).await.unwrap();
     let mut reservation = ledger.reserve(claim(90, 0)).unwrap();
     reservation.dispatch().await.unwrap();
-    assert!(reservation.settle(Money(25), Tokens(0), detail()).wait_durable(PATIENCE).await.is_durable);
+    assert!(reservation.settle(Money(25), Tokens(0), detail()).wait_durable(PATIENCE).await.is_recorded());
     let mut reservation = ledger.reserve(claim(30, 0)).unwrap();
     reservation.dispatch().await.unwrap();
     let task = async move {
@@ -90,7 +90,7 @@ async fn check_dispatch(fault: JournalFault) {
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
     assert!(matches!(reservation.dispatch().await, Err(LedgerError::Journal(_))));
-    assert!(reservation.void().wait_durable(PATIENCE).await.is_durable);
+    assert!(reservation.void().wait_durable(PATIENCE).await.is_recorded());
     assert_eq!(balance(&ledger), (0, 0));
     assert_eq!(journal.unresolved().await.unwrap(), []);
 }
@@ -113,7 +113,7 @@ async fn nothing_new_is_dispatched_while_settlements_cannot_be_written() {
     tokio::time::sleep(Duration::from_millis(5)).await;
     let mut refused = ledger.reserve(claim(10, 0)).unwrap();
     assert_eq!(refused.dispatch().await, Err(LedgerError::Stalled));
-    assert!(settling.wait_durable(PATIENCE).await.is_durable);
+    assert!(settling.wait_durable(PATIENCE).await.is_recorded());
     refused.dispatch().await.unwrap();
 }
 
@@ -128,7 +128,7 @@ async fn a_commit_that_hangs_refuses_new_work_and_lets_go_of_the_caller() {
     assert_eq!(refused.dispatch().await, Err(LedgerError::Stalled));
     assert_eq!(asked.elapsed(), Duration::ZERO, "at once");
     let receipt = waiting.void().wait_durable(Duration::from_secs(1)).await;
-    assert!(!receipt.is_durable);
+    assert!(!receipt.is_recorded());
     journal.open();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(ledger.stats().pending, 0);
@@ -182,7 +182,7 @@ async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whol
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut settled = ledger.reserve(claim(60, 0)).unwrap();
     settled.dispatch().await.unwrap();
-    assert!(settled.settle(Money(10), Tokens(0), detail()).wait_durable(PATIENCE).await.is_durable);
+    assert!(settled.settle(Money(10), Tokens(0), detail()).wait_durable(PATIENCE).await.is_recorded());
     let mut running = ledger.reserve(claim(20, 0)).unwrap();
     running.dispatch().await.unwrap();
     running.extend(worst(5, 0), None).await.unwrap();
@@ -215,7 +215,7 @@ async fn after_a_crash_what_was_noted_last_is_posted_of_what_stops_its_bill() {
     // What is committed later shows that all before it was.
     let mut last = ledger.reserve(claim(1, 0)).unwrap();
     last.dispatch().await.unwrap();
-    assert!(last.void().wait_durable(PATIENCE).await.is_durable);
+    assert!(last.void().wait_durable(PATIENCE).await.is_recorded());
     let restarted = open(&tasks, journal.clone(), 200).await;
     assert_eq!(balance(&restarted), (17 + 60, 0));
     assert_eq!(journal.unresolved().await.unwrap(), []);

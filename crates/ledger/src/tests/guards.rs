@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, poll};
 
-use crate::{Journal, Ledger, LedgerError, Reservation, ReserveError, SettlementReceipt};
+use crate::{Journal, Ledger, LedgerError, Reservation, ReserveError, SettlementReceipt, SettlementStatus};
 use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Tokens};
 
@@ -37,7 +37,7 @@ async fn a_settled_reservation_costs_what_was_used() {
     let ledger = open(&tasks, journal.clone(), 100).await;
     let reservation = dispatched(&ledger, 80).await;
     let receipt = reservation.settle(Money(30), Tokens(5), detail()).wait_durable(PATIENCE).await;
-    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, is_durable: true });
+    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, status: SettlementStatus::Recorded });
     check(&tasks, &journal, ledger, 30).await;
 }
 
@@ -58,7 +58,7 @@ async fn what_was_never_dispatched_leaves_no_trace() {
     let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     drop(ledger.reserve(claim(100, 0)).unwrap());
-    assert!(ledger.reserve(claim(100, 0)).unwrap().void().wait_durable(PATIENCE).await.is_durable);
+    assert!(ledger.reserve(claim(100, 0)).unwrap().void().wait_durable(PATIENCE).await.is_recorded());
     assert!(journal.batches().is_empty());
     check(&tasks, &journal, ledger, 0).await;
 }
@@ -77,7 +77,7 @@ async fn a_dispatched_reservation_that_is_dropped_is_posted_whole() {
 async fn a_dispatched_reservation_whose_call_was_never_sent_is_voided() {
     let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
-    assert!(dispatched(&ledger, 60).await.void().wait_durable(PATIENCE).await.is_durable);
+    assert!(dispatched(&ledger, 60).await.void().wait_durable(PATIENCE).await.is_recorded());
     check(&tasks, &journal, ledger, 0).await;
 }
 
@@ -135,7 +135,7 @@ async fn an_extension_that_does_not_fit_is_refused_and_the_reservation_stands() 
     check(&tasks, &journal, ledger, 100).await;
 }
 
-/// LB-05: the first result stands, and the receipt speaks of it.
+/// LB-05: the first result stands, and the receipt says that this is not the one.
 #[tokio::test(start_paused = true)]
 async fn settling_what_has_expired_changes_nothing() {
     let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
@@ -144,7 +144,7 @@ async fn settling_what_has_expired_changes_nothing() {
     assert_eq!(ledger.expire(NOW), 0);
     assert_eq!(ledger.expire(NOW + PATIENCE), 1);
     let receipt = reservation.settle(Money(90), Tokens(0), detail()).wait_durable(PATIENCE).await;
-    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, is_durable: true });
+    assert_eq!(receipt, SettlementReceipt { overrun: Money::ZERO, status: SettlementStatus::Superseded });
     assert_eq!(journal.unresolved().await.unwrap(), [], "the receipt speaks of the first result");
     check(&tasks, &journal, ledger, 60).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ReserveError;
+use crate::{ReserveError, SettlementStatus};
 use stint_types::tenant::{AccountTerms, LimitSelector, TenantLimit};
 use stint_types::units::{Money, Tokens, Window};
 
@@ -57,7 +57,9 @@ fn sleeper(clock_went_on: bool) {
     world.run(LASTS);
     let again = world.until(0, async move { dispatched.dispatch().await });
     assert!(again.unwrap().is_err());
-    world.machines[0].on(|_| drop(lost.settle(Money(1), Tokens(0), detail())));
+    let settling = world.machines[0].on(|_| lost.settle(Money(1), Tokens(0), detail()));
+    let receipt = world.until(0, async move { settling.wait_durable(LASTS).await }).unwrap();
+    assert_eq!(receipt.status, SettlementStatus::Superseded, "the books have what the others posted");
     world.run(LASTS);
     assert_eq!(books(&world.vault.state()), (200, 0), "what comes too late changes nothing");
     world.give_back(1, taken);

@@ -105,7 +105,7 @@ async fn request(ledger: &Ledger) -> Option<u64> {
         _ => {
             dispatched(reservation, async |reservation| {
                 let settling = reservation.settle(Money(30), Tokens(0), detail());
-                assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_durable);
+                assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_recorded());
                 30
             })
             .await
@@ -163,7 +163,7 @@ fn in_every_order_shutdown_waits_for_what_was_dispatched() {
         let stopped = shuttle::future::spawn(async move { stopper.stop() });
         let settled = shuttle::future::spawn(async move {
             let settling = reservation.settle(Money(30), Tokens(0), detail());
-            assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_durable);
+            assert!(settling.wait_durable(Duration::from_secs(3600)).await.is_recorded());
         });
         settled.await.unwrap();
         stopped.await.unwrap();

@@ -6,6 +6,7 @@
 use sha2::{Digest, Sha256};
 
 use stint_prompt::token_bound::{self, PromptFrame};
+use stint_types::catalog::ImageTokens;
 use stint_types::chat::{ContentPart, Message, Request, Role, Tool};
 use stint_types::units::{Count, Tokens};
 
@@ -53,14 +54,20 @@ impl CountedPrompt {
     }
 
     /// An upper bound of the prompt of a request that is to be sent, where it goes on from what was counted. `asked` is the same
-    /// as its caller wrote it.
-    pub fn upper_bound(&self, asked: &Request, sent: &Request, reader: &str) -> Option<Tokens> {
+    /// as its caller wrote it. `images` says what the model is billed for one.
+    pub fn upper_bound(
+        &self,
+        asked: &Request,
+        sent: &Request,
+        reader: &str,
+        images: &ImageTokens,
+    ) -> Option<Tokens> {
         let before = self.counted_prefix(asked, reader)?;
         // Tools that are withheld now were read then.
         let all = || self.frame_hash == hash_frame(sent, &asked.tools, true);
         let same = || self.frame_hash == hash_frame(sent, &sent.tools, !allowed_tools::is_none(sent));
         let frame = if all() || same() { PromptFrame::Counted } else { PromptFrame::Changed };
-        Some(token_bound::extended_prompt_tokens(self.tokens, before, sent, frame))
+        Some(token_bound::extended_prompt_tokens(self.tokens, before, sent, frame, images))
     }
 
     /// The messages that were counted, where a request begins with them.

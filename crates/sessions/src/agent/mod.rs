@@ -29,6 +29,7 @@ mod terms;
 mod tool_call_trimmer;
 mod tracker;
 mod turns;
+mod write_limiter;
 
 pub use allowed_tools::without_tools;
 pub use answer_call_limits::AnswerCallLimits;
@@ -51,6 +52,7 @@ pub use store::{
 pub use terms::{ToolTerms, Tools};
 pub use tool_call_trimmer::{ToolCallTrimmer, TrimResult};
 pub use turns::{TurnCap, TurnObservation, TurnStatistics};
+pub use write_limiter::WriteLimiter;
 
 #[cfg(test)]
 mod tests;

@@ -103,6 +103,7 @@ fn outcome(at: Timestamp) -> DecisionOutcome {
         solution: Tokens(32),
         choices: vec![ChoiceOutcome::new(&spent, false)],
         cost: Money(77),
+        unbooked: false,
         reserved: Money(110),
         attempts: 1,
         given_up: Tokens(12),

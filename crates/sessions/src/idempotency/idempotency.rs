@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc};
 use stint_types::tasks::Tasks;
 use stint_types::units::{RequestId, Timestamp};
 
-use super::inner::IdempotencyInner;
+use super::inner::{IdempotencyInner, RunningKey};
 use super::writer::IdempotencyWriter;
 use super::{
     Fingerprint, IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, IdempotencyStore,
@@ -94,22 +94,43 @@ impl Idempotency {
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Result<IdempotencyLookup, LookupError> {
-        let ticket = match self.inner.running.entry(scope.clone()) {
-            Entry::Occupied(running) if *running.get() == fingerprint => {
-                return Ok(IdempotencyLookup::Running);
+        let taken = self.take(&scope, fingerprint)?;
+        if let Err(running @ RunningKey { is_first: true, .. }) = taken {
+            return Ok(beside(running, fingerprint));
+        }
+        let found = self.inner.store.find(&scope, self.inner.retention_cutoff(now)).await?;
+        Ok(match (found, taken) {
+            (Some(record), _) => classify(record, fingerprint, now),
+            (None, Err(running)) => beside(running, fingerprint),
+            (None, Ok(ticket)) => {
+                if let Some(mut own) = self.inner.running.get_mut(&scope) {
+                    own.is_first = true;
+                }
+                IdempotencyLookup::Free(ticket)
             }
-            Entry::Occupied(_) => return Ok(IdempotencyLookup::Mismatch),
-            Entry::Vacant(free) => {
-                let place = self.inner.permits.clone().try_acquire_owned().map_err(|_| LookupError::Full)?;
-                free.insert(fingerprint);
-                IdempotencyTicket::new(self.inner.clone(), scope.clone(), fingerprint, place)
-            }
-        };
-        Ok(match self.inner.store.find(&scope, self.inner.retention_cutoff(now)).await? {
-            None => IdempotencyLookup::Free(ticket),
-            Some(record) => classify(record, fingerprint, now),
         })
     }
+
+    /// A ticket for a key that no other request in this process uses now; else that request.
+    fn take(
+        &self,
+        scope: &IdempotencyKey,
+        fingerprint: Fingerprint,
+    ) -> Result<Result<IdempotencyTicket, RunningKey>, LookupError> {
+        Ok(match self.inner.running.entry(scope.clone()) {
+            Entry::Occupied(running) => Err(*running.get()),
+            Entry::Vacant(free) => {
+                let place = self.inner.permits.clone().try_acquire_owned().map_err(|_| LookupError::Full)?;
+                free.insert(RunningKey { fingerprint, is_first: false });
+                Ok(IdempotencyTicket::new(self.inner.clone(), scope.clone(), fingerprint, place))
+            }
+        })
+    }
+}
+
+/// What a request gets that has nothing in the records and comes while another uses its key.
+fn beside(running: RunningKey, fingerprint: Fingerprint) -> IdempotencyLookup {
+    if running.fingerprint == fingerprint { IdempotencyLookup::Running } else { IdempotencyLookup::Mismatch }
 }
 
 fn classify(record: IdempotencyRecord, fingerprint: Fingerprint, now: Timestamp) -> IdempotencyLookup {

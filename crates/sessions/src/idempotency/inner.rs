@@ -16,9 +16,18 @@ pub(super) struct IdempotencyInner {
     pub(super) settings: Settings,
     pub(super) store: Arc<dyn IdempotencyStore>,
     /// What runs in this process. Its entries are locked for moments and never across an await.
-    pub(super) running: DashMap<IdempotencyKey, Fingerprint>,
+    pub(super) running: DashMap<IdempotencyKey, RunningKey>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) jobs: mpsc::Sender<PendingChange>,
+}
+
+/// A request that uses a key now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunningKey {
+    pub(super) fingerprint: Fingerprint,
+    /// True once the records are known to have nothing under the key: it is the first request. Until then it may be a repeat, of
+    /// which there may be several at once.
+    pub(super) is_first: bool,
 }
 
 impl IdempotencyInner {

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use stint_types::tasks::Tasks;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::conformance::{answer, conforms, running, scope};
 use super::{
-    BeginError, Fingerprint, Idempotency, IdempotencyChange, IdempotencyLookup, IdempotencyOutcome,
-    IdempotencyRecord, IdempotencyStore, IdempotencyTicket, LookupError, MemoryIdempotencyStore, Settings,
-    StoredBody,
+    BeginError, Fingerprint, Idempotency, IdempotencyChange, IdempotencyKey, IdempotencyLookup,
+    IdempotencyOutcome, IdempotencyRecord, IdempotencyStore, IdempotencyStoreError, IdempotencyTicket,
+    LookupError, MemoryIdempotencyStore, Settings, StoredBody,
 };
 
 const THIS: Fingerprint = Fingerprint([1; 32]);
@@ -51,6 +54,61 @@ impl IdempotencyFixture {
         assert!(self.tasks.drain(Duration::from_secs(5)).await);
         let found = self.look(THIS, self.now).await;
         assert!(format!("{found:?}").starts_with(expected), "{found:?} is not {expected}");
+    }
+}
+
+/// Records that are read in more than one step, as a database's are.
+#[derive(Default)]
+struct SlowStore(MemoryIdempotencyStore);
+
+impl IdempotencyStore for SlowStore {
+    fn find<'a>(
+        &'a self,
+        scope: &'a IdempotencyKey,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>> {
+        async move {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            self.0.find(scope, since).await
+        }
+        .boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        changes: &'a [IdempotencyChange],
+    ) -> BoxFuture<'a, Result<Vec<bool>, IdempotencyStoreError>> {
+        self.0.write(changes)
+    }
+
+    fn interrupt(&self, now: Timestamp) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>> {
+        self.0.interrupt(now)
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>> {
+        self.0.purge(before, most)
+    }
+}
+
+/// 17.13: while the records of one repeat are read, another is no reason to refuse it.
+#[tokio::test(start_paused = true)]
+async fn repeats_of_an_answered_request_that_come_at_once_all_get_its_answer() {
+    let (tasks, store, now) = (Tasks::default(), Arc::new(SlowStore::default()), Timestamp::now());
+    let idempotency = Idempotency::open(&tasks, store, Settings::default(), now).await.unwrap();
+    let look = |asked| idempotency.lookup(scope("a", "key"), asked, now);
+    let (first, beside) = tokio::join!(look(THIS), look(THIS));
+    assert!(matches!(beside, Ok(IdempotencyLookup::Running)), "it is not answered yet: {beside:?}");
+    let Ok(IdempotencyLookup::Free(ticket)) = first else { panic!("it is free") };
+    ticket.begin(RequestId::new(), now, now + HOUR).await.unwrap();
+    ticket.mark_sent();
+    ticket.store_answer(answer(StoredBody::Whole("said".into()))).await;
+    let repeats = (0..20).map(|number| look(if number == 0 { THAT } else { THIS }));
+    for (number, found) in futures_util::future::join_all(repeats).await.into_iter().enumerate() {
+        let found = found.unwrap();
+        match number {
+            0 => assert!(matches!(found, IdempotencyLookup::Mismatch), "{found:?}"),
+            _ => assert!(matches!(found, IdempotencyLookup::Answered(..)), "{number}: {found:?}"),
+        }
     }
 }
 

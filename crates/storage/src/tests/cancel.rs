@@ -57,7 +57,7 @@ async fn life(ledger: &Ledger) {
     reservation.dispatch().await.unwrap();
     reservation.extend(worst(MORE), None).await.unwrap();
     reservation.meter(Money(1), Tokens(1));
-    assert!(reservation.settle(Money(SPENT), Tokens(1), detail()).wait_durable(PATIENCE).await.is_durable);
+    assert!(reservation.settle(Money(SPENT), Tokens(1), detail()).wait_durable(PATIENCE).await.is_recorded());
 }
 
 /// Lives that end at every poll, some of them: nothing stays reserved, each costs what it may, and the journal says the

@@ -48,7 +48,7 @@ async fn the_process_to_be_killed() {
                 reservation.dispatch().await.unwrap();
                 tokio::task::yield_now().await;
                 let settling = reservation.settle(Money(PRICE), Tokens(1), detail());
-                if settling.wait_durable(Duration::from_secs(60)).await.is_durable {
+                if settling.wait_durable(Duration::from_secs(60)).await.is_recorded() {
                     writeln!(std::io::stdout(), "settled {id}").unwrap();
                 }
             }

@@ -68,16 +68,16 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let running = running.into_iter().map(|reservation| reservation.settle(Money(3), Tokens(1), detail()));
     let mut running: Vec<_> = running.collect();
     let late = running.pop().unwrap().wait_durable(Duration::from_millis(100)).await;
-    assert!(!late.is_durable, "a running request gets an answer after a bounded time");
+    assert!(!late.is_recorded(), "a running request gets an answer after a bounded time");
     assert!(ledger.stats().stalled && ledger.stats().failures > 0);
     assert_eq!(reserve(&ledger, 10).dispatch().await, Err(LedgerError::Stalled));
     room(&database, i64::from(u32::MAX) - 1).await;
     for settling in running {
-        assert!(settling.wait_durable(PATIENCE).await.is_durable);
+        assert!(settling.wait_durable(PATIENCE).await.is_recorded());
     }
     let mut again = reserve(&ledger, 10);
     again.dispatch().await.unwrap();
-    assert!(again.settle(Money(3), Tokens(1), detail()).wait_durable(PATIENCE).await.is_durable);
+    assert!(again.settle(Money(3), Tokens(1), detail()).wait_durable(PATIENCE).await.is_recorded());
     let settled = before + 101;
     assert_eq!(ledger.totals()[0].spent.money, Money(3 * settled));
     let journal = SqliteJournal::new(database);
@@ -238,7 +238,7 @@ async fn at_every_start_the_balances_are_what_all_entries_come_to() {
             let mut reservation = reserve(&ledger, 10);
             reservation.dispatch().await.unwrap();
             let settling = reservation.settle(Money(spent), Tokens(1), detail());
-            assert!(settling.wait_durable(PATIENCE).await.is_durable);
+            assert!(settling.wait_durable(PATIENCE).await.is_recorded());
         }
         if start % 2 == 1 {
             assert_eq!(ledger.seal(Timestamp::now()).await.unwrap().len(), 1);

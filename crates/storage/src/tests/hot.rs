@@ -47,7 +47,7 @@ async fn one_hot_key_on_three_replicas() {
                     reservation.dispatch().await.unwrap();
                     admitted.fetch_add(1, Ordering::Relaxed);
                     let settling = reservation.settle(Money(4_000), Tokens(1), detail());
-                    assert!(settling.wait_durable(Duration::from_secs(60)).await.is_durable);
+                    assert!(settling.wait_durable(Duration::from_secs(60)).await.is_recorded());
                 }
             });
         }

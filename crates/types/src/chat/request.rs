@@ -1,5 +1,7 @@
 //! `Request`: one call, in a form that is the same for all APIs.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::{Budget, CacheTtl, ContentPart, Message, Role};
@@ -69,6 +71,8 @@ pub struct Request {
     pub unknown_members: Map<String, Value>,
     /// How many other likely tokens are reported beside each token of the answer, where the chances of tokens are wanted.
     pub logprobs: Option<u32>,
+    /// Whose prompts it may share an upstream's cache with: its account's; everybody's where there is none.
+    pub cache_owner: Option<Arc<str>>,
 }
 
 impl Request {
@@ -113,6 +117,7 @@ impl Request {
             extra: Map::new(),
             unknown_members: Map::new(),
             logprobs: None,
+            cache_owner: None,
         }
     }
 }

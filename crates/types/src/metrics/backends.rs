@@ -20,6 +20,8 @@ pub struct BackendMetrics {
     pub hedges: IntCounterVec,
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
+    pub engine_up: IntGaugeVec,
+    pub engine_restarts: IntCounterVec,
     pub withdrawals: IntCounterVec,
     pub event_loop_lag: Counter,
     pub overruns: IntCounterVec,
@@ -58,6 +60,16 @@ impl BackendMetrics {
                 "phase",
                 "engine_tokens_total",
                 "Tokens that the local engine read and wrote",
+            )?,
+            engine_up: make.gauge_vec(
+                "engine_up",
+                "1 while a local engine runs, 0 while it is started again",
+                &["model"],
+            )?,
+            engine_restarts: by_model_and(
+                "cause",
+                "engine_restarts_total",
+                "Starts of a local engine after it failed, by why it had",
             )?,
             overruns: by_target("target_overruns_total", overruns)?,
         })

@@ -20,6 +20,7 @@ pub struct RequestMetrics {
     pub rescues: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
+    pub turned_away: IntCounterVec,
 }
 
 impl RequestMetrics {
@@ -73,6 +74,11 @@ impl RequestMetrics {
                 buckets::shares(),
             )?,
             connections: make.gauge("connections", "Open connections of callers")?,
+            turned_away: make.counter_vec(
+                "connections_turned_away_total",
+                "Connections closed or refused for want of a place, by why; and requests behind a proxy",
+                &["why"],
+            )?,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Tracked background work, so that shutdown can wait for it.
 
 mod lag;
+mod turns;
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use lag::EventLoopLag;
+pub use turns::{AccountTurns, Turn};
 
 /// Spawns tasks and knows which still run. Clones share one set of tasks.
 #[derive(Debug, Clone, Default)]

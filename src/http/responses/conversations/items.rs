@@ -13,9 +13,9 @@ use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
-use crate::http::{body, body_limiter};
+use crate::http::{body, body_limiter, writes};
 use stint_sessions::agent::conversations::{
-    ConversationAppend, ItemPage, PositionedItem, StoredConversation,
+    ConversationAppend, ItemPage, PositionedItem, StoredConversation, StoredItem,
 };
 
 use super::objects::{ITEMS_MAX, object};
@@ -53,16 +53,18 @@ pub(in crate::http) async fn append(
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
     body_limiter::assign(request.extensions(), &asked.tenant);
+    writes::check(&service, &asked.tenant)?;
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
     fields.take_all(&["include"]);
     let given = fields.list("items")?.ok_or_else(|| ApiError::missing("items", "a list of items"))?;
     fields.finish()?;
-    let items = read_items(&given, ITEMS_MAX)?;
+    let items = read_items(&service, &given, ITEMS_MAX)?;
     if !service.conversations.settings().store {
         return Err(storage_disabled());
     }
     let shown: Vec<Value> = items.iter().map(visible_item).collect();
+    let bytes = items.iter().map(StoredItem::size).sum();
     let appended = ConversationAppend {
         account: asked.tenant.account.clone(),
         id: asked.id,
@@ -71,6 +73,7 @@ pub(in crate::http) async fn append(
         episode: None,
         at: service.gateway.now(),
     };
+    let _turn = writes::begin(&service, &asked.tenant, bytes).await;
     let change = service.conversations.append(&appended).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&listing::list(&shown, false)))
@@ -95,7 +98,9 @@ pub(in crate::http) async fn remove(
     Path((id, item)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
+    writes::check(&service, &asked.tenant)?;
     let stands = conversation(&service, &asked).await?;
+    let _turn = writes::begin(&service, &asked.tenant, 0).await;
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let change = service.conversations.remove(account, asked.id, &item, now).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, item_not_found)?;

@@ -43,8 +43,8 @@ fn conversation_request(
 /// The items of a list that a caller puts in, whole and named.
 ///
 /// # Errors
-/// 400 where there are too many at once, or one is not an item.
-fn read_items(items: &[Value], most: usize) -> Result<Vec<StoredItem>, ApiError> {
+/// 400 where there are too many at once, one is not an item, or an image is where none may be.
+fn read_items(service: &ApiState, items: &[Value], most: usize) -> Result<Vec<StoredItem>, ApiError> {
     if items.len() > most {
         let why = format!("may have {most} items at once; add the others after them");
         return Err(ApiError::invalid(Some("items"), why));
@@ -53,6 +53,7 @@ fn read_items(items: &[Value], most: usize) -> Result<Vec<StoredItem>, ApiError>
     for (at, item) in items.iter().enumerate() {
         conversation.push(&format!("items[{at}]"), item)?;
     }
+    service.settings.image_urls.check_items(conversation.parts(), ("items", items), "items")?;
     Ok(stored_input(items))
 }
 

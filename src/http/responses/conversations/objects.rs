@@ -13,8 +13,8 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
-use crate::http::{auth, body, body_limiter};
-use stint_sessions::agent::conversations::StoredConversation;
+use crate::http::{auth, body, body_limiter, writes};
+use stint_sessions::agent::conversations::{StoredConversation, StoredItem};
 use stint_types::units::{ConversationId, Timestamp};
 
 use super::{check_change, conversation_request, read_items};
@@ -33,8 +33,9 @@ pub(in crate::http) async fn create(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
+    writes::check(&service, &tenant)?;
     let mut fields = body::fields(request, &service.settings).await?;
-    let items = read_items(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
+    let items = read_items(&service, &fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
     let notes = read_metadata(&mut fields)?.unwrap_or_default();
     fields.finish()?;
     if !service.conversations.settings().store {
@@ -47,6 +48,8 @@ pub(in crate::http) async fn create(
         metadata: Value::Object(notes).to_string().into(),
         episode: None,
     };
+    let bytes = conversation.metadata.len() + items.iter().map(StoredItem::size).sum::<usize>();
+    let _turn = writes::begin(&service, &tenant, bytes).await;
     let change = service.conversations.create(&conversation, &items).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&object(&conversation)))
@@ -74,10 +77,12 @@ pub(in crate::http) async fn set_metadata(
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
     body_limiter::assign(request.extensions(), &asked.tenant);
+    writes::check(&service, &asked.tenant)?;
     let mut fields = body::fields(request, &service.settings).await?;
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
+    let _turn = writes::begin(&service, &asked.tenant, metadata.len()).await;
     let described = service.conversations.set_metadata(&asked.tenant.account, asked.id, &metadata, now).await;
     described
         .map_err(|error| conversations_unavailable(&error))?
@@ -92,6 +97,8 @@ pub(in crate::http) async fn delete(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
+    writes::check(&service, &asked.tenant)?;
+    let _turn = writes::begin(&service, &asked.tenant, 0).await;
     let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
     if !deleted.map_err(|error| conversations_unavailable(&error))? {
         return Err(conversation_not_found());

@@ -15,7 +15,7 @@ mod tools;
 fn read(more: &Value) -> Result<ResponsesRequest, ApiError> {
     let mut body = json!({ "model": "m", "input": "hi" });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    parse::read(body.to_string().as_bytes(), &HeaderMap::new(), &EffortTable::new())
+    parse::read(body.as_object().unwrap().clone(), &HeaderMap::new(), &EffortTable::new())
 }
 
 fn asked(more: &Value) -> ResponsesRequest {

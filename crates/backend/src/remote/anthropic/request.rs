@@ -88,7 +88,8 @@ fn limit(settings: &Settings, call: &BackendCall, most: Tokens) -> Tokens {
     let most = most.min(settings.output_max.unwrap_or(Tokens::MAX));
     match settings.context {
         Some(context) if !call.tells_limit => {
-            let prompt = Tokens(token_bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
+            let prompt = token_bound::prompt_tokens(&call.request, &settings.client.images);
+            let prompt = Tokens(prompt.0 / BYTES_PER_TOKEN);
             most.min(context.saturating_sub(prompt)).max(Tokens(1))
         }
         // How much an unknown model writes is a guess; the guess does not restrict a caller that states a limit.

@@ -34,7 +34,7 @@ pub(super) struct GeminiReader {
 struct GeminiResponse {
     candidates: Vec<GeminiCandidate>,
     prompt_feedback: Value,
-    usage_metadata: Option<GeminiUsageMetadata>,
+    usage_metadata: Value,
     error: Value,
 }
 
@@ -180,7 +180,9 @@ impl crate::remote::EventReader for GeminiReader {
         for candidate in response.candidates.into_iter().filter(|candidate| candidate.index == 0) {
             self.candidate(candidate, pieces)?;
         }
-        if let Some(counts) = &response.usage_metadata {
+        // Counts that are none say nothing, and the answer is as good as with them.
+        let counts = Option::<GeminiUsageMetadata>::deserialize(&response.usage_metadata);
+        if let Some(counts) = &counts.unwrap_or_default() {
             self.count(counts, pieces);
         }
         Ok(())

@@ -39,9 +39,27 @@ struct LlamaCppEvent {
     stop: bool,
     stop_type: String,
     truncated: bool,
-    tokens_predicted: u64,
-    tokens_evaluated: u64,
+    tokens_predicted: Value,
+    tokens_evaluated: Value,
     error: Value,
+}
+
+impl LlamaCppEvent {
+    /// How long the prompt is; nothing where that is no number of tokens.
+    fn prompt(&self) -> Option<Tokens> {
+        token_count(&self.tokens_evaluated)
+    }
+
+    /// What was read and written; nothing where either is no number of tokens.
+    fn usage(&self) -> Option<TokenUsage> {
+        let (prompt, completion) = (self.prompt()?, token_count(&self.tokens_predicted)?);
+        Some(TokenUsage { prompt, completion, ..TokenUsage::default() })
+    }
+}
+
+/// A count; none where nothing is said.
+fn token_count(said: &Value) -> Option<Tokens> {
+    if said.is_null() { Some(Tokens::ZERO) } else { said.as_u64().map(Tokens) }
 }
 
 impl LlamaCppReader {
@@ -62,9 +80,9 @@ impl LlamaCppReader {
 
     /// Reports the prompt's length as soon as the server does, so that it is known if the caller leaves in the middle.
     fn report_prompt(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
-        if !self.is_prompt_reported && !event.stop && event.tokens_evaluated > 0 {
+        let prompt = event.prompt().filter(|prompt| *prompt > Tokens::ZERO && !event.stop);
+        if let Some(prompt) = prompt.filter(|_| !self.is_prompt_reported) {
             self.is_prompt_reported = true;
-            let prompt = Tokens(event.tokens_evaluated);
             pieces.push_back(Piece::Usage(TokenUsage { prompt, ..TokenUsage::default() }));
         }
     }
@@ -102,12 +120,8 @@ impl LlamaCppReader {
             let rest = answer_text(splitter.finish());
             pieces.extend((!rest.is_empty()).then_some(Piece::Answer { text: rest, tokens: Tokens::ZERO }));
         }
-        let usage = TokenUsage {
-            prompt: Tokens(event.tokens_evaluated),
-            completion: Tokens(event.tokens_predicted),
-            ..TokenUsage::default()
-        };
-        pieces.extend([Piece::Usage(usage), Piece::End(ending)]);
+        pieces.extend(event.usage().map(Piece::Usage));
+        pieces.push_back(Piece::End(ending));
         self.is_finished = true;
     }
 }

@@ -30,7 +30,7 @@ use crate::{
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Request};
 use stint_types::units::Tokens;
 
@@ -161,6 +161,7 @@ impl LlamaCppBackend {
     async fn complete(&self, call: &BackendCall, mut body: Value) -> Result<UpstreamEventStream, Failure> {
         let client = &self.server.client;
         passthrough::add_members_after_template(&mut body, call, client.members());
+        client.separate_cache(&mut body, &call.request);
         let events = client.stream("completion", &body, SilencePolicy::Streams).await?;
         Ok(events.with_token_limit(call.part.tokens_max()))
     }
@@ -206,7 +207,11 @@ impl Backend for LlamaCppBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.server.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {

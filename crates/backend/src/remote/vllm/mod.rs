@@ -23,7 +23,7 @@ use crate::{
 };
 use stint_prompt as prompt;
 use stint_prompt::tags::Splitter;
-use stint_types::catalog::{EnforcementClass, ModelConditions};
+use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Message, Request, Role};
 use stint_types::units::Tokens;
 
@@ -164,6 +164,7 @@ impl VllmBackend {
         let prompt = vocabulary.with_open_thought(vocabulary.prompt(self.render(&call.request, true).await?));
         let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
         passthrough::add_members_after_template(&mut body, call, self.client.members());
+        self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
             .stream("completions", &body, SilencePolicy::Streams)
@@ -184,6 +185,7 @@ impl VllmBackend {
         let (prompt, hand_off) = self.resumed_prompt(vocabulary, &call.request, thought).await?;
         let mut body = request::solution_body(&self.settings, call, &prompt, solution, vocabulary.banned());
         passthrough::add_members_after_template(&mut body, call, self.client.members());
+        self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
             .stream("completions", &body, SilencePolicy::Streams)
@@ -288,7 +290,11 @@ impl Backend for VllmBackend {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::token_bound::prompt_tokens(request)
+        prompt::token_bound::prompt_tokens(request, &self.images())
+    }
+
+    fn images(&self) -> ImageTokens {
+        self.client.images()
     }
 
     fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {

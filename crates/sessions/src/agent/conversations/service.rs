@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::agent::WriteLimiter;
 use crate::agent::stored::Settings;
 use stint_types::tasks::Tasks;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
@@ -28,12 +29,14 @@ pub struct ConversationService {
     settings: Settings,
     pub(super) store: Arc<dyn ConversationStore>,
     pub(super) tasks: Tasks,
+    writes: WriteLimiter,
 }
 
 impl ConversationService {
     /// Begins to delete what is too old, until shutdown.
     pub fn open(tasks: &Tasks, store: Arc<dyn ConversationStore>, settings: Settings) -> ConversationService {
-        let service = ConversationService { settings, store, tasks: tasks.clone() };
+        let writes = WriteLimiter::new(settings.write_rate);
+        let service = ConversationService { settings, store, tasks: tasks.clone(), writes };
         tasks.spawn(service.clone().sweep());
         service
     }
@@ -42,6 +45,11 @@ impl ConversationService {
     /// takes `history_max` bytes.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What bounds the writes that callers ask for beside their requests.
+    pub fn writes(&self) -> &WriteLimiter {
+        &self.writes
     }
 
     /// What is there begins now, less how long it is kept.

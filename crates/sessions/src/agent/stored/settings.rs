@@ -15,6 +15,8 @@ pub struct Settings {
     pub account_max: usize,
     /// The most that a continued response may bring along, in bytes.
     pub history_max: usize,
+    /// What one account may write into conversations beside its requests, in bytes a second; sixteen times as much at once.
+    pub write_rate: usize,
     /// The most responses that wait for the store at once.
     pub waiting_max: usize,
     /// How long an answer waits until it is kept.
@@ -31,6 +33,7 @@ impl Default for Settings {
             response_max: 4 << 20,
             account_max: 256 << 20,
             history_max: 16 << 20,
+            write_rate: 1 << 20,
             waiting_max: 64,
             patience: Duration::from_secs(2),
             sweep: Duration::from_secs(60),

@@ -1,6 +1,7 @@
 //! Tests of the token bound of a prompt that continues a counted one.
 
 use stint_prompt::token_bound::prompt_tokens;
+use stint_types::catalog::ImageTokens;
 use stint_types::chat::ContentPart;
 use stint_types::units::Tokens;
 
@@ -27,7 +28,8 @@ fn goes_on(request: &Request) -> Request {
 
 /// So much more than what was counted a request has at most, where it is known to go on from it.
 fn check(asked: &Request, counted: &CountedPrompt, most: Option<std::ops::Range<u64>>) {
-    let bound = counted.upper_bound(asked, asked, "a").map(|bound| bound.0 - COUNTED.0);
+    let bound =
+        counted.upper_bound(asked, asked, "a", &ImageTokens::default()).map(|bound| bound.0 - COUNTED.0);
     match most {
         Some(most) => assert!(bound.is_some_and(|bound| most.contains(&bound)), "{bound:?} {asked:?}"),
         None => assert_eq!(bound, None, "{asked:?}"),
@@ -39,7 +41,7 @@ fn only_what_is_new_counts_by_its_bytes() {
     let before = counted(&asked());
     check(&asked(), &before, Some(100..150));
     check(&goes_on(&asked()), &before, Some(150..300));
-    assert!(prompt_tokens(&goes_on(&asked())).0 > 2_000);
+    assert!(prompt_tokens(&goes_on(&asked()), &ImageTokens::default()).0 > 2_000);
 }
 
 #[test]
@@ -49,7 +51,7 @@ fn what_the_gateway_adds_is_new_each_time() {
     sent.messages.last_mut().unwrap().content.extend(block.clone());
     let before = counted(&sent);
     check(&goes_on(&asked()), &before, Some(150..300));
-    let again = before.upper_bound(&asked(), &sent, "a").unwrap();
+    let again = before.upper_bound(&asked(), &sent, "a", &ImageTokens::default()).unwrap();
     assert!(again.0 > COUNTED.0 + 300, "{again}");
 }
 
@@ -57,7 +59,7 @@ fn what_the_gateway_adds_is_new_each_time() {
 fn what_stands_beside_the_messages_counts_anew_where_it_changed() {
     let before = counted(&asked());
     let fewer = Request { tools: asked().tools[..1].to_vec(), ..asked() };
-    let bound = before.upper_bound(&asked(), &fewer, "a").unwrap();
+    let bound = before.upper_bound(&asked(), &fewer, "a", &ImageTokens::default()).unwrap();
     assert!(bound.0 < COUNTED.0 + 150, "a tool that is withheld now was read then: {bound}");
     check(&request(&["search", "browse", "other"], asked().messages), &before, Some(2_000..4_000));
     let mut other = goes_on(&asked());
@@ -77,7 +79,10 @@ fn another_conversation_or_model_is_not_known() {
     let mut edited = goes_on(&asked());
     edited.messages[1] = user("Who else?");
     check(&edited, &before, None);
-    assert_eq!(before.upper_bound(&goes_on(&asked()), &goes_on(&asked()), "b"), None);
+    assert_eq!(
+        before.upper_bound(&goes_on(&asked()), &goes_on(&asked()), "b", &ImageTokens::default()),
+        None
+    );
 }
 
 #[test]
@@ -106,7 +111,7 @@ fn behind_an_address_there_may_be_another_image() {
         let image = json!({"type": "image_url", "image_url": {"url": url}});
         Message { content: vec![ContentPart::Other(image)], ..user("") }
     };
-    check_unsure(image("https://example.com/now.png"), 16_384);
+    check_unsure(image("https://example.com/now.png"), ImageTokens::MAX_UNKNOWN.0);
     check_unsure(image("data:image/png;base64,AAAA"), 0);
 }
 

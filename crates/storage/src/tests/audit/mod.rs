@@ -108,7 +108,7 @@ async fn the_books_are_sealed_once_a_day() {
             let mut reservation = reserve(&ledger, 10);
             reservation.dispatch().await.unwrap();
             let settling = reservation.settle(Money(3), Tokens(1), detail());
-            assert!(settling.wait_durable(std::time::Duration::from_secs(60)).await.is_durable);
+            assert!(settling.wait_durable(std::time::Duration::from_secs(60)).await.is_recorded());
             assert_eq!(ledger.seal_daily(now).await.unwrap().len(), seals, "{now}");
         }
         assert!(fixture.verify().await.is_right());

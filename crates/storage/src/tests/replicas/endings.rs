@@ -33,9 +33,9 @@ async fn one_of_many(all: &[Replica], task: usize, spent: &AtomicU64) {
         0 | 1 => {
             spent.fetch_add(40, Ordering::SeqCst);
             let settling = reservation.settle(Money(40), Tokens(1), detail());
-            assert!(settling.wait_durable(PATIENCE).await.is_durable);
+            assert!(settling.wait_durable(PATIENCE).await.is_recorded());
         }
-        2 => assert!(reservation.void().wait_durable(PATIENCE).await.is_durable),
+        2 => assert!(reservation.void().wait_durable(PATIENCE).await.is_recorded()),
         // Dropped, as by a task that panicked before anything was metered: posted whole.
         _ => {
             spent.fetch_add(reservation.held().money.0, Ordering::SeqCst);
@@ -144,7 +144,7 @@ async fn without_the_database_nothing_is_sent_and_what_was_used_is_written_once_
     let refused = waiting.dispatch().await.unwrap_err();
     assert!(matches!(refused, LedgerError::Journal(_) | LedgerError::Stalled), "{refused}");
     cluster().mend(&url);
-    assert!(settling.wait_durable(PATIENCE).await.is_durable);
+    assert!(settling.wait_durable(PATIENCE).await.is_recorded());
     until("it goes on", async || waiting.dispatch().await.is_ok()).await;
     waiting.settle(Money(5), Tokens(0), detail()).wait_durable(PATIENCE).await;
     assert_eq!(books(&*connect(&url).await).await, (25, 0));
@@ -161,7 +161,7 @@ async fn killed_connections_cost_nobody_anything_twice() {
             let Ok(mut reservation) = all[task % 2].obtain("key", 1 << 20).await else { continue };
             if reservation.dispatch().await.is_ok() {
                 let settling = reservation.settle(Money(3), Tokens(0), detail());
-                assert!(settling.wait_durable(PATIENCE).await.is_durable);
+                assert!(settling.wait_durable(PATIENCE).await.is_recorded());
                 spent.fetch_add(3, Ordering::SeqCst);
             }
         }
@@ -198,7 +198,7 @@ async fn who_starts_right_after_an_outage_buries_none_of_the_living() {
     let newcomer = Replica::start(&url, &terms, LEASE).await;
     all.iter().for_each(|replica| replica.pause(false));
     for settling in open.map(|open| open.settle(Money(10), Tokens(0), detail())) {
-        assert!(settling.wait_durable(PATIENCE).await.is_durable);
+        assert!(settling.wait_durable(PATIENCE).await.is_recorded());
     }
     sleep(LEASE * 2).await;
     assert_eq!(books(&*connect(&url).await).await, (20, 0), "as they were settled");

@@ -24,7 +24,7 @@ async fn sent(replica: &Replica, claim: ReservationRequest) -> Reservation {
 async fn spend(replica: &Replica, claim: ReservationRequest) {
     let nanos = claim.worst.money;
     let settling = sent(replica, claim).await.settle(nanos, Tokens(1), detail());
-    assert!(settling.wait_durable(PATIENCE).await.is_durable);
+    assert!(settling.wait_durable(PATIENCE).await.is_recorded());
 }
 
 /// Both replicas have spent before the limit on a part of their requests came, and one has a request open.

@@ -160,7 +160,7 @@ async fn a_limit_that_is_new_knows_what_was_spent_and_is_open() {
     let mut all = replicas(&url, &key(&[]), 3).await;
     for replica in &all {
         let settling = replica.dispatched(100).await.settle(Money(100), Tokens(0), detail());
-        assert!(settling.wait_durable(PATIENCE).await.is_durable);
+        assert!(settling.wait_durable(PATIENCE).await.is_recorded());
     }
     let _open = all[0].dispatched(200).await;
     all.pop().unwrap().stop().await;

@@ -1,0 +1,34 @@
+//! The first steps of a model, before anybody waits for one: a driver compiles a kernel when it first runs, and a step is
+//! timed, by which others are judged.
+
+use std::time::{Duration, Instant};
+
+use super::error::EngineError;
+use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
+use super::ops::{SamplingParams, slot_words};
+use super::phases::{PhaseBudgets, PhaseMachine};
+
+/// Of so many steps the quickest counts: the others may have waited for the processor.
+const TIMED_STEPS: usize = 3;
+
+/// Runs every kernel, and returns how long a step of one row takes. What that leaves in slots and blocks is overwritten by
+/// the jobs that get them.
+pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<Duration, EngineError> {
+    let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
+    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    let slots = capacity.slots.min(2);
+    (0..slots).for_each(|slot| model.init_slot(slot, &slot_words(&machine, sampling), &[0]));
+    let row = |slot| BatchRow { token: 0, slot, position: 0 };
+    // Other kernels than for a single row.
+    let several = ForwardBatch { rows: vec![row(0), row(slots - 1)], picks: (0..slots).collect() };
+    model.step(&several)?;
+    let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
+    model.step(&single)?;
+    let mut quickest = Duration::MAX;
+    for _ in 0..TIMED_STEPS {
+        let began = Instant::now();
+        model.step(&single)?;
+        quickest = quickest.min(began.elapsed());
+    }
+    Ok(quickest)
+}

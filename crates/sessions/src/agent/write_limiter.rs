@@ -1,0 +1,95 @@
+//! What callers write into the database beside their requests: each account so many bytes a second, and in turn. Settlements
+//! share the database, so that nobody's notes may hold up everybody's money.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use tokio::time::Instant;
+
+use stint_types::tasks::{AccountTurns, Turn};
+use stint_types::units::AccountId;
+
+/// What a write takes at least, in bytes: it has its own transaction, however small.
+const BYTES_MIN: usize = 4 << 10;
+/// How many seconds' worth an account may write at once.
+const BURST: f64 = 16.0;
+
+/// Limits what accounts write. Clones share what was written.
+#[derive(Debug, Clone)]
+pub struct WriteLimiter {
+    /// Bytes a second, of each account.
+    rate: f64,
+    /// What each may write now. Its entries are locked for moments and never across an await.
+    accounts: Arc<DashMap<AccountId, WriteAllowance>>,
+    turns: AccountTurns,
+}
+
+#[derive(Debug)]
+struct WriteAllowance {
+    /// Bytes that may be written now; below zero for what was written beyond.
+    bytes: f64,
+    at: Instant,
+}
+
+impl WriteLimiter {
+    /// So many bytes a second for each account, and sixteen times as many at once.
+    pub fn new(bytes_per_second: usize) -> WriteLimiter {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let rate = bytes_per_second.max(1) as f64;
+        WriteLimiter { rate, accounts: Arc::default(), turns: AccountTurns::new(1) }
+    }
+
+    /// Whether an account may write now.
+    ///
+    /// # Errors
+    /// How long it must wait.
+    pub fn check(&self, account: &AccountId) -> Result<(), Duration> {
+        let bytes = self.change(account, 0.0);
+        if bytes > 0.0 { Ok(()) } else { Err(Duration::from_secs_f64(1.0 - bytes / self.rate)) }
+    }
+
+    /// Counts what an account writes, and waits for its turn: one write of each account, and one of all, at a time.
+    pub async fn begin(&self, account: &AccountId, bytes: usize) -> Turn {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        self.change(account, bytes.max(BYTES_MIN) as f64);
+        self.turns.begin(account).await
+    }
+
+    /// Takes so many bytes from what an account may write; what is left.
+    fn change(&self, account: &AccountId, bytes: f64) -> f64 {
+        let (now, most) = (Instant::now(), BURST * self.rate);
+        let new = || WriteAllowance { bytes: most, at: now };
+        let mut allowance = self.accounts.entry(account.clone()).or_insert_with(new);
+        let since = now.saturating_duration_since(allowance.at).as_secs_f64();
+        allowance.bytes = (allowance.bytes + since * self.rate).min(most) - bytes;
+        allowance.at = now;
+        allowance.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_writes_so_much_at_once_and_then_as_much_as_time_gives() {
+        let (limiter, account) = (WriteLimiter::new(1 << 20), AccountId::new("a"));
+        let write = async |bytes| match limiter.check(&account) {
+            Ok(()) => Ok(drop(limiter.begin(&account, bytes).await)),
+            Err(wait) => Err(wait.as_secs()),
+        };
+        for _ in 0..6 {
+            assert_eq!(write(3 << 20).await, Ok(()));
+        }
+        assert_eq!(write(1).await, Err(3), "two more than it has, and one to write with");
+        assert_eq!(limiter.check(&AccountId::new("b")), Ok(()), "others have their own");
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(write(1).await, Ok(()));
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        for _ in 0..4096 {
+            assert_eq!(write(1).await, Ok(()), "a small one counts as 4 KiB");
+        }
+        assert!(write(1).await.is_err());
+    }
+}

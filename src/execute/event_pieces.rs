@@ -1,0 +1,106 @@
+//! Cuts an event with a long text into several, so that what waits for a caller is bounded.
+
+use stint_types::chat::{ChoiceEvent, ToolCallDelta};
+
+/// The most bytes of one event's text.
+const TEXT_MAX: usize = 8 << 10;
+
+/// An event in pieces, in order.
+pub(super) struct EventPieces {
+    event: Option<ChoiceEvent>,
+    /// How much of its text is in the pieces before.
+    done: usize,
+}
+
+impl EventPieces {
+    pub(super) fn of(event: ChoiceEvent) -> EventPieces {
+        EventPieces { event: Some(event), done: 0 }
+    }
+
+    /// The end of the piece that begins where the last one ended; `None` if that is all of the text.
+    fn end(&self) -> Option<usize> {
+        let text = text_of(self.event.as_ref()?)?;
+        let end = text.floor_char_boundary(self.done + TEXT_MAX);
+        (self.done > 0 || end < text.len()).then_some(end)
+    }
+}
+
+impl Iterator for EventPieces {
+    type Item = ChoiceEvent;
+
+    fn next(&mut self) -> Option<ChoiceEvent> {
+        let Some(end) = self.end() else { return self.event.take() };
+        let (from, is_first) = (std::mem::replace(&mut self.done, end), self.done == 0);
+        let piece = self.event.as_mut().and_then(|event| cut(event, from, end, is_first));
+        if self.event.as_ref().and_then(text_of).is_none_or(|text| text.len() == end) {
+            self.event = None;
+        }
+        piece
+    }
+}
+
+fn text_of(event: &ChoiceEvent) -> Option<&str> {
+    match event {
+        ChoiceEvent::Thought(text) | ChoiceEvent::Answer(text) => Some(text),
+        ChoiceEvent::ToolCall(call) => Some(&call.arguments),
+        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => None,
+    }
+}
+
+/// The piece of an event with this part of its text. What a tool call is called goes with the first.
+fn cut(event: &mut ChoiceEvent, from: usize, end: usize, is_first: bool) -> Option<ChoiceEvent> {
+    let part = |text: &str| text.get(from..end).map(str::to_owned);
+    match event {
+        ChoiceEvent::Thought(text) => part(text).map(ChoiceEvent::Thought),
+        ChoiceEvent::Answer(text) => part(text).map(ChoiceEvent::Answer),
+        ChoiceEvent::ToolCall(call) => {
+            let arguments = part(&call.arguments)?;
+            let (id, name) = if is_first { (call.id.take(), call.name.take()) } else { (None, None) };
+            Some(ChoiceEvent::ToolCall(ToolCallDelta { index: call.index, id, name, arguments }))
+        }
+        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_its_characters_and_nothing_is_lost() {
+        for length in [TEXT_MAX, TEXT_MAX + 1, 3 * TEXT_MAX + 5] {
+            let text = "ä".repeat(length / 2) + "b";
+            let pieces: Vec<_> = EventPieces::of(ChoiceEvent::Answer(text.clone())).collect();
+            let joined: String = pieces.iter().filter_map(text_of).collect();
+            assert!(
+                joined == text
+                    && pieces
+                        .iter()
+                        .all(|piece| text_of(piece).is_some_and(|text| (1..=TEXT_MAX).contains(&text.len())))
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_short_stays_as_it_is() {
+        for event in [
+            ChoiceEvent::Thought("a".into()),
+            ChoiceEvent::Answer(String::new()),
+            ChoiceEvent::Logprobs(Vec::new()),
+        ] {
+            assert_eq!(EventPieces::of(event.clone()).collect::<Vec<_>>(), [event]);
+        }
+    }
+
+    #[test]
+    fn a_tool_call_is_named_in_its_first_piece() {
+        let arguments = "x".repeat(TEXT_MAX + 1);
+        let call = ToolCallDelta { index: 3, id: Some("i".into()), name: Some("n".into()), arguments };
+        let pieces: Vec<_> = EventPieces::of(ChoiceEvent::ToolCall(call)).collect();
+        let rest = ToolCallDelta { index: 3, id: None, name: None, arguments: "x".into() };
+        assert!(
+            matches!(&pieces[0], ChoiceEvent::ToolCall(call) if call.id.is_some() && call.name.is_some() && call.arguments.len() == TEXT_MAX)
+        );
+        assert_eq!(pieces[1..], [ChoiceEvent::ToolCall(rest)]);
+    }
+}

@@ -1,0 +1,289 @@
+//! Who is connected. Where there is no place for another connection, the one that has been idle the longest gives up its own: half a
+//! head, or nothing, costs whoever sends it nothing, and must not cost others their turn. Busy connections keep theirs.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ipnet::IpNet;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Places beside all others, for the health of a gateway that is full. Nothing else is served there.
+const HEALTH_PLACES: usize = 16;
+
+/// How many there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionLimits<'s> {
+    /// Of all.
+    pub(super) all: usize,
+    /// Of one address, unless it is a proxy.
+    pub(super) address: usize,
+    /// Who connects for others.
+    pub(super) proxies: &'s [IpNet],
+}
+
+/// The connections of one listener. Its lock is held for moments.
+#[derive(Debug)]
+pub(super) struct ConnectionTable {
+    began: Instant,
+    open: Mutex<OpenConnections>,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    next: u64,
+    connections: HashMap<u64, Arc<ConnectionState>>,
+    /// How many have a place, and how many of these one for health. Whoever is told to go has none any more.
+    places: usize,
+    health: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+/// What is known of one connection.
+#[derive(Debug)]
+struct ConnectionState {
+    address: IpAddr,
+    is_for_health: bool,
+    /// Milliseconds after `began`, plus one; zero while it is busy.
+    idle_since: AtomicU64,
+    evicted: Notify,
+}
+
+/// The place of one connection. Dropping it frees it.
+#[derive(Debug)]
+pub(super) struct ConnectionPlace {
+    table: Arc<ConnectionTable>,
+    number: u64,
+    state: Arc<ConnectionState>,
+}
+
+/// Held while a connection has something to do.
+#[derive(Debug)]
+pub(super) struct BusyConnection {
+    table: Arc<ConnectionTable>,
+    state: Arc<ConnectionState>,
+}
+
+/// Why a connection is not taken, or given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Crowding {
+    /// There are too many of its address, all of them busy.
+    Address,
+    /// There are too many in all, all of them busy.
+    Full,
+}
+
+impl ConnectionTable {
+    pub(super) fn new() -> Arc<ConnectionTable> {
+        Arc::new(ConnectionTable { began: Instant::now(), open: Mutex::default() })
+    }
+
+    /// A place for a connection from this address, if need be that of another which is told to go; how many were.
+    ///
+    /// # Errors
+    /// When all that could go are busy.
+    pub(super) fn enter(
+        self: &Arc<ConnectionTable>,
+        address: IpAddr,
+        limits: ConnectionLimits<'_>,
+    ) -> Result<(ConnectionPlace, usize), Crowding> {
+        let network = network(address);
+        let is_proxy = is_within(limits.proxies, address);
+        let mut open = self.lock();
+        let mut evicted = 0;
+        if !is_proxy && open.by_address.get(&network).copied().unwrap_or(0) >= limits.address {
+            open.evict(|state| state.address == network).ok_or(Crowding::Address)?;
+            evicted += 1;
+        }
+        let mut is_for_health = false;
+        if open.places - open.health >= limits.all {
+            if open.evict(|state| !state.is_for_health).is_some() {
+                evicted += 1;
+            } else {
+                is_for_health = true;
+            }
+        }
+        if is_for_health && open.health >= HEALTH_PLACES {
+            open.evict(|state| state.is_for_health).ok_or(Crowding::Full)?;
+            evicted += 1;
+        }
+        let idle_since = AtomicU64::new(self.moment());
+        let state =
+            Arc::new(ConnectionState { address: network, is_for_health, idle_since, evicted: Notify::new() });
+        let number = open.next;
+        open.next += 1;
+        open.connections.insert(number, state.clone());
+        open.count(&state);
+        Ok((ConnectionPlace { table: self.clone(), number, state }, evicted))
+    }
+
+    /// Tells those to go that have been idle the longest; how many there were, at most as many as said.
+    pub(super) fn evict_idle(&self, most: usize) -> usize {
+        let mut open = self.lock();
+        (0..most).take_while(|_| open.evict(|_| true).is_some()).count()
+    }
+
+    fn moment(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        // No change of it stops halfway.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenConnections {
+    /// Tells the longest idle of these to go. Its place is free at once.
+    fn evict(&mut self, may_go: impl Fn(&ConnectionState) -> bool) -> Option<()> {
+        let idle = self.connections.iter().filter_map(|(number, state)| {
+            let since = state.idle_since.load(Ordering::Acquire);
+            (since > 0 && may_go(state)).then_some((since, *number))
+        });
+        let (_, number) = idle.min()?;
+        self.leave(number)?.evicted.notify_one();
+        Some(())
+    }
+
+    fn leave(&mut self, number: u64) -> Option<Arc<ConnectionState>> {
+        let state = self.connections.remove(&number)?;
+        self.places -= 1;
+        self.health -= usize::from(state.is_for_health);
+        if let Some(count) = self.by_address.get_mut(&state.address) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&state.address);
+            }
+        }
+        Some(state)
+    }
+
+    fn count(&mut self, state: &ConnectionState) {
+        self.places += 1;
+        self.health += usize::from(state.is_for_health);
+        *self.by_address.entry(state.address).or_default() += 1;
+    }
+}
+
+impl ConnectionPlace {
+    /// True if only the monitoring pages are served here.
+    pub(super) fn is_for_health(&self) -> bool {
+        self.state.is_for_health
+    }
+
+    /// Until another connection is to have the place.
+    pub(super) async fn evicted(&self) {
+        self.state.evicted.notified().await;
+    }
+
+    /// It has something to do from now on, until this is dropped.
+    pub(super) fn begin(&self) -> BusyConnection {
+        self.state.idle_since.store(0, Ordering::Release);
+        BusyConnection { table: self.table.clone(), state: self.state.clone() }
+    }
+}
+
+impl Drop for ConnectionPlace {
+    fn drop(&mut self) {
+        self.table.lock().leave(self.number);
+    }
+}
+
+impl Drop for BusyConnection {
+    fn drop(&mut self) {
+        self.state.idle_since.store(self.table.moment(), Ordering::Release);
+    }
+}
+
+/// True if an address is in one of these networks.
+pub(super) fn is_within(networks: &[IpNet], address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    networks.iter().any(|network| network.contains(&address))
+}
+
+/// What counts as one address: with IPv6 a whole network is given to each subscriber.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn limits(all: usize, address: usize) -> ConnectionLimits<'static> {
+        ConnectionLimits { all, address, proxies: &[] }
+    }
+
+    fn from(last: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    fn must_go(place: &ConnectionPlace) -> bool {
+        place.evicted().now_or_never().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_idle_the_longest_goes_and_whoever_is_busy_stays() {
+        let (table, limits) = (ConnectionTable::new(), limits(3, 9));
+        let mut places = Vec::new();
+        for last in 1..=3 {
+            places.push(table.enter(from(last), limits).unwrap().0);
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+        let busy = places[0].begin();
+        let fourth = table.enter(from(4), limits).unwrap();
+        assert_eq!(places.iter().map(must_go).collect::<Vec<_>>(), [false, true, false]);
+        drop((places.remove(1), busy));
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let fifth = table.enter(from(5), limits).unwrap();
+        assert_eq!((must_go(&places[1]), fourth.1, fifth.1), (true, 1, 1));
+        drop((places, fourth, fifth));
+        assert!(table.lock().by_address.is_empty() && table.lock().places == 0);
+    }
+
+    #[test]
+    fn an_address_has_so_many_and_a_proxy_any_number() {
+        let (table, limits) = (ConnectionTable::new(), limits(9, 2));
+        let busy = || {
+            let place = table.enter(from(1), limits)?.0;
+            Ok((place.begin(), place))
+        };
+        let _first = (busy().unwrap(), busy().unwrap());
+        assert_eq!(busy().map(drop), Err(Crowding::Address));
+        assert!(table.enter(from(2), limits).is_ok(), "another address");
+        let proxies = ["192.0.2.0/24".parse().unwrap()];
+        assert!(table.enter(from(1), ConnectionLimits { proxies: &proxies, ..limits }).is_ok());
+    }
+
+    #[test]
+    fn a_gateway_that_is_full_has_places_for_its_health() {
+        let (table, limits) = (ConnectionTable::new(), limits(2, 99));
+        let all: Vec<_> = (0..2 + HEALTH_PLACES).map(|_| table.enter(from(1), limits).unwrap().0).collect();
+        // Nobody was busy: each took the place of the one before.
+        assert!(all.iter().all(|place| !place.is_for_health()));
+        let busy: Vec<_> = all[HEALTH_PLACES..].iter().map(ConnectionPlace::begin).collect();
+        let health: Vec<_> = (0..HEALTH_PLACES).map(|_| table.enter(from(1), limits).unwrap().0).collect();
+        assert!(health.iter().all(ConnectionPlace::is_for_health));
+        let more = table.enter(from(1), limits).unwrap();
+        assert!(more.0.is_for_health() && more.1 == 1, "one that was idle has gone");
+        drop((busy, all));
+        assert!(!table.enter(from(1), limits).unwrap().0.is_for_health());
+    }
+
+    #[test]
+    fn an_address_is_one_however_it_is_written_and_a_network_where_it_is_long() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Requests that a proxy brings: how many each address behind it has in flight.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderName};
+use dashmap::DashMap;
+use ipnet::IpNet;
+
+use super::connection_table::{is_within, network};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The requests in flight of each address. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ForwardedRequests(Arc<DashMap<IpAddr, usize>>);
+
+/// One of them. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct ForwardedRequest {
+    all: ForwardedRequests,
+    address: IpAddr,
+}
+
+impl ForwardedRequests {
+    /// One more of this address; `None` if it has as many as it may have.
+    pub(super) fn begin(&self, address: IpAddr, most: usize) -> Option<ForwardedRequest> {
+        let address = network(address);
+        let mut count = self.0.entry(address).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(ForwardedRequest { all: self.clone(), address })
+    }
+}
+
+impl Drop for ForwardedRequest {
+    fn drop(&mut self) {
+        self.all.0.remove_if_mut(&self.address, |_, count| {
+            *count = count.saturating_sub(1);
+            *count == 0
+        });
+    }
+}
+
+/// Whom a proxy brings, by `X-Forwarded-For`: the last address in it that is no proxy of ours. What stands before that, the
+/// caller may have invented.
+pub(super) fn caller_address(headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
+    let values: Vec<&str> =
+        headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok()).collect();
+    let addresses = values.iter().rev().flat_map(|value| value.rsplit(','));
+    addresses.map_while(|text| address(text.trim())).find(|address| !is_within(proxies, *address))
+}
+
+/// With a port or without.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = || text.parse::<IpAddr>().ok();
+    let bracketed = || text.strip_prefix('[')?.split(']').next()?.parse::<IpAddr>().ok();
+    let with_port = || text.rsplit_once(':')?.0.parse::<IpAddr>().ok();
+    bare().or_else(bracketed).or_else(with_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn check(values: &[&'static str], expected: Option<&str>) {
+        let headers = values.iter().map(|value| (FORWARDED_FOR, HeaderValue::from_static(value)));
+        let proxies = ["10.0.0.0/8".parse().unwrap()];
+        let found = caller_address(&headers.collect(), &proxies);
+        assert_eq!(found, expected.map(|text| text.parse().unwrap()), "{values:?}");
+    }
+
+    #[test]
+    fn the_last_address_that_is_no_proxy_of_ours_is_the_callers() {
+        check(&["192.0.2.1"], Some("192.0.2.1"));
+        check(&["192.0.2.1, 198.51.100.2, 10.1.2.3"], Some("198.51.100.2"));
+        check(&["192.0.2.1", "198.51.100.2", "10.0.0.1"], Some("198.51.100.2"));
+        check(&["[2001:db8::1]:443, 10.0.0.9"], Some("2001:db8::1"));
+        check(&["192.0.2.1:5000"], Some("192.0.2.1"));
+        check(&["192.0.2.1, unknown, 10.0.0.1"], None);
+        check(&["10.0.0.1"], None);
+        check(&[], None);
+    }
+
+    #[test]
+    fn an_address_has_so_many_requests_at_once() {
+        let (all, one) = (ForwardedRequests::default(), "192.0.2.1".parse().unwrap());
+        let first = all.begin(one, 1);
+        assert!(first.is_some() && all.begin(one, 1).is_none());
+        assert!(all.begin("192.0.2.2".parse().unwrap(), 1).is_some());
+        drop(first);
+        assert!(all.begin(one, 1).is_some() && all.0.is_empty());
+    }
+}
