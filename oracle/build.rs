@@ -19,7 +19,7 @@ enum Source {
     Modules(&'static str),
 }
 
-const PARSERS: [Parser; 9] = [
+const PARSERS: [Parser; 10] = [
     Parser { name: "scanner", folder: "../crates/backend/src/remote", source: Source::File("sse.rs") },
     Parser { name: "tags", folder: "../crates/prompt/src", source: Source::File("tags.rs") },
     Parser { name: "calls", folder: "../crates/prompt/src/tool_calls", source: Source::File("mod.rs") },
@@ -45,6 +45,11 @@ const PARSERS: [Parser; 9] = [
         source: Source::Modules(
             "mod diagnostic;\nmod document;\nmod files;\nmod section;\nmod source;\nmod value;",
         ),
+    },
+    Parser {
+        name: "images",
+        folder: "../crates/prompt/src",
+        source: Source::Modules("mod encoded_bytes;\nmod image_size;"),
     },
     Parser { name: "gguf", folder: "../crates/gguf/src", source: Source::File("lib.rs") },
 ];
@@ -120,7 +125,9 @@ fn copies(parser: &Parser) -> Result<String, Box<dyn Error>> {
 
 fn copy(parser: &Parser, name: &str, what: &str, source: &str) -> Result<String, std::fmt::Error> {
     // The way to a neighbour leads through the copy.
-    let source = source.replace("crate::http::", &format!("crate::{}::{name}::", parser.name));
+    let here = format!("crate::{}::{name}::", parser.name);
+    let source = source.replace("crate::http::", &here);
+    let source = source.replace("crate::encoded_bytes::", &format!("{here}encoded_bytes::"));
     let mut copy = String::new();
     write!(copy, "/// {what}.\n#[allow(warnings, clippy::all)]\npub mod {name} {{\n{source}\n}}\n")?;
     Ok(copy)

@@ -10,7 +10,7 @@
 # inputs and its counts, is in the folder that STINT_FUZZ_STATE names.
 set -eu
 cd "$(dirname "$0")/.."
-targets="scanner tags calls heads json requests money config gguf"
+targets="scanner tags calls heads json requests money config images gguf"
 state=${STINT_FUZZ_STATE:-.cache/fuzz}
 # Seconds for which a target has its turn; what is stopped in the middle is not counted.
 turn=60

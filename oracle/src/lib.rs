@@ -13,6 +13,7 @@ pub mod calls;
 pub mod config;
 pub mod gguf;
 pub mod heads;
+pub mod images;
 pub mod json;
 pub mod money;
 pub mod mutants;
@@ -37,7 +38,7 @@ pub struct Subject {
 }
 
 /// All parsers.
-pub const SUBJECTS: [Subject; 9] = [
+pub const SUBJECTS: [Subject; 10] = [
     scanner::SUBJECT,
     tags::SUBJECT,
     calls::SUBJECT,
@@ -46,6 +47,7 @@ pub const SUBJECTS: [Subject; 9] = [
     requests::SUBJECT,
     money::SUBJECT,
     config::SUBJECT,
+    images::SUBJECT,
     gguf::SUBJECT,
 ];
 
