@@ -70,18 +70,23 @@ each() {
     done
 }
 
-# A line of the counts is a target, its runs in a turn, the turn's seconds, and the commit.
+# The target that had the least time. A line of the counts is a target, its runs in a turn, the turn's seconds, and the commit.
+next_target() {
+    for target in $targets; do
+        awk -v target="$target" '$1 == target { sum += $3 } END { printf "%d %s\n", sum, target }' "$state/counts"
+    done | sort -n -s -k 1,1 | sed -n '1s/.* //p'
+}
+
 until_all_had() {
     mkdir -p "$state"
     touch "$state/counts"
     while :; do
-        for target in $targets; do
-            had=$(awk '{ sum += $2 } END { printf "%.0f", sum }' "$state/counts")
-            [ "$had" -lt "$1" ] || return 0
-            [ -d "$state/$target" ] || cp -r oracle/corpus/"$target" "$state/$target"
-            fuzz "$target" "$state/$target" "$turn" "$state" 0 || failed "$target has a finding, in $state"
-            echo "$target $(executions) $turn $commit" >>"$state/counts"
-        done
+        had=$(awk '{ sum += $2 } END { printf "%.0f", sum }' "$state/counts")
+        [ "$had" -lt "$1" ] || return 0
+        target=$(next_target)
+        [ -d "$state/$target" ] || cp -r oracle/corpus/"$target" "$state/$target"
+        fuzz "$target" "$state/$target" "$turn" "$state" 0 || failed "$target has a finding, in $state"
+        echo "$target $(executions) $turn $commit" >>"$state/counts"
     done
 }
 
