@@ -40,7 +40,8 @@ fn without_its_features_the_binary_is_made_of_less() {
 fn the_bill_is_the_same_each_time_and_names_no_place() {
     let one = bill(&[]);
     assert_eq!(one, bill(&[]));
-    assert!(!one.contains(env!("CARGO_MANIFEST_DIR").trim_end_matches("/sbom")));
+    let here = std::env::current_dir().unwrap();
+    assert!(!one.contains(here.parent().unwrap().to_str().unwrap()));
     assert!(!one.contains("timestamp") && !one.contains("serialNumber"));
 }
 
