@@ -1,7 +1,7 @@
 //! The reader of the configuration's sections and values, against `toml`'s own tree of the text.
 //!
 //! Where the two are to differ: that tree has no whole numbers beyond 64 bits with a sign, which ours reads where a setting is as
-//! large; and of a key that stands twice ours goes on reading the rest, to report every mistake at once.
+//! large; of a key that stands twice ours goes on reading the rest, to report every mistake at once; and -0 is 0 there.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -63,7 +63,7 @@ macro_rules! subjects {
                         root.get::<bool>("flag").map(|flag| flag.to_string()),
                         root.get::<u32>("count").map(|count| count.to_string()),
                         root.get::<u64>("long").map(|count| count.to_string()),
-                        root.get::<f64>("ratio").map(|ratio| ratio.to_bits().to_string()),
+                        root.get::<f64>("ratio").map(|ratio| (ratio + 0.0).to_bits().to_string()),
                         root.get::<ByteSize>("size").map(|size| size.0.to_string()),
                         root.get::<Duration>("time").map(|time| time.as_nanos().to_string()),
                         root.get::<stint_types::units::Money>("money").map(|money| money.to_string()),
@@ -179,7 +179,7 @@ fn expected(key: &str, table: &Table) -> Option<String> {
         "count" => count(whole).map(|count| count.to_string()),
         "within" => count(whole).filter(|count| (1..=10).contains(count)).map(|count| count.to_string()),
         "long" => whole.and_then(|number| u64::try_from(number).ok()).map(|count| count.to_string()),
-        "ratio" => ratio(value).map(|ratio| ratio.to_bits().to_string()),
+        "ratio" => ratio(value).map(|ratio| (ratio + 0.0).to_bits().to_string()),
         "size" => size(value).map(|size| size.to_string()),
         "time" => {
             let time = text?.parse::<jiff::SignedDuration>().ok()?;
