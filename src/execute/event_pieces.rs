@@ -30,8 +30,8 @@ impl Iterator for EventPieces {
 
     fn next(&mut self) -> Option<ChoiceEvent> {
         let Some(end) = self.end() else { return self.event.take() };
-        let (from, is_first) = (std::mem::replace(&mut self.done, end), self.done == 0);
-        let piece = self.event.as_mut().and_then(|event| cut(event, from, end, is_first));
+        let from = std::mem::replace(&mut self.done, end);
+        let piece = self.event.as_mut().and_then(|event| cut(event, from, end));
         if self.event.as_ref().and_then(text_of).is_none_or(|text| text.len() == end) {
             self.event = None;
         }
@@ -48,14 +48,14 @@ fn text_of(event: &ChoiceEvent) -> Option<&str> {
 }
 
 /// The piece of an event with this part of its text. What a tool call is called goes with the first.
-fn cut(event: &mut ChoiceEvent, from: usize, end: usize, is_first: bool) -> Option<ChoiceEvent> {
+fn cut(event: &mut ChoiceEvent, from: usize, end: usize) -> Option<ChoiceEvent> {
     let part = |text: &str| text.get(from..end).map(str::to_owned);
     match event {
         ChoiceEvent::Thought(text) => part(text).map(ChoiceEvent::Thought),
         ChoiceEvent::Answer(text) => part(text).map(ChoiceEvent::Answer),
         ChoiceEvent::ToolCall(call) => {
             let arguments = part(&call.arguments)?;
-            let (id, name) = if is_first { (call.id.take(), call.name.take()) } else { (None, None) };
+            let (id, name) = (call.id.take(), call.name.take());
             Some(ChoiceEvent::ToolCall(ToolCallDelta { index: call.index, id, name, arguments }))
         }
         ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => None,

@@ -18,6 +18,7 @@ mod managed_episodes;
 mod request;
 mod run;
 mod settings;
+mod spent;
 mod state;
 mod zero_metrics;
 

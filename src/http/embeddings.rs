@@ -16,14 +16,14 @@ use super::error::ApiError;
 use super::fields::Fields;
 use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
 use super::json_response::json_response;
-use super::received_request::ReceivedRequest;
+use super::received_request::{ReceivedRequest, RequestTerms};
 use super::{access_log, budget, episodes, headers, idempotency_key};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
 
-/// The most values of a body: token ids are one each.
-const VALUES_MAX: usize = 1 << 20;
+/// Token ids are one value each.
+const TERMS: RequestTerms = RequestTerms { values_max: 1 << 20, ..RequestTerms::CHARGED };
 
 /// Members that some upstreams understand and that do not change the bill.
 const PASSED: &[&str] = &["encoding_format", "dimensions", "metadata", "safety_identifier", "user"];
@@ -34,7 +34,7 @@ pub(super) async fn embeddings(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members } =
-        ReceivedRequest::receive_values(&service, request, VALUES_MAX).await?;
+        ReceivedRequest::receive(&service, request, TERMS).await?;
     let ask = read(members, &headers)?;
     let asked = IdempotentRequest { endpoint: "embeddings", body: &body };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {

@@ -19,7 +19,8 @@ use super::error::ApiError;
 use super::headers::{REPLAYED, SHOULD_RETRY};
 use super::{headers, strict};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The longest key.
 const KEY_MAX: usize = 255;

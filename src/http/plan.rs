@@ -17,7 +17,7 @@ use super::error::ApiError;
 use super::images;
 use super::json_response::json_response;
 use super::openai::read;
-use super::received_request::ReceivedRequest;
+use super::received_request::{ReceivedRequest, RequestTerms};
 use super::rounding::rounded;
 
 /// What a quote does not do, stated with each.
@@ -30,7 +30,7 @@ pub(super) async fn plan(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members } =
-        ReceivedRequest::receive(&service, request).await?;
+        ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
     service.settings.image_urls.check_request(&request, &body)?;
     let quoted = service.gateway.quote(&tenant, request).await;

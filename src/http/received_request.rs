@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, Request};
 use serde_json::{Map, Value};
 
@@ -10,6 +10,7 @@ use stint_types::tenant::Tenant;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
+use super::idempotency_key::IDEMPOTENCY_KEY;
 use super::{auth, body, body_limiter, strict};
 
 /// A request whose caller is known and whose body has arrived.
@@ -22,29 +23,52 @@ pub(super) struct ReceivedRequest {
     pub(super) members: Map<String, Value>,
 }
 
+/// What a request's endpoint makes of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestTerms {
+    /// The most values of its body.
+    pub(super) values_max: usize,
+    /// True if it costs something: where nothing is left, it is not read.
+    pub(super) is_charged: bool,
+}
+
+impl RequestTerms {
+    /// Of a request that is answered by a model.
+    pub(super) const CHARGED: RequestTerms =
+        RequestTerms { values_max: strict::VALUES_MAX, is_charged: true };
+    /// Of one that only asks about such a request.
+    pub(super) const FREE: RequestTerms = RequestTerms { is_charged: false, ..RequestTerms::CHARGED };
+}
+
+/// The largest body that is read whatever is left: to refuse it later costs no more.
+const READ_ALWAYS: u64 = 64 << 10;
+
 impl ReceivedRequest {
     /// Finds the tenant of the key, then reads the JSON body.
     ///
     /// # Errors
-    /// 401 before a byte of the body is read; as [`body::read`] and [`body::object`].
+    /// 401, or 429 where nothing is left to pay for a large one, before a byte of the body is read; as [`body::read`] and
+    /// [`body::object`].
     pub(super) async fn receive(
         service: &ApiState,
         request: Request<Body>,
-    ) -> Result<ReceivedRequest, ApiError> {
-        ReceivedRequest::receive_values(service, request, strict::VALUES_MAX).await
-    }
-
-    /// The same, of a body that may have so many values.
-    pub(super) async fn receive_values(
-        service: &ApiState,
-        request: Request<Body>,
-        values_max: usize,
+        terms: RequestTerms,
     ) -> Result<ReceivedRequest, ApiError> {
         let (parts, body) = request.into_parts();
         let tenant = auth::tenant(&service.keys, &parts.headers)?;
         body_limiter::assign(&parts.extensions, &tenant);
+        let is_large = body.size_hint().exact().is_none_or(|bytes| bytes > READ_ALWAYS);
+        // A repeat gets the answer that was paid for.
+        let may_repeat = parts.headers.contains_key(&IDEMPOTENCY_KEY);
+        if terms.is_charged
+            && is_large
+            && !may_repeat
+            && let Some(refusal) = service.gateway.spent(&tenant).await
+        {
+            return Err(refusal.into());
+        }
         let body = body::read(&parts.headers, body, &service.settings).await?;
-        let members = body::object(&parts.extensions, &body, values_max).await?;
+        let members = body::object(&parts.extensions, &body, terms.values_max).await?;
         Ok(ReceivedRequest { tenant, headers: parts.headers, body, members })
     }
 }

@@ -20,6 +20,8 @@ use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good,
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
+use stint_types::tenant::TenantLimit;
+use stint_types::units::{Amount, Count, Window};
 
 async fn connect(base: &str) -> TcpStream {
     TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
@@ -343,4 +345,35 @@ async fn bodies_of_many_small_values_are_refused_before_they_take_their_memory()
     assert!(!vectors.text.contains("values"), "{}", vectors.text);
     let refused = post("/v1/embeddings", format!("{{\"model\":\"m\",\"input\":{}}}", ones(1_100_000))).await;
     assert!(refused.text.contains("1048576 values"), "{}", refused.text);
+}
+
+/// 17.1: where nothing is left to pay with, a large body is refused before it is read, and a small one as before.
+#[tokio::test]
+async fn a_large_body_of_a_key_that_has_spent_everything_is_not_read() {
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
+    let served = vec![(model("m", EnforcementClass::Native), script)];
+    let mut once = tenant("once", 1_000_000_000);
+    let limit = TenantLimit::new(Window::Day, Amount::Requests(Count(1)));
+    once.terms.limits.push(limit);
+    let world = World::new(served, vec![once]).await;
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "1+2" }] });
+    world.ask("sk-once", &body).await.good();
+    for path in ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings", "/v1/completions"]
+    {
+        let mut connection = connect(&world.base).await;
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-once\r\ncontent-type: application/json\r\n\
+             content-length: 30000000\r\n\r\n{{"
+        );
+        connection.write_all(head.as_bytes()).await.unwrap();
+        let said = rest(connection, Duration::from_secs(5)).await;
+        assert!(said.starts_with("HTTP/1.1 429") && said.contains("requests"), "{path}: {said}");
+    }
+    let mut large = body.clone();
+    large["messages"][0]["content"] = "1+2 ".repeat(1 << 15).into();
+    assert_eq!(
+        world.post("/v1/plan", "sk-once", &large).await.error()["code"],
+        "context_length_exceeded",
+        "asking is free"
+    );
 }

@@ -16,7 +16,7 @@ use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
-use crate::http::received_request::ReceivedRequest;
+use crate::http::received_request::{ReceivedRequest, RequestTerms};
 use stint_types::units::{RequestId, Timestamp};
 
 use super::render::message;
@@ -30,7 +30,7 @@ pub(in crate::http) async fn messages(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members } =
-        ReceivedRequest::receive(&service, request).await?;
+        ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
     let dialect = MessagesDialect { thoughts: wanted.thoughts };
     let call = ParsedRequest { headers, body, request, stream: wanted.stream };
@@ -42,7 +42,8 @@ pub(in crate::http) async fn count_tokens(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, body, members, .. } = ReceivedRequest::receive(&service, request).await?;
+    let ReceivedRequest { tenant, body, members, .. } =
+        ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let request = read_count(members, &service.settings.efforts)?;
     service.settings.image_urls.check_request(&request, &body)?;
     access_log::note(|record| record.set_requested_model(&request.model));

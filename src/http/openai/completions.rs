@@ -14,7 +14,7 @@ use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
-use crate::http::received_request::ReceivedRequest;
+use crate::http::received_request::{ReceivedRequest, RequestTerms};
 use stint_types::units::{RequestId, Timestamp};
 
 use super::read;
@@ -44,7 +44,7 @@ async fn complete(
     format: CompletionFormat,
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members } =
-        ReceivedRequest::receive(service, request).await?;
+        ReceivedRequest::receive(service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = match format {
         CompletionFormat::Chat => read(members, &headers, &service.settings.efforts)?,
         CompletionFormat::Text => read_text(members, &headers)?,

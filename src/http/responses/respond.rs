@@ -16,7 +16,7 @@ use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::idempotency_key::{self, IdempotencyDecision, IdempotentRequest};
-use crate::http::received_request::ReceivedRequest;
+use crate::http::received_request::{ReceivedRequest, RequestTerms};
 use stint_types::chat::FinishReason;
 use stint_types::tenant::Tenant;
 use stint_types::units::{RequestId, Timestamp};
@@ -39,7 +39,7 @@ pub(in crate::http) async fn respond(
 ) -> Result<Response, ApiError> {
     let room = request.extensions().get::<BodyLimiter>().cloned();
     let ReceivedRequest { tenant, headers, body, members } =
-        ReceivedRequest::receive(&service, request).await?;
+        ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let mut asked = parse::read(members, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
     let keyed = IdempotentRequest { endpoint: ENDPOINT, body: &body };

@@ -75,9 +75,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_account_writes_so_much_at_once_and_then_as_much_as_time_gives() {
         let (limiter, account) = (WriteLimiter::new(1 << 20), AccountId::new("a"));
-        let write = async |bytes| match limiter.check(&account) {
-            Ok(()) => Ok(drop(limiter.begin(&account, bytes).await)),
-            Err(wait) => Err(wait.as_secs()),
+        let write = async |bytes| {
+            limiter.check(&account).map_err(|wait| wait.as_secs())?;
+            limiter.begin(&account, bytes).await;
+            Ok::<(), u64>(())
         };
         for _ in 0..6 {
             assert_eq!(write(3 << 20).await, Ok(()));
