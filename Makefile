@@ -12,7 +12,8 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed clients libraries image decide prior
+.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting agents heed clients libraries
+.PHONY: image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -43,7 +44,25 @@ lint:
 	cargo clippy --package stint --no-default-features --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
-# Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each.
+# Licences, bans, sources and duplicates of what Cargo.lock names, by deny.toml; then mistakes are planted, and each must be found.
+audit: audit-tools
+	scripts/audit.sh
+
+# What is known to be broken of what Cargo.lock names. Needs a network, and fails where it cannot look.
+advisories: audit-tools
+	scripts/audit.sh advisories
+
+# What the release binary is made of, in CycloneDX's form; the image has it beside the binary. For another build:
+# make sbom ARGS=--no-default-features
+sbom:
+	cargo run --locked --package sbom -- target/release/stint.cdx.json $(ARGS)
+
+audit-tools:
+	@scripts/packages.sh git python3 python3-venv
+	@scripts/python.sh .venv/audit tests/audit.txt
+
+# Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each, and
+# make fuzz ARGS='until 100000000' for all in turn until they had so many runs, in as many sittings as it takes.
 fuzz:
 	scripts/fuzz.sh $(ARGS)
 

@@ -1,51 +1,136 @@
-//! Copies the parsers out of the main crate, each once as it is and once with each mistake of `planted/`.
+//! Copies the parsers out of the other crates, each once as it is and once with each mistake of `planted/`.
 
 use std::error::Error;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// A parser: its name here, and its file.
-const PARSERS: [(&str, &str); 3] = [
-    ("scanner", "../crates/backend/src/remote/sse.rs"),
-    ("tags", "../crates/prompt/src/tags.rs"),
-    ("json", "../src/http/strict.rs"),
+/// A parser: its name here, its folder, and its modules' source, in which `mod x;` stands for a file of that folder.
+struct Parser {
+    name: &'static str,
+    folder: &'static str,
+    source: Source,
+}
+
+enum Source {
+    /// That file, and those that it names.
+    File(&'static str),
+    /// What is written here.
+    Modules(&'static str),
+}
+
+const PARSERS: [Parser; 10] = [
+    Parser { name: "scanner", folder: "../crates/backend/src/remote", source: Source::File("sse.rs") },
+    Parser { name: "tags", folder: "../crates/prompt/src", source: Source::File("tags.rs") },
+    Parser { name: "calls", folder: "../crates/prompt/src/tool_calls", source: Source::File("mod.rs") },
+    Parser { name: "heads", folder: "../src/http", source: Source::File("framing.rs") },
+    Parser { name: "json", folder: "../src/http", source: Source::File("strict.rs") },
+    Parser {
+        name: "requests",
+        folder: "../src/http",
+        source: Source::Modules(
+            "mod cache_control;\nmod fields;\nmod signed;\nmod tool_pairing;\nmod openai/parse;\nuse crate::requests::error;",
+        ),
+    },
+    Parser {
+        name: "money",
+        folder: "../crates/types/src/units",
+        source: Source::Modules(
+            "mod money;\nmod price;\nmod tokens;\npub use money::*;\npub use price::*;\npub use tokens::*;",
+        ),
+    },
+    Parser {
+        name: "config",
+        folder: "../src/config/reader",
+        source: Source::Modules(
+            "mod diagnostic;\nmod document;\nmod files;\nmod section;\nmod source;\nmod value;",
+        ),
+    },
+    Parser {
+        name: "images",
+        folder: "../crates/prompt/src",
+        source: Source::Modules("mod encoded_bytes;\nmod image_size;"),
+    },
+    Parser { name: "gguf", folder: "../crates/gguf/src", source: Source::File("lib.rs") },
+];
+
+/// What is open to few there is open to all here.
+const VISIBILITIES: [&str; 5] = [
+    "pub(in crate::config)",
+    "pub(in crate::http)",
+    "pub(in crate::http::openai)",
+    "pub(crate)",
+    "pub(super)",
 ];
 
 #[expect(clippy::disallowed_methods, reason = "cargo talks to build scripts by the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     let out = std::env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=planted");
-    for (name, file) in PARSERS {
-        println!("cargo::rerun-if-changed={file}");
-        fs::write(Path::new(&out).join(format!("{name}.rs")), copies(name, &source(file)?)?)?;
+    println!("cargo::rustc-check-cfg=cfg(fuzzing)");
+    for parser in &PARSERS {
+        fs::write(Path::new(&out).join(format!("{}.rs", parser.name)), copies(parser)?)?;
     }
     Ok(())
 }
 
-/// The file without its tests, open to all.
-fn source(file: &str) -> Result<String, Box<dyn Error>> {
-    let text = fs::read_to_string(file)?;
-    let end = text.find("\n#[cfg(test)]\nmod tests").ok_or("the parser's tests are not at its end")?;
-    let text = text[..end].replace("pub(super)", "pub");
-    Ok(text.replace("use super::error::ApiError;", "use crate::json::ApiError;"))
+fn source(parser: &Parser) -> Result<String, Box<dyn Error>> {
+    let (root, below) = match parser.source {
+        Source::File(file @ ("lib.rs" | "mod.rs")) => (text(parser, file)?, String::new()),
+        Source::File(file) => (text(parser, file)?, file.replace(".rs", "/")),
+        Source::Modules(modules) => (modules.to_owned(), String::new()),
+    };
+    // Made-up models are for tests.
+    let root = root.replace("#[cfg(any(test, feature = \"synth\"))]\npub mod synth;", "");
+    let mut whole = String::new();
+    for line in root.lines() {
+        match line.strip_prefix("mod ").and_then(|line| line.strip_suffix(';')) {
+            Some(path) => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                writeln!(whole, "pub mod {name} {{\n{}\n}}", text(parser, &format!("{below}{path}.rs"))?)?;
+            }
+            None => writeln!(whole, "{line}")?,
+        }
+    }
+    Ok(whole)
 }
 
-fn copies(name: &str, source: &str) -> Result<String, Box<dyn Error>> {
-    let mut all = format!("/// As it is.\n#[allow(warnings, clippy::all)]\npub mod sound {{\n{source}\n}}\n");
+/// A file without its tests, open to all.
+fn text(parser: &Parser, file: &str) -> Result<String, Box<dyn Error>> {
+    let path = Path::new(parser.folder).join(file);
+    println!("cargo::rerun-if-changed={}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let text = VISIBILITIES.iter().fold(text.to_owned(), |text, visibility| text.replace(visibility, "pub"));
+    Ok(text.replace("use super::error::ApiError;", "use crate::requests::error::ApiError;"))
+}
+
+fn copies(parser: &Parser) -> Result<String, Box<dyn Error>> {
+    let source = source(parser)?;
+    let mut all = copy(parser, "sound", "As it is", &source)?;
     let mut planted = Vec::new();
-    let mut files: Vec<_> = fs::read_dir(format!("planted/{name}"))?.collect::<Result<_, _>>()?;
+    let mut files: Vec<_> = fs::read_dir(format!("planted/{}", parser.name))?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::path);
     for file in files {
         let path = file.path();
         let stem =
             path.file_stem().and_then(|stem| stem.to_str()).ok_or("a mistake without a name")?.to_owned();
-        let wrong = mistaken(source, &fs::read_to_string(&path)?).map_err(|why| format!("{stem}: {why}"))?;
-        write!(all, "/// Mistaken.\n#[allow(warnings, clippy::all)]\npub mod {stem} {{\n{wrong}\n}}\n")?;
+        let wrong = mistaken(&source, &fs::read_to_string(&path)?).map_err(|why| format!("{stem}: {why}"))?;
+        all += &copy(parser, &stem, "Mistaken", &wrong)?;
         planted.push(stem);
     }
     writeln!(all, "subjects! {{ {} }}", planted.join(", "))?;
     Ok(all)
+}
+
+fn copy(parser: &Parser, name: &str, what: &str, source: &str) -> Result<String, std::fmt::Error> {
+    // The way to a neighbour leads through the copy.
+    let here = format!("crate::{}::{name}::", parser.name);
+    let source = source.replace("crate::http::", &here);
+    let source = source.replace("crate::encoded_bytes::", &format!("{here}encoded_bytes::"));
+    let mut copy = String::new();
+    write!(copy, "/// {what}.\n#[allow(warnings, clippy::all)]\npub mod {name} {{\n{source}\n}}\n")?;
+    Ok(copy)
 }
 
 /// The source with the mistake: what stands between the lines `---` and `+++` is replaced by what follows.

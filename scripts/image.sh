@@ -3,7 +3,7 @@
 #
 #   image.sh build-packages     what building needs
 #   image.sh runtime-packages   what running needs
-#   image.sh build              the release binary
+#   image.sh build              the release binary, and what it is made of
 #   image.sh install FOLDER     the files of the image, below FOLDER
 #   image.sh try FOLDER         starts what is below FOLDER as the Dockerfile would, once
 #   image.sh all                each of them, into a folder that is removed again
@@ -35,9 +35,11 @@ runtime-packages)
     ;;
 build)
     cargo build --release --locked
+    cargo run --locked --package sbom -- target/release/stint.cdx.json
     ;;
 install)
     install -D -m 755 target/release/stint "$2/usr/local/bin/stint"
+    install -D -m 644 target/release/stint.cdx.json "$2/usr/share/doc/stint/stint.cdx.json"
     install -D -m 644 config/stint.toml "$2/etc/stint/stint.toml"
     install -d -m 700 "$2/var/lib/stint"
     ;;

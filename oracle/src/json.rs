@@ -6,21 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::requests::error::ApiError;
 use crate::{Subject, same};
-
-/// What the reader says of what it does not take.
-#[derive(Debug)]
-pub struct ApiError(String);
-
-impl ApiError {
-    fn invalid(_: Option<&str>, message: impl Into<String>) -> ApiError {
-        ApiError(message.into())
-    }
-
-    fn with_code(self, _: &str) -> ApiError {
-        self
-    }
-}
 
 macro_rules! subjects {
     ($($planted:ident),* $(,)?) => {
@@ -52,7 +39,7 @@ fn check(bytes: &[u8], read: Read) -> Result<(), String> {
         }
         (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
         (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) || values(&value) > VALUES_MAX => Ok(()),
-        (Err(ApiError(problem)), Ok(_)) => Err(format!("refused without a reason: {problem}")),
+        (Err(error), Ok(_)) => Err(format!("refused without a reason: {}", error.message)),
         (Err(_), Err(_)) => Ok(()),
     }
 }

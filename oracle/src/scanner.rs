@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
 use sse_stream::SseByteStream;
 
-use crate::{Subject, cuts, pieces, same};
+use crate::{Subject, cuts, pieces, same, settings};
 
 /// What a scanner makes of some bytes: the events, and what stood at the end, or that it was too much.
 type Made = (Vec<Vec<u8>>, Result<Option<Vec<u8>>, String>);
@@ -68,10 +68,11 @@ const WORDS: &[&[u8]] = &[
 ];
 
 fn check<S: Scan>(bytes: &[u8]) -> Result<(), String> {
-    for (line, event) in [(1 << 20, 4 << 20), (48, 64)] {
+    for setting in settings(bytes, 2) {
+        let (line, event) = [(1 << 20, 4 << 20), (48, 64)][setting];
         let whole = S::scan(&[bytes], line, event);
-        for cuts in cuts(bytes.len()) {
-            same(&S::scan(&pieces(bytes, &cuts), line, event), &whole, &format!("cut at {cuts:?}"))?;
+        for cuts in cuts(bytes) {
+            same(&S::scan(&pieces(bytes, &cuts), line, event), &whole, format_args!("cut at {cuts:?}"))?;
         }
     }
     // Foreign: all events that are complete, and nothing of the rest.

@@ -1,6 +1,6 @@
 //! The splitter of thought and answer, against a slow one that sees the whole text, and against itself cut elsewhere.
 
-use crate::{Subject, cuts, same};
+use crate::{Subject, cuts, same, settings, texts};
 
 /// A run of text of one kind, or a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,29 +57,16 @@ include!(concat!(env!("OUT_DIR"), "/tags.rs"));
 
 fn check<S: Split>(bytes: &[u8]) -> Result<(), String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
-    for tags in TAGS {
-        for thinking in [false, true] {
-            let expected = slow(text, tags, thinking);
-            same(&S::split(&[text], tags, thinking), &expected, "whole")?;
-            for cuts in cuts(text.len()) {
-                let found = S::split(&pieces(text, &cuts), tags, thinking);
-                same(&found, &expected, &format!("cut at {cuts:?}"))?;
-            }
+    for setting in settings(bytes, 2 * TAGS.len()) {
+        let (tags, thinking) = (TAGS[setting / 2], setting % 2 > 0);
+        let expected = slow(text, tags, thinking);
+        same(&S::split(&[text], tags, thinking), &expected, "whole")?;
+        for cuts in cuts(bytes) {
+            let found = S::split(&texts(text, &cuts), tags, thinking);
+            same(&found, &expected, format_args!("cut at {cuts:?}"))?;
         }
     }
     Ok(())
-}
-
-/// The pieces between those cuts that are between characters.
-fn pieces<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
-    let mut pieces = Vec::new();
-    let mut from = 0;
-    for cut in cuts.iter().filter(|cut| text.is_char_boundary(**cut)) {
-        pieces.push(&text[from..*cut]);
-        from = *cut;
-    }
-    pieces.push(&text[from..]);
-    pieces
 }
 
 /// What a text is, seen whole: a thought begins only at its start, white space aside; after one, every tag is a tag.

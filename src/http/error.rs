@@ -20,6 +20,11 @@ use super::json_response::json_response;
 /// The code of what must be there and is not, as OpenAI has it.
 pub(super) const MISSING: &str = "missing_required_parameter";
 
+/// The most letters of a member's name, which is the caller's own, that an error repeats,
+const NAME_MAX: usize = 256;
+/// and of all that it says.
+const MESSAGE_MAX: usize = 16 << 10;
+
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Box<ApiErrorParts>);
@@ -45,7 +50,7 @@ impl ApiError {
             kind,
             code: None,
             param: None,
-            message: message.into(),
+            message: shortened(message.into(), MESSAGE_MAX),
             budget: None,
             retry_after: None,
             is_final: false,
@@ -55,12 +60,13 @@ impl ApiError {
 
     /// 400: the caller can mend it. With `param`, the message says of it what it must be.
     pub(super) fn invalid(param: Option<&str>, message: impl Into<String>) -> ApiError {
-        let message = match param {
+        let param = param.map(|param| shortened(param.to_owned(), NAME_MAX));
+        let message = match &param {
             Some(param) => format!("{param} {}", message.into()),
             None => message.into(),
         };
         let mut problem = ApiError::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
-        problem.0.param = param.map(str::to_owned);
+        problem.0.param = param;
         problem
     }
 
@@ -349,4 +355,28 @@ impl IntoResponse for ApiError {
 fn retry_delay(resets_at: Option<Timestamp>) -> Duration {
     let Some(reset) = resets_at else { return Duration::from_secs(1) };
     Duration::from_millis(u64::try_from(reset.0.saturating_sub(Timestamp::now().0)).unwrap_or(0))
+}
+
+/// The beginning of a text that has more letters than these.
+fn shortened(mut text: String, letters: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(letters) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_repeats_only_the_beginning_of_what_a_caller_named() {
+        let problem = ApiError::invalid(Some(&"ü".repeat(1 << 20)), "is not known here; leave it out");
+        assert!(problem.message().ends_with("ü… is not known here; leave it out"));
+        assert_eq!(problem.to_json()["error"]["param"].as_str().map(|name| name.chars().count()), Some(257));
+        let problem = ApiError::not_found("x".repeat(1 << 20));
+        assert_eq!(problem.message().chars().count(), MESSAGE_MAX + 1);
+        assert_eq!(ApiError::invalid(Some("n"), "must be 1").message(), "n must be 1");
+    }
 }

@@ -164,9 +164,10 @@ enum BodyLength {
 
 /// How long the body of a whole head is (RFC 9112, section 6.3), where that is beyond doubt.
 fn body_length(head: &[u8], lines_max: usize) -> Result<BodyLength, FramingError> {
-    let mut lines =
-        head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
-    let is_old = lines.next().is_some_and(|first| first.ends_with(b"HTTP/1.0"));
+    // Of a line only its end is taken off: one of blanks is no empty one, but goes on with the line before it.
+    let lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut lines = lines.filter(|line| !line.is_empty());
+    let is_old = lines.next().is_some_and(|first| first.trim_ascii_end().ends_with(b"HTTP/1.0"));
     let (mut encoding, mut length) = (None, None);
     for (number, line) in lines.enumerate() {
         if number >= lines_max {
@@ -288,6 +289,7 @@ mod tests {
         refused("Transfer-Encoding : chunked", FramingError::HeaderLine);
         refused("x: y\r\n Transfer-Encoding: chunked", FramingError::HeaderLine);
         refused("nonsense", FramingError::HeaderLine);
+        refused("x: y\r\n \t\r\nTransfer-Encoding: chunked", FramingError::HeaderLine);
         check("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", &Err(FramingError::OldVersion));
     }
 

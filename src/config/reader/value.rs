@@ -65,8 +65,9 @@ impl FromValue for bool {
 impl FromValue for f64 {
     fn from_value(value: &DeValue<'_>) -> Result<f64, ValueError> {
         let digits = match value {
-            DeValue::Integer(number) => number.as_str(),
-            DeValue::Float(number) => number.as_str(),
+            // Its digits alone do not tell that a number is written in another base than ten.
+            DeValue::Integer(number) => parsed(number).map(|number| number.to_string()).unwrap_or_default(),
+            DeValue::Float(number) => number.as_str().to_owned(),
             _ => return Err(wrong_kind(value, "a number", "write it without quotes, like 0.5")),
         };
         match digits.parse::<f64>() {
@@ -128,7 +129,9 @@ impl FromValue for Money {
         let remedy = "write dollars as text, like \"0.02\": a float is not exact";
         let digits = match value {
             DeValue::String(text) => text.as_ref(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => {
+                number.as_str().strip_prefix('+').unwrap_or(number.as_str())
+            }
             _ => return Err(wrong_kind(value, "an amount of money", remedy)),
         };
         digits.parse::<Money>().map_err(|error| ValueError::new(error.to_string(), remedy))
@@ -280,7 +283,16 @@ mod tests {
     fn money_never_passes_through_a_float() {
         check("\"0.02\"", Ok(Money(20_000_000)));
         check("20", Ok(Money(20_000_000_000)));
+        check("+20", Ok(Money(20_000_000_000)));
         check::<Money>("0.02", Err("a fraction in place of an amount of money"));
+    }
+
+    #[test]
+    fn a_whole_number_is_a_fraction_too_in_whatever_base_it_is_written() {
+        check("0x10", Ok(16.0));
+        check("-3", Ok(-3.0));
+        check("2.5", Ok(2.5));
+        check::<f64>("inf", Err("not a finite number"));
     }
 
     #[test]

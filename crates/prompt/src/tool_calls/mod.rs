@@ -38,6 +38,8 @@ pub struct ToolCallParser {
     state: CallParserState,
     /// The text that may be a call or the beginning of a tag, or blank that may stand beside a call.
     buffer: String,
+    /// So many bytes of it hold no end of a call.
+    searched: usize,
     /// The blank before what may be a call.
     blank: String,
     /// What a call may begin with.
@@ -69,6 +71,7 @@ impl ToolCallParser {
             count: 0,
             state: CallParserState::Before,
             buffer: String::new(),
+            searched: 0,
             blank: String::new(),
             starts: syntax.starts(&[]),
             opened: Cow::default(),
@@ -124,19 +127,28 @@ impl ToolCallParser {
                 None => self.open(said),
             },
             CallParserState::Call => {
-                match self.syntax.end(&self.opened).and_then(|end| Some((self.buffer.find(end)?, end))) {
+                match self.syntax.end(&self.opened).and_then(|end| Some((self.find_end(end)?, end))) {
                     Some((at, end)) => {
                         let rest = self.buffer.split_off(at + end.len());
                         let whole = std::mem::replace(&mut self.buffer, rest);
-                        self.close(&whole[..at], end, said);
+                        let is_call = self.close(&whole[..at], end, said);
                         self.state = CallParserState::Text;
-                        self.tail = self.syntax.tail(&self.opened);
+                        self.tail = self.syntax.tail(&self.opened).filter(|_| is_call);
                         true
                     }
                     None => false,
                 }
             }
         }
+    }
+
+    /// Where a call's end is. What was searched before is not searched again, however many pieces a call has; a tag may have begun
+    /// there.
+    fn find_end(&mut self, end: &str) -> Option<usize> {
+        let from = self.buffer.floor_char_boundary(self.searched.saturating_sub(end.len()));
+        let found = self.buffer[from..].find(end).map(|at| from + at);
+        self.searched = if found.is_some() { 0 } else { self.buffer.len() };
+        found
     }
 
     /// Passes over a tag that belongs to the call before it, where it comes next; false while that is not known.
@@ -186,16 +198,17 @@ impl ToolCallParser {
     }
 
     /// What stood between a start and an end, which is nothing if the text has ended: calls, or text that only looked
-    /// like one. What broke off is left out.
-    fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) {
+    /// like one. What broke off is left out. True if it was calls.
+    fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) -> bool {
         if let Some(calls) = self.syntax.read(&self.opened, text.trim(), &self.string_params) {
             said.extend(calls.into_iter().map(|call| self.call_delta(call)));
-            return;
+            return true;
         }
         let blank = std::mem::take(&mut self.blank);
         if !end.is_empty() || !self.syntax.is_truncated(text) {
             self.emit([&*blank, &*self.opened, text, end].concat(), said);
         }
+        false
     }
 
     fn call_delta(&mut self, (name, arguments): WrittenCall) -> AnswerSegment {

@@ -120,6 +120,9 @@ fn coders_may_forget_the_first_tag_of_a_call() {
     // Nobody can call what there is not.
     let other = "Write <function=other></function> for that";
     check(ToolCallSyntax::Coder, other, other, &[]);
+    // Nor does a tag belong to what is no call.
+    let broken = "So <function=search><parameter>1</parameter></function>\n</tool_call> then";
+    check(ToolCallSyntax::Coder, broken, broken, &[]);
 }
 
 #[test]
@@ -154,6 +157,15 @@ fn in_harmony_a_call_is_a_message_to_a_function() {
     check(ToolCallSyntax::Harmony, &call[..call.len() - 3], "", &[]);
     let elsewhere = "<|channel|>commentary to=user<|message|>hello<|call|>";
     check(ToolCallSyntax::Harmony, elsewhere, elsewhere, &[]);
+}
+
+/// Searched from its beginning with each piece it would take minutes.
+#[test]
+fn a_call_of_very_many_pieces_takes_no_longer_than_one_of_few() {
+    let long = "<tool_call>".to_owned() + &"x".repeat(16 << 20);
+    let pieces: Vec<&str> =
+        long.as_bytes().chunks(32).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
+    assert_eq!(read(ToolCallSyntax::Hermes, &pieces), (String::new(), Vec::new()));
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl OpenAiChatReader {
             pieces.push_back(answer(text));
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            pieces.push_back(Piece::ToolCall(self.tool_call(call)));
+            pieces.push_back(Piece::ToolCall(self.tool_call(call)?));
         }
         distribute_tokens(tokens, pieces);
         if let Some(word) = choice.finish_reason {
@@ -140,11 +140,13 @@ impl OpenAiChatReader {
         }
     }
 
-    fn tool_call(&mut self, call: OpenAiCallDelta) -> ToolCallDelta {
+    fn tool_call(&mut self, call: OpenAiCallDelta) -> Result<ToolCallDelta, Failure> {
         let begins = call.id.as_ref().is_some_and(|id| !id.is_empty());
         let next = match (self.call, begins) {
             (Some(last), false) => last,
-            (Some(last), true) => last + 1,
+            (Some(last), true) => last.checked_add(1).ok_or_else(|| {
+                Failure::new(Fault::Backend, "the upstream numbers its tool calls beyond counting")
+            })?,
             (None, _) => 0,
         };
         let index = call.index.unwrap_or(next);
@@ -156,7 +158,8 @@ impl OpenAiChatReader {
             Value::Null => String::new(),
             object => object.to_string(),
         };
-        ToolCallDelta { index, id: call.id.filter(present), name: function.name.filter(present), arguments }
+        let (id, name) = (call.id.filter(present), function.name.filter(present));
+        Ok(ToolCallDelta { index, id, name, arguments })
     }
 
     /// Looks at what a chunk has brought, so that a count in the middle can be told apart.

@@ -1,0 +1,5 @@
+#![no_main]
+
+mod run;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| run::run(&oracle::heads::SUBJECT, bytes));
