@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::gateway::{Denial, RequestObserver, RequestTask, RequestUpdate};
@@ -18,7 +18,7 @@ use super::collected_choice::CollectedChoice;
 use super::dialect::ApiDialect;
 use super::error::ApiError;
 use super::events::{NO_FINAL_REPORT, stream};
-use super::idempotency_key::{IdempotencyDecision, IdempotentRequest, StreamRecorder};
+use super::idempotency_key::{BodyDigest, IdempotencyDecision, IdempotentRequest, StreamRecorder};
 use super::json_response::json_response;
 use super::{access_log, headers, idempotency_key, images};
 
@@ -27,6 +27,10 @@ use super::{access_log, headers, idempotency_key, images};
 pub(super) struct ParsedRequest {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// What its idempotency key stands for, if it has one.
+    pub(super) digest: Option<BodyDigest>,
+    /// Where its body is counted.
+    pub(super) extensions: Extensions,
     pub(super) request: Request,
     /// Events as they come, or one object.
     pub(super) stream: bool,
@@ -42,8 +46,8 @@ pub(super) async fn answer(
     call: ParsedRequest,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
-    service.settings.image_urls.check_request(&call.request, &call.body)?;
-    let request = IdempotentRequest { endpoint: dialect.endpoint(), body: &call.body };
+    service.settings.image_urls.check_request(&call.request, &call.extensions, &call.body).await?;
+    let request = IdempotentRequest { endpoint: dialect.endpoint(), digest: call.digest.as_ref() };
     match idempotency_key::check_key(service, tenant, &call.headers, request).await? {
         IdempotencyDecision::Proceed(ticket) => {
             Ok(answer_with_ticket(service, tenant, call, ticket, dialect).await)
@@ -66,8 +70,8 @@ pub(super) async fn answer_with_ticket(
     let task = match service.gateway.admit(tenant, call.request, ticket.clone(), observer).await {
         Ok(task) => task,
         Err(denial) => {
-            let named =
-                Denial { refusal: images::with_image_path(*denial.refusal, &call.body).into(), ..denial };
+            let refusal = images::with_image_path(*denial.refusal, &call.extensions, &call.body).await;
+            let named = Denial { refusal: refusal.into(), ..denial };
             return service.with_limit_headers(tenant, ApiError::from(named).into_response());
         }
     };

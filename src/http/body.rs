@@ -1,12 +1,14 @@
 //! A request's body, within its limits of size and time.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::http::{Extensions, HeaderMap, HeaderValue, Request, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tokio::time::{Instant, timeout_at};
 
 use stint_types::units::RequestId;
@@ -15,6 +17,7 @@ use super::Settings;
 use super::body_limiter::SharedBodyPermit;
 use super::error::ApiError;
 use super::fields::Fields;
+use super::framing::FramingError;
 use super::{body_limiter, strict};
 
 /// The largest body that is taken apart where it was read, within about a millisecond.
@@ -44,28 +47,35 @@ pub(super) async fn fields(request: Request<Body>, settings: &Settings) -> Resul
         return Ok(Fields::from_body(Map::new()));
     }
     let body = read(&parts.headers, body, settings).await?;
-    Ok(Fields::from_body(object(&parts.extensions, &body, strict::VALUES_MAX).await?))
+    let parsed =
+        parse(&parts.extensions, &body, move |body| strict::object(body, strict::VALUES_MAX)).await??;
+    Ok(Fields::from_body(parsed))
 }
 
-/// The members of a JSON object of so many values at most. A large one is taken apart beside the runtime, whose threads have
-/// others to serve, and in its account's turn.
+/// What is made of a body. A large one is taken apart beside the runtime, whose threads have others to serve, and in its account's
+/// turn.
 ///
 /// # Errors
-/// As [`strict::object`].
-pub(super) async fn object(
+/// 500 where that panics.
+pub(super) async fn parse<T: Send + 'static>(
     extensions: &Extensions,
     body: &Bytes,
-    values_max: usize,
-) -> Result<Map<String, Value>, ApiError> {
-    let permit = extensions.get::<SharedBodyPermit>().filter(|_| body.len() > PARSED_AT_ONCE);
-    let Some(permit) = permit else { return strict::object(body, values_max) };
-    let (turn, body) = (permit.begin_parsing().await, body.clone());
+    work: impl FnOnce(&[u8]) -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    if body.len() <= PARSED_AT_ONCE {
+        return Ok(work(body));
+    }
+    let turn = match extensions.get::<SharedBodyPermit>() {
+        Some(permit) => Some(permit.begin_parsing().await),
+        None => None,
+    };
+    let body = body.clone();
     let parsing = tokio::task::spawn_blocking(move || {
-        let parsed = strict::object(&body, values_max);
+        let parsed = work(&body);
         drop(turn);
         parsed
     });
-    parsing.await.unwrap_or_else(|error| Err(ApiError::internal(RequestId::new(), &error.to_string())))
+    parsing.await.map_err(|error| ApiError::internal(RequestId::new(), &error.to_string()))
 }
 
 /// Reads a body whole, whatever it is.
@@ -96,7 +106,8 @@ async fn collect_within(
         let frame = timeout_at(paused.min(until).min(dripped), body.frame()).await;
         let Some(frame) = frame.map_err(|_| ApiError::body_timeout())? else { return Ok(read.freeze()) };
         let frame = frame.map_err(|error| {
-            body_limiter::refusal(&error).unwrap_or_else(|| ApiError::invalid(None, "the body broke off"))
+            let known = body_limiter::refusal(&error).or_else(|| misframed(&error));
+            known.unwrap_or_else(|| ApiError::invalid(None, "the body broke off"))
         })?;
         let Ok(data) = frame.into_data() else { continue };
         if read.len() + data.len() > most {
@@ -104,6 +115,16 @@ async fn collect_within(
         }
         read.extend_from_slice(&data);
     }
+}
+
+/// 400 with the reason where the body's chunks are not formed as they should be.
+fn misframed(error: &axum::Error) -> Option<ApiError> {
+    let mut causes = std::iter::successors(Some(error as &dyn Error), |&cause| cause.source());
+    let found = causes.find_map(|cause| {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.and_then(|inner| inner.downcast_ref::<FramingError>().copied())
+    });
+    found.map(ApiError::from)
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -130,7 +151,7 @@ mod tests {
     async fn drips(bytes: usize, every: u64, pieces: usize) -> (Result<usize, String>, u64) {
         let body = Body::from_stream(stream::unfold(0, move |sent| async move {
             tokio::time::sleep(Duration::from_secs(every)).await;
-            (sent < pieces).then(|| (Ok::<_, std::io::Error>(Bytes::from(vec![b' '; bytes])), sent + 1))
+            (sent < pieces).then(|| (Ok::<_, io::Error>(Bytes::from(vec![b' '; bytes])), sent + 1))
         }));
         let began = Instant::now();
         let read = collect_within(body, 1 << 20, Duration::from_secs(15), Duration::from_secs(600)).await;

@@ -28,6 +28,8 @@ use super::held_body::hold;
 
 /// Room is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
+/// What a JSON value takes, beside its text.
+const VALUE: usize = 64;
 
 /// Room that is taken.
 pub(super) type SharedBodyPermit = Arc<BodyPermit>;
@@ -176,6 +178,16 @@ pub(super) fn assign(extensions: &Extensions, tenant: &Tenant) {
     if let Some(permit) = extensions.get::<SharedBodyPermit>() {
         permit.assign(tenant);
     }
+}
+
+/// Takes room for what is made of a request's body: so many JSON values.
+///
+/// # Errors
+/// 503 where there is none.
+pub(super) fn grow_by_values(extensions: &Extensions, values: usize) -> Result<(), ApiError> {
+    extensions
+        .get::<SharedBodyPermit>()
+        .map_or(Ok(()), |permit| permit.grow(values.saturating_mul(VALUE)).map_err(|NoRoom| no_room()))
 }
 
 /// 503 where a body could not be read for want of room.

@@ -33,10 +33,10 @@ pub(super) async fn embeddings(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body, members } =
+    let ReceivedRequest { tenant, headers, members, digest, .. } =
         ReceivedRequest::receive(&service, request, TERMS).await?;
     let ask = read(members, &headers)?;
-    let asked = IdempotentRequest { endpoint: "embeddings", body: &body };
+    let asked = IdempotentRequest { endpoint: "embeddings", digest: digest.as_ref() };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
         IdempotencyDecision::Replay(response) => {

@@ -22,9 +22,9 @@ pub(super) async fn feedback(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
-    writes::check(&service, &tenant)?;
+    let taken = writes::take(&service, &tenant, request.body())?;
     let opinion = read(body::fields(request, &service.settings).await?)?;
-    let _turn = writes::begin(&service, &tenant, 0).await;
+    let _turn = writes::begin(&service, &tenant, taken, 0).await;
     service.gateway.learning().feedback(&tenant, opinion).await?;
     let recorded = ([(header::CONTENT_TYPE, "application/json")], r#"{"recorded":true}"#);
     Ok((StatusCode::ACCEPTED, recorded).into_response())

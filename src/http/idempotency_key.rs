@@ -4,7 +4,7 @@
 use axum::body::{Body as Wire, to_bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use stint_sessions::idempotency::{
@@ -16,8 +16,8 @@ use stint_types::units::RequestId;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
+use super::headers;
 use super::headers::{REPLAYED, SHOULD_RETRY};
-use super::{headers, strict};
 
 /// The header.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -38,8 +38,21 @@ pub(super) enum IdempotencyDecision {
 pub(super) struct IdempotentRequest<'a> {
     /// Of which endpoint.
     pub(super) endpoint: &'static str,
-    /// With which body.
-    pub(super) body: &'a [u8],
+    /// With which body; there where it has a key.
+    pub(super) digest: Option<&'a BodyDigest>,
+}
+
+/// A hash of everything that a body says, whatever the order of its members and however it is spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BodyDigest([u8; 32]);
+
+impl BodyDigest {
+    /// That of these members. It copies them: of a large body it is made where that is taken apart.
+    pub(super) fn of(members: &Map<String, Value>) -> BodyDigest {
+        let mut body = Value::Object(members.clone());
+        body.sort_all_objects();
+        BodyDigest(Sha256::digest(body.to_string()).into())
+    }
 }
 
 /// Looks at the key, if there is one, and at what there is under it. The body is a valid one.
@@ -58,7 +71,7 @@ pub(super) async fn check_key(
         return Err(ApiError::invalid(Some(IDEMPOTENCY_KEY.as_str()), "is switched off here; leave it out"));
     }
     let scope = IdempotencyKey { account: tenant.account.clone(), key: key.into() };
-    let asked = fingerprint(&scope, headers, asked)?;
+    let asked = fingerprint(&scope, headers, asked);
     let found = service.idempotency.lookup(scope, asked, service.gateway.now()).await;
     let found = found.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "an idempotency key was refused");
@@ -123,14 +136,8 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 
 /// Everything that says what is asked for, whatever the order of its members and however it is spaced. The key itself
 /// is in it, so that one prompt does not have one hash everywhere.
-fn fingerprint(
-    scope: &IdempotencyKey,
-    headers: &HeaderMap,
-    asked: IdempotentRequest<'_>,
-) -> Result<Fingerprint, ApiError> {
-    // It was read once, and had no more values than its endpoint takes.
-    let mut body = Value::Object(strict::object(asked.body, usize::MAX)?);
-    body.sort_all_objects();
+fn fingerprint(scope: &IdempotencyKey, headers: &HeaderMap, asked: IdempotentRequest<'_>) -> Fingerprint {
+    let body = asked.digest.map_or(&[][..], |digest| &digest.0);
     let tells = |name: &str| name.starts_with("x-budget-") || name == "x-episode-id";
     let budget = headers.iter().filter(|(name, _)| tells(name.as_str()));
     let mut budget: Vec<_> = budget.map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
@@ -138,12 +145,12 @@ fn fingerprint(
     let fixed = [asked.endpoint.as_bytes(), scope.account.as_str().as_bytes(), scope.key.as_bytes()];
     let budget = budget.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]);
     let mut hash = Sha256::new();
-    for part in fixed.into_iter().chain(budget).chain([body.to_string().as_bytes()]) {
+    for part in fixed.into_iter().chain(budget).chain([body]) {
         // The lengths keep the parts apart.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    Ok(Fingerprint(hash.finalize().into()))
+    Fingerprint(hash.finalize().into())
 }
 
 /// The answer as it went out the first time.
@@ -240,10 +247,12 @@ mod tests {
     use axum::http::HeaderMap;
 
     use super::*;
+    use crate::http::strict;
     use stint_types::units::AccountId;
 
     fn of(body: &str, headers: &[(&'static str, &'static str)]) -> Fingerprint {
         let scope = IdempotencyKey { account: AccountId::new("a"), key: "k".into() };
+        let digest = BodyDigest::of(&strict::object(body.as_bytes(), strict::VALUES_MAX).unwrap());
         let headers: HeaderMap = headers
             .iter()
             .map(|&(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
@@ -251,9 +260,8 @@ mod tests {
         fingerprint(
             &scope,
             &headers,
-            IdempotentRequest { endpoint: "chat.completions", body: body.as_bytes() },
+            IdempotentRequest { endpoint: "chat.completions", digest: Some(&digest) },
         )
-        .unwrap()
     }
 
     #[test]

@@ -5,10 +5,13 @@
 
 mod host;
 
+use axum::body::Bytes;
+use axum::http::Extensions;
 use serde_json::Value;
 
 use stint_types::chat::{ContentPart, Message, Request};
 
+use super::body;
 use super::error::ApiError;
 
 use host::is_public;
@@ -32,12 +35,17 @@ impl ImageUrls {
     ///
     /// # Errors
     /// 400 that names the member and the remedy.
-    pub(super) fn check_request(self, request: &Request, body: &[u8]) -> Result<(), ApiError> {
-        self.first_refused(parts(&request.messages)).map_or(Ok(()), |refused| {
-            let body = serde_json::from_slice(body).unwrap_or_default();
-            let named = path_of(refused.url, "", &body);
-            Err(ApiError::invalid(Some(named.as_deref().unwrap_or("messages")), refused.why))
-        })
+    pub(super) async fn check_request(
+        self,
+        request: &Request,
+        extensions: &Extensions,
+        body: &Bytes,
+    ) -> Result<(), ApiError> {
+        let Some(refused) = self.first_refused(parts(&request.messages)) else { return Ok(()) };
+        let url = refused.url.to_owned();
+        let find = move |body: &[u8]| path_of(&url, "", &serde_json::from_slice(body).unwrap_or_default());
+        let named = body::parse(extensions, body, find).await.ok().flatten();
+        Err(ApiError::invalid(Some(named.as_deref().unwrap_or("messages")), refused.why))
     }
 
     /// The same for items, that come from the member `path` or else from what was stored earlier and comes in by another member.
@@ -124,6 +132,8 @@ fn path_of(text: &str, path: &str, value: &Value) -> Option<String> {
 mod tests {
     use serde_json::json;
 
+    use futures_util::FutureExt;
+
     use super::*;
     use stint_types::chat::Role;
 
@@ -161,7 +171,9 @@ mod tests {
         let content = vec![ContentPart::Other(json!({ "type": "image_url", "image_url": { "url": url } }))];
         let request = Request::new("m", vec![Message { content, ..Message::text(Role::User, "") }]);
         let body = json!({ "messages": [{ "content": [{ "type": "text" }, { "source": { "url": url } }] }] });
-        let problem = ImageUrls::Https.check_request(&request, body.to_string().as_bytes()).unwrap_err();
+        let (extensions, body) = (Extensions::new(), body.to_string().into());
+        let problem = ImageUrls::Https.check_request(&request, &extensions, &body);
+        let problem = problem.now_or_never().unwrap().unwrap_err();
         assert!(format!("{problem:?}").contains("\"messages[0].content[1].source.url\""), "{problem:?}");
         let check = |items: &[Value], expected: &str| {
             let parts = parts(&request.messages);

@@ -1,20 +1,30 @@
 //! Finds the first image or sound in a request's body, so that a refusal for want of images names it by its path.
 
+use axum::body::Bytes;
+use axum::http::Extensions;
 use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
 use stint_decide::plan;
 
+use super::body;
+
 /// The kinds of parts that are no text, in all dialects.
 const KINDS: [&str; 5] = ["image_url", "input_audio", "image", "input_image", "document"];
 
 /// A refusal for want of images, naming the part that is one rather than the whole conversation.
-pub(super) fn with_image_path(refusal: RequestRefusal, body: &[u8]) -> RequestRefusal {
+pub(super) async fn with_image_path(
+    refusal: RequestRefusal,
+    extensions: &Extensions,
+    body: &Bytes,
+) -> RequestRefusal {
     match refusal {
         RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
             if what == "images" =>
         {
-            let path = serde_json::from_slice(body).ok().and_then(|body: Value| first_image(&body));
+            let find =
+                |body: &[u8]| serde_json::from_slice(body).ok().and_then(|body: Value| first_image(&body));
+            let path = body::parse(extensions, body, find).await.ok().flatten();
             let member = path.map_or(member, Into::into);
             RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
         }

@@ -29,13 +29,17 @@ pub(super) async fn plan(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body, members } =
+    let ReceivedRequest { tenant, headers, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
-    service.settings.image_urls.check_request(&request, &body)?;
+    service.settings.image_urls.check_request(&request, &extensions, &body).await?;
     let quoted = service.gateway.quote(&tenant, request).await;
-    let named = |refusal| ApiError::from(images::with_image_path(refusal, &body));
-    let answer = quoted.map(|quoted| render(&quoted)).map_err(named).into_response();
+    let answer = match quoted {
+        Ok(quoted) => render(&quoted),
+        Err(refusal) => {
+            ApiError::from(images::with_image_path(refusal, &extensions, &body).await).into_response()
+        }
+    };
     Ok(service.with_limit_headers(&tenant, answer))
 }
 

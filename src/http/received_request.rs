@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, Request};
+use axum::http::{Extensions, HeaderMap, Request};
 use serde_json::{Map, Value};
 
 use stint_types::tenant::Tenant;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
-use super::idempotency_key::IDEMPOTENCY_KEY;
+use super::idempotency_key::{BodyDigest, IDEMPOTENCY_KEY};
 use super::{auth, body, body_limiter, strict};
 
 /// A request whose caller is known and whose body has arrived.
@@ -21,6 +21,10 @@ pub(super) struct ReceivedRequest {
     pub(super) body: Bytes,
     /// What is in the body.
     pub(super) members: Map<String, Value>,
+    /// What its idempotency key stands for, if it has one.
+    pub(super) digest: Option<BodyDigest>,
+    /// Where its body is counted.
+    pub(super) extensions: Extensions,
 }
 
 /// What a request's endpoint makes of it.
@@ -48,7 +52,7 @@ impl ReceivedRequest {
     ///
     /// # Errors
     /// 401, or 429 where nothing is left to pay for a large one, before a byte of the body is read; as [`body::read`] and
-    /// [`body::object`].
+    /// [`strict::object`].
     pub(super) async fn receive(
         service: &ApiState,
         request: Request<Body>,
@@ -68,7 +72,14 @@ impl ReceivedRequest {
             return Err(refusal.into());
         }
         let body = body::read(&parts.headers, body, &service.settings).await?;
-        let members = body::object(&parts.extensions, &body, terms.values_max).await?;
-        Ok(ReceivedRequest { tenant, headers: parts.headers, body, members })
+        let read = move |body: &[u8]| {
+            let members = strict::object(body, terms.values_max)?;
+            let digest = may_repeat.then(|| BodyDigest::of(&members));
+            Ok::<_, ApiError>((strict::values(&members), members, digest))
+        };
+        let (values, members, digest) = body::parse(&parts.extensions, &body, read).await??;
+        body_limiter::grow_by_values(&parts.extensions, values)?;
+        let (headers, extensions) = (parts.headers, parts.extensions);
+        Ok(ReceivedRequest { tenant, headers, body, members, digest, extensions })
     }
 }

@@ -31,6 +31,18 @@ pub(super) fn object(body: &[u8], values_max: usize) -> Result<Map<String, Value
     }
 }
 
+/// How many values an object has in it.
+pub(super) fn values(members: &Map<String, Value>) -> usize {
+    fn of(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(items) => items.iter().map(of).sum(),
+            Value::Object(members) => values(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        }
+    }
+    members.values().map(of).sum()
+}
+
 fn too_many_values(most: usize) -> ApiError {
     let message = format!("the body has more than {most} values; send less in one request");
     ApiError::invalid(None, message).with_code("too_many_values")

@@ -29,11 +29,11 @@ pub(in crate::http) async fn messages(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body, members } =
+    let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
     let dialect = MessagesDialect { thoughts: wanted.thoughts };
-    let call = ParsedRequest { headers, body, request, stream: wanted.stream };
+    let call = ParsedRequest { headers, body, digest, extensions, request, stream: wanted.stream };
     answer(&service, &tenant, call, &dialect).await
 }
 
@@ -42,10 +42,10 @@ pub(in crate::http) async fn count_tokens(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, body, members, .. } =
+    let ReceivedRequest { tenant, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let request = read_count(members, &service.settings.efforts)?;
-    service.settings.image_urls.check_request(&request, &body)?;
+    service.settings.image_urls.check_request(&request, &extensions, &body).await?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
     let mut counted = json!({ "input_tokens": tokens });

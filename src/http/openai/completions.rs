@@ -43,7 +43,7 @@ async fn complete(
     request: Request<Body>,
     format: CompletionFormat,
 ) -> Result<Response, ApiError> {
-    let ReceivedRequest { tenant, headers, body, members } =
+    let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = match format {
         CompletionFormat::Chat => read(members, &headers, &service.settings.efforts)?,
@@ -55,7 +55,7 @@ async fn complete(
         mirror: service.settings.mirror_reasoning,
     };
     let dialect = CompletionsDialect { options, include_usage: wanted.include_usage };
-    let call = ParsedRequest { headers, body, request, stream: wanted.stream };
+    let call = ParsedRequest { headers, body, digest, extensions, request, stream: wanted.stream };
     answer(service, &tenant, call, &dialect).await
 }
 

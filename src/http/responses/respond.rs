@@ -38,11 +38,11 @@ pub(in crate::http) async fn respond(
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let room = request.extensions().get::<BodyLimiter>().cloned();
-    let ReceivedRequest { tenant, headers, body, members } =
+    let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let mut asked = parse::read(members, &headers, &service.settings.efforts)?;
     // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
-    let keyed = IdempotentRequest { endpoint: ENDPOINT, body: &body };
+    let keyed = IdempotentRequest { endpoint: ENDPOINT, digest: digest.as_ref() };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, keyed).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
         IdempotencyDecision::Replay(response) => return Ok(service.with_limit_headers(&tenant, response)),
@@ -52,7 +52,7 @@ pub(in crate::http) async fn respond(
     let claim = append.as_ref().map(|append| append.claim.clone());
     let recorder = response_recorder(&service, &tenant, &mut asked, append);
     let ResponsesRequest { request, stream, options, echo, .. } = asked;
-    let call = ParsedRequest { headers, body, request, stream };
+    let call = ParsedRequest { headers, body, digest, extensions, request, stream };
     let answered = answer_with_ticket(
         &service,
         &tenant,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -45,8 +46,8 @@ pub(in crate::http) async fn delete(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let request = request_id_of(&id).ok_or_else(unknown)?;
-    writes::check(&service, &tenant)?;
-    let _turn = writes::begin(&service, &tenant, 0).await;
+    let taken = writes::take(&service, &tenant, &Body::empty())?;
+    let _turn = writes::begin(&service, &tenant, taken, 0).await;
     let deleted = service.responses.delete(&tenant.account, request).await;
     if !deleted.map_err(|error| responses_unavailable(&error))? {
         return Err(unknown());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dashmap::DashMap;
+use dashmap::mapref::one::RefMut;
 use tokio::time::Instant;
 
 use stint_types::tasks::{AccountTurns, Turn};
@@ -35,37 +36,44 @@ struct WriteAllowance {
 impl WriteLimiter {
     /// So many bytes a second for each account, and sixteen times as many at once.
     pub fn new(bytes_per_second: usize) -> WriteLimiter {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let rate = bytes_per_second.max(1) as f64;
+        let rate = float(bytes_per_second.max(1));
         WriteLimiter { rate, accounts: Arc::default(), turns: AccountTurns::new(1) }
     }
 
-    /// Whether an account may write now.
+    /// Takes so many bytes from what an account may write, if it may write now. More than it has is owed.
     ///
     /// # Errors
     /// How long it must wait.
-    pub fn check(&self, account: &AccountId) -> Result<(), Duration> {
-        let bytes = self.change(account, 0.0);
-        if bytes > 0.0 { Ok(()) } else { Err(Duration::from_secs_f64(1.0 - bytes / self.rate)) }
+    pub fn take(&self, account: &AccountId, bytes: usize) -> Result<(), Duration> {
+        let mut allowance = self.refilled(account);
+        if allowance.bytes <= 0.0 {
+            return Err(Duration::from_secs_f64(1.0 - allowance.bytes / self.rate));
+        }
+        allowance.bytes -= float(bytes.max(BYTES_MIN));
+        Ok(())
     }
 
-    /// Counts what an account writes, and waits for its turn: one write of each account, and one of all, at a time.
-    pub async fn begin(&self, account: &AccountId, bytes: usize) -> Turn {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-        self.change(account, bytes.max(BYTES_MIN) as f64);
+    /// Waits for an account's turn to write, so many bytes more than it took: one write of each account, and one of all, at a time.
+    pub async fn begin(&self, account: &AccountId, more: usize) -> Turn {
+        self.refilled(account).bytes -= float(more);
         self.turns.begin(account).await
     }
 
-    /// Takes so many bytes from what an account may write; what is left.
-    fn change(&self, account: &AccountId, bytes: f64) -> f64 {
+    /// What an account may write now.
+    fn refilled(&self, account: &AccountId) -> RefMut<'_, AccountId, WriteAllowance> {
         let (now, most) = (Instant::now(), BURST * self.rate);
-        let new = || WriteAllowance { bytes: most, at: now };
-        let mut allowance = self.accounts.entry(account.clone()).or_insert_with(new);
+        let mut allowance =
+            self.accounts.entry(account.clone()).or_insert_with(|| WriteAllowance { bytes: most, at: now });
         let since = now.saturating_duration_since(allowance.at).as_secs_f64();
-        allowance.bytes = (allowance.bytes + since * self.rate).min(most) - bytes;
+        allowance.bytes = (allowance.bytes + since * self.rate).min(most);
         allowance.at = now;
-        allowance.bytes
+        allowance
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn float(bytes: usize) -> f64 {
+    bytes as f64
 }
 
 #[cfg(test)]
@@ -76,15 +84,15 @@ mod tests {
     async fn an_account_writes_so_much_at_once_and_then_as_much_as_time_gives() {
         let (limiter, account) = (WriteLimiter::new(1 << 20), AccountId::new("a"));
         let write = async |bytes| {
-            limiter.check(&account).map_err(|wait| wait.as_secs())?;
-            limiter.begin(&account, bytes).await;
+            limiter.take(&account, bytes).map_err(|wait| wait.as_secs())?;
+            limiter.begin(&account, 0).await;
             Ok::<(), u64>(())
         };
         for _ in 0..6 {
             assert_eq!(write(3 << 20).await, Ok(()));
         }
         assert_eq!(write(1).await, Err(3), "two more than it has, and one to write with");
-        assert_eq!(limiter.check(&AccountId::new("b")), Ok(()), "others have their own");
+        assert_eq!(limiter.take(&AccountId::new("b"), 1), Ok(()), "others have their own");
         tokio::time::advance(Duration::from_secs(3)).await;
         assert_eq!(write(1).await, Ok(()));
         tokio::time::advance(Duration::from_secs(3600)).await;

@@ -53,7 +53,7 @@ pub(in crate::http) async fn append(
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
     body_limiter::assign(request.extensions(), &asked.tenant);
-    writes::check(&service, &asked.tenant)?;
+    let taken = writes::take(&service, &asked.tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
     fields.take_all(&["include"]);
@@ -73,7 +73,7 @@ pub(in crate::http) async fn append(
         episode: None,
         at: service.gateway.now(),
     };
-    let _turn = writes::begin(&service, &asked.tenant, bytes).await;
+    let _turn = writes::begin(&service, &asked.tenant, taken, bytes).await;
     let change = service.conversations.append(&appended).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&listing::list(&shown, false)))
@@ -98,9 +98,9 @@ pub(in crate::http) async fn remove(
     Path((id, item)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
-    writes::check(&service, &asked.tenant)?;
+    let taken = writes::take(&service, &asked.tenant, &Body::empty())?;
     let stands = conversation(&service, &asked).await?;
-    let _turn = writes::begin(&service, &asked.tenant, 0).await;
+    let _turn = writes::begin(&service, &asked.tenant, taken, 0).await;
     let (account, now) = (&asked.tenant.account, service.gateway.now());
     let change = service.conversations.remove(account, asked.id, &item, now).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, item_not_found)?;

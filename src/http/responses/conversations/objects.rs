@@ -29,7 +29,7 @@ pub(in crate::http) async fn create(
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
-    writes::check(&service, &tenant)?;
+    let taken = writes::take(&service, &tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;
     let items = read_items(&service, &fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
     let notes = read_metadata(&mut fields)?.unwrap_or_default();
@@ -45,7 +45,7 @@ pub(in crate::http) async fn create(
         episode: None,
     };
     let bytes = conversation.metadata.len() + items.iter().map(StoredItem::size).sum::<usize>();
-    let _turn = writes::begin(&service, &tenant, bytes).await;
+    let _turn = writes::begin(&service, &tenant, taken, bytes).await;
     let change = service.conversations.create(&conversation, &items).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&object(&conversation)))
@@ -73,12 +73,12 @@ pub(in crate::http) async fn set_metadata(
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
     body_limiter::assign(request.extensions(), &asked.tenant);
-    writes::check(&service, &asked.tenant)?;
+    let taken = writes::take(&service, &asked.tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
-    let _turn = writes::begin(&service, &asked.tenant, metadata.len()).await;
+    let _turn = writes::begin(&service, &asked.tenant, taken, metadata.len()).await;
     let described = service.conversations.set_metadata(&asked.tenant.account, asked.id, &metadata, now).await;
     described
         .map_err(|error| conversations_unavailable(&error))?
@@ -93,8 +93,8 @@ pub(in crate::http) async fn delete(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
-    writes::check(&service, &asked.tenant)?;
-    let _turn = writes::begin(&service, &asked.tenant, 0).await;
+    let taken = writes::take(&service, &asked.tenant, &Body::empty())?;
+    let _turn = writes::begin(&service, &asked.tenant, taken, 0).await;
     let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
     if !deleted.map_err(|error| conversations_unavailable(&error))? {
         return Err(conversation_not_found());
