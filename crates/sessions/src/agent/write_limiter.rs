@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use stint_types::tasks::{AccountTurns, Turn};
 use stint_types::units::AccountId;
@@ -56,6 +56,20 @@ impl WriteLimiter {
         self.turns.begin(account).await
     }
 
+    /// Counts what an account writes, and waits until it may, and for its turn; `None` where that would be later than `until`.
+    pub async fn begin_before(&self, until: Instant, account: &AccountId, bytes: usize) -> Option<Turn> {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let bytes = bytes.max(BYTES_MIN) as f64;
+        let lacking = -self.change(account, bytes).min(0.0);
+        let may = Instant::now() + Duration::from_secs_f64(lacking / self.rate);
+        if may > until {
+            self.change(account, -bytes);
+            return None;
+        }
+        sleep_until(may).await;
+        timeout_at(until, self.turns.begin(account)).await.ok()
+    }
+
     /// Takes so many bytes from what an account may write; what is left.
     fn change(&self, account: &AccountId, bytes: f64) -> f64 {
         let (now, most) = (Instant::now(), BURST * self.rate);
@@ -76,7 +90,10 @@ mod tests {
     async fn an_account_writes_so_much_at_once_and_then_as_much_as_time_gives() {
         let (limiter, account) = (WriteLimiter::new(1 << 20), AccountId::new("a"));
         let write = async |bytes| match limiter.check(&account) {
-            Ok(()) => Ok(drop(limiter.begin(&account, bytes).await)),
+            Ok(()) => {
+                drop(limiter.begin(&account, bytes).await);
+                Ok(())
+            }
             Err(wait) => Err(wait.as_secs()),
         };
         for _ in 0..6 {
