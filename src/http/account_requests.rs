@@ -13,10 +13,10 @@ use axum::response::{IntoResponse, Response};
 use stint_types::units::AccountId;
 
 use super::api_state::ApiState;
-use super::auth;
 use super::error::ApiError;
 use super::held_body::hold;
 use super::requests_in_flight::RequestsInFlight;
+use super::{auth, body_limiter};
 
 /// What the counter calls a request that was refused for its account.
 pub(super) const ACCOUNT: &str = "account";
@@ -39,6 +39,7 @@ pub(super) async fn limit(
         service.metrics.requests.turned_away.with_label_values(&[ACCOUNT]).inc();
         return crowded(most).into_response();
     };
+    body_limiter::assign(request.extensions(), &tenant);
     next.run(request).await.map(|body| hold(body, counted))
 }
 
