@@ -12,8 +12,8 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting agents heed clients libraries
-.PHONY: image decide prior
+.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting agents heed fairness clients
+.PHONY: libraries image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -88,6 +88,11 @@ agents: build test-tools
 # Whether a model that was trained to read the tracker heeds it, through a running gateway; a few minutes.
 heed: build test-tools
 	scripts/heed.sh $(ARGS)
+
+# One tenant does its worst and ten others measure, against a gateway of its own; a quarter of an hour on a machine with nothing else to do.
+# ARGS=--postgres for the other database; ARGS=--stalled for what callers cost who do not read their streams.
+fairness: build test-tools
+	scripts/fairness.sh $(ARGS)
 
 # Whether agents run that are built with LangChain and with Pydantic AI, of the versions in tests/libraries.txt. (Vercel's AI SDK
 # is among the tests.)

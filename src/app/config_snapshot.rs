@@ -76,7 +76,11 @@ impl ConfigSnapshot {
             http::admin::admin(&admin)
         });
         RouterSet {
-            api: http::api_with_limiter(&service, shared.body_limiter.resized(&settings.http)),
+            api: http::api_with_limits(
+                &service,
+                shared.body_limiter.resized(&settings.http),
+                shared.account_requests.clone(),
+            ),
             metrics: settings.http.metrics_listen.map(|_| http::monitoring(&service)),
             admin,
         }

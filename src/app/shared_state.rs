@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::gateway::{EpisodeManager, Learning};
-use crate::http::BodyLimiter;
+use crate::http::{AccountRequests, BodyLimiter};
 use stint_ledger::{self as ledger, Ledger};
 use stint_sessions::agent::conversations::ConversationService;
 use stint_sessions::agent::stored::ResponseService;
@@ -40,6 +40,8 @@ pub(super) struct SharedState {
     pub(super) ledger_monitor: Arc<LedgerMonitor>,
     /// Limits the bodies of all requests in flight.
     pub(super) body_limiter: BodyLimiter,
+    /// Counts the requests in flight of each account.
+    pub(super) account_requests: AccountRequests,
 }
 
 impl SharedState {
@@ -90,6 +92,7 @@ impl SharedState {
             agents,
             ledger_monitor,
             body_limiter: BodyLimiter::new(&settings.http),
+            account_requests: AccountRequests::default(),
         })
     }
 }

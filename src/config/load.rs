@@ -121,7 +121,8 @@ fn without_errors<T>(document: Document<'_>, source: String, read: Option<T>) ->
 
 /// Settings as far as the document is right; what is wrong is noted in it.
 fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
-    let http = server::http(root);
+    let gateway = server::gateway(root);
+    let http = server::http(root, gateway.flights_max);
     let (engine, with_embedded, skips_unusable) = engine::engine(root);
     let (backends, models) = backend::backends(root, known, with_embedded);
     let (storage, ledger) = storage::storage(root);
@@ -134,7 +135,6 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     key::check_open(root, http.listen, keys_required || root.has_items("key") || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
-    let gateway = server::gateway(root);
     let terms = accounts.into_terms();
     Settings {
         http,

@@ -40,7 +40,7 @@ const IMAGE_URLS: [(&str, ImageUrls); 4] = [
 ];
 
 /// `[server]` and `[thinking]`.
-pub(super) fn http(root: &Section<'_>) -> http::Settings {
+pub(super) fn http(root: &Section<'_>, flights_max: usize) -> http::Settings {
     let server = root.section("server");
     let listen = server.document().env_value("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
@@ -53,6 +53,9 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         address_connections_max: server
             .within("address_connections_max", 1..=1_000_000)
             .unwrap_or(connections_max.div_ceil(2)),
+        account_requests_max: server
+            .within("account_requests_max", 1..=1_000_000)
+            .unwrap_or(connections_max.min(flights_max).div_ceil(2)),
         trusted_proxies: server.get_or("trusted_proxies", Vec::new()),
         body_max,
         bodies_max: bodies_max(&server, body_max),

@@ -1,4 +1,5 @@
-//! Limits the memory that the bodies of all requests in flight take together, and those of each account.
+//! Limits the memory that the bodies of all requests in flight take together, and those of each account; and large answers, until
+//! they are taken.
 //!
 //! A request takes room as its body arrives, not as it declares it: who sends nothing takes nothing. It gives the room back
 //! when its answer is over. Where there are keys, no account takes more than half, so that nobody fills it for the others.
@@ -12,9 +13,9 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
-use axum::http::{Extensions, Request};
+use axum::http::{Extensions, Method, Request};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use dashmap::DashMap;
 use futures_util::StreamExt;
 
@@ -30,6 +31,9 @@ use super::held_body::hold;
 const PIECE: usize = 1 << 10;
 /// What a JSON value takes, beside its text.
 const VALUE: usize = 64;
+
+/// An answer of fewer bytes takes no room.
+const ANSWER_FREE: u64 = 64 << 10;
 
 /// Room that is taken.
 pub(super) type SharedBodyPermit = Arc<BodyPermit>;
@@ -154,6 +158,12 @@ impl BodyPermit {
         Ok(())
     }
 
+    /// Takes room for an answer. One that is larger than an account's share passes alone.
+    fn grow_by_answer(&self, bytes: u64) -> Result<(), NoRoom> {
+        let most = self.limiter.pieces_of_account * PIECE;
+        self.grow(usize::try_from(bytes).unwrap_or(most).min(most))
+    }
+
     /// Waits for its account's turn to take a large body apart.
     pub(super) async fn begin_parsing(&self) -> Turn {
         let account = self.lock().account.clone();
@@ -207,11 +217,17 @@ pub(super) async fn limit_bodies(
     parts.extensions.insert(room);
     parts.extensions.insert(taken.clone());
     let body = if HttpBody::is_end_stream(&body) { body } else { counted(body, taken.clone()) };
+    let is_read_again = parts.method == Method::GET;
     let answer = next.run(Request::from_parts(parts, body)).await;
-    if answer.body().size_hint().exact().is_some() {
+    let Some(size) = answer.body().size_hint().exact() else { return answer.map(|body| hold(body, taken)) };
+    if size < ANSWER_FREE {
         return answer;
     }
-    answer.map(|body| hold(body, taken))
+    // What was stored can be read again. Other answers were paid for.
+    match taken.grow_by_answer(size) {
+        Err(NoRoom) if is_read_again => no_room().into_response(),
+        Ok(()) | Err(NoRoom) => answer.map(|body| hold(body, taken)),
+    }
 }
 
 /// A body that takes room for each part of it, and fails where there is none.
@@ -234,7 +250,11 @@ fn pieces(bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
     use stint_types::tenant::hash_key;
+    use tower_service::Service;
 
     use super::*;
 
@@ -276,6 +296,28 @@ mod tests {
         room.acquire(4 * PIECE, &tenant("a")).unwrap();
         drop(other);
         assert_eq!((room.used.load(Ordering::Acquire), room.used_by.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn large_answers_that_nobody_takes_are_bounded() {
+        let room = BodyLimiter::of(200 << 10, 100 << 10);
+        let router = Router::new()
+            .route("/", get(async || "x".repeat(150 << 10)).post(async || "x".repeat(150 << 10)))
+            .route("/small", get(async || "x"))
+            .layer(from_fn_with_state(room.clone(), limit_bodies));
+        let ask = async |method: Method, path: &str| {
+            let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+            router.clone().call(request).await.unwrap()
+        };
+        // Each is larger than a share, and counts as one.
+        let held = [ask(Method::GET, "/").await, ask(Method::GET, "/").await];
+        assert!(held.iter().all(|answer| answer.status() == 200));
+        assert_eq!(ask(Method::GET, "/").await.status(), 503);
+        assert_eq!(ask(Method::GET, "/small").await.status(), 200);
+        assert_eq!(ask(Method::POST, "/").await.status(), 200, "what was paid for is given");
+        drop(held);
+        assert_eq!(room.used.load(Ordering::Acquire), 0);
+        assert_eq!(ask(Method::GET, "/").await.status(), 200);
     }
 
     #[test]

@@ -13,11 +13,12 @@ use tower_service::Service;
 use stint_types::metrics::Metrics;
 use stint_types::units::RequestId;
 
-use super::connection_table::{ConnectionPlace, Crowding, is_within};
+use super::connection_table::{ConnectionPlace, Crowding, is_within, network};
 use super::error::ApiError;
-use super::forwarded::{ForwardedRequest, ForwardedRequests, caller_address};
+use super::forwarded::caller_address;
 use super::held_body::hold;
 use super::request_reader::RefusedHead;
+use super::requests_in_flight::{RequestInFlight, RequestsInFlight};
 use super::{SwappableRouter, headers};
 
 /// What is served where there is place for nothing else.
@@ -33,7 +34,8 @@ pub(super) struct ConnectionService {
     pub(super) place: Arc<ConnectionPlace>,
     /// Who is at the other end.
     pub(super) peer: IpAddr,
-    pub(super) forwarded: ForwardedRequests,
+    /// The requests of each address that a proxy brings.
+    pub(super) forwarded: RequestsInFlight<IpAddr>,
     pub(super) metrics: Arc<Metrics>,
 }
 
@@ -49,7 +51,7 @@ impl ConnectionService {
     }
 
     /// Whether a request is served, and counts in the share of the address that a proxy brings it from.
-    fn check(&self, request: &Request<Incoming>) -> Result<Option<ForwardedRequest>, ApiError> {
+    fn check(&self, request: &Request<Incoming>) -> Result<Option<RequestInFlight<IpAddr>>, ApiError> {
         if let Some(error) = self.refused.reason(request.method()) {
             tracing::debug!(%error, "a request was refused by its head");
             return Err(error.into());
@@ -72,7 +74,7 @@ impl ConnectionService {
             return Ok(None);
         }
         let address = caller_address(request.headers(), proxies).unwrap_or(self.peer);
-        self.forwarded.begin(address, most).map(Some).ok_or_else(|| {
+        self.forwarded.begin(network(address), most).map(Some).ok_or_else(|| {
             self.metrics.requests.turned_away.with_label_values(&[FORWARDED]).inc();
             crowded(&format!("your address has {most} requests in flight, as many as it may have"))
         })

@@ -1,56 +1,21 @@
-//! Requests that a proxy brings: how many each address behind it has in flight.
+//! Requests that a proxy brings: whose they are.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use dashmap::DashMap;
 use ipnet::IpNet;
 
-use super::connection_table::{is_within, network};
+use super::connection_table::is_within;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-
-/// The requests in flight of each address. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ForwardedRequests(Arc<DashMap<IpAddr, usize>>);
-
-/// One of them. Dropping it ends it.
-#[derive(Debug)]
-pub(super) struct ForwardedRequest {
-    all: ForwardedRequests,
-    address: IpAddr,
-}
-
-impl ForwardedRequests {
-    /// One more of this address; `None` if it has as many as it may have.
-    pub(super) fn begin(&self, address: IpAddr, most: usize) -> Option<ForwardedRequest> {
-        let address = network(address);
-        let mut count = self.0.entry(address).or_default();
-        if *count >= most {
-            return None;
-        }
-        *count += 1;
-        Some(ForwardedRequest { all: self.clone(), address })
-    }
-}
-
-impl Drop for ForwardedRequest {
-    fn drop(&mut self) {
-        self.all.0.remove_if_mut(&self.address, |_, count| {
-            *count = count.saturating_sub(1);
-            *count == 0
-        });
-    }
-}
 
 /// Whom a proxy brings, by `X-Forwarded-For`, if it says so readably: the last address in it that is no proxy of ours. What stands before that, the
 /// caller may have invented.
 pub(super) fn caller_address(headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
     let values: Vec<&[u8]> = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
     let addresses = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
-    let readable = addresses.map_while(|text| address(std::str::from_utf8(text).ok()?.trim()));
-    readable.into_iter().find(|address| !is_within(proxies, *address))
+    let mut readable = addresses.map_while(|text| address(std::str::from_utf8(text).ok()?.trim()));
+    readable.find(|address| !is_within(proxies, *address))
 }
 
 /// With a port or without.
@@ -84,15 +49,5 @@ mod tests {
         check(&["\u{ff}, 192.0.2.1, 10.0.0.1"], Some("192.0.2.1"));
         check(&["10.0.0.1"], None);
         check(&[], None);
-    }
-
-    #[test]
-    fn an_address_has_so_many_requests_at_once() {
-        let (all, one) = (ForwardedRequests::default(), "192.0.2.1".parse().unwrap());
-        let first = all.begin(one, 1);
-        assert!(first.is_some() && all.begin(one, 1).is_none());
-        assert!(all.begin("192.0.2.2".parse().unwrap(), 1).is_some());
-        drop(first);
-        assert!(all.begin(one, 1).is_some() && all.0.is_empty());
     }
 }

@@ -3,6 +3,7 @@
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
 mod access_log;
+mod account_requests;
 pub mod admin;
 mod answer;
 mod anthropic;
@@ -41,6 +42,7 @@ mod plan;
 mod received_request;
 mod request_reader;
 mod requests;
+mod requests_in_flight;
 mod responses;
 mod rounding;
 mod router;
@@ -57,11 +59,12 @@ mod usage;
 mod writes;
 
 pub use access_log::TARGET as ACCESS_LOG;
+pub use account_requests::AccountRequests;
 pub use api_state::ApiState;
 pub use body_limiter::BodyLimiter;
 pub use cors::Origins;
 pub use image_urls::ImageUrls;
-pub use routes::{api, api_table, api_with_limiter, monitoring};
+pub use routes::{api, api_table, api_with_limits, monitoring};
 pub use server::{BoundListener, Server, bind, local_address};
 pub use settings::{AdminSettings, Settings};
 pub use swappable_router::SwappableRouter;

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, any, delete, get, post};
 
+use super::account_requests::{self, AccountRequests};
 use super::anthropic::messages;
 use super::api_state::ApiState;
 use super::body_limiter::{self, BodyLimiter};
@@ -19,14 +20,15 @@ use super::{
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
 /// are keys: they show who spends how much.
 pub fn api(service: &Arc<ApiState>) -> Router {
-    api_with_limiter(service, BodyLimiter::new(&service.settings))
+    api_with_limits(service, BodyLimiter::new(&service.settings), AccountRequests::default())
 }
 
-/// The same, with bodies in a room that it may share with others.
-pub fn api_with_limiter(service: &Arc<ApiState>, room: BodyLimiter) -> Router {
+/// The same, with bodies in a room, and requests of accounts among others, that it may share.
+pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: AccountRequests) -> Router {
     idempotency_key::zero_metrics(&service.metrics);
     let front = Router::new().route("/", any(front::page)).with_state(service.clone());
     let routes = build_router(api_routes(), service.clone())
+        .layer(from_fn_with_state((service.clone(), requests), account_requests::limit))
         .layer(from_fn_with_state(room, body_limiter::limit_bodies))
         .merge(front);
     let routes = complete_router(match service.settings.metrics_listen {

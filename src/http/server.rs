@@ -18,11 +18,12 @@ use tokio::net::{TcpListener, TcpStream};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
+use super::account_requests::ACCOUNT;
 use super::connection::Connection;
 use super::connection_service::{ConnectionService, FORWARDED};
 use super::connection_table::{ConnectionLimits, ConnectionPlace, ConnectionTable, Crowding};
-use super::forwarded::ForwardedRequests;
 use super::framing::HeadLimits;
+use super::requests_in_flight::RequestsInFlight;
 use super::{Settings, SwappableRouter};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
@@ -109,16 +110,16 @@ pub struct Server {
     metrics: Arc<Metrics>,
     tasks: Tasks,
     connections: Arc<ConnectionTable>,
-    forwarded: ForwardedRequests,
+    forwarded: RequestsInFlight<IpAddr>,
 }
 
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
-        for why in [ADDRESS, FULL, IDLE, FORWARDED] {
+        for why in [ADDRESS, FULL, IDLE, FORWARDED, ACCOUNT] {
             metrics.requests.turned_away.with_label_values(&[why]);
         }
-        let (connections, forwarded) = (ConnectionTable::new(), ForwardedRequests::default());
+        let (connections, forwarded) = (ConnectionTable::new(), RequestsInFlight::default());
         Server { settings, metrics, tasks, connections, forwarded }
     }
 

@@ -34,6 +34,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// The most connections of one address at once; behind a proxy, its requests in flight.
     pub address_connections_max: usize,
+    /// The most requests of one account in flight, where there are keys.
+    pub account_requests_max: usize,
     /// Who connects for others and says for whom.
     pub trusted_proxies: Vec<IpNet>,
     /// The most bytes of a request's body.

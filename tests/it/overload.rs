@@ -126,6 +126,37 @@ async fn bodies_of_one_account_leave_room_for_others() {
     drop(held);
 }
 
+/// 17.1: however many requests one account begins and does not end, from however many addresses, the others have connections.
+#[tokio::test]
+async fn an_account_has_its_share_of_the_requests_in_flight_and_no_more() {
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
+    let tenants = vec![tenant("key", 1_000_000), tenant("other", 1_000_000)];
+    let world = World::with(vec![(model("m", EnforcementClass::Inline), script)], tenants, |http| {
+        (http.connections_max, http.account_requests_max) = (8, 2);
+    })
+    .await;
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 1+2?" }] });
+    let mut held = Vec::new();
+    for _ in 0..12 {
+        held.push(send_beginning(&world, "content-length: 65536\r\n\r\n{").await);
+        world.ask("sk-other", &body).await.good();
+    }
+    let refused = world.ask("sk-key", &body).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("rate_limit_exceeded")));
+    let message = refused.error()["message"].to_string();
+    assert!(
+        message.contains("account_requests_max") && refused.headers.contains_key("retry-after"),
+        "{message}"
+    );
+    assert!(world.metrics_page().contains("turned_away_total{why=\"account\"}"));
+    drop(held);
+    let until = Instant::now() + Duration::from_secs(10);
+    while world.ask("sk-key", &body).await.status != 200 {
+        assert!(Instant::now() < until, "its requests have ended");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// A compressed body is named as what it is.
 #[tokio::test]
 async fn a_compressed_body_is_refused_by_its_name() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use dashmap::mapref::one::RefMut;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use stint_types::tasks::{AccountTurns, Turn};
 use stint_types::units::AccountId;
@@ -57,6 +57,23 @@ impl WriteLimiter {
     pub async fn begin(&self, account: &AccountId, more: usize) -> Turn {
         self.refilled(account).bytes -= float(more);
         self.turns.begin(account).await
+    }
+
+    /// Counts what an account writes, and waits until it may, and for its turn; `None` where that would be later than `until`.
+    pub async fn begin_before(&self, until: Instant, account: &AccountId, bytes: usize) -> Option<Turn> {
+        let bytes = float(bytes.max(BYTES_MIN));
+        let may = {
+            let mut allowance = self.refilled(account);
+            let lacking = (bytes - allowance.bytes).max(0.0);
+            let may = Instant::now() + Duration::from_secs_f64(lacking / self.rate);
+            if may > until {
+                return None;
+            }
+            allowance.bytes -= bytes;
+            may
+        };
+        sleep_until(may).await;
+        timeout_at(until, self.turns.begin(account)).await.ok()
     }
 
     /// What an account may write now.

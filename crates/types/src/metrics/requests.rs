@@ -76,7 +76,7 @@ impl RequestMetrics {
             connections: make.gauge("connections", "Open connections of callers")?,
             turned_away: make.counter_vec(
                 "connections_turned_away_total",
-                "Connections closed or refused for want of a place, by why; and requests behind a proxy",
+                "Connections closed or refused for want of a place, by why; and requests beyond the share of an account, or of an address behind a proxy",
                 &["why"],
             )?,
         })

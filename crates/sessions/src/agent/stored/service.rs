@@ -1,14 +1,17 @@
-//! The handle that requests use for stored responses. One writer stores them, so that an answer waits a bounded time.
+//! The handle that requests use for stored responses. One writer stores them, so that an answer waits a bounded time; each account
+//! has its turn and its rate, so that nobody's responses keep others' waiting, nor the settlements beside them.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use stint_types::tasks::Tasks;
 use stint_types::units::{AccountId, RequestId, Timestamp};
+
+use crate::agent::WriteLimiter;
 
 use super::{ResponseChain, ResponseStore, ResponsesError, Settings, StoredResponse};
 
@@ -47,6 +50,7 @@ pub struct ResponseService {
     settings: Settings,
     store: Arc<dyn ResponseStore>,
     jobs: mpsc::Sender<StoredResponseJob>,
+    writes: WriteLimiter,
 }
 
 struct StoredResponseJob {
@@ -60,7 +64,8 @@ impl ResponseService {
         let (jobs, arrived) = mpsc::channel(settings.waiting_max.max(1));
         let writer = StoredResponseWriter { store: store.clone(), settings: settings.clone(), arrived };
         tasks.spawn(writer.run(tasks.clone()));
-        ResponseService { settings, store, jobs }
+        let writes = WriteLimiter::new(settings.write_rate);
+        ResponseService { settings, store, jobs, writes }
     }
 
     /// What holds of responses.
@@ -68,18 +73,23 @@ impl ResponseService {
         &self.settings
     }
 
-    /// Keeps a response, and waits a bounded time until it is kept.
+    /// Keeps a response, and waits a bounded time until it is kept: for the rate of its account, its turn, and the store.
     pub async fn keep(&self, response: StoredResponse) -> ResponseStoreResult {
         if response.size() > self.settings.response_max {
             tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be kept");
             return ResponseStoreResult::TooLarge;
         }
-        let (id, (reply, answer)) = (response.id, oneshot::channel());
+        let (id, until) = (response.id, Instant::now() + self.settings.patience);
+        let Some(_turn) = self.writes.begin_before(until, &response.account, response.size()).await else {
+            tracing::warn!(request = %id, account = %response.account, "a response is not kept: its account writes too much");
+            return ResponseStoreResult::Failed;
+        };
+        let (reply, answer) = oneshot::channel();
         if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
             tracing::error!(request = %id, "a response is not kept: too much waits for the store");
             return ResponseStoreResult::Failed;
         }
-        match timeout(self.settings.patience, answer).await {
+        match timeout_at(until, answer).await {
             Ok(Ok(Ok(()))) => ResponseStoreResult::Stored,
             Ok(_) => ResponseStoreResult::Failed,
             Err(_) => {
@@ -191,4 +201,40 @@ impl StoredResponseWriter {
 fn report(error: &ResponsesError) {
     let source = std::error::Error::source(error).map(ToString::to_string);
     tracing::error!(%error, source, "the store of responses failed");
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::super::MemoryResponses;
+    use super::*;
+
+    fn response(account: &str, bytes: usize) -> StoredResponse {
+        StoredResponse {
+            id: RequestId::new(),
+            account: AccountId::new(account),
+            at: Timestamp::now(),
+            previous: None,
+            episode: None,
+            input: "x".repeat(bytes).into(),
+            output: "[]".into(),
+            body: "{}".into(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_that_writes_too_much_has_responses_not_kept_and_keeps_nobody_waiting() {
+        let tasks = Tasks::default();
+        let service =
+            ResponseService::open(&tasks, Arc::new(MemoryResponses::default()), Settings::default());
+        let greedy = join_all((0..40).map(|_| service.keep(response("a", 3_000_000))));
+        let (results, other) = tokio::join!(greedy, async {
+            let began = Instant::now();
+            (service.keep(response("b", 3_000_000)).await, began.elapsed())
+        });
+        assert_eq!(other, (ResponseStoreResult::Stored, Duration::ZERO));
+        let stored = results.iter().filter(|result| **result == ResponseStoreResult::Stored).count();
+        assert_eq!(stored, 6, "sixteen seconds' worth at once, and that of two seconds more");
+    }
 }

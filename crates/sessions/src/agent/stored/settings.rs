@@ -15,7 +15,8 @@ pub struct Settings {
     pub account_max: usize,
     /// The most that a continued response may bring along, in bytes.
     pub history_max: usize,
-    /// What one account may write into conversations beside its requests, in bytes a second; sixteen times as much at once.
+    /// What one account may write into stored responses, and again into conversations beside its requests, in bytes a second; sixteen
+    /// times as much at once.
     pub write_rate: usize,
     /// The most responses that wait for the store at once.
     pub waiting_max: usize,

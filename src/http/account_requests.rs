@@ -1,0 +1,52 @@
+//! Limits how many requests of one account are in flight, from however many addresses they come: where there are keys, none takes
+//! all connections, nor all places of the gateway, from the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use stint_types::units::AccountId;
+
+use super::api_state::ApiState;
+use super::error::ApiError;
+use super::held_body::hold;
+use super::requests_in_flight::RequestsInFlight;
+use super::{auth, body_limiter};
+
+/// What the counter calls a request that was refused for its account.
+pub(super) const ACCOUNT: &str = "account";
+
+/// The requests in flight of each account. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct AccountRequests(RequestsInFlight<AccountId>);
+
+/// Counts a request from its head to the end of its answer, and refuses those beyond the share of its account. Whose key is not
+/// accepted is told so by what is behind this.
+pub(super) async fn limit(
+    State((service, requests)): State<(Arc<ApiState>, AccountRequests)>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let tenant = auth::tenant(&service.keys, request.headers()).ok().filter(|tenant| tenant.key.is_some());
+    let Some(tenant) = tenant else { return next.run(request).await };
+    let most = service.settings.account_requests_max;
+    let Some(counted) = requests.0.begin(tenant.account.clone(), most) else {
+        service.metrics.requests.turned_away.with_label_values(&[ACCOUNT]).inc();
+        return crowded(most).into_response();
+    };
+    body_limiter::assign(request.extensions(), &tenant);
+    next.run(request).await.map(|body| hold(body, counted))
+}
+
+fn crowded(most: usize) -> ApiError {
+    let message = format!(
+        "this account has {most} requests in flight, as many as [server] account_requests_max allows; try again \
+         when some of them have ended"
+    );
+    ApiError::rate_exceeded(message, Duration::from_secs(1))
+}
