@@ -46,7 +46,7 @@ pub(super) async fn answer(
     call: ParsedRequest,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
-    service.settings.image_urls.check_request(&call.request, &call.extensions, &call.body).await?;
+    images::check_urls(service.settings.image_urls, &call.request, &call.extensions, &call.body).await?;
     let request = IdempotentRequest { endpoint: dialect.endpoint(), digest: call.digest.as_ref() };
     match idempotency_key::check_key(service, tenant, &call.headers, request).await? {
         IdempotencyDecision::Proceed(ticket) => {

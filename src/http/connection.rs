@@ -32,6 +32,11 @@ impl Connection {
         self.reader.refused()
     }
 
+    /// True if more of a request is on its way that nobody will read.
+    pub(super) fn is_mid_request(&self) -> bool {
+        self.reader.is_mid_request()
+    }
+
     /// Passes on what a write says, but breaks one that stays pending for too long.
     fn guard<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {

@@ -286,6 +286,9 @@ mod tests {
         assert!(health.iter().all(|place| place.crowding().is_some()));
         let more = table.enter(from(1), limits).unwrap();
         assert!(more.0.crowding().is_some() && more.1 == 1, "one that was idle has gone");
+        let _busy_too: Vec<_> =
+            health.iter().skip(1).map(ConnectionPlace::begin).chain([more.0.begin()]).collect();
+        assert_eq!(table.enter(from(1), limits).map(drop), Err(Crowding::Full), "all are busy");
         drop((busy, all));
         assert_eq!(table.enter(from(1), limits).unwrap().0.crowding(), None);
     }

@@ -5,13 +5,10 @@
 
 mod host;
 
-use axum::body::Bytes;
-use axum::http::Extensions;
 use serde_json::Value;
 
-use stint_types::chat::{ContentPart, Message, Request};
+use stint_types::chat::{ContentPart, Message};
 
-use super::body;
 use super::error::ApiError;
 
 use host::is_public;
@@ -31,27 +28,11 @@ pub enum ImageUrls {
 }
 
 impl ImageUrls {
-    /// Refuses a conversation that has an image elsewhere, given the body in which its caller wrote it.
+    /// Refuses items that have an image elsewhere. They come from the member `path`, or else from what was stored earlier and comes
+    /// in by another member.
     ///
     /// # Errors
     /// 400 that names the member and the remedy.
-    pub(super) async fn check_request(
-        self,
-        request: &Request,
-        extensions: &Extensions,
-        body: &Bytes,
-    ) -> Result<(), ApiError> {
-        let Some(refused) = self.first_refused(parts(&request.messages)) else { return Ok(()) };
-        let url = refused.url.to_owned();
-        let find = move |body: &[u8]| path_of(&url, "", &serde_json::from_slice(body).unwrap_or_default());
-        let named = body::parse(extensions, body, find).await.ok().flatten();
-        Err(ApiError::invalid(Some(named.as_deref().unwrap_or("messages")), refused.why))
-    }
-
-    /// The same for items, that come from the member `path` or else from what was stored earlier and comes in by another member.
-    ///
-    /// # Errors
-    /// As [`check_request`](ImageUrls::check_request).
     pub(super) fn check_items<'p>(
         self,
         parts: impl Iterator<Item = &'p ContentPart>,
@@ -67,7 +48,11 @@ impl ImageUrls {
         })
     }
 
-    fn first_refused<'p>(self, mut parts: impl Iterator<Item = &'p ContentPart>) -> Option<RefusedUrl<'p>> {
+    /// The first address that is refused.
+    pub(super) fn first_refused<'p>(
+        self,
+        mut parts: impl Iterator<Item = &'p ContentPart>,
+    ) -> Option<RefusedUrl<'p>> {
         parts.find_map(|part| {
             let url = match part {
                 ContentPart::Other(value) => value.pointer("/image_url/url").and_then(Value::as_str)?,
@@ -103,9 +88,9 @@ impl ImageUrls {
 }
 
 /// An address, and why it is refused.
-struct RefusedUrl<'p> {
-    url: &'p str,
-    why: &'static str,
+pub(super) struct RefusedUrl<'p> {
+    pub(super) url: &'p str,
+    pub(super) why: &'static str,
 }
 
 /// All parts of a conversation.
@@ -114,7 +99,7 @@ pub(super) fn parts(messages: &[Message]) -> impl Iterator<Item = &ContentPart> 
 }
 
 /// Where in a body that text stands.
-fn path_of(text: &str, path: &str, value: &Value) -> Option<String> {
+pub(super) fn path_of(text: &str, path: &str, value: &Value) -> Option<String> {
     match value {
         Value::String(written) => (written == text).then(|| path.to_owned()),
         Value::Array(items) => {
@@ -132,10 +117,8 @@ fn path_of(text: &str, path: &str, value: &Value) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use futures_util::FutureExt;
-
     use super::*;
-    use stint_types::chat::Role;
+    use stint_types::chat::{Request, Role};
 
     fn check(urls: ImageUrls, url: &str, is_allowed: bool) {
         assert_eq!(urls.refusal(url).is_none(), is_allowed, "{urls:?} {url:?}");
@@ -171,10 +154,8 @@ mod tests {
         let content = vec![ContentPart::Other(json!({ "type": "image_url", "image_url": { "url": url } }))];
         let request = Request::new("m", vec![Message { content, ..Message::text(Role::User, "") }]);
         let body = json!({ "messages": [{ "content": [{ "type": "text" }, { "source": { "url": url } }] }] });
-        let (extensions, body) = (Extensions::new(), body.to_string().into());
-        let problem = ImageUrls::Https.check_request(&request, &extensions, &body);
-        let problem = problem.now_or_never().unwrap().unwrap_err();
-        assert!(format!("{problem:?}").contains("\"messages[0].content[1].source.url\""), "{problem:?}");
+        let refused = ImageUrls::Https.first_refused(parts(&request.messages)).unwrap();
+        assert_eq!(path_of(refused.url, "", &body).as_deref(), Some("messages[0].content[1].source.url"));
         let check = |items: &[Value], expected: &str| {
             let parts = parts(&request.messages);
             let problem = ImageUrls::Https.check_items(parts, ("input", items), "conversation").unwrap_err();

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
 use stint_decide::plan;
+use stint_types::chat::Request;
 
-use super::body;
+use super::error::ApiError;
+use super::{ImageUrls, body, image_urls};
 
 /// The kinds of parts that are no text, in all dialects.
 const KINDS: [&str; 5] = ["image_url", "input_audio", "image", "input_image", "document"];
@@ -30,6 +32,24 @@ pub(super) async fn with_image_path(
         }
         other => other,
     }
+}
+
+/// Refuses a conversation that has an image at an address that may not be asked, given the body in which its caller wrote it.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(super) async fn check_urls(
+    urls: ImageUrls,
+    request: &Request,
+    extensions: &Extensions,
+    body: &Bytes,
+) -> Result<(), ApiError> {
+    let Some(refused) = urls.first_refused(image_urls::parts(&request.messages)) else { return Ok(()) };
+    let url = refused.url.to_owned();
+    let find =
+        move |body: &[u8]| image_urls::path_of(&url, "", &serde_json::from_slice(body).unwrap_or_default());
+    let named = body::parse(extensions, body, find).await.ok().flatten();
+    Err(ApiError::invalid(Some(named.as_deref().unwrap_or("messages")), refused.why))
 }
 
 fn first_image(body: &Value) -> Option<String> {

@@ -32,7 +32,7 @@ pub(super) async fn plan(
     let ReceivedRequest { tenant, headers, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
-    service.settings.image_urls.check_request(&request, &extensions, &body).await?;
+    images::check_urls(service.settings.image_urls, &request, &extensions, &body).await?;
     let quoted = service.gateway.quote(&tenant, request).await;
     let answer = match quoted {
         Ok(quoted) => render(&quoted),

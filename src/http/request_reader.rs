@@ -55,6 +55,11 @@ impl RequestReader {
         self.refused.clone()
     }
 
+    /// True if more of a request is on its way that nobody will read.
+    pub(super) fn is_mid_request(&self) -> bool {
+        !self.framing.is_in_head() || !self.head.is_empty() || self.refused.0.get().is_some()
+    }
+
     /// Reads what may be passed on.
     pub(super) fn poll_read(
         &mut self,

@@ -256,10 +256,11 @@ async fn given_up(place: &ConnectionPlace, is_evicted: bool, cut_off: impl Futur
 /// Ends a connection so that its last answer arrives: one that is closed with bytes unread is reset, and the caller may lose what
 /// it has not read yet.
 async fn linger(mut connection: Connection) {
+    let is_mid_request = connection.is_mid_request();
     let rest = async {
         connection.shutdown().await?;
         let mut scratch = [0; 8 << 10];
-        let mut left = LINGER_BYTES;
+        let mut left = if is_mid_request { LINGER_BYTES } else { 0 };
         while left > 0 {
             match connection.read(&mut scratch).await? {
                 0 => break,
@@ -284,4 +285,18 @@ fn builder(settings: &Settings, is_for_health: bool) -> Builder {
         // Whole heads fit, and what waits to be written is bounded by it too. The reader has the exact limit.
         .max_buf_size(settings.head_max.max(8192) + 1);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_connection_without_a_place_is_told_is_one_whole_answer() {
+        let text = std::str::from_utf8(CROWDED).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        let error = serde_json::from_str::<serde_json::Value>(body).unwrap();
+        assert_eq!(error["error"]["code"], "too_many_connections");
+    }
 }
