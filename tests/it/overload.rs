@@ -401,6 +401,11 @@ async fn a_large_body_of_a_key_that_has_spent_everything_is_not_read() {
         assert!(said.starts_with("HTTP/1.1 429") && said.contains("requests"), "{path}: {said}");
     }
     let mut large = body.clone();
+    large["messages"][0]["content"] = "1+2 ".repeat(5 << 18).into();
+    for _ in 0..5 {
+        // A client that sends all of it before it listens gets the answer and no reset.
+        assert_eq!(world.ask("sk-once", &large).await.status, 429);
+    }
     large["messages"][0]["content"] = "1+2 ".repeat(1 << 15).into();
     assert_eq!(
         world.post("/v1/plan", "sk-once", &large).await.error()["code"],
