@@ -20,7 +20,7 @@ use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good,
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
-use stint_types::tenant::TenantLimit;
+use stint_types::tenant::{LimitSelector, TenantLimit};
 use stint_types::units::{Amount, Count, Window};
 
 async fn connect(base: &str) -> TcpStream {
@@ -412,4 +412,24 @@ async fn a_large_body_of_a_key_that_has_spent_everything_is_not_read() {
         "context_length_exceeded",
         "asking is free"
     );
+}
+
+/// A limit on one model that is used up leaves the others to be asked, with large bodies too.
+#[tokio::test]
+async fn a_limit_on_one_model_refuses_nothing_of_another() {
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
+    let served = ["m", "n"].map(|name| {
+        let mut model = model(name, EnforcementClass::Native);
+        model.context = stint_types::units::Tokens(1_000_000);
+        (model, script.clone())
+    });
+    let mut part = tenant("part", 1_000_000_000);
+    let scope = LimitSelector::Model("n".into());
+    let limit = TenantLimit { scope, ..TenantLimit::new(Window::Day, Amount::Requests(Count(1))) };
+    part.terms.limits.push(limit);
+    let world = World::new(served.into(), vec![part]).await;
+    let body = |model: &str| json!({ "model": model, "messages": [{ "role": "user", "content": "1+2 ".repeat(1 << 15) }] });
+    world.ask("sk-part", &body("n")).await.good();
+    assert_eq!(world.ask("sk-part", &body("n")).await.status, 429);
+    world.ask("sk-part", &body("m")).await.good();
 }
