@@ -6,18 +6,20 @@
 
 use std::error::Error;
 use std::num::NonZero;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::{Extensions, Method, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dashmap::DashMap;
-use futures_util::StreamExt;
+use hyper::body::{Frame, SizeHint};
 
 use stint_types::tasks::{AccountTurns, Turn};
 use stint_types::tenant::Tenant;
@@ -216,7 +218,7 @@ pub(super) async fn limit_bodies(
     let (mut parts, body) = request.into_parts();
     parts.extensions.insert(room);
     parts.extensions.insert(taken.clone());
-    let body = if HttpBody::is_end_stream(&body) { body } else { counted(body, taken.clone()) };
+    let body = Body::new(CountedBody { body, permit: taken.clone() });
     let is_read_again = parts.method == Method::GET;
     let answer = next.run(Request::from_parts(parts, body)).await;
     let Some(size) = answer.body().size_hint().exact() else { return answer.map(|body| hold(body, taken)) };
@@ -231,12 +233,36 @@ pub(super) async fn limit_bodies(
 }
 
 /// A body that takes room for each part of it, and fails where there is none.
-fn counted(body: Body, permit: SharedBodyPermit) -> Body {
-    Body::from_stream(body.into_data_stream().map(move |part| {
-        let part = part?;
-        permit.grow(part.len()).map_err(axum::Error::new)?;
-        Ok::<_, axum::Error>(part)
-    }))
+struct CountedBody {
+    body: Body,
+    permit: SharedBodyPermit,
+}
+
+impl HttpBody for CountedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx)).map(|frame| {
+            let frame = frame?;
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.permit.grow(bytes).map_err(axum::Error::new)?;
+            Ok(frame)
+        });
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    /// As the caller stated it.
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn no_room() -> ApiError {

@@ -59,6 +59,7 @@ impl ConnectionService {
         if let Some(crowding) = self.place.crowding()
             && !HEALTH_PATHS.contains(&request.uri().path())
         {
+            self.metrics.requests.turned_away.with_label_values(&[crowding.as_str()]).inc();
             return Err(crowded(match crowding {
                 Crowding::Full => {
                     "there are as many connections as [server] connections_max allows, all of them busy"

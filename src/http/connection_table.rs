@@ -1,5 +1,5 @@
 //! Who is connected. Where there is no place for another connection, the one that has been idle the longest gives up its own: half a
-//! head, or nothing, costs whoever sends it nothing, and must not cost others their turn. Busy connections keep theirs.
+//! head, or nothing, costs its sender nothing, and must not cost others their turn. Busy connections keep theirs.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -35,7 +35,7 @@ pub(super) struct ConnectionTable {
 struct OpenConnections {
     next: u64,
     connections: HashMap<u64, Arc<ConnectionState>>,
-    /// How many have a place, and how many of these one for health. Whoever is told to go has none any more.
+    /// How many have a place, and how many of these one for health. One that is told to go has none any more.
     places: usize,
     health: usize,
     by_address: HashMap<IpAddr, usize>,
@@ -76,6 +76,16 @@ pub(super) enum Crowding {
     Full,
 }
 
+impl Crowding {
+    /// The word for it in metrics.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Crowding::Address => "address",
+            Crowding::Full => "full",
+        }
+    }
+}
+
 impl ConnectionTable {
     pub(super) fn new() -> Arc<ConnectionTable> {
         Arc::new(ConnectionTable { began: Instant::now(), open: Mutex::default() })
@@ -94,29 +104,11 @@ impl ConnectionTable {
         let network = network(address);
         let is_proxy = is_within(limits.proxies, address);
         let mut open = self.lock();
-        let (mut evicted, mut crowding) = (0, None);
-        let mut make_room =
-            |open: &mut OpenConnections, why, may_go: &dyn Fn(&ConnectionState) -> bool| match open
-                .evict(may_go)
-            {
-                Some(()) => evicted += 1,
-                None => crowding = Some(why),
-            };
-        if !is_proxy && open.by_address.get(&network).copied().unwrap_or(0) >= limits.address {
-            make_room(&mut open, Crowding::Address, &|state| {
-                state.address == network && !state.is_for_health
-            });
-        }
-        if open.places - open.health >= limits.all {
-            make_room(&mut open, Crowding::Full, &|state| !state.is_for_health);
-        }
+        let (evicted, crowding) = match open.make_room(network, is_proxy, limits) {
+            Ok(evicted) => (evicted, None),
+            Err(why) => (open.make_room_for_health(why)?, Some(why)),
+        };
         let is_for_health = crowding.is_some();
-        if let Some(why) = crowding
-            && open.health >= HEALTH_PLACES
-        {
-            open.evict(|state| state.is_for_health).ok_or(why)?;
-            evicted += 1;
-        }
         let idle_since = AtomicU64::new(self.moment());
         let state =
             Arc::new(ConnectionState { address: network, is_for_health, idle_since, evicted: Notify::new() });
@@ -144,6 +136,34 @@ impl ConnectionTable {
 }
 
 impl OpenConnections {
+    /// Makes room for a connection of this address; how many had to go.
+    fn make_room(
+        &mut self,
+        network: IpAddr,
+        is_proxy: bool,
+        limits: ConnectionLimits<'_>,
+    ) -> Result<usize, Crowding> {
+        let mut evicted = 0;
+        if !is_proxy && self.by_address.get(&network).is_some_and(|count| *count >= limits.address) {
+            self.evict(|state| state.address == network && !state.is_for_health).ok_or(Crowding::Address)?;
+            evicted += 1;
+        }
+        if self.places - self.health >= limits.all {
+            self.evict(|state| !state.is_for_health).ok_or(Crowding::Full)?;
+            evicted += 1;
+        }
+        Ok(evicted)
+    }
+
+    /// Makes room for one that has no other place for this reason.
+    fn make_room_for_health(&mut self, why: Crowding) -> Result<usize, Crowding> {
+        if self.health < HEALTH_PLACES {
+            return Ok(0);
+        }
+        self.evict(|state| state.is_for_health).ok_or(why)?;
+        Ok(1)
+    }
+
     /// Tells the longest idle of these to go. Its place is free at once.
     fn evict(&mut self, may_go: impl Fn(&ConnectionState) -> bool) -> Option<()> {
         let idle = self.connections.iter().filter_map(|(number, state)| {
@@ -245,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_is_idle_the_longest_goes_and_whoever_is_busy_stays() {
+    async fn the_longest_idle_goes_and_a_busy_one_stays() {
         let (table, limits) = (ConnectionTable::new(), limits(3, 9));
         let mut places = Vec::new();
         for last in 1..=3 {

@@ -44,9 +44,7 @@ const EVICTED_MAX: usize = 8;
 /// How long a head may take where there are only places for health.
 const HEALTH_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the counter calls connections that were turned away: for their address, for want of any place, or for being idle.
-const ADDRESS: &str = "address";
-const FULL: &str = "full";
+/// What the counter calls connections that were closed for others.
 const IDLE: &str = "idle";
 
 /// What a connection is told that has no place.
@@ -116,7 +114,7 @@ pub struct Server {
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
-        for why in [ADDRESS, FULL, IDLE, FORWARDED, ACCOUNT] {
+        for why in [Crowding::Address.as_str(), Crowding::Full.as_str(), IDLE, FORWARDED, ACCOUNT] {
             metrics.requests.turned_away.with_label_values(&[why]);
         }
         let (connections, forwarded) = (ConnectionTable::new(), RequestsInFlight::default());
@@ -164,11 +162,7 @@ impl Server {
                 self.connect(stream, peer, place, router.clone());
             }
             Err(crowding) => {
-                let why = match crowding {
-                    Crowding::Address => ADDRESS,
-                    Crowding::Full => FULL,
-                };
-                self.count(why, 1);
+                self.count(crowding.as_str(), 1);
                 // There is no place to hear what it wants. The answer is small enough for a new connection's buffer.
                 let _ = stream.try_write(CROWDED);
             }

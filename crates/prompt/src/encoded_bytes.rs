@@ -17,7 +17,7 @@ impl<'u> EncodedBytes<'u> {
         self.0.len().div_ceil(4).saturating_mul(3)
     }
 
-    /// The byte at that place. Whoever leaves out or puts in a character moves all bytes behind it, so that a file with any but
+    /// The byte at that place. A character that is left out or put in moves all bytes behind it, so that a file with any but
     /// the usual characters before that place has none there.
     pub(crate) fn byte(&self, at: usize) -> Option<u8> {
         if at >= HEADER_MAX {

@@ -129,7 +129,7 @@ fn every_model_counts_images_by_its_own_providers_rule() {
 }
 
 #[test]
-fn whoever_says_only_the_most_means_each_image() {
+fn where_only_the_most_is_stated_each_image_counts_so() {
     let said = images("gpt-4o", "image_tokens_max = 49152");
     assert_eq!(said, ImageTokens { max: Tokens(49_152), rule: None });
     let rule = images("mine", "image_tokens = { rule = 'crops', tile = 300 }");

@@ -121,7 +121,7 @@ fn candidates(
 }
 
 /// An upper bound of the prompt for each model that is able. The others will be refused, so that their tokenizers need not
-/// read it. What images and sounds may have at most adds up to more than any context takes; texts are told by their bytes alone.
+/// read it. What images and sounds may have at most adds up to more than any context takes; texts are measured by their bytes alone.
 fn prompt_bounds(
     state: &GatewayState,
     able: &[&Arc<Model>],

@@ -392,3 +392,16 @@ async fn an_account_that_writes_too_much_is_told_when_to_go_on_and_others_are_no
     assert_eq!(feedback.status, 429, "everything that writes: {}", feedback.text);
     assert_eq!(write("sk-other").await.status, 200, "another account has its own");
 }
+
+/// 17.7: what is stated is taken before it is read, so that many at once have no more than one after the other.
+#[tokio::test]
+async fn writes_that_come_at_once_share_the_rate_too() {
+    let (world, _) = world().await;
+    let item = json!({ "type": "message", "role": "user", "content": "x".repeat(3 << 20) });
+    let body = json!({ "items": [item] });
+    let writes = (0..14).map(|_| world.post("/v1/conversations", "sk-acme", &body));
+    let answers = futures_util::future::join_all(writes).await;
+    let written = answers.iter().filter(|answer| answer.status == 200).count();
+    assert!((1..=7).contains(&written), "sixteen seconds' worth of 1 MiB, and what is owed: {written}");
+    assert!(answers.iter().all(|answer| matches!(answer.status, 200 | 429)));
+}

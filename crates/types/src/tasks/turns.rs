@@ -1,4 +1,4 @@
-//! Turns at something that few can do at once: each account one at a time, so that no account's crowd goes before another's first.
+//! Turns at something that few can do at once: each account one at a time, so that another's first does not wait behind its crowd.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
