@@ -2,7 +2,9 @@
 //! longer than the choice's deadline.
 
 use std::pin::pin;
+use std::task::Poll;
 
+use futures_util::poll;
 use tokio::time::Instant;
 
 use stint_backend::Piece;
@@ -31,6 +33,10 @@ pub(super) async fn before_deadline<T>(
     let cut_at = job.cut_before.filter(|_| is_thinking).map(|before| job.deadline - before);
     let until = cut_at.unwrap_or(job.deadline);
     let mut work = pin!(work);
+    // Most pieces are there already, and need no timer.
+    if let Poll::Ready(result) = poll!(&mut work) {
+        return DeadlineResult::Done(result);
+    }
     loop {
         let look = progress.meter_schedule.next_at().min(until);
         if let Ok(result) = tokio::time::timeout_at(look, &mut work).await {

@@ -185,6 +185,7 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
             part,
             seed: *seed,
             hidden: phases.is_hidden(),
+            whole: phases.is_whole(),
             tells_limit: phases.tells_limit(),
             effort: phases.effort_word(),
             effort_least: phases.effort_least().map(str::to_owned),
@@ -246,8 +247,10 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
     async fn send(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         self.progress.record_event(&event);
         for piece in event_pieces(event) {
+            let sent = self.events.try_send((self.job.index, piece).into());
+            let Some(waiting) = sent.map_err(|_| ChoiceError::Disconnected)? else { continue };
             // A caller who takes nothing until the deadline has left.
-            let sending = self.events.send((self.job.index, piece).into());
+            let sending = self.events.send(waiting);
             let sent = tokio::time::timeout_at(self.job.deadline, sending).await;
             sent.map_err(|_| ChoiceError::Disconnected)?.map_err(|_| ChoiceError::Disconnected)?;
         }

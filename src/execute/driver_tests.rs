@@ -26,6 +26,7 @@ fn terms(class: EnforcementClass) -> ChoiceTerms {
         solution: Tokens(100),
         answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
+        whole: false,
         tells_limit: true,
         output_min: Tokens(1),
         overhead: Tokens(5),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, TryAcquireError, mpsc};
 
 /// How far a caller may lag behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +62,28 @@ impl<T: EventSize> EventSender<T> {
     /// # Errors
     /// When the receiver is gone.
     pub async fn send(&self, event: T) -> Result<(), Disconnected> {
-        let bytes =
-            u32::try_from(event.text_bytes()).unwrap_or(u32::MAX).clamp(self.least.min(self.most), self.most);
+        let bytes = self.room_for(&event);
         self.room.acquire_many(bytes).await.map_err(|_| Disconnected)?.forget();
         self.events.send((event, bytes)).map_err(|_| Disconnected)
+    }
+
+    /// Sends an event, if there is room for it now; else it comes back.
+    ///
+    /// # Errors
+    /// When the receiver is gone.
+    pub fn try_send(&self, event: T) -> Result<Option<T>, Disconnected> {
+        let bytes = self.room_for(&event);
+        match self.room.try_acquire_many(bytes) {
+            Ok(room) => room.forget(),
+            Err(TryAcquireError::NoPermits) => return Ok(Some(event)),
+            Err(TryAcquireError::Closed) => return Err(Disconnected),
+        }
+        self.events.send((event, bytes)).map(|()| None).map_err(|_| Disconnected)
+    }
+
+    /// How much room an event takes.
+    fn room_for(&self, event: &T) -> u32 {
+        u32::try_from(event.text_bytes()).unwrap_or(u32::MAX).clamp(self.least.min(self.most), self.most)
     }
 }
 
@@ -79,9 +97,20 @@ impl<T> EventSender<T> {
 impl<T> EventReceiver<T> {
     /// The next event; `None` once the sender is gone and all were taken.
     pub async fn recv(&mut self) -> Option<T> {
-        let (event, bytes) = self.events.recv().await?;
+        let received = self.events.recv().await?;
+        Some(self.take(received))
+    }
+
+    /// The next event, if it is there already.
+    pub fn try_recv(&mut self) -> Option<T> {
+        let received = self.events.try_recv().ok()?;
+        Some(self.take(received))
+    }
+
+    /// Makes room for another.
+    fn take(&self, (event, bytes): (T, u32)) -> T {
         self.room.add_permits(usize::try_from(bytes).unwrap_or(usize::MAX));
-        Some(event)
+        event
     }
 }
 
@@ -121,6 +150,12 @@ mod tests {
         let (sent, received) = tokio::join!(sender.send(7), receiver.recv());
         assert_eq!((sent, received), (Ok(()), Some(10)));
         assert_eq!(receiver.recv().await, Some(7));
+        assert_eq!(
+            [sender.try_send(10), sender.try_send(1)],
+            [Ok(None), Ok(Some(1))],
+            "what has no room comes back"
+        );
+        assert_eq!((receiver.try_recv(), receiver.try_recv()), (Some(10), None));
         sender.send(10).await.unwrap();
         let (sent, ()) = tokio::join!(sender.send(1), async { drop(receiver) });
         assert_eq!(sent, Err(Disconnected));

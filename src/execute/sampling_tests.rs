@@ -19,6 +19,7 @@ const TERMS: fn() -> ChoiceTerms = || ChoiceTerms {
     solution: Tokens(8),
     answer_takes_rest: false,
     solution_by: LimitedBy::Caller,
+    whole: false,
     tells_limit: true,
     output_min: Tokens(1),
     overhead: Tokens(5),

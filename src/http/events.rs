@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 
 use crate::gateway::{RequestTask, RequestUpdate};
 
@@ -17,6 +18,9 @@ use super::idempotency_key::StreamRecorder;
 
 /// What the log says of a request whose task ends without its last update.
 pub(super) const NO_FINAL_REPORT: &str = "a request's task ended without a final update";
+
+/// How much of what is there already goes out at once.
+const BATCH_MAX: usize = 4 << 10;
 
 struct EventStream {
     task: RequestTask,
@@ -62,10 +66,18 @@ impl EventStream {
             return Some(self.writer.keep_alive().to_owned());
         }
         let silent_until = Instant::now() + self.heartbeat;
+        let mut batch = String::new();
         loop {
+            if !batch.is_empty() {
+                // What is there already goes out with it.
+                self.first = self.task.next_ready();
+                if batch.len() >= BATCH_MAX || !matches!(self.first, Some(RequestUpdate::Event(..))) {
+                    return Some(batch);
+                }
+            }
             let update = match self.first.take() {
                 Some(update) => Some(update),
-                None => match tokio::time::timeout_at(silent_until, self.task.next()).await {
+                None => match self.next_before(silent_until).await {
                     Ok(update) => update,
                     Err(_) => return Some(self.writer.keep_alive().to_owned()),
                 },
@@ -87,10 +99,23 @@ impl EventStream {
                 }
             };
             self.record(&text, cost).await;
-            if !text.is_empty() {
-                return Some(text);
+            if batch.is_empty() {
+                batch = text;
+            } else {
+                batch.push_str(&text);
+            }
+            if self.done && !batch.is_empty() {
+                return Some(batch);
             }
         }
+    }
+
+    /// The next update, unless none comes until then.
+    async fn next_before(&mut self, until: Instant) -> Result<Option<RequestUpdate>, Elapsed> {
+        if let Some(update) = self.task.next_ready() {
+            return Ok(Some(update));
+        }
+        tokio::time::timeout_at(until, self.task.next()).await
     }
 
     /// Stores the answer before its end is sent, so that a caller who saw the end can rely on it.

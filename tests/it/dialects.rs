@@ -245,6 +245,23 @@ async fn a_caller_who_leaves_is_charged_no_less_than_is_billed() {
 }
 
 #[tokio::test]
+async fn an_answer_that_nothing_could_cut_is_asked_for_in_one_piece_and_any_other_as_a_stream() {
+    let scene = Scene::new(Kind::OpenAi, &[EnforcementClass::Effort], Script::new(0, 5)).await;
+    let asked = [
+        (json!({}), false),
+        (json!({ "stop": ["never"] }), true),
+        (json!({ "budget": { "deadline_ms": 60_000 } }), true),
+        (json!({ "budget": { "solution_tokens": 5000 } }), true),
+    ];
+    for (number, (more, streams)) in asked.iter().enumerate() {
+        let answer = scene.ask(more).await.good();
+        assert_eq!(said(&answer).trim(), "so so so so so", "{more}");
+        assert_eq!(scene.emulator.calls()[number].body["stream"], *streams, "{more}");
+        assert_eq!(scene.charged().await, scene.emulator.bill(), "{more}");
+    }
+}
+
+#[tokio::test]
 async fn a_provider_that_fails_in_the_middle_is_still_paid() {
     for (kind, class) in all() {
         let script = Script { fails_after: Some(4), ..Script::new(6, 5) };

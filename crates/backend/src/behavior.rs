@@ -15,6 +15,10 @@ pub struct TargetBehavior {
     pub turns: Turns,
     /// Its chat template knows of no thoughts, so there is none to be held.
     pub never_thinks: bool,
+    /// It wrote clearly more than it was allowed, and is not left alone while it writes.
+    pub breaks_limits: bool,
+    /// It can be asked for an answer in one piece.
+    pub answers_whole: bool,
 }
 
 /// Whether an answer can be asked for in a new turn, without a thought of its own.
@@ -86,7 +90,7 @@ impl BehaviorTracker {
                 self.switch_ignored_for = if heeded { 0 } else { SWITCH_RETRY_AFTER }
             }
             // Its counts are not believed either.
-            BehaviorObservation::Overran { .. } => {}
+            BehaviorObservation::Overran { .. } => self.behavior.breaks_limits = true,
         }
         self.behavior.ignores_switch = self.switch_ignored_for > 0;
     }

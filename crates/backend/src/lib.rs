@@ -135,6 +135,9 @@ pub struct BackendCall {
     pub seed: u64,
     /// True if it may think unseen, where its upstream hides thoughts.
     pub hidden: bool,
+    /// True if its answer is wanted in one piece: nobody reads it while it is written, and nothing would break it off. A target
+    /// that [can](TargetBehavior::answers_whole) is asked for it so.
+    pub whole: bool,
     /// True if somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
     /// the part says; limits on a thought alone are always sent.
     pub tells_limit: bool,
@@ -165,9 +168,9 @@ impl BackendCall {
     /// A call that is not made: its prompt is to be counted.
     pub fn for_counting(request: &Arc<Request>) -> BackendCall {
         let part = GenerationPart::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
-        let (seed, hidden, tells_limit) = (0, false, true);
+        let (seed, hidden, whole, tells_limit) = (0, false, false, true);
         let (request, class, effort, effort_least) = (request.clone(), EnforcementClass::Native, None, None);
-        BackendCall { request, class, part, seed, hidden, tells_limit, effort, effort_least }
+        BackendCall { request, class, part, seed, hidden, whole, tells_limit, effort, effort_least }
     }
 
     /// True if its limit is the thought's alone, which is always sent.

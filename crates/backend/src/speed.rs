@@ -46,6 +46,7 @@ pub(crate) struct CallTimer {
     tokens: u64,
     shows_thought: bool,
     is_queued: bool,
+    is_whole: bool,
     usage: TokenUsage,
     is_finished: bool,
 }
@@ -84,6 +85,7 @@ impl SpeedEstimator {
             tokens: 0,
             shows_thought: false,
             is_queued: false,
+            is_whole: false,
             usage,
             is_finished: false,
         }
@@ -127,6 +129,11 @@ impl CallTimer {
         self.is_queued = true;
     }
 
+    /// Marks the call as one whose answer comes in one piece, so that its first piece shows nothing of the wait for a first token.
+    pub(crate) fn mark_whole(&mut self) {
+        self.is_whole = true;
+    }
+
     /// Notes a piece as it passes; the last one ends the lap.
     pub(crate) fn record(&mut self, piece: &Piece) {
         match piece {
@@ -156,6 +163,14 @@ impl CallTimer {
         self.is_finished = true;
         let now = Instant::now();
         let mut measured = self.estimator.lock();
+        if self.is_whole {
+            let writing = (now - self.started).as_secs_f64() - measured.first.unwrap_or(0.0);
+            let tokens = self.usage.completion.as_f64();
+            if tokens > 0.0 && writing > 0.0 {
+                average(&mut measured.token, writing / tokens);
+            }
+            return;
+        }
         let Some(first) = self.first else { return };
         if !self.is_queued {
             measured.record_first((first - self.started).as_secs_f64(), now);
@@ -184,7 +199,7 @@ impl Drop for CallTimer {
     /// A call that was given up shows how long it was silent at least, or how fast it wrote until then.
     #[expect(clippy::cast_precision_loss, reason = "statistics do not need counts beyond 2^53 exactly")]
     fn drop(&mut self) {
-        if self.is_finished {
+        if self.is_finished || self.is_whole {
             return;
         }
         let now = Instant::now();

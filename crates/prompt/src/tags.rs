@@ -63,8 +63,12 @@ impl Splitter {
     /// Takes more text.
     pub fn push(&mut self, text: &str) -> Vec<TaggedSpan> {
         self.untouched &= text.is_empty();
-        self.held.push_str(text);
         let mut spans = Vec::new();
+        if self.held.is_empty() && self.has_no_tag(text) {
+            self.say(text, &mut spans);
+            return spans;
+        }
+        self.held.push_str(text);
         while self.step(&mut spans) {}
         spans
     }
@@ -75,6 +79,17 @@ impl Splitter {
         let rest = std::mem::take(&mut self.held);
         self.say(&rest, &mut spans);
         spans
+    }
+
+    /// True where no part of a tag can be in the text, as in nearly every piece of an answer.
+    fn has_no_tag(&self, text: &str) -> bool {
+        let tags: &[&String] = match self.place {
+            SplitterState::Before => return false,
+            SplitterState::Plain => &[],
+            SplitterState::Thinking => &[&self.end],
+            SplitterState::After => &[&self.start, &self.end],
+        };
+        tags.iter().all(|tag| tag.as_bytes().first().is_some_and(|first| !text.as_bytes().contains(first)))
     }
 
     /// Takes one tag out of the held text; false if there is none to take.

@@ -61,6 +61,7 @@ pub(super) async fn run_attempt(
         solution: attempt.solution,
         answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
+        whole: false,
         tells_limit: true,
         output_min: model.output_min,
         overhead: model.hand_off.overhead,

@@ -77,6 +77,8 @@ pub struct ChoiceStateMachine {
     continuation: ContinuationState,
     leaks: LeakCounter,
     logprobs: LogprobBuffer,
+    /// True while the running part is to come in one piece.
+    is_whole: bool,
     /// True while the running part was asked for a thought, so that its limit is the thought's.
     thinks: bool,
     tool_calls: bool,
@@ -110,6 +112,7 @@ impl ChoiceStateMachine {
             continuation: ContinuationState::default(),
             leaks: LeakCounter::default(),
             logprobs: LogprobBuffer::default(),
+            is_whole: false,
             thinks: false,
             tool_calls: false,
             arguments: BTreeMap::new(),
@@ -143,6 +146,11 @@ impl ChoiceStateMachine {
     /// True if the part that was called for last may think unseen.
     pub fn is_hidden(&self) -> bool {
         self.account.is_hidden()
+    }
+
+    /// True if the part that was called for last is to come in one piece.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The caller's word for how hard to think, while the thought is asked for.

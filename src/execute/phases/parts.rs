@@ -1,6 +1,6 @@
 //! The calls that a choice consists of: the first, the answer after a thought, a second try.
 
-use stint_backend::{GenerationPart, Thought};
+use stint_backend::{GenerationPart, TargetBehavior, Thought};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
 
@@ -14,7 +14,9 @@ impl ChoiceStateMachine {
     pub fn begin(&mut self) -> GenerationPart {
         let ChoiceTerms { thinking, solution, .. } = self.terms;
         let whole = thinking + solution + self.terms.overhead;
-        self.account.begin(self.hidden_max(whole));
+        let is_whole = self.may_come_whole();
+        // What comes in one piece is written unseen.
+        self.account.begin(if is_whole { Some(whole) } else { self.hidden_max(whole) });
         let thinks = thinking > Tokens::ZERO || self.class == EnforcementClass::Effort;
         self.state = if thinks { ChoiceState::Thinking } else { ChoiceState::Solution };
         self.thinks = thinks;
@@ -32,7 +34,18 @@ impl ChoiceStateMachine {
                 GenerationPart::Total { effort: self.terms.effort.clone(), tokens: whole }
             }
         };
-        self.prepare_part(part)
+        let part = self.prepare_part(part);
+        self.is_whole = is_whole;
+        part
+    }
+
+    /// Whether the first call may be answered in one piece: its limit is sent, the target is not known to break limits, and no
+    /// thought of it could be cut.
+    fn may_come_whole(&self) -> bool {
+        let TargetBehavior { answers_whole, shows_thoughts, breaks_limits, .. } = self.enforcer.behavior;
+        let ChoiceTerms { whole, tells_limit, .. } = self.terms;
+        let is_held = tells_limit && !breaks_limits && !shows_thoughts;
+        whole && answers_whole && is_held && self.class == EnforcementClass::Effort
     }
 
     /// Time is up for thinking: closes the thought here, where the class can resume from it.
@@ -83,6 +96,7 @@ impl ChoiceStateMachine {
             GenerationPart::Solution { .. } | GenerationPart::Total { .. } => Tokens::ZERO,
         };
         let limit = part.tokens_max() + overhead;
+        self.is_whole = false;
         self.enforcer.begin_part(&part, limit, self.terms.output_min);
         self.account.set_limit(with_tolerance(limit));
         part

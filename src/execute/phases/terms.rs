@@ -19,6 +19,8 @@ pub struct ChoiceTerms {
     pub answer_takes_rest: bool,
     /// Who set that limit.
     pub solution_by: LimitedBy,
+    /// True if the answer may come in one piece: all that it may take is set aside, and nobody reads it while it is written.
+    pub whole: bool,
     /// Whether an upstream that needs no limit is sent one.
     pub tells_limit: bool,
     /// The least limit that the upstream takes: one below it is raised there and held here.

@@ -97,6 +97,11 @@ impl RequestTask {
         self.reserved
     }
 
+    /// The next report, if it is there already.
+    pub fn next_ready(&mut self) -> Option<RequestUpdate> {
+        self.updates.try_recv()
+    }
+
     /// The next report; the last one is `Done` or `Failed`, nothing comes after it.
     pub async fn next(&mut self) -> Option<RequestUpdate> {
         tokio::select! {

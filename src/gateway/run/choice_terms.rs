@@ -15,6 +15,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         solution: offer.solution,
         answer_takes_rest: offer.answer_takes_rest,
         solution_by: offer.solution_by,
+        whole: false,
         tells_limit: offer.tells_limit,
         output_min: model.map_or(Tokens(1), |model| model.output_min),
         overhead: offer.overhead,

@@ -1,12 +1,17 @@
 //! One attempt at an offer: what its choices have taken so far, and how their reservation grows.
 
-use crate::execute::ChoiceProgress;
+use crate::execute::{ChoiceProgress, ChoiceTerms};
 use crate::gateway::feedback;
 use crate::gateway::request::RequestContext;
 use stint_types::catalog::Offer;
+use stint_types::chat::CompletionKind;
+use stint_types::units::Tokens;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
+
+/// The longest answer that is asked for in one piece: of a longer one its upstream would be silent for minutes.
+const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// One attempt at an offer.
 pub(super) struct OfferAttempt {
@@ -19,8 +24,11 @@ pub(super) struct OfferAttempt {
 impl OfferAttempt {
     /// One that has not begun.
     pub(super) fn new(context: &RequestContext, offer: &Offer) -> OfferAttempt {
-        let terms = terms(offer, context.model(offer), context.prompt(offer), &context.request);
         let growth = ReservationGrowth::of(offer, context.request.choices);
+        let terms = ChoiceTerms {
+            whole: growth.is_none() && may_come_whole(context, offer),
+            ..terms(offer, context.model(offer), context.prompt(offer), &context.request)
+        };
         let choice = |_| {
             let progress = feedback::with_transcript(&context.request, ChoiceProgress::new(terms.clone()))
                 .with_turns(&context.state.relay_turns, &context.account);
@@ -36,4 +44,15 @@ impl OfferAttempt {
         let progress = (0..context.request.choices * offer.samples.max(1)).map(choice).collect();
         OfferAttempt { progress, growth }
     }
+}
+
+/// Whether nothing would be done with the answer while it is written: nobody reads it, no text of the caller's ends it, no other
+/// attempt waits for its first token, and no deadline would end it early.
+fn may_come_whole(context: &RequestContext, offer: &Offer) -> bool {
+    let request = &context.request;
+    let is_awaited =
+        !request.streams && request.kind == CompletionKind::Chat && request.sampling.stop.is_empty();
+    let is_hedged = context.fleet(offer).is_ok_and(|fleet| fleet.hedge_after().is_some());
+    let most = offer.thinking + offer.solution + offer.overhead;
+    is_awaited && !is_hedged && request.budget.deadline.is_none() && offer.samples <= 1 && most <= WHOLE_MAX
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::budget_report::budget;
@@ -12,10 +13,14 @@ use crate::http::signed;
 use stint_types::chat::ChoiceEvent;
 use stint_types::units::Timestamp;
 
+use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
 use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";
+
+/// What most events take, in bytes.
+const EVENT_USUAL: usize = 320;
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
@@ -49,86 +54,85 @@ impl OpenAiStreamWriter {
         }
     }
 
-    fn chunk(&self, choices: Value, more: &[(&str, Value)]) -> Value {
-        let mut chunk = Map::new();
-        chunk.insert("id".into(), self.id.clone().into());
-        chunk.insert("object".into(), self.options.kind.objects().1.into());
-        chunk.insert("created".into(), self.created.into());
-        chunk.insert("model".into(), (*self.model).into());
-        chunk.insert("choices".into(), choices);
-        if self.include_usage {
-            chunk.insert("usage".into(), Value::Null);
-        }
-        chunk.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        chunk.into()
+    /// A chunk with these choices, as an event.
+    fn data(&self, choices: &[ChunkChoice<'_>]) -> String {
+        data(&self.chunk(choices))
     }
 
-    fn delta(&mut self, index: u32, delta: Map<String, Value>, finish: Option<&str>) -> Value {
-        match self.options.kind {
-            CompletionFormat::Chat => self.chat_delta(index, delta, finish),
-            CompletionFormat::Text => {
-                let text = delta.get("content").cloned().unwrap_or_else(|| "".into());
-                json!([{ "index": index, "text": text, "logprobs": null, "finish_reason": finish }])
-            }
+    fn chunk<'a>(&'a self, choices: &'a [ChunkChoice<'a>]) -> CompletionChunk<'a> {
+        CompletionChunk {
+            id: &self.id,
+            object: self.options.kind.objects().1,
+            created: self.created,
+            model: &self.model,
+            choices,
+            usage: self.include_usage.then_some(Value::Null),
+            budget: None,
+            system_fingerprint: None,
         }
     }
 
-    fn chat_delta(&mut self, index: u32, mut delta: Map<String, Value>, finish: Option<&str>) -> Value {
-        let begun = self.begun.get_mut(usize::try_from(index).unwrap_or(usize::MAX));
-        if begun.is_some_and(|begun| !std::mem::replace(begun, true)) {
-            delta.insert("role".into(), "assistant".into());
+    /// What is new of a choice, in the form that was asked for.
+    fn choice<'a>(
+        &mut self,
+        index: u32,
+        mut delta: ChunkDelta<'a>,
+        finish_reason: Option<&'a str>,
+    ) -> ChunkChoice<'a> {
+        if self.options.kind == CompletionFormat::Text {
+            let text = delta.content.unwrap_or_default();
+            return ChunkChoice::Text { index, text, logprobs: (), finish_reason };
         }
-        let logprobs = self.logprobs.get_mut(usize::try_from(index).unwrap_or(usize::MAX)).map(Value::take);
-        json!([{ "index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish }])
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        let is_first = self.begun.get_mut(at).is_some_and(|begun| !std::mem::replace(begun, true));
+        delta.role = is_first.then_some("assistant");
+        let logprobs = self.logprobs.get_mut(at).map(Value::take).unwrap_or_default();
+        ChunkChoice::Chat { index, delta, logprobs, finish_reason }
     }
 
-    fn event(&self, event: ChoiceEvent) -> Option<Map<String, Value>> {
-        let mut delta = Map::new();
+    /// What an event shows of a choice; nothing if it is not shown.
+    fn delta<'a>(&self, event: &'a ChoiceEvent) -> Option<ChunkDelta<'a>> {
+        let delta = ChunkDelta::default();
         match event {
-            ChoiceEvent::Answer(text) => {
-                delta.insert("content".into(), text.into());
-            }
-            ChoiceEvent::Logprobs(_) => return None,
-            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => return None,
-            ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => return None,
+            ChoiceEvent::Answer(text) => Some(ChunkDelta { content: Some(text), ..delta }),
+            ChoiceEvent::Logprobs(_) => None,
+            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => None,
+            ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => None,
             ChoiceEvent::Signed(signed) => {
-                delta.insert("reasoning_details".into(), json!([signed::reasoning_detail(&signed)]));
+                Some(ChunkDelta { reasoning_details: Some([signed::reasoning_detail(signed)]), ..delta })
             }
             ChoiceEvent::Thought(text) => {
-                if self.options.mirror {
-                    delta.insert("reasoning".into(), text.clone().into());
-                }
-                delta.insert("reasoning_content".into(), text.into());
+                let reasoning = self.options.mirror.then_some(text.as_str());
+                Some(ChunkDelta { reasoning, reasoning_content: Some(text), ..delta })
             }
             ChoiceEvent::ToolCall(call) => {
-                let mut function = Map::new();
-                if let Some(name) = call.name {
-                    function.insert("name".into(), name.into());
-                }
-                function.insert("arguments".into(), call.arguments.into());
-                let mut piece = json!({ "index": call.index, "function": function });
-                if let Some(id) = call.id {
-                    piece["id"] = id.into();
-                    piece["type"] = "function".into();
-                }
-                delta.insert("tool_calls".into(), json!([piece]));
+                let function = FunctionPiece { name: call.name.as_deref(), arguments: &call.arguments };
+                let id = call.id.as_deref();
+                let piece = CallPiece { index: call.index, function, id, kind: id.map(|_| "function") };
+                Some(ChunkDelta { tool_calls: Some([piece]), ..delta })
             }
         }
-        Some(delta)
     }
 
     /// The finishing chunks, the budget on the last of them, usage where it was asked for, and the end mark.
     fn done(&mut self, receipt: &RequestReceipt) -> String {
         let mut text = String::new();
+        let fingerprint = Some(&*receipt.fingerprint);
         let last = receipt.choices.len().saturating_sub(1);
         for (at, choice) in receipt.choices.iter().enumerate() {
             let index = u32::try_from(at).unwrap_or(u32::MAX);
-            let choices = self.delta(index, Map::new(), Some(choice.finish.as_str()));
-            let more = (at == last).then(|| [("budget", budget(receipt)), fingerprint(receipt)]);
-            text += &data(&self.chunk(choices, more.as_ref().map_or(&[], |more| &more[..])));
+            let choices = [self.choice(index, ChunkDelta::default(), Some(choice.finish.as_str()))];
+            let chunk = self.chunk(&choices);
+            text += &data(&if at == last {
+                CompletionChunk { budget: Some(budget(receipt)), system_fingerprint: fingerprint, ..chunk }
+            } else {
+                chunk
+            });
         }
         if self.include_usage {
-            text += &data(&self.chunk(json!([]), &[("usage", usage(receipt)), fingerprint(receipt)]));
+            let usage = Some(usage(receipt));
+            let system_fingerprint = fingerprint;
+            text += &data(&CompletionChunk { usage, system_fingerprint, ..self.chunk(&[]) });
         }
         text + "data: [DONE]\n\n"
     }
@@ -142,9 +146,9 @@ impl StreamWriter for OpenAiStreamWriter {
             }
             return String::new();
         }
-        let Some(delta) = self.event(event) else { return String::new() };
-        let choices = self.delta(choice, delta, None);
-        data(&self.chunk(choices, &[]))
+        let Some(delta) = self.delta(&event) else { return String::new() };
+        let choices = [self.choice(choice, delta, None)];
+        self.data(&choices)
     }
 
     fn write_end(&mut self, receipt: &RequestReceipt) -> String {
@@ -161,11 +165,13 @@ impl StreamWriter for OpenAiStreamWriter {
     }
 }
 
-/// What the model ran in is known for sure when it has ended.
-fn fingerprint(receipt: &RequestReceipt) -> (&'static str, Value) {
-    ("system_fingerprint", (*receipt.fingerprint).into())
-}
-
-fn data(value: &Value) -> String {
-    format!("data: {value}\n\n")
+/// An event of this.
+fn data(value: &impl Serialize) -> String {
+    const FRAME: (&[u8], &[u8]) = (b"data: ", b"\n\n");
+    let mut text = Vec::with_capacity(EVENT_USUAL);
+    text.extend_from_slice(FRAME.0);
+    // Values of ours always have JSON, and JSON is always text.
+    let _ = serde_json::to_writer(&mut text, value);
+    text.extend_from_slice(FRAME.1);
+    String::from_utf8(text).unwrap_or_default()
 }

@@ -11,8 +11,8 @@ impl Fleet {
     /// What is known of a target's behavior.
     pub(super) fn behavior(&self, place: usize) -> TargetBehavior {
         let seen = self.lock().behaviors.get(place).copied().unwrap_or_default().behavior();
-        let TargetBehavior { turns, never_thinks, .. } = self.backend(place).behavior();
-        TargetBehavior { turns, never_thinks, ..seen }
+        let TargetBehavior { turns, never_thinks, answers_whole, .. } = self.backend(place).behavior();
+        TargetBehavior { turns, never_thinks, answers_whole, ..seen }
     }
 
     /// True if none of its targets has a chat template that knows of thoughts.

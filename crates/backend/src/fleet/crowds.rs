@@ -191,6 +191,7 @@ impl Crowd {
             part: GenerationPart::Total { effort: None, tokens: Tokens(9) },
             seed: 1,
             hidden: false,
+            whole: false,
             tells_limit: true,
             effort: None,
             effort_least: None,

@@ -60,6 +60,7 @@ async fn call(seat: &Permit) -> bool {
             part,
             seed: 1,
             hidden: false,
+            whole: false,
             tells_limit: true,
             effort: None,
             effort_least: None,

@@ -39,6 +39,7 @@ fn call(text: &str, part: GenerationPart) -> BackendCall {
         part,
         seed: 1,
         hidden: false,
+        whole: false,
         tells_limit: true,
         effort: None,
         effort_least: None,

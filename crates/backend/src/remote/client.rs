@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::{Failure, Fault};
 use stint_types::catalog::{ImageTokens, MemberRules};
 use stint_types::chat::{Request, SigningDomain};
+use stint_types::units::Tokens;
 
 use super::connections::{ConnectionPool, Connections};
 use super::event_stream::UpstreamEventStream;
@@ -23,6 +24,9 @@ use super::silence_policy::SilencePolicy;
 use super::timeouts::UpstreamTimeouts;
 use super::transport_error::TransportError;
 use super::{UpstreamRequest, prompt_cache, rate_limits, refusal};
+
+/// What a token of an answer takes that comes in one piece, before its upstream is taken to have stalled.
+const TOKEN_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// One model's client of an upstream.
 #[derive(Debug, Clone)]
@@ -102,6 +106,24 @@ impl UpstreamClient {
         };
         let timeouts = UpstreamTimeouts { idle, deadline };
         Ok(UpstreamEventStream::new(response, &self.settings, timeouts))
+    }
+
+    /// Asks for an answer of at most so many tokens in one piece; resolves when the upstream has begun it. Until then it is silent,
+    /// as long as a slow model takes to write it.
+    pub(super) async fn whole(
+        &self,
+        asked: &UpstreamRequest,
+        tokens: Tokens,
+    ) -> Result<UpstreamEventStream, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let writing = TOKEN_TIME_MAX.saturating_mul(u32::try_from(tokens.0).unwrap_or(u32::MAX));
+        let timeouts = UpstreamTimeouts { idle: self.settings.first_byte.saturating_add(writing), deadline };
+        let response = self.send(&self.pool.whole, asked, "application/json", timeouts).await?;
+        // Some stream whatever they are asked for.
+        if refusal::is_stream(response.headers()) {
+            return Ok(UpstreamEventStream::new(response, &self.settings, timeouts));
+        }
+        Ok(UpstreamEventStream::new_whole(response, &self.settings, timeouts))
     }
 
     /// Asks for one JSON value.

@@ -12,7 +12,7 @@ use stint_types::units::Tokens;
 use super::refusal;
 use super::secret::Secret;
 use super::settings::Settings;
-use super::sse::{SseData, SseScanner};
+use super::sse::{SseData, SseScanner, SseTooLarge};
 use super::timeouts::UpstreamTimeouts;
 
 /// How long the end of a stream may lag behind its last event.
@@ -24,14 +24,24 @@ const BYTES_PER_TOKEN: u64 = 4 << 10;
 /// What it may send besides.
 const BYTES_EXTRA: u64 = 8 << 20;
 
-/// An event stream that an upstream has begun. Dropping it closes the connection.
+/// How an answer becomes events.
+#[derive(Debug)]
+enum AnswerFraming {
+    /// It is a stream of them.
+    Events(SseScanner),
+    /// All of it is one, of at most so many bytes; what came until now.
+    Whole(Vec<u8>, usize),
+    /// The upstream has ended it.
+    Ended,
+}
+
+/// An event stream that an upstream has begun, or an answer in one piece as a stream of one event. Dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct UpstreamEventStream {
     response: Response,
     /// What came and is not scanned yet.
     chunk: Bytes,
-    /// `None` once the upstream has ended the stream.
-    scanner: Option<SseScanner>,
+    framing: AnswerFraming,
     ready: VecDeque<SseData>,
     /// What no failure may repeat.
     secret: Option<Secret>,
@@ -53,7 +63,7 @@ impl UpstreamEventStream {
         UpstreamEventStream {
             response,
             chunk: Bytes::new(),
-            scanner: Some(SseScanner::new(settings.limits)),
+            framing: AnswerFraming::Events(SseScanner::new(settings.limits)),
             ready: VecDeque::new(),
             secret: settings.api_key.clone(),
             logs_messages: settings.logs_messages,
@@ -61,6 +71,16 @@ impl UpstreamEventStream {
             idle: settings.idle,
             bytes_left: u64::MAX,
         }
+    }
+
+    /// The answer in one piece that this response begins.
+    pub(super) fn new_whole(
+        response: Response,
+        settings: &Settings,
+        timeouts: UpstreamTimeouts,
+    ) -> UpstreamEventStream {
+        let framing = AnswerFraming::Whole(Vec::new(), settings.limits.event);
+        UpstreamEventStream { framing, ..UpstreamEventStream::new(response, settings, timeouts) }
     }
 
     /// The same, of which no more may come than answers of so many tokens have.
@@ -76,7 +96,7 @@ impl UpstreamEventStream {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            if self.scanner.is_none() {
+            if matches!(self.framing, AnswerFraming::Ended) {
                 return Ok(None);
             }
             if !self.chunk.is_empty() {
@@ -107,6 +127,9 @@ impl UpstreamEventStream {
 
     /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.
     pub(super) async fn release(&mut self) {
+        if matches!(self.framing, AnswerFraming::Ended) {
+            return;
+        }
         let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
         let _ = tokio::time::timeout(RELEASE_WAIT, end).await;
     }
@@ -123,18 +146,33 @@ impl UpstreamEventStream {
 
     fn feed(&mut self, chunk: Option<&[u8]>) -> Result<(), Failure> {
         let too_large = |error| Failure::new(Fault::Backend, format!("{error}: upstream_event_too_large"));
-        match (chunk, self.scanner.as_mut()) {
-            (Some(bytes), Some(scanner)) => scanner.feed(bytes, &mut self.ready).map_err(too_large)?,
-            _ => {
-                let rest =
-                    self.scanner.take().map(SseScanner::finish).transpose().map_err(too_large)?.flatten();
-                match rest {
-                    Some(event) if event == b"[DONE]" => self.ready.push_back(event),
-                    Some(_) => return Err(refusal::truncated()),
-                    None => {}
-                }
+        match (chunk, &mut self.framing) {
+            (Some(bytes), AnswerFraming::Events(scanner)) => {
+                scanner.feed(bytes, &mut self.ready).map_err(too_large)
             }
+            (Some(bytes), AnswerFraming::Whole(body, most)) => {
+                if body.len() + bytes.len() > *most {
+                    return Err(too_large(SseTooLarge::Event(*most)));
+                }
+                body.extend_from_slice(bytes);
+                Ok(())
+            }
+            (_, AnswerFraming::Ended) => Ok(()),
+            (None, _) => match std::mem::replace(&mut self.framing, AnswerFraming::Ended) {
+                AnswerFraming::Events(scanner) => match scanner.finish().map_err(too_large)? {
+                    Some(event) if event == b"[DONE]" => {
+                        self.ready.push_back(event);
+                        Ok(())
+                    }
+                    Some(_) => Err(refusal::truncated()),
+                    None => Ok(()),
+                },
+                AnswerFraming::Whole(body, _) => {
+                    self.ready.push_back(body);
+                    Ok(())
+                }
+                AnswerFraming::Ended => Ok(()),
+            },
         }
-        Ok(())
     }
 }

@@ -147,6 +147,7 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         part,
         seed,
         hidden: false,
+        whole: false,
         tells_limit,
         effort,
         effort_least: None,

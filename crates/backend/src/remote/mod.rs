@@ -98,6 +98,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether it can be asked for an answer in one piece; else all of them come as streams.
+    fn answers_whole(&self) -> bool {
+        false
+    }
+
     /// How it may be silent before it answers a call.
     fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
         if call.hides_thinking() { SilencePolicy::ThinksBeforeHeaders } else { SilencePolicy::Streams }
@@ -151,8 +156,13 @@ impl<P: Provider> RemoteBackend<P> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
         self.client.separate_cache(&mut sent.body, &call.request);
-        let lap = self.speed.start();
-        let events = self.client.stream(&sent, self.provider.silence_policy(&call)).await?;
+        let mut lap = self.speed.start();
+        let events = if call.whole {
+            lap.mark_whole();
+            self.client.whole(&sent, call.part.tokens_max()).await?
+        } else {
+            self.client.stream(&sent, self.provider.silence_policy(&call)).await?
+        };
         let events = events.with_token_limit(call.part.tokens_max());
         Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
@@ -214,7 +224,8 @@ impl<P: Provider> Backend for RemoteBackend<P> {
     }
 
     fn behavior(&self) -> TargetBehavior {
-        TargetBehavior { turns: self.provider.turns(), ..TargetBehavior::default() }
+        let (turns, answers_whole) = (self.provider.turns(), self.provider.answers_whole());
+        TargetBehavior { turns, answers_whole, ..TargetBehavior::default() }
     }
 
     fn origin(&self) -> Option<SigningDomain> {

@@ -75,6 +75,7 @@ mod tests {
             part,
             seed: 1,
             hidden: false,
+            whole: false,
             tells_limit: true,
             effort: None,
             effort_least: None,

@@ -95,6 +95,46 @@ fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) 
 }
 
 #[tokio::test]
+async fn an_answer_in_one_piece_is_read_as_a_stream_s_chunks_are() {
+    let tool = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let message =
+        json!({"role": "assistant", "reasoning_content": "hm", "content": "42", "tool_calls": [tool]});
+    let usage = json!({"prompt_tokens": 7, "completion_tokens": 5});
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    let body = json!({"object": "chat.completion", "choices": [choice], "usage": usage});
+    let upstream = TestUpstream::start(vec![(CHAT, json(&body))]).await;
+    let whole = BackendCall { whole: true, ..total() };
+    let (pieces, failure) = run(&openai(&upstream.address), whole).await;
+    assert_eq!(failure, None);
+    assert!(matches!(&pieces[0], Piece::Thought { text, .. } if text == "hm"), "{pieces:?}");
+    assert!(matches!(&pieces[1], Piece::Answer { text, .. } if text == "42"), "{pieces:?}");
+    assert!(matches!(&pieces[2], Piece::ToolCall(call) if call.arguments == "{}"), "{pieces:?}");
+    assert!(matches!(&pieces[3], Piece::Usage(usage) if usage.completion == Tokens(5)), "{pieces:?}");
+    assert_eq!(pieces[4..], [Piece::End(GenerationEnd::ToolCalls)]);
+    let asked = upstream.asked();
+    assert_eq!(asked[0].body["stream"], false);
+    assert!(
+        asked[0].body.get("stream_options").is_none() && asked[0].head.contains("accept: application/json")
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_json_or_has_no_end_is_a_failure_and_one_that_streams_all_the_same_is_read() {
+    let whole = || BackendCall { whole: true, ..total() };
+    for body in ["{", "no json", r#"{"choices":[{"index":0,"message":{"content":"4"}}]}"#] {
+        let steps = answer("200 OK", "content-type: application/json\r\n", body);
+        let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+        let (_, failure) = run(&openai(&upstream.address), whole()).await;
+        assert_eq!(failure.map(|failure| failure.fault), Some(Fault::Backend), "{body}");
+    }
+    let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let text = events(&[chunk("4"), finish]) + "data: [DONE]\n\n";
+    let upstream = TestUpstream::start(vec![(CHAT, stream(&text))]).await;
+    let (pieces, failure) = run(&openai(&upstream.address), whole()).await;
+    assert_eq!((pieces.len(), failure), (2, None));
+}
+
+#[tokio::test]
 async fn an_answer_comes_piece_by_piece_and_only_our_credentials_are_sent() {
     let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let text = events(&[chunk("4"), chunk("2"), finish]) + ": bye\n\ndata: [DONE]";

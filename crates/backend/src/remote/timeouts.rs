@@ -1,8 +1,11 @@
 //! The timeouts of an upstream.
 
 use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::poll;
 use tokio::time::Instant;
 
 use crate::{Failure, Fault};
@@ -17,6 +20,10 @@ pub(super) struct UpstreamTimeouts {
 impl UpstreamTimeouts {
     /// Waits for it.
     pub(super) async fn wait<T>(self, work: impl Future<Output = T>, otherwise: &str) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        if let Poll::Ready(result) = poll!(&mut work) {
+            return Ok(result);
+        }
         let left = self.deadline.saturating_duration_since(Instant::now());
         let (patience, why) =
             if left < self.idle { (left, "took too long altogether") } else { (self.idle, otherwise) };

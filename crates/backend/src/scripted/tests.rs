@@ -17,6 +17,7 @@ fn call(part: GenerationPart) -> BackendCall {
         part,
         seed: 1,
         hidden: false,
+        whole: false,
         tells_limit: true,
         effort: None,
         effort_least: None,

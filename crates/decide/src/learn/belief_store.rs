@@ -79,7 +79,10 @@ impl BeliefStore {
         let (state, model) = (self.own.models.get_mut(name)?, self.beliefs.get(name)?);
         let beliefs = Beliefs { model, shared: &self.shared };
         let mark = observation::observe(Arc::make_mut(state), sample, beliefs, &self.settings);
-        self.model_updated(name);
+        match mark {
+            Some(_) => self.model_updated(name),
+            None => self.update_lengths(name),
+        }
         mark
     }
 
@@ -184,6 +187,14 @@ impl BeliefStore {
         self.update_belief(name);
     }
 
+    /// An outcome was seen that nobody has judged: nothing follows from it but lengths.
+    fn update_lengths(&mut self, name: &Arc<str>) {
+        if let (Some(state), Some(believed)) = (self.own.models.get(name), self.beliefs.get_mut(name)) {
+            let others = self.others.get(name).map(|others| &**others);
+            Arc::make_mut(believed).update_lengths(state, others, &self.settings);
+        }
+    }
+
     fn update_all_beliefs(&mut self) {
         let names: Vec<Arc<str>> = self.own.models.keys().cloned().collect();
         names.iter().for_each(|name| self.update_belief(name));
@@ -195,7 +206,7 @@ impl BeliefStore {
             let believed = Arc::new(ModelBelief::of(state, others, &self.settings));
             let before = self.beliefs.insert(name.clone(), believed.clone());
             let shared = Arc::make_mut(&mut self.shared);
-            shared.replace(before.as_ref().map(|before| &before.success), &believed.success);
+            shared.replace(before.as_ref().map(|before| &*before.success), &believed.success);
         }
     }
 }

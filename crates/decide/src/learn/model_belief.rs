@@ -1,5 +1,7 @@
 //! What is believed about one model: its sums, turned into corrections of the prior's predictions.
 
+use std::sync::Arc;
+
 use stint_types::catalog::ModelDemand;
 use stint_types::units::Chance;
 
@@ -23,7 +25,7 @@ const PRIOR_LEFT_MIN: f64 = 10.0;
 /// What is believed about one model: what `adjust` reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelBelief {
-    pub(super) success: Belief,
+    pub(super) success: Arc<Belief>,
     lengths: LengthBelief,
     /// What the spread is multiplied by.
     spread_factor: f64,
@@ -36,17 +38,26 @@ impl ModelBelief {
     pub(super) fn of(state: &ModelState, others: Option<&ModelState>, settings: &Settings) -> ModelBelief {
         let forget = settings.forget();
         let judged = state.judged.combined_with(others.map(|other| &other.judged), forget);
-        let seen = state.seen.combined_with(others.map(|other| &other.seen), forget);
         let kept = forget.powf(judged.ticks()) * settings.kept_after_alarms(state.alarms);
         let prior_weight = (state.prior_weight * kept).max(PRIOR_LEFT_MIN.min(state.prior_weight));
         let (success, bends) = judged.sums.split_at(evidence::SUMS);
         let success = belief(prior_weight, success, &judged.words, settings);
         ModelBelief {
             spread_factor: settings.spread_factor(success.outcomes),
-            success,
-            lengths: LengthBelief::of(&seen.sums),
+            success: Arc::new(success),
+            lengths: lengths(state, others, settings),
             bends: std::array::from_fn(|class| bend(&bends[2 * class..2 * class + 2])),
         }
+    }
+
+    /// What follows from the sums once outcomes came that nobody has judged.
+    pub(super) fn update_lengths(
+        &mut self,
+        state: &ModelState,
+        others: Option<&ModelState>,
+        settings: &Settings,
+    ) {
+        self.lengths = lengths(state, others, settings);
     }
 
     /// Corrects the prior's prediction, and says how sure that is.
@@ -98,6 +109,11 @@ fn chances(own: &Belief, shared: &SharedBelief, done: &LogitBelief, demand: &Mod
 /// A chance whose logit is so much more. What is beyond all logits that are told apart stays where nothing moves it.
 fn shifted(chance: Chance, logit: f64, shift: f64) -> f64 {
     (chance.get() + logistic(logit + shift) - logistic(logit)).clamp(0.0, 1.0)
+}
+
+fn lengths(state: &ModelState, others: Option<&ModelState>, settings: &Settings) -> LengthBelief {
+    let seen = state.seen.combined_with(others.map(|other| &other.seen), settings.forget());
+    LengthBelief::of(&seen.sums)
 }
 
 fn belief(prior_weight: f64, sums: &[f64], words: &WordSums, settings: &Settings) -> Belief {

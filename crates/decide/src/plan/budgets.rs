@@ -140,11 +140,13 @@ impl<'a> ThinkingCeiling<'a> {
         if terms.allows(self.most) { Ok(()) } else { Err(PlanRefusal::AlwaysThinks { needed, member }) }
     }
 
-    /// A share of the usual thought, where that is known. Else a word says nothing of tokens, and cuts nothing.
+    /// A share of the usual thought, where that is known, and no less than the provider takes: who asks for little thought asks for
+    /// some. Else a word says nothing of tokens, and cuts nothing.
     fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
         let is_none = depth.effort.get() <= 0.0;
         if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
-            let budget = effort_budget(&terms.demand.thinking, depth.effort);
+            let share = effort_budget(&terms.demand.thinking, depth.effort);
+            let budget = if is_none { share } else { share.max(terms.model.thinking_min) };
             return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }
         if self.by == BudgetReason::Provider && self.most > Tokens::ZERO {

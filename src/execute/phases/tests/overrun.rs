@@ -212,6 +212,8 @@ const TAKES_TURNS: TargetBehavior = TargetBehavior {
     shows_thoughts: false,
     ignores_switch: false,
     never_thinks: false,
+    breaks_limits: false,
+    answers_whole: false,
 };
 
 #[test]

@@ -158,6 +158,14 @@ impl Emulator {
             match rules::work(kind, script, uri.path(), &body) {
                 Ok(work) => {
                     let record = record(uri.path(), &body);
+                    if body["stream"] == false {
+                        let answer = whole_answer(kind, script, &work, &record).await;
+                        // Nobody bills an answer of which nothing was sent.
+                        if answer.status().is_success() {
+                            seen.lock().unwrap().push(record);
+                        }
+                        return answer;
+                    }
                     seen.lock().unwrap().push(record.clone());
                     answer(kind, script, work, record)
                 }
@@ -228,6 +236,37 @@ fn answer(kind: Kind, script: Script, work: Work, record: Record) -> Response {
         }
     });
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
+}
+
+/// All of it in one piece, once it is written.
+async fn whole_answer(kind: Kind, script: Script, work: &Work, record: &Record) -> Response {
+    let mut message = json!({ "role": "assistant", "content": "" });
+    for at in 0..work.thought + work.answer {
+        tokio::time::sleep(script.pace()).await;
+        if script.fails_after == Some(at) {
+            return (StatusCode::INTERNAL_SERVER_ERROR, rules::failure().to_string()).into_response();
+        }
+        record.generated.fetch_add(1, Ordering::SeqCst);
+        if at < work.thought {
+            record.thought.fetch_add(1, Ordering::SeqCst);
+        }
+        let token = token(kind, work, record, (at, 1));
+        for (name, more) in token["choices"][0]["delta"].as_object().unwrap() {
+            message[name] = match (message[name].take(), more) {
+                (Value::String(text), Value::String(more)) => (text + more).into(),
+                (Value::Array(mut parts), Value::Array(more)) => {
+                    parts.extend(more.iter().cloned());
+                    parts.into()
+                }
+                (_, more) => more.clone(),
+            };
+        }
+    }
+    let finish = if work.cut_off { "length" } else { "stop" };
+    let mut whole = json!({ "id": "c", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{ "index": 0, "message": message, "finish_reason": finish }] });
+    whole["usage"] = usage(kind, record);
+    ([(header::CONTENT_TYPE, "application/json")], whole.to_string()).into_response()
 }
 
 type Sent = Result<Bytes, Infallible>;

@@ -1,16 +1,20 @@
 //! A chunk of a stream, as the many write it.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Failure, Fault, GenerationEnd};
 use stint_types::units::Tokens;
 
+use super::lenient_text::LenientText;
+
 /// One event of a stream.
 #[derive(Debug, Deserialize)]
-pub(super) struct OpenAiChunk {
-    #[serde(default)]
-    pub(super) choices: Option<Vec<OpenAiChunkChoice>>,
+pub(super) struct OpenAiChunk<'a> {
+    #[serde(default, borrow)]
+    pub(super) choices: Option<Vec<OpenAiChunkChoice<'a>>>,
     /// Read leniently: a usage that makes no sense is no reason to lose the answer.
     #[serde(default)]
     pub(super) usage: Value,
@@ -20,19 +24,20 @@ pub(super) struct OpenAiChunk {
     #[serde(default)]
     pub(super) error: Value,
     /// What it runs in, as it calls it. Read leniently.
-    #[serde(default)]
-    pub(super) system_fingerprint: Value,
+    #[serde(default, borrow)]
+    pub(super) system_fingerprint: LenientText<'a>,
 }
 
 /// What came of one choice.
 #[derive(Debug, Deserialize)]
-pub(super) struct OpenAiChunkChoice {
+pub(super) struct OpenAiChunkChoice<'a> {
     #[serde(default)]
     pub(super) index: u32,
-    #[serde(default)]
-    pub(super) delta: Option<OpenAiDelta>,
-    #[serde(default)]
-    pub(super) finish_reason: Option<String>,
+    /// What is new; in an answer that comes in one piece, all of it.
+    #[serde(default, borrow, alias = "message")]
+    pub(super) delta: Option<OpenAiDelta<'a>>,
+    #[serde(default, borrow)]
+    pub(super) finish_reason: Option<Cow<'a, str>>,
     /// The tokens of this chunk, if they are reported.
     #[serde(default)]
     token_ids: Value,
@@ -44,7 +49,7 @@ pub(super) struct OpenAiChunkChoice {
     logprobs: Value,
 }
 
-impl OpenAiChunkChoice {
+impl OpenAiChunkChoice<'_> {
     /// The chances of the content's tokens.
     pub(super) fn take_logprobs(&mut self) -> Vec<Value> {
         match self.logprobs.get_mut("content").map(Value::take) {
@@ -62,21 +67,26 @@ impl OpenAiChunkChoice {
 /// What is new.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OpenAiDelta {
-    pub(super) content: Value,
+pub(super) struct OpenAiDelta<'a> {
+    #[serde(borrow)]
+    pub(super) content: LenientText<'a>,
     pub(super) refusal: Option<String>,
-    pub(super) reasoning_content: Value,
-    pub(super) reasoning: Value,
+    #[serde(borrow)]
+    pub(super) reasoning_content: LenientText<'a>,
+    #[serde(borrow)]
+    pub(super) reasoning: LenientText<'a>,
     pub(super) reasoning_details: Value,
-    pub(super) thinking: Value,
-    pub(super) tool_calls: Option<Vec<OpenAiCallDelta>>,
+    #[serde(borrow)]
+    pub(super) thinking: LenientText<'a>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<OpenAiCallDelta<'a>>>,
 }
 
-impl OpenAiDelta {
+impl OpenAiDelta<'_> {
     /// More of the thought, under whichever name: several may say the same.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning, &self.thinking];
-        let said = named.into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
+        let said = named.into_iter().find_map(LenientText::present);
         let details = || self.reasoning_details.as_array().into_iter().flatten();
         let text = |detail: &Value| detail.get("text").or(detail.get("summary"))?.as_str().map(str::to_owned);
         said.map_or_else(|| details().filter_map(text).collect(), str::to_owned)
@@ -85,22 +95,23 @@ impl OpenAiDelta {
 
 /// More of a tool call.
 #[derive(Debug, Deserialize)]
-pub(super) struct OpenAiCallDelta {
+pub(super) struct OpenAiCallDelta<'a> {
     #[serde(default)]
     pub(super) index: Option<u32>,
     #[serde(default)]
     pub(super) id: Option<String>,
-    #[serde(default)]
-    pub(super) function: Option<OpenAiFunctionDelta>,
+    #[serde(default, borrow)]
+    pub(super) function: Option<OpenAiFunctionDelta<'a>>,
 }
 
 /// More of its function.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OpenAiFunctionDelta {
+pub(super) struct OpenAiFunctionDelta<'a> {
     pub(super) name: Option<String>,
     /// Text; some send the object itself.
-    pub(super) arguments: Value,
+    #[serde(borrow)]
+    pub(super) arguments: LenientText<'a>,
 }
 
 /// Why a stream ended, by the word of its last chunk.

@@ -14,6 +14,7 @@ use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reaso
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
+use super::lenient_text::LenientText;
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
 
@@ -38,6 +39,8 @@ pub(super) struct OpenAiChatReader {
     details: Option<(ThoughtSigner, ReasoningDetails)>,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
+    /// The pieces of the chunk that is read: empty between two, and kept for its room.
+    new: VecDeque<Piece>,
 }
 
 impl OpenAiChatReader {
@@ -73,16 +76,17 @@ impl OpenAiChatReader {
             fingerprint: false,
             details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
             logprobs: call.request.logprobs.map(|_| Vec::new()),
+            new: VecDeque::new(),
         }
     }
 
-    fn choice(&mut self, choice: OpenAiChunkChoice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+    fn choice(&mut self, choice: OpenAiChunkChoice<'_>, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let tokens = Tokens(choice.tokens());
         let delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
         if !text.is_empty() {
             if self.answers_only {
-                self.content(&Value::String(text), pieces);
+                self.text(&text, pieces);
             } else {
                 self.thinks_apart();
                 pieces.push_back(thought(text));
@@ -106,16 +110,17 @@ impl OpenAiChatReader {
     }
 
     /// A string, or a list of parts as Mistral sends it.
-    fn content(&mut self, content: &Value, pieces: &mut VecDeque<Piece>) {
+    fn content(&mut self, content: &LenientText<'_>, pieces: &mut VecDeque<Piece>) {
         match content {
-            Value::String(text) => {
-                let spans = self.splitter.push(text);
-                self.note(&spans);
-                pieces.extend(spans.into_iter().map(span_piece));
-            }
-            Value::Array(parts) => parts.iter().for_each(|part| self.part(part, pieces)),
-            _ => {}
+            LenientText::Text(text) => self.text(text, pieces),
+            parts => parts.as_array().iter().for_each(|part| self.part(part, pieces)),
         }
+    }
+
+    fn text(&mut self, text: &str, pieces: &mut VecDeque<Piece>) {
+        let spans = self.splitter.push(text);
+        self.note(&spans);
+        pieces.extend(spans.into_iter().map(span_piece));
     }
 
     fn part(&mut self, part: &Value, pieces: &mut VecDeque<Piece>) {
@@ -123,8 +128,8 @@ impl OpenAiChatReader {
             self.thinks_apart();
             let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
             pieces.extend(texts.map(|text| thought(text.to_owned())));
-        } else if let Some(text) = part.get("text") {
-            self.content(text, pieces);
+        } else if let Some(text) = part.get("text").and_then(Value::as_str) {
+            self.text(text, pieces);
         }
     }
 
@@ -135,8 +140,8 @@ impl OpenAiChatReader {
     }
 
     /// Most name it in every chunk; it is told once.
-    fn note_fingerprint(&mut self, name: &Value, pieces: &mut VecDeque<Piece>) {
-        let named = name.as_str().filter(|name| !name.is_empty() && name.len() <= FINGERPRINT_MAX);
+    fn note_fingerprint(&mut self, name: &LenientText<'_>, pieces: &mut VecDeque<Piece>) {
+        let named = name.present().filter(|name| name.len() <= FINGERPRINT_MAX);
         if let Some(name) = named.filter(|_| !std::mem::replace(&mut self.fingerprint, true)) {
             pieces.push_back(Piece::Fingerprint(name.into()));
         }
@@ -154,7 +159,7 @@ impl OpenAiChatReader {
         }
     }
 
-    fn tool_call(&mut self, call: OpenAiCallDelta) -> Result<ToolCallDelta, Failure> {
+    fn tool_call(&mut self, call: OpenAiCallDelta<'_>) -> Result<ToolCallDelta, Failure> {
         let begins = call.id.as_ref().is_some_and(|id| !id.is_empty());
         let next = match (self.call, begins) {
             (Some(last), false) => last,
@@ -167,11 +172,7 @@ impl OpenAiChatReader {
         self.call = Some(index);
         let function = call.function.unwrap_or_default();
         let present = |text: &String| !text.is_empty();
-        let arguments = match function.arguments {
-            Value::String(text) => text,
-            Value::Null => String::new(),
-            object => object.to_string(),
-        };
+        let arguments = function.arguments.into_json_text();
         let (id, name) = (call.id.filter(present), function.name.filter(present));
         Ok(ToolCallDelta { index, id, name, arguments })
     }
@@ -242,7 +243,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
             return Err(refusal::of_event(&error));
         }
         self.note_fingerprint(&system_fingerprint, pieces);
-        let mut new = VecDeque::new();
+        let mut new = std::mem::take(&mut self.new);
         let mut inner = Value::Null;
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             inner = choice.usage.take();
@@ -252,6 +253,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
         }
         self.update_progress(new.iter());
         pieces.append(&mut new);
+        self.new = new;
         let usage = if usage.is_null() { &inner } else { &usage };
         pieces.extend(self.counter.read(usage, &timings, self.progress).map(Piece::Usage));
         Ok(())

@@ -13,6 +13,7 @@ mod dialect;
 mod events;
 mod implicit_thought;
 mod known_dialects;
+mod lenient_text;
 mod request;
 mod settings;
 #[cfg(test)]
@@ -101,6 +102,10 @@ impl Provider for ChatCompletions {
             EffortMember::Never => Turns::Never,
             EffortMember::ReasoningEffort | EffortMember::Reasoning => Turns::ByWord,
         }
+    }
+
+    fn answers_whole(&self) -> bool {
+        self.responses.is_none()
     }
 
     fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {

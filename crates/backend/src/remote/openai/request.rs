@@ -201,11 +201,13 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     }
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), ask.messages.into());
-    body.insert("stream".to_owned(), json!(true));
+    body.insert("stream".to_owned(), json!(!call.whole));
     if let Some(limit) = ask.limit {
         body.insert(dialect.limit.as_str().to_owned(), json!(limit));
     }
-    usage(dialect, &mut body);
+    if !call.whole {
+        usage(dialect, &mut body);
+    }
     if ask.is_continuation && dialect.resume == ResumeMethod::FinalMessage {
         // They exclude each other, and the latter is the usual one.
         body.insert("continue_final_message".to_owned(), json!(true));

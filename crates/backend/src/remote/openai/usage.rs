@@ -34,6 +34,10 @@ impl UsageReader {
         timings: &Value,
         shown: StreamProgress,
     ) -> Option<TokenUsage> {
+        // Most chunks have neither.
+        if usage.is_null() && timings.is_null() {
+            return None;
+        }
         let usage = parse_usage(usage).or_else(|| parse_timings(timings))?;
         if self.last.is_some_and(|last| usage.completion < last.completion) {
             return None;

@@ -77,14 +77,17 @@ pub(super) fn of_event(error: &Value) -> Failure {
 
 /// A success that is not the stream which was asked for.
 pub(super) fn require_stream(headers: &HeaderMap) -> Result<(), Failure> {
-    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("unreadable"));
-    match kind {
-        None => Ok(()),
-        Some(kind) if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") => Ok(()),
-        Some(_) => {
-            Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
-        }
+    if is_stream(headers) || !headers.contains_key(CONTENT_TYPE) {
+        return Ok(());
     }
+    Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
+}
+
+/// Whether a success says that it is a stream.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    const EVENTS: &[u8] = b"text/event-stream";
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().trim_ascii_start());
+    kind.and_then(|kind| kind.get(..EVENTS.len())).is_some_and(|start| start.eq_ignore_ascii_case(EVENTS))
 }
 
 /// A success that is packed. Nobody asked for that, and what is in it may be any size.

@@ -159,6 +159,15 @@ fn a_budget_below_the_provider_s_least_is_no_thought() {
     };
     check(stated(1023), 0, 256, "less is no thought");
     check(stated(1024), 1024, 256, "stated");
+    let effort = |share, word: &'static str| {
+        move |w: &mut PlanFixture| {
+            least(w);
+            w.models[0].thinking_usual = Some(Tokens(80));
+            w.budget.reasoning_effort = effort_of(share, Some(word));
+        }
+    };
+    check(effort(0.5, "medium"), 1024, 256, "by reasoning_effort");
+    check(effort(0.0, "none"), 0, 256, "without thinking");
     check_refused(
         |w| {
             stated(1023)(w);
