@@ -93,7 +93,8 @@ pub fn sweep(request: &PlanRequest) -> Result<Vec<WorthRange>, PlanRefusal> {
     let mut ranges: Vec<WorthRange> = Vec::new();
     for step in 0..=DECADES * PER_DECADE {
         let worth = LEAST * 10_f64.powf(f64::from(step) / f64::from(PER_DECADE));
-        let next = chosen_at(request, Money::from_dollars_up(worth))?;
+        // A hair less, so that a hundred dollars are not a nano-dollar more.
+        let next = chosen_at(request, Money::from_dollars_up(worth * (1.0 - 1e-14)))?;
         append(request, &mut ranges, next, HALVINGS)?;
     }
     Ok(ranges)

@@ -1,0 +1,45 @@
+//! Callers' words on answers, on their way to what learns from them and to the recipes that try new models.
+
+use stint_decide::learn::CanaryEvidence;
+use stint_types::tenant::Tenant;
+use stint_types::units::{Chance, RequestId};
+
+use super::request::canary_policy;
+use super::{CallerFeedback, FeedbackError, Gateway, NotLearned};
+
+impl Gateway {
+    /// Accepts a caller's feedback: see [`Learning::feedback`](super::Learning::feedback).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn feedback(
+        &self,
+        tenant: &Tenant,
+        opinion: CallerFeedback,
+    ) -> Result<Result<(), NotLearned>, FeedbackError> {
+        let learned = self.learning().feedback(tenant, opinion).await?;
+        // What is not to count for what is learned does not count against a model either.
+        if learned.is_ok() && self.state.recipes.has_canary() {
+            match opinion {
+                CallerFeedback::Score(id, score) => self.judge_canary(tenant, id, score).await,
+                CallerFeedback::Preferred { better, worse } => {
+                    self.judge_canary(tenant, better, Chance::new(1.0)).await;
+                    self.judge_canary(tenant, worse, Chance::ZERO).await;
+                }
+            }
+        }
+        Ok(learned)
+    }
+
+    /// Tells the route whose rules an answer was made by how right it was.
+    async fn judge_canary(&self, tenant: &Tenant, id: RequestId, score: Chance) {
+        // That the store cannot say now is no reason to refuse what it has taken already.
+        let Ok(Some(record)) = self.learning().request_record(tenant, id).await else { return };
+        let policy = &*record.decision.policy;
+        let suffix = canary_policy("");
+        let tried = policy.strip_suffix(suffix.as_str());
+        let evidence = CanaryEvidence::Judged(score);
+        let metrics = &self.state.parts.metrics;
+        self.state.recipes.record_canary(tried.unwrap_or(policy), tried.is_some(), evidence, metrics);
+    }
+}
