@@ -98,10 +98,10 @@ fn line(
     }
     let acts_on = each.iter().filter(|(_, ranges)| ranges.as_ref().is_some_and(|all| acts_at(all, worth)));
     let acts_on: Vec<&str> = acts_on.map(|(name, _)| *name).collect();
-    let now = if acts_on.is_empty() {
-        "none of these".to_owned()
-    } else {
-        format!("{} one", acts_on.join(" and "))
+    let now = match &*acts_on {
+        [] => "none of these".to_owned(),
+        [only] => format!("{only} one"),
+        [first @ .., last] => format!("{} and {last} one", first.join(", ")),
     };
     Some(format!(
         "{head} acts at a worth of {}; at its worth of {worth} dollars on {now}",

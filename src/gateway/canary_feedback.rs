@@ -31,15 +31,18 @@ impl Gateway {
         Ok(learned)
     }
 
-    /// Tells the route whose rules an answer was made by how right it was.
+    /// Tells the route by whose rules an answer was made how right it is.
     async fn judge_canary(&self, tenant: &Tenant, id: RequestId, score: Chance) {
         // That the store cannot say now is no reason to refuse what it has taken already.
         let Ok(Some(record)) = self.learning().request_record(tenant, id).await else { return };
-        let policy = &*record.decision.policy;
-        let suffix = canary_policy("");
-        let tried = policy.strip_suffix(suffix.as_str());
-        let evidence = CanaryEvidence::Judged(score);
-        let metrics = &self.state.parts.metrics;
-        self.state.recipes.record_canary(tried.unwrap_or(policy), tried.is_some(), evidence, metrics);
+        // Behind the rules stands the way of choosing, after a slash.
+        let rules = record.decision.policy.rsplit_once('/').map_or("", |(rules, _)| rules);
+        let route = rules.strip_suffix(canary_policy("").as_str()).unwrap_or(rules);
+        let Some(canary) = self.catalog().routes.get(route).and_then(|route| route.canary.as_ref()) else {
+            return;
+        };
+        let of_canary = record.outcome.model == canary.model;
+        let (metrics, evidence) = (&self.state.parts.metrics, CanaryEvidence::Judged(score));
+        self.state.recipes.record_canary(route, of_canary, evidence, metrics);
     }
 }

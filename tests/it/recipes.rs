@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, World, model, tenant};
+use crate::harness::{Answer, Caller, World, model, tenant};
+use stint::gateway::LearnSettings;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
+use stint_sessions::history::MemoryHistoryStore;
 use stint_types::catalog::{
     AnswerComparison, Canary, Checker, EnforcementClass, Model, Prices, Recipe, Route, Tariff,
     VerifierSettings, Vote,
 };
+use stint_types::tenant::{FeedbackTrust, Tenant};
 use stint_types::units::{Chance, Money, Price, Tokens};
 
 /// How many requests decide about a recipe.
@@ -167,6 +170,31 @@ async fn a_new_model_that_fails_is_stood_in_for_and_not_tried_any_more() {
         ask(&world, number).await.good();
     }
     assert_eq!(new.records().len(), before);
+}
+
+#[tokio::test]
+async fn a_new_model_whose_answers_are_judged_worse_is_not_tried_any_more() {
+    let models = vec![(priced("m", 1), says("1")), (priced("n", 1), says("2"))];
+    let Caller { tenant, terms } = tenant("key", 1_000_000_000);
+    let callers = vec![Caller { tenant: Tenant { feedback: FeedbackTrust::Trusted, ..tenant }, terms }];
+    let stories = Arc::new(MemoryHistoryStore::default());
+    let world = World::learning(canary(0.4), models, callers, stories, LearnSettings::default()).await;
+    let suspended = || world.metrics_page().contains("stint_recipe_suspended{route=\"r\"} 1");
+    let mut judged = 0;
+    for number in 0..300 {
+        let answer = ask(&world, number).await.good();
+        let word = json!({ "id": answer["id"], "correct": answer["model"] == "m" });
+        let said = world.post("/v1/feedback", "sk-key", &word).await;
+        assert_eq!((said.status, &said.json()["learned"]), (202, &json!(true)), "{}", said.text);
+        judged += 1;
+        if suspended() {
+            break;
+        }
+    }
+    assert!((40..150).contains(&judged), "{judged}");
+    for number in 300..350 {
+        assert_eq!(ask(&world, number).await.good()["model"], "m");
+    }
 }
 
 #[tokio::test]

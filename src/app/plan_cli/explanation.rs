@@ -10,11 +10,12 @@ pub(super) fn tables(quote: &Value) -> String {
     let (demand, explanation) = (&quote["demand"], &quote["explanation"]);
     let none = Map::new();
     let models = explanation["models"].as_object().unwrap_or(&none);
-    let [class, difficulty, confidence] =
-        ["class", "difficulty", "confidence"].map(|name| text(&demand[name]));
+    let class = text(&demand["class"]);
+    let [difficulty, confidence] =
+        ["difficulty", "confidence"].map(|name| demand[name].as_f64().unwrap_or(0.0));
     let words = text(&explanation["known_words"]);
     format!(
-        "{class}, difficulty {difficulty}, sure to {confidence}; {words} of its words are known\n\
+        "{class}, difficulty {difficulty:.2}, sure to {confidence:.2}; {words} of its words are known\n\
          counted: {}\ntraits: {}\n\n{}\n\n{}\n",
         counts(&explanation["features"]),
         traits(&explanation["traits"]),
@@ -85,13 +86,16 @@ fn predictions(models: &Map<String, Value>) -> String {
                 (now, before) => format!("{before} → {now}"),
             }
         };
+        // Of a model that does not think there is no level after a thought.
+        let thinks = model["level"]["source"] == "fitted" || model["level"]["after_thought"].is_object();
+        let thought = |shown: String| if thinks { shown } else { "-".to_owned() };
         rows.push(vec![
             name.clone(),
             text(&model["prompt_tokens"]["expected"]),
-            quantiles("thinking_tokens", is_measured("thinking")),
+            thought(quantiles("thinking_tokens", is_measured("thinking"))),
             quantiles("solution_tokens", is_measured("solution")),
             chance("without_thought"),
-            chance("after_thought"),
+            thought(chance("after_thought")),
         ]);
     }
     align_columns(&rows, 1)
@@ -122,6 +126,7 @@ mod tests {
             "success": { "without_thought": 0.5, "after_thought": 0.8, "spread": 0.1 },
             "before_learning": { "success": { "without_thought": 0.5, "after_thought": 0.6 } },
             "level": { "source": "guessed", "guessed": "from other qwen3 models", "observations": 7,
+                       "after_thought": { "share": 0.72, "spread": 0.4 },
                        "without_thought": { "share": 0.61, "spread": 0.4 } },
         });
         let quote = json!({
@@ -131,7 +136,7 @@ mod tests {
         });
         let shown = tables(&quote);
         for told in [
-            "math, difficulty 0.3, sure to 0.5; 3 of its words are known",
+            "math, difficulty 0.30, sure to 0.50; 3 of its words are known",
             "counted: numbers 2, code",
             "traits: 0.50 -0.25",
             "guessed from other qwen3 models",
