@@ -22,7 +22,7 @@ use super::price_refresh::keep_prices;
 use super::reload::{ConfigSource, Reloader, mark_applied};
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key};
+use super::{directory, first_key, recipe_ranges};
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -73,6 +73,9 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
         SharedState::open(&settings, &database, keys, metrics, monitor, &request_tasks, &ledger_tasks)
             .await?;
     let shared = Arc::new(shared);
+    let recipes =
+        recipe_ranges::lines(&settings.catalog, &loaded.calibration, |demand| shared.learning.adjust(demand));
+    recipes.iter().for_each(|line| tracing::info!("{line}"));
     let snapshot = ConfigSnapshot::first(&shared, settings, loaded);
     snapshot.registry.activate(snapshot.settings.resilience);
     let (reloads, reload_requests) = ReloadHandle::new();

@@ -28,6 +28,7 @@ mod output;
 mod plan_cli;
 mod price_refresh;
 mod probe;
+mod recipe_ranges;
 mod refresh;
 mod reload;
 mod reload_handle;

@@ -3,6 +3,9 @@
 //! The server is asked rather than the configuration read, since only it knows queues, speeds, what was learned and what
 //! is left.
 
+mod explanation;
+mod sweep;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +19,8 @@ use crate::http;
 
 use super::output::{VerbResult, align_columns, print_line};
 
+pub(super) use sweep::short as short_dollars;
+
 /// How long the server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// What names the caller's key.
@@ -27,7 +32,7 @@ pub(super) struct PlanOptions {
     /// The question, as one would ask it.
     question: String,
     /// A model, or a route.
-    #[arg(long, default_value = "auto")]
+    #[arg(long, visible_alias = "route", default_value = "auto")]
     model: String,
     /// Thinking tokens, rather than what the plan decides.
     #[arg(long, value_name = "TOKENS")]
@@ -53,6 +58,12 @@ pub(super) struct PlanOptions {
     /// All offers, also those that cost more than another and reach no more.
     #[arg(long)]
     all: bool,
+    /// What would be chosen from which worth of a right answer to which.
+    #[arg(long, value_name = "WHAT", value_parser = ["worth"])]
+    sweep: Option<String>,
+    /// What the decision rests on: what is seen in the question, and what is known and predicted of each model.
+    #[arg(long)]
+    explain: bool,
     /// The answer as the server gives it.
     #[arg(long)]
     json: bool,
@@ -81,10 +92,25 @@ pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> VerbResult {
     let quote = runtime.block_on(request_plan(&base, options))?;
     if options.json {
         print_line(&format!("{quote:#}"));
-    } else {
-        print_line(table(&quote, options.all).trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.explain {
+        print_line(&explanation::tables(&quote));
+    }
+    match options.sweep {
+        Some(_) => print_line(sweep::table(&quote["sweep"]).trim_end()),
+        None => print_line(table(&quote, options.all).trim_end()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where a plan is asked for, with what is wanted beside it.
+fn address(base: &str, options: &PlanOptions) -> String {
+    let sweep = options.sweep.as_ref().map(|what| format!("sweep={what}"));
+    let explain = options.explain.then(|| "explain=true".to_owned());
+    let wanted: Vec<String> = sweep.into_iter().chain(explain).collect();
+    let query = if wanted.is_empty() { String::new() } else { format!("?{}", wanted.join("&")) };
+    format!("{}/v1/plan{query}", base.trim_end_matches('/'))
 }
 
 fn url(address: SocketAddr) -> String {
@@ -94,7 +120,7 @@ fn url(address: SocketAddr) -> String {
 async fn request_plan(base: &str, options: &PlanOptions) -> Result<Value, PlanRequestError> {
     let unreachable = |error| PlanRequestError::Unreachable(base.to_owned(), error);
     let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().map_err(unreachable)?;
-    let mut request = client.post(format!("{}/v1/plan", base.trim_end_matches('/')));
+    let mut request = client.post(address(base, options));
     request = request.header("content-type", "application/json").body(body(options).to_string());
     if let Some(key) = config::environment(KEY) {
         request = request.bearer_auth(key);
@@ -209,6 +235,7 @@ fn is_dominated(offer: &Value, offers: &[Value]) -> bool {
         .any(|(more, less, sooner)| more > success && less <= dollars && sooner <= seconds)
 }
 
+/// A text as it is, another value as JSON writes it.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -226,6 +253,24 @@ mod tests {
         for wrong in ["soon", "-1", "0", "1h", ""] {
             assert!(milliseconds(wrong).unwrap_err().contains("2s"), "{wrong}");
         }
+    }
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: PlanOptions,
+    }
+
+    #[test]
+    fn the_server_is_asked_for_no_more_than_is_wanted() {
+        let asked = |line: &str| {
+            let line = <Line as clap::Parser>::try_parse_from(line.split(' ')).unwrap();
+            address("http://here/", &line.options)
+        };
+        assert_eq!(asked("plan Why?"), "http://here/v1/plan");
+        assert_eq!(asked("plan Why? --route r --explain"), "http://here/v1/plan?explain=true");
+        let both = "http://here/v1/plan?sweep=worth&explain=true";
+        assert_eq!(asked("plan Why? --sweep worth --explain"), both);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
 use stint_types::units::{Money, RequestId};
 
-use super::admit::{self, Admission, RequestQuote, ReservedRequest};
+use super::admit::{self, Admission, QuoteDetails, RequestQuote, ReservedRequest};
 use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
@@ -98,13 +98,18 @@ impl Gateway {
     ///
     /// # Errors
     /// As `admit`'s, where that would refuse before it reserves.
-    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<RequestQuote, RequestRefusal> {
+    pub async fn quote(
+        &self,
+        tenant: &Tenant,
+        request: Request,
+        details: QuoteDetails,
+    ) -> Result<RequestQuote, RequestRefusal> {
         self.state.check_choices(&request)?;
         let _permit = self.state.acquire_admission()?;
         if is_step(&request) {
-            return admit::quote_step(&self.state, tenant, request).await;
+            return admit::quote_step(&self.state, tenant, request, details).await;
         }
-        admit::quote_single(&self.state, tenant, request)
+        admit::quote_single(&self.state, tenant, request, details)
     }
 }
 

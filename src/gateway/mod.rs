@@ -6,6 +6,7 @@
 //! `state` hold what all of these read: one request, and the gateway. They name no stage.
 
 mod admit;
+mod canary_feedback;
 mod counting;
 mod embedding;
 mod episodes;
@@ -22,7 +23,7 @@ mod spent;
 mod state;
 mod zero_metrics;
 
-pub use admit::RequestQuote;
+pub use admit::{LevelSource, ModelLevels, QuoteDetails, QuoteEvidence, RequestQuote};
 pub use counting::PromptCount;
 pub use embedding::EmbeddingOutcome;
 pub use episodes::{EpisodeManager, EpisodeSnapshot, EpisodeView};

@@ -39,6 +39,7 @@ mod metadata;
 mod openai;
 mod pages;
 mod plan;
+mod plan_details;
 mod received_request;
 mod request_reader;
 mod requests;

@@ -17,6 +17,7 @@ use super::error::ApiError;
 use super::images;
 use super::json_response::json_response;
 use super::openai::read;
+use super::plan_details;
 use super::received_request::{ReceivedRequest, RequestTerms};
 use super::rounding::rounded;
 
@@ -29,11 +30,12 @@ pub(super) async fn plan(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
+    let details = plan_details::read(request.uri().query().unwrap_or_default())?;
     let ReceivedRequest { tenant, headers, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
     images::check_urls(service.settings.image_urls, &request, &extensions, &body).await?;
-    let quoted = service.gateway.quote(&tenant, request).await;
+    let quoted = service.gateway.quote(&tenant, request, details).await;
     let answer = match quoted {
         Ok(quoted) => render(&quoted),
         Err(refusal) => {
@@ -43,9 +45,10 @@ pub(super) async fn plan(
     Ok(service.with_limit_headers(&tenant, answer))
 }
 
-fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
+fn render(quoted: &RequestQuote) -> Response {
+    let RequestQuote { demand, quote, evidence, ranges, worth } = quoted;
     let refused = quote.refused.iter().map(|(model, refusal)| refused(model, refusal));
-    let page = json!({
+    let mut page = json!({
         "object": "plan",
         "demand": demand_page(demand),
         "offers": quote.offers.iter().map(offer).collect::<Vec<_>>(),
@@ -55,6 +58,12 @@ fn render(RequestQuote { demand, quote }: &RequestQuote) -> Response {
         "why": quote.why,
         "note": NOTE,
     });
+    if let Some(evidence) = evidence {
+        page["explanation"] = plan_details::explanation(demand, evidence);
+    }
+    if let Some(ranges) = ranges {
+        page["sweep"] = plan_details::sweep(ranges, *worth);
+    }
     json_response(&rounded(page))
 }
 

@@ -83,3 +83,14 @@ async fn tokens_are_counted_where_a_tokenizer_is_and_guessed_as_that_elsewhere()
     assert_eq!(guess["estimated"], true, "{guess}");
     assert!((8..=20).contains(&guess["input_tokens"].as_u64().unwrap()), "{guess}");
 }
+
+#[tokio::test]
+async fn a_recipe_is_told_by_check_and_at_the_start() {
+    let folder = Folder::new("[[route]]\nname = \"r\"\nrecipe = \"vote\"\nvote = { compare = \"number\" }\n");
+    let output = folder.stint("check").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let line = "route r: its recipe \"vote\" acts at ";
+    assert!(text(&output).contains(line), "{}", text(&output));
+    let process = folder.serve();
+    process.logged(line).await;
+}

@@ -54,6 +54,7 @@ mod probe;
 mod providers;
 mod quotes;
 mod reasons;
+mod recipes;
 mod recorded;
 mod refusals;
 mod reload;

@@ -130,6 +130,16 @@ async fn the_verb_prints_the_offers_of_a_running_server_the_chosen_one_marked_an
     assert_eq!(chosen(&stated)["thinking_tokens"], 7);
     let frugal = run(vec!["What is 12+34+5?", "--preference", "0", "--model", "reasoner", "--all"]);
     assert!(frugal.lines().filter(|line| line.contains("reasoner")).count() > 5, "{frugal}");
+    let swept = run(vec!["What is 12+34+5?", "--route", "auto", "--sweep", "worth"]);
+    assert!(
+        swept.contains("worth from") && swept.contains("a right answer is worth 0.05 dollars"),
+        "{swept}"
+    );
+    assert_eq!(swept.lines().filter(|line| line.starts_with("→ ")).count(), 1, "{swept}");
+    let explained = run(vec!["What is 12+34+5?", "--explain"]);
+    for told in ["counted: ", "numbers 3", "fitted on its answers", "thought p50/p90/p99", "at most"] {
+        assert!(explained.contains(told), "{told} is not in {explained}");
+    }
     // What was asked cost nothing.
     let page = process.get("sk-test", "/v1/allowance").await.good();
     assert_eq!((&page["limits"][0]["spent"], &page["limits"][0]["reserved"]), (&json!("0"), &json!("0")));

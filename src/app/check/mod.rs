@@ -10,9 +10,10 @@ use clap::Args;
 
 use crate::config::{self, ModelSource, Settings};
 
-use super::engines;
+use super::config_snapshot::calibration;
 use super::error::{ModelError, error_chain};
 use super::output::{VerbResult, print_line};
+use super::{engines, recipe_ranges};
 
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
@@ -34,6 +35,8 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
         print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
     }
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
+    let recipes = recipe_ranges::lines(&settings.catalog, &calibration(&settings)?, |_| ());
+    recipes.iter().for_each(|line| print_line(&format!("  {line}")));
     let is_reached = !options.connect || connect::check_all(&settings);
     Ok(if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use crate::config::{ConfigErrors, Settings};
 use crate::http::admin::ReloadOutcome;
+use stint_types::catalog::Demand;
 use stint_types::metrics::Metrics;
 use stint_types::tenant::{DeclaredTenants, Directory};
 use stint_types::units::Timestamp;
@@ -36,7 +37,7 @@ use super::ledger_monitor::zero_warning_counters;
 use super::model_registry::load_models;
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key};
+use super::{directory, first_key, recipe_ranges};
 
 /// Where configurations come from, and what is called with those that were applied.
 pub struct ConfigSource {
@@ -62,6 +63,8 @@ struct PreparedConfig {
     loaded: Loaded,
     declared: DeclaredTenants,
     alerts: Alerts,
+    /// What its recipes do, to be said once they are in force.
+    recipes: Vec<String>,
 }
 
 /// Why a configuration is not put in force.
@@ -122,7 +125,7 @@ impl Reloader {
 
     /// Puts it in force; gives back what changed.
     async fn apply(&self, prepared: PreparedConfig, began: Instant) -> Vec<String> {
-        let PreparedConfig { settings, loaded, declared, alerts } = prepared;
+        let PreparedConfig { settings, loaded, declared, alerts, recipes } = prepared;
         let (shared, before) = (&self.shared, self.current.load_full());
         let changes = changes::changes(&before.settings, &settings);
         let next = Arc::new(before.next(shared, settings, loaded));
@@ -139,6 +142,7 @@ impl Reloader {
         mark_applied(&shared.metrics);
         (self.source.on_applied)(&next.settings);
         next.settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        recipes.iter().for_each(|line| tracing::info!("{line}"));
         let (changed, took) = (changes.join("; "), began.elapsed());
         tracing::info!(changed, ?took, models = %next.model_names(), "reloaded: the configuration is in force");
         changes
@@ -185,7 +189,9 @@ impl PreparedConfig {
         // Last, since it may take long.
         let registry = load_models(&settings, &before.registry, &shared.metrics, &shared.request_tasks)?;
         registry.apply_engine_limits(&mut settings);
-        Ok(PreparedConfig { settings, loaded: Loaded { registry, calibration }, declared, alerts })
+        let learned = |demand: &mut Demand| shared.learning.adjust(demand);
+        let recipes = recipe_ranges::lines(&settings.catalog, &calibration, learned);
+        Ok(PreparedConfig { settings, loaded: Loaded { registry, calibration }, declared, alerts, recipes })
     }
 }
 

@@ -17,23 +17,45 @@ use super::known_model::known_model;
 /// The most checks at once.
 const CHECKS_MAX: usize = 256;
 
+/// What holds of a vote where the route does not say.
+#[derive(Debug, Clone)]
+pub(super) struct VoteDefaults {
+    pub(super) samples_max: u32,
+    /// Nothing where the route has to say it.
+    pub(super) compare: Option<AnswerComparison>,
+    pub(super) temperature: Option<f32>,
+}
+
+/// Of a vote that no recipe asks for.
+const WRITTEN: VoteDefaults =
+    VoteDefaults { samples_max: 5, compare: Some(AnswerComparison::Number), temperature: None };
+
 /// A route's vote, where it has one.
 pub(super) fn vote(route: &Section<'_>) -> Option<Vote> {
-    let section = route.has("vote").then(|| route.section("vote"))?;
+    route.has("vote").then(|| vote_with(route, WRITTEN)).flatten()
+}
+
+/// A vote by what the route says, and by `usual` where it says nothing; none where neither says when two answers are the same.
+pub(super) fn vote_with(route: &Section<'_>, usual: VoteDefaults) -> Option<Vote> {
+    let section = route.section("vote");
     let compare = compare(&section);
     let most = section.within("samples_max", 2..=Vote::SAMPLES_MAX);
-    let (scatter, poll) = (compare.default_assumptions(), VotePolicy::default());
+    let poll = VotePolicy::default();
     let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
+    let is_missing = !section.has("compare") && usual.compare.is_none();
+    let compare = compare.or(usual.compare).unwrap_or(AnswerComparison::Number);
+    let scatter = compare.default_assumptions();
     let scatter = VoteAssumptions {
         distinct_wrong: section.within("wrong", 1..=1_000_000).unwrap_or(scatter.distinct_wrong),
         correlation: share("alike", scatter.correlation),
     };
     let poll = VotePolicy {
         concurrency: section.within("at_once", 1..=Vote::SAMPLES_MAX).unwrap_or(poll.concurrency),
-        temperature: section.within("temperature", 0.01..=2.0).map(narrow),
+        temperature: section.within("temperature", 0.01..=2.0).map(narrow).or(usual.temperature),
         stop_probability: share("doubt", poll.stop_probability),
     };
-    Some(Vote::new(most.unwrap_or(5), compare, scatter).with_policy(poll))
+    let vote = Vote::new(most.unwrap_or(usual.samples_max), compare, scatter).with_policy(poll);
+    (!is_missing).then_some(vote)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "engines take 32 bits")]
@@ -42,18 +64,18 @@ fn narrow(temperature: f64) -> f32 {
 }
 
 /// `"number"`, `"choice"`, `"exact"`, or a pointer into JSON: `"json"` for the whole, `"json:/answer"` for a member.
-fn compare(section: &Section<'_>) -> AnswerComparison {
-    let Some(word) = section.get::<String>("compare") else { return AnswerComparison::Number };
+fn compare(section: &Section<'_>) -> Option<AnswerComparison> {
+    let word = section.get::<String>("compare")?;
     match (&*word, word.strip_prefix("json:")) {
-        ("number", _) => AnswerComparison::Number,
-        ("choice", _) => AnswerComparison::Choice,
-        ("exact", _) => AnswerComparison::Exact,
-        ("json", _) => AnswerComparison::Json("".into()),
-        (_, Some(pointer)) if pointer.starts_with('/') => AnswerComparison::Json(pointer.into()),
+        ("number", _) => Some(AnswerComparison::Number),
+        ("choice", _) => Some(AnswerComparison::Choice),
+        ("exact", _) => Some(AnswerComparison::Exact),
+        ("json", _) => Some(AnswerComparison::Json("".into())),
+        (_, Some(pointer)) if pointer.starts_with('/') => Some(AnswerComparison::Json(pointer.into())),
         _ => {
             let remedy = "write \"number\", \"choice\", \"exact\", \"json\" or \"json:/member\"";
             section.reject("compare", format!("\"{word}\" is unknown"), remedy);
-            AnswerComparison::Number
+            None
         }
     }
 }

@@ -9,7 +9,7 @@ use stint_types::catalog::Route;
 use stint_types::units::Chance;
 
 use super::known_model::unknown_model;
-use super::{ineffective, opinion, rollout};
+use super::{ineffective, opinion, recipe, rollout};
 
 /// All routes; `auto` is always among them.
 pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeMap<Arc<str>, Route> {
@@ -24,7 +24,7 @@ pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeM
         if models.contains_key(name.as_str()) {
             section.reject("name", format!("\"{name}\" is a model"), "give the route a name of its own");
         }
-        let route = route(section, &name, models);
+        let route = recipe::expanded(section, route(section, &name, models), models);
         ineffective::warn_ineffective(section, &route, models);
         if routes.insert(route.name.clone(), route).is_some() {
             section.reject("name", format!("a second route \"{name}\""), "give it another name");
@@ -39,6 +39,7 @@ fn route(section: &Section<'_>, name: &str, models: &ModelMap) -> Route {
     let usual = Route::with_defaults(name);
     Route {
         models: route_models(section, models),
+        recipe: recipe::read(section),
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
         worth: section.get_or("worth", usual.worth),
         cost_per_second: section.get_or("second", usual.cost_per_second),
@@ -47,7 +48,6 @@ fn route(section: &Section<'_>, name: &str, models: &ModelMap) -> Route {
         traffic_splits: rollout::shares(section),
         explore: section.within("explore", 0.0..=1.0).map_or(usual.explore, Chance::new),
         uncapped: section.within("uncapped", 0.0..=1.0).map_or(usual.uncapped, Chance::new),
-        vote: opinion::vote(section),
         cascade: section.get_or("cascade", usual.cascade),
         buffers_streams: section.get_or("holds_streams", usual.buffers_streams),
         verifier: opinion::verifier(section),

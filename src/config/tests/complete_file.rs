@@ -63,7 +63,7 @@ fn every_known_key_is_in_the_complete_file() {
     for section in sections.into_iter().chain(["engine", "keys"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
-    unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
+    unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[route]]\nname = 's'\nmodels = ['reasoner', 'reasoner']\nrecipe = 'canary'\ncanary.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
     for kind in ["openai", "llamacpp", "vllm", "local", "anthropic", "gemini", "responses"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
         if kind != "local" {

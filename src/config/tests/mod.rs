@@ -14,6 +14,7 @@ mod mistakes;
 mod model_facts;
 mod models;
 mod prices;
+mod recipes;
 mod resilience;
 mod routes;
 mod server;

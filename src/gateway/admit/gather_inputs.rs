@@ -56,7 +56,8 @@ pub(super) fn rules(
     let catalog = &state.parts.catalog;
     let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
     let share = AffinityKey::of(request).stable_share(&format!("{} {user}", tenant.account.as_str()));
-    routing_rules::rules(catalog, &tenant.access, &request.model, share)
+    let is_suspended = |route: &str| state.recipes.suspension(route).is_some();
+    routing_rules::rules(catalog, &tenant.access, &request.model, share, is_suspended)
         .ok_or_else(|| state.unknown(tenant, &request.model))
 }
 
@@ -68,7 +69,7 @@ pub(super) fn gather_inputs_with(
     rules: RoutingRules,
 ) -> PlanInputs {
     let PreparedRequest { original: asked, request, sticky, prompt_bound } = sent;
-    let (route, no_vote) = allowed_vote(rules.route, &request);
+    let (route, no_vote) = allowed_vote(state, rules.route, &request);
     let rules = RoutingRules { route, ..rules };
     let needs = needs::of(&request);
     let (models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
@@ -211,8 +212,8 @@ fn is_able(model: &Model, needs: &Needs) -> bool {
 }
 
 /// The route as it may serve the request, and why there is no vote where it has one: answers that are always the same, or
-/// that are not compared, are made once.
-fn allowed_vote(route: Route, request: &Request) -> (Route, Option<&'static str>) {
+/// that are not compared, are made once, and so are those of a recipe that is suspended.
+fn allowed_vote(state: &GatewayState, route: Route, request: &Request) -> (Route, Option<&'static str>) {
     if route.vote.is_none() {
         return (route, None);
     }
@@ -223,6 +224,8 @@ fn allowed_vote(route: Route, request: &Request) -> (Route, Option<&'static str>
         "no vote, since every answer would be the same at this temperature"
     } else if request.kind == CompletionKind::Text || calls {
         "no vote, since such answers are not compared"
+    } else if let Some(reason) = state.recipes.suspension(&route.name) {
+        reason.as_words()
     } else {
         return (route, None);
     };

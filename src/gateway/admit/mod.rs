@@ -8,13 +8,15 @@ mod plan_inputs;
 mod planned_work;
 mod prepare_step;
 mod quote;
+mod quote_evidence;
 mod quote_step;
 mod reserve;
 mod reserve_step;
 mod routing_rules;
 mod step_context;
 
-pub use quote::RequestQuote;
+pub use quote::{QuoteDetails, RequestQuote};
+pub use quote_evidence::{LevelSource, ModelLevels, QuoteEvidence};
 
 pub(super) use admission::{Admission, ReservedRequest};
 pub(super) use planned_work::planned_work;

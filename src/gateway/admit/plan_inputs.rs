@@ -66,7 +66,13 @@ impl PlanInputs {
     /// those after it stand by.
     pub(crate) fn plan(&self, allowance: &Allowance, seed: u64) -> Result<Plan, plan::PlanRefusal> {
         if !self.rules.is_unenforced() {
-            return self.ask(allowance, seed, plan::plan);
+            return match self.ask(allowance, seed, plan::plan) {
+                Ok(plan) => Ok(self.with_stand_ins(plan, allowance, seed)),
+                Err(_) if self.rules.canary.is_some() => {
+                    self.ask_by(&self.rules.route, &self.models, &self.market, allowance, seed, plan::plan)
+                }
+                refused => refused,
+            };
         }
         let mut plans = self.rules.in_order(&self.models).into_iter().map(|model| {
             let models = std::slice::from_ref(model);
@@ -83,6 +89,29 @@ impl PlanInputs {
         let fallbacks =
             plans.filter_map(Result::ok).map(|plan| plan.best).take(plan::FALLBACKS_MAX).collect();
         Ok(Plan { fallbacks, ..first })
+    }
+
+    /// The plan for a new model that is tried, with the others standing by; any other plan as it is.
+    fn with_stand_ins(&self, plan: Plan, allowance: &Allowance, seed: u64) -> Plan {
+        if self.rules.canary.as_ref() != Some(&plan.best.model) {
+            return plan;
+        }
+        let is_other = |model: &&Arc<Model>| model.name != plan.best.model;
+        let others: Vec<Arc<Model>> = self.models.iter().filter(is_other).cloned().collect();
+        let ask = self.ask_by(&self.rules.route, &others, &self.market, allowance, seed, plan::plan);
+        let fallbacks =
+            ask.into_iter().flat_map(|others| std::iter::once(others.best).chain(others.fallbacks));
+        Plan { fallbacks: fallbacks.take(plan::FALLBACKS_MAX).collect(), ..plan }
+    }
+
+    /// Adds to `why` what the plan itself does not know: why there is no vote, and that a new model is tried.
+    pub(super) fn annotate(&self, why: &mut String, chosen: &str) {
+        let tried = self.rules.canary.as_ref().filter(|new| ***new == *chosen);
+        let note = tried.map(|new| format!("{new} is new here and tried on a share of the conversations"));
+        for note in self.no_vote.map(str::to_owned).into_iter().chain(note) {
+            why.push_str("; ");
+            why.push_str(&note);
+        }
     }
 
     /// What the rules that are only watched would choose, where there are any and something fits. Success counts

@@ -14,7 +14,7 @@ use stint_types::units::Money;
 
 use super::gather_inputs::rules;
 use super::prepare_step::spent_refusal;
-use super::quote::RequestQuote;
+use super::quote::{QuoteDetails, RequestQuote, quote_inputs};
 use super::reserve::explain;
 use super::reserve_step::{step_inputs, without_answer_reserve, without_tools_cost};
 use super::step_context::{DecidedStep, StepContext};
@@ -23,6 +23,7 @@ pub(crate) async fn quote_step(
     state: &GatewayState,
     tenant: &Tenant,
     request: Request,
+    details: QuoteDetails,
 ) -> Result<RequestQuote, RequestRefusal> {
     let rules = rules(state, tenant, &request)?;
     let request = Arc::new(request);
@@ -40,7 +41,7 @@ pub(crate) async fn quote_step(
     };
     let quote = |plan: StepPlan| {
         let step = DecidedStep { balance: balance.clone(), plan, observed: None };
-        quote_decided_step(state, tenant, &context, step)
+        quote_decided_step(state, tenant, &context, step, details)
     };
     let mut calls_max = state.parts.episodes.inner.settings.calls_per_answer;
     let quoted = loop {
@@ -60,20 +61,23 @@ fn quote_decided_step(
     tenant: &Tenant,
     context: &StepContext<'_>,
     step: DecidedStep,
+    details: QuoteDetails,
 ) -> Result<RequestQuote, Option<Box<RequestRefusal>>> {
     let inputs = step_inputs(state, tenant, context, &step).ok_or(None)?;
     let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
     let (ledger, about) = (&state.parts.ledger, context.limit_scope());
     let limits = without_answer_reserve(&context.limits, kept);
     let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
-    let quote = inputs.ask(&without_tools_cost(allowance, step.plan.tools_cost), 0, plan::quote);
-    let mut quote = quote.map_err(|refusal| Some(Box::new(explain(state, refusal, &inputs))))?;
+    let allowance = without_tools_cost(allowance, step.plan.tools_cost);
+    let quoted = quote_inputs(state, &inputs, &allowance, details);
+    let mut quoted = quoted.map_err(|refusal| Some(Box::new(explain(state, refusal, &inputs))))?;
+    let quote = &mut quoted.quote;
     // What its calls may cost is set aside with it.
     quote.offers.iter_mut().for_each(|offer| offer.worst.money += step.plan.tools_cost);
     if let Some(why) = step.plan.why {
         quote.why = format!("{}; {why}", quote.why);
     }
-    Ok(RequestQuote { demand: inputs.demand, quote })
+    Ok(quoted)
 }
 
 /// True if less than the step with its tools may fit.

@@ -83,9 +83,7 @@ async fn try_reserve(
     if !goes_first && plan.best.worst.money > Money::ZERO {
         return Err(RequestRefusal::behind_in_queue());
     }
-    if let Some(no_vote) = inputs.no_vote {
-        plan.why = format!("{}; {no_vote}", plan.why);
-    }
+    inputs.annotate(&mut plan.why, &plan.best.model);
     if let left @ [_, ..] = &*inputs.left_out(&plan.best.model) {
         plan.why = format!(
             "{}; {} left out: {} is not sent what nobody here knows",

@@ -55,7 +55,8 @@ pub(super) async fn try_reserve_step(
     if !goes_first && plan.best.worst.money > Money::ZERO {
         return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
     }
-    for why in inputs.no_vote.into_iter().chain(step.plan.why.as_deref()) {
+    inputs.annotate(&mut plan.why, &plan.best.model);
+    if let Some(why) = &step.plan.why {
         plan.why = format!("{}; {why}", plan.why);
     }
     let asked = StepReservation {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::key_scope;
+use crate::gateway::request::canary_policy;
 use stint_types::catalog::{Catalog, Model, RolloutMode, Route};
 use stint_types::tenant::KeyAccess;
 use stint_types::units::Chance;
@@ -18,11 +19,19 @@ pub(crate) struct RoutingRules {
     pub(crate) policy: Arc<str>,
     /// The route or model that the caller named, whose traffic it is.
     pub(crate) named: Arc<str>,
+    /// The new model that this conversation tries, if it is one of those.
+    pub(crate) canary: Option<Arc<str>>,
 }
 
 /// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
-/// the same rules from turn to turn.
-pub(crate) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f64) -> Option<RoutingRules> {
+/// the same rules from turn to turn. Of a route that `is_suspended` no new model is tried.
+pub(crate) fn rules(
+    catalog: &Catalog,
+    access: &KeyAccess,
+    name: &str,
+    share: f64,
+    is_suspended: impl Fn(&str) -> bool,
+) -> Option<RoutingRules> {
     let named = key_scope::route(catalog, access, name)?;
     let name = named.name.clone();
     let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
@@ -34,22 +43,50 @@ pub(crate) fn rules(catalog: &Catalog, access: &KeyAccess, name: &str, share: f6
             Route { models, traffic_splits: Vec::new(), ..other.clone() }
         }
     };
-    let policy = match ruled.enforce {
-        RolloutMode::On => ruled.name.clone(),
-        other => format!("{}:{}", ruled.name, other.as_str()).into(),
+    let (ruled, canary) = draw_canary(catalog, ruled, share, is_suspended);
+    let policy = match (ruled.enforce, &canary) {
+        (RolloutMode::On, None) => ruled.name.clone(),
+        (RolloutMode::On, Some(_)) => canary_policy(&ruled.name).into(),
+        (other, _) => format!("{}:{}", ruled.name, other.as_str()).into(),
     };
     Some(match ruled.enforce {
-        RolloutMode::On => RoutingRules { route: ruled, observed_route: None, policy, named: name },
-        RolloutMode::Off => {
-            RoutingRules { route: unenforced(catalog, ruled), observed_route: None, policy, named: name }
-        }
+        RolloutMode::On => RoutingRules { route: ruled, observed_route: None, policy, named: name, canary },
+        RolloutMode::Off => RoutingRules {
+            route: unenforced(catalog, ruled),
+            observed_route: None,
+            policy,
+            named: name,
+            canary: None,
+        },
         RolloutMode::Observe => RoutingRules {
             observed_route: Some(ruled.clone()),
             route: unenforced(catalog, ruled),
             policy,
             named: name,
+            canary: None,
         },
     })
+}
+
+/// The route with the models for this conversation, and the new model if it is to be tried: the first then, and the others
+/// stand by. A new model serves no other conversation, unless a key may use no other.
+fn draw_canary(
+    catalog: &Catalog,
+    route: Route,
+    share: f64,
+    is_suspended: impl Fn(&str) -> bool,
+) -> (Route, Option<Arc<str>>) {
+    let Some(canary) = &route.canary else { return (route, None) };
+    let all = catalog.candidates(&route).map(|model| model.name.clone());
+    let (new, mut others): (Vec<_>, Vec<_>) = all.partition(|name| *name == canary.model);
+    if new.is_empty() || others.is_empty() {
+        return (route, None);
+    }
+    let tries = share >= 1.0 - canary.fraction.get() && !is_suspended(&route.name);
+    let tried = tries.then(|| canary.model.clone());
+    others.extend(tried.clone());
+    others.rotate_right(usize::from(tries));
+    (Route { models: others, ..route }, tried)
 }
 
 fn draw_share(route: &Route, share: f64) -> Option<&Arc<str>> {
@@ -71,6 +108,8 @@ fn unenforced(catalog: &Catalog, route: Route) -> Route {
         uncapped: Chance::new(1.0),
         explore: Chance::new(0.0),
         success_target: None,
+        recipe: None,
+        canary: None,
         vote: None,
         cascade: false,
         verifier: None,
@@ -82,8 +121,12 @@ fn unenforced(catalog: &Catalog, route: Route) -> Route {
 
 impl RoutingRules {
     /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
-    /// that is able and well; the others when it is not.
+    /// that is able and well; the others when it is not. So it is with a new model that is tried.
     pub(crate) fn choose(&self, models: &[Arc<Model>], is_able: impl Fn(&Model) -> bool) -> Vec<Arc<Model>> {
+        if let Some(new) = &self.canary {
+            let tried = models.iter().find(|model| model.name == *new && is_able(model));
+            return tried.map_or_else(|| models.to_vec(), |model| vec![model.clone()]);
+        }
         if !self.is_unenforced() {
             return models.to_vec();
         }
@@ -119,7 +162,7 @@ mod tests {
         let auto = Route { traffic_splits: shares.into(), ..Route::with_defaults("auto") };
         let watched = Route { enforce: RolloutMode::Observe, ..Route::with_defaults("shy") };
         let catalog = catalog(&[auto, Route::with_defaults("bold"), watched]);
-        let rules = rules(&catalog, &KeyAccess::default(), "auto", share).unwrap();
+        let rules = rules(&catalog, &KeyAccess::default(), "auto", share, |_| false).unwrap();
         assert_eq!(&*rules.policy, expected, "{share}");
         assert_eq!(rules.observed_route.is_some(), expected == "shy:observe");
     }
@@ -142,7 +185,8 @@ mod tests {
             ..Route::with_defaults("auto")
         };
         let rules =
-            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5).unwrap();
+            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5, |_| false)
+                .unwrap();
         assert_eq!(rules.observed_route, Some(route));
         assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);
     }

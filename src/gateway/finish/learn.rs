@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::gateway::feedback;
-use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext};
+use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext, canary_policy};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
+use stint_decide::learn::CanaryEvidence;
 use stint_prompt::prompt_text;
 use stint_sessions::history::RequestRecord;
 use stint_types::units::Money;
@@ -27,6 +28,7 @@ pub(super) fn learn(
     record_prompt(context, outcome);
     let is_finished = matches!(outcome.result, AttemptResult::Finished(_) | AttemptResult::Sampled(_));
     record_pace(context, decision, settlement.cost);
+    record_recipe(context, decision, outcome);
     if is_finished {
         context.state.pacing.record_success(&context.policy, outcome.offer.success);
     }
@@ -49,6 +51,29 @@ fn record_prompt(context: &RequestContext, outcome: &RequestOutcome<'_>) {
         let text = prompt_text::of_request(&context.request);
         context.state.prompt_ratios.record(&outcome.offer.model, &text, reported);
     }
+}
+
+/// Counts the request for its route's recipe. Who hangs up says nothing of a model.
+fn record_recipe(context: &RequestContext, decision: &DecisionContext, outcome: &RequestOutcome<'_>) {
+    let (route, metrics, recipes) = (&context.policy, &context.parts().metrics, &context.state.recipes);
+    if route.recipe.is_none() {
+        return;
+    }
+    recipes.record_request(&route.name, metrics);
+    let Some(canary) = &route.canary else { return };
+    let of_canary = *decision.policy == *canary_policy(&route.name);
+    let meant = if of_canary { &canary.model } else { &context.plan.best.model };
+    // A new model that failed so often that it is left alone for a while fails this conversation too.
+    let is_left_alone = *meant != context.plan.best.model;
+    if is_left_alone && context.market.conditions(meant).healthy {
+        return;
+    }
+    let failed = match outcome.result {
+        AttemptResult::Finished(_) | AttemptResult::Sampled(_) => outcome.offer.model != *meant,
+        AttemptResult::Failed(_) => true,
+        AttemptResult::HungUp => return,
+    };
+    recipes.record_canary(&route.name, of_canary, CanaryEvidence::Ended { failed }, metrics);
 }
 
 /// Lets the prices follow what was spent.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::gateway::feedback::QuestionFingerprint;
 use stint_ledger::LimitStatus;
-use stint_types::catalog::{Demand, Stakes};
+use stint_types::catalog::{Demand, Recipe, Stakes};
 use stint_types::units::{Money, Timestamp};
 
 use super::observed_plan::ObservedPlan;
@@ -28,4 +28,9 @@ pub(crate) struct DecisionContext {
     pub(crate) paced: Vec<LimitStatus>,
     /// What it was expected to cost.
     pub(crate) expected: Money,
+}
+
+/// The policy of conversations that try a route's new model, as the decision log has it.
+pub(crate) fn canary_policy(route: &str) -> String {
+    format!("{route}:{}", Recipe::Canary.as_str())
 }

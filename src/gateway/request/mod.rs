@@ -22,7 +22,7 @@ pub use task::{RequestTask, RequestUpdate};
 
 pub(super) use bill::{Bill, settlement_detail};
 pub(super) use context::RequestContext;
-pub(super) use decision_context::DecisionContext;
+pub(super) use decision_context::{DecisionContext, canary_policy};
 pub(super) use dispatch::{EXPIRY_MARGIN, record_dispatch};
 pub(super) use observed_plan::{ActualUsage, ObservedPlan};
 pub(super) use refusal::RETRY_AFTER;

@@ -2,11 +2,12 @@
 
 use tokio::time::timeout_at;
 
-use crate::execute::{ChoiceProgress, event_channel};
+use crate::execute::{ChoiceProgress, SamplingResult, event_channel};
 use crate::gateway::RequestUpdate;
 use crate::gateway::feedback::AnswerSignal;
 use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::Permit;
+use stint_decide::learn::SamplingEvidence;
 use stint_types::catalog::{Offer, VerdictSource};
 use stint_types::units::Chance;
 
@@ -45,7 +46,9 @@ pub(super) async fn conclude<'p>(
         // A choice without a sample that came to its end has failed, and is no `Sampled`.
         return RequestOutcome::of(offer, AttemptResult::HungUp, progress);
     };
-    if let Some(second) = offer.escalate.as_deref().filter(|_| is_doubtful(running.context, &chosen)) {
+    let is_doubtful = is_doubtful(running.context, &chosen);
+    record_evidence(running.context, offer, &sampled, &chosen, is_doubtful);
+    if let Some(second) = offer.escalate.as_deref().filter(|_| is_doubtful) {
         let outcome = escalate(running, offer, second, &progress, reservation).await;
         let label = if outcome.is_some() { ANSWERED } else { KEPT };
         running.context.parts().metrics.votes.cascades.with_label_values(&[&*offer.model, label]).inc();
@@ -58,6 +61,33 @@ pub(super) async fn conclude<'p>(
         ask_judge(running, chosen, sampled, offer, &spent, reservation).await;
     }
     deliver(running, offer, chosen, progress).await
+}
+
+/// Tells the route's recipe, where it has one, what this vote or first step was good for.
+fn record_evidence(
+    context: &RequestContext,
+    offer: &Offer,
+    sampled: &[SamplingResult],
+    chosen: &[SelectedAnswer],
+    is_doubtful: bool,
+) {
+    let route = &context.policy;
+    if route.recipe.is_none() {
+        return;
+    }
+    let has_score = sampled.iter().any(|sampled| sampled.finished.iter().any(|one| one.score.is_some()));
+    let is_first = |(sampled, chosen): (&SamplingResult, &SelectedAnswer)| {
+        sampled.finished.first().is_some_and(|first| first.index == chosen.sample.index)
+    };
+    let evidence = SamplingEvidence {
+        // With a verifier one good answer is enough, so that none may be there to agree with it.
+        compared: route.verifier.is_none() && sampled.iter().any(|sampled| sampled.finished.len() > 1),
+        agreed: chosen.iter().any(|chosen| chosen.tally.agreed > 1),
+        verified: route.verifier.is_some().then_some(has_score),
+        changed: !sampled.iter().zip(chosen).all(is_first),
+        escalated: offer.escalate.as_ref().map(|_| is_doubtful),
+    };
+    context.state.recipes.record_sampling(&route.name, evidence, &context.parts().metrics);
 }
 
 fn is_doubtful(context: &RequestContext, chosen: &[SelectedAnswer]) -> bool {

@@ -18,6 +18,7 @@ use super::demotions::Demotions;
 use super::pacing::Pacing;
 use super::parts::GatewayParts;
 use super::prompt_ratios::PromptRatios;
+use super::recipes::Recipes;
 use super::verifiers::Verifiers;
 use super::wait_queues::WaitQueues;
 use super::withdrawals::Withdrawals;
@@ -29,6 +30,7 @@ pub(crate) struct GatewayState {
     pub(crate) demotions: Demotions,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) verifiers: Verifiers,
+    pub(crate) recipes: Recipes,
     pub(crate) pacing: Arc<Pacing>,
     pub(crate) prompt_ratios: Arc<PromptRatios>,
     /// Requests that wait for money.
@@ -41,7 +43,10 @@ pub(crate) struct GatewayState {
 impl GatewayState {
     /// Of these parts, with nothing found out yet.
     pub(crate) fn new(parts: GatewayParts) -> GatewayState {
+        let recipes = Recipes::of(&parts.catalog);
+        recipes.show(&Recipes::default(), &parts.metrics);
         GatewayState {
+            recipes,
             demotions: Demotions::default(),
             withdrawals: Withdrawals::default(),
             verifiers: Verifiers::of(&parts.catalog),
@@ -59,7 +64,8 @@ impl GatewayState {
     /// found out about models that stay as they were.
     pub(crate) fn with_parts(&self, parts: GatewayParts) -> GatewayState {
         let (before, after) = (&self.parts.catalog, &parts.catalog);
-        GatewayState {
+        let next = GatewayState {
+            recipes: self.recipes.carry_over(after),
             demotions: self.demotions.carry_over(before, after),
             withdrawals: self.withdrawals.carry_over(before, after),
             pacing: self.pacing.clone(),
@@ -68,7 +74,9 @@ impl GatewayState {
             relay_turns: self.relay_turns.clone(),
             admissions: self.admissions.clone(),
             ..GatewayState::new(parts)
-        }
+        };
+        next.recipes.show(&self.recipes, &next.parts.metrics);
+        next
     }
 
     /// A place among the requests in flight.

@@ -5,6 +5,7 @@ mod gateway_state;
 mod pacing;
 mod parts;
 mod prompt_ratios;
+mod recipes;
 mod verifiers;
 mod wait_queues;
 mod withdrawals;

@@ -1,6 +1,7 @@
 //! The features of a text that the coefficients of measured models go by.
 
 use stint_types::catalog::{Feature, Features};
+use stint_types::chat::Request;
 
 use super::scale::{flag, log};
 use super::text::{QuestionText, TextAnalysis};
@@ -8,6 +9,11 @@ use super::text::{QuestionText, TextAnalysis};
 /// The features of a question that stands alone, as the fit takes them.
 pub fn features(question: &str) -> Features {
     of(&TextAnalysis::of(&QuestionText::question(question)))
+}
+
+/// The features of what a request asks, to show what was counted in it.
+pub fn request_features(request: &Request) -> Features {
+    of(&TextAnalysis::of(&QuestionText::of(request)))
 }
 
 /// The features of a text.

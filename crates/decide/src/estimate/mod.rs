@@ -44,7 +44,7 @@ use stint_types::chat::Request;
 use stint_types::units::{Chance, Difficulty, Tokens};
 
 pub use arithmetic::is_arithmetic;
-pub use features::features;
+pub use features::{features, request_features};
 pub use fit::{BudgetedAnswer, CalibrationTrace, fit};
 pub use length_file::{decode_lengths, encode_lengths};
 pub use lengths::{LengthInput, TextLengths, deviations};

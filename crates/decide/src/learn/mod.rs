@@ -20,6 +20,7 @@ mod model_belief;
 mod model_state;
 mod observation;
 mod outcome_sample;
+mod recipe_watch;
 mod settings;
 mod shared_belief;
 mod slopes;
@@ -36,6 +37,10 @@ pub use budget_pacer::{BudgetPacer, PaceSettings, RemainingBudget};
 pub use model_state::ModelState;
 pub use observation::JudgementMark;
 pub use outcome_sample::OutcomeSample;
+pub use recipe_watch::{
+    CanaryEvidence, CanaryWatch, RECIPE_RETRY, RECIPE_TRIAL, SamplingEvidence, SamplingWatch,
+    SuspensionReason,
+};
 pub use settings::Settings;
 pub use state::{LearnedState, StateError};
 pub use success_pacer::SuccessPacer;

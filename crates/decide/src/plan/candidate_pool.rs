@@ -1,7 +1,7 @@
 //! Every way to serve a request, priced, as plain numbers: an offer in full is only made of the few that are taken.
 
 use stint_types::catalog::{Capability, Model, Service, Vote, VoteForecast, VoteOdds};
-use stint_types::units::Tokens;
+use stint_types::units::{Chance, Tokens};
 
 use super::eligible_model::{EligibleModel, PricedCandidate, eligible_models, meets_deadline, weighted_cost};
 use super::reason::{BudgetReason, BudgetReasons};
@@ -12,8 +12,11 @@ use super::terms::rounded;
 /// To so many models a cascade may lead: those of most value by themselves.
 const ESCALATION_TARGETS_MAX: usize = 3;
 
-/// First steps of a cascade are answered so often at most.
+/// First steps of a cascade are answered so often at most where nobody verifies them.
 const CASCADE_SAMPLES_MAX: u32 = 3;
+
+/// How often a verifier is assumed to be right about an answer.
+const VERIFIER_RIGHT: f64 = 0.9;
 
 /// Models and candidates, in the order of their models; votes and cascades come last.
 #[derive(Debug)]
@@ -85,9 +88,10 @@ impl<'a> CandidatePool<'a> {
     fn add_cascades(&mut self, request: &PlanRequest, vote: &Vote, singles: usize) {
         let seconds = self.escalation_targets(request, singles);
         for at in 0..singles {
+            let one = self.candidates[at].success();
             for second in seconds.into_iter().flatten() {
-                for odds in vote.odds().iter().take_while(|odds| odds.samples <= CASCADE_SAMPLES_MAX) {
-                    self.candidates.extend(self.price_cascade(request, vote, odds, (at, second)));
+                for step in first_steps(request, vote, one) {
+                    self.candidates.extend(self.price_cascade(request, vote, step, (at, second)));
                 }
             }
         }
@@ -113,7 +117,7 @@ impl<'a> CandidatePool<'a> {
         seconds
     }
 
-    /// Answers of one model and, where more than half of them do not agree, one of another. What the second reaches
+    /// Answers of one model and, where more than half of them do not agree or the only one is not accepted, one of another. What the second reaches
     /// then is less than it does otherwise, since what one model is torn about is hard for others too: of different
     /// models half of [`VoteAssumptions::correlation`](stint_types::catalog::VoteAssumptions) is assumed, as the correlation between agreement and a
     /// right second answer.
@@ -121,7 +125,7 @@ impl<'a> CandidatePool<'a> {
         &self,
         request: &PlanRequest,
         vote: &Vote,
-        odds: &VoteOdds,
+        FirstStep { samples, forecast }: FirstStep,
         (first, second): (usize, usize),
     ) -> Option<PricedCandidate> {
         let (one, next) = (self.candidates[first], self.candidates[second]);
@@ -129,8 +133,7 @@ impl<'a> CandidatePool<'a> {
         if one.model_index == next.model_index || next.success <= one.success || next.dollars <= one.dollars {
             return None;
         }
-        let samples = odds.samples;
-        let VoteForecast { agreed, agreed_right, asked_agreeing: asked, .. } = odds.forecast(one.success());
+        let VoteForecast { agreed, agreed_right, asked_agreeing: asked, .. } = forecast;
         let on = 1.0 - agreed;
         let alike = vote.assumptions.correlation.get() / 2.0;
         let lost = alike * (agreed / on.max(1e-9) * next.success * (1.0 - next.success)).sqrt();
@@ -157,6 +160,32 @@ impl<'a> CandidatePool<'a> {
             ..one
         })
     }
+}
+
+/// The first step of a cascade.
+#[derive(Debug, Clone, Copy)]
+struct FirstStep {
+    samples: u32,
+    /// What is expected of it; what is accepted counts as agreed.
+    forecast: VoteForecast,
+}
+
+/// The first steps that a cascade may begin with, where one answer is right with that chance: one that is verified, else
+/// several that may agree.
+fn first_steps(request: &PlanRequest, vote: &Vote, one: Chance) -> impl Iterator<Item = FirstStep> {
+    let is_verified = request.route.verifier.is_some();
+    let alone = is_verified.then(|| FirstStep { samples: 1, forecast: verified(one) });
+    let sizes =
+        vote.odds().iter().take_while(move |odds| odds.samples <= CASCADE_SAMPLES_MAX && !is_verified);
+    let several = sizes.map(move |odds| FirstStep { samples: odds.samples, forecast: odds.forecast(one) });
+    alone.into_iter().chain(several)
+}
+
+/// What comes of one answer that a verifier looks at.
+fn verified(one: Chance) -> VoteForecast {
+    let agreed_right = one.get() * VERIFIER_RIGHT;
+    let agreed = agreed_right + (1.0 - one.get()) * (1.0 - VERIFIER_RIGHT);
+    VoteForecast { right: one.get(), asked: 1.0, agreed, agreed_right, asked_agreeing: 1.0 }
 }
 
 /// What a right answer is worth to the route now, in dollars.

@@ -29,7 +29,7 @@ pub(super) fn explain(
     if let Some(answer) = answer {
         let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
     }
-    let _ = samples(&mut why, best);
+    let _ = samples(&mut why, request, best);
     let _ = circumstances(&mut why, request, best, selected_by);
     if let Some(next) = next {
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
@@ -85,15 +85,26 @@ fn price_of_money(why: &mut String, request: &PlanRequest, reason: BudgetReason<
     write!(why, " while a dollar counts {price:.2}, so that the budget lasts")
 }
 
-fn samples(why: &mut String, offer: &Offer) -> fmt::Result {
-    match &offer.escalate {
-        Some(second) => write!(
+fn samples(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result {
+    let verifier = request.route.verifier.as_ref();
+    let Some(second) = &offer.escalate else {
+        return match (offer.samples > 1, verifier) {
+            (false, _) => Ok(()),
+            (true, None) => write!(why, ", up to {} times with a vote, which pays", offer.samples),
+            (true, Some(_)) => {
+                write!(why, ", up to {} times until the verifier accepts one, which pays", offer.samples)
+            }
+        };
+    };
+    let times = if offer.samples > 1 { format!("{} times", offer.samples) } else { "once".to_owned() };
+    match verifier {
+        None => write!(why, ", {times}, and {} is asked where they do not agree, which pays", second.model),
+        Some(verifier) => write!(
             why,
-            ", {} times, and {} is asked where they do not agree, which pays",
-            offer.samples, second.model
+            ", {times}, and {} is asked where the verifier scores it below {}, which pays",
+            second.model,
+            verifier.floor.get()
         ),
-        None if offer.samples > 1 => write!(why, ", up to {} times with a vote, which pays", offer.samples),
-        None => Ok(()),
     }
 }
 

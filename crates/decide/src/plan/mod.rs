@@ -4,7 +4,7 @@
 //! `terms`, then votes and cascades of them, where the route has them, in the same terms (`candidate_pool`); what cannot be
 //! reserved is never offered; `frontier` takes the best, `refine` finds the budget near it at which more thinking
 //! stops to pay, and `smallest_cap` the smallest that succeeds about as often. Where a route explores, the model is drawn (`explore`). A plan (`planner`) reserves nothing itself. A quote
-//! shows all that was priced.
+//! shows all that was priced, and `sweep` what would be chosen at other worths.
 
 mod answer_cost;
 mod answer_limit;
@@ -25,6 +25,7 @@ mod request;
 mod selection;
 mod smallest_cap;
 mod spend_caps;
+mod sweep;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -35,3 +36,4 @@ pub use quote::{Quote, quote};
 pub use refusal::{PlanRefusal, RejectedBy};
 pub use request::{Exploration, OPENING_QUANTILE, PlanRequest, StickyModel};
 pub use selection::FALLBACKS_MAX;
+pub use sweep::{WorthRange, sweep};

@@ -23,7 +23,8 @@ impl Catalog {
         }
         let model = self.models.get(name)?;
         let auto = self.routes.get("auto")?;
-        Some(Route { name: model.name.clone(), models: vec![model.name.clone()], ..auto.clone() })
+        let (name, models) = (model.name.clone(), vec![model.name.clone()]);
+        Some(Route { name, models, canary: None, ..auto.clone() })
     }
 
     /// The models that a route may choose, in the order of their names.

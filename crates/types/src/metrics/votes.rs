@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Error, Histogram, IntCounterVec};
+use prometheus::{Error, Histogram, IntCounterVec, IntGaugeVec};
 
 use super::buckets;
 use super::factory::MetricFactory;
@@ -17,6 +17,7 @@ pub struct VoteMetrics {
     pub verdicts: IntCounterVec,
     pub verifier_seconds: Histogram,
     pub probes: IntCounterVec,
+    pub suspended: IntGaugeVec,
 }
 
 impl VoteMetrics {
@@ -56,6 +57,11 @@ impl VoteMetrics {
                 "probes_total",
                 "Drafts considered to learn how hard a question is, by what came of it",
                 &["model", "outcome"],
+            )?,
+            suspended: make.gauge_vec(
+                "recipe_suspended",
+                "1 while a route's recipe is suspended, since it turned out to be of no use",
+                &["route"],
             )?,
         })
     }

@@ -7,6 +7,7 @@ mod load;
 mod prices;
 mod rules;
 mod stopping;
+mod sweeping;
 mod switching;
 mod voting;
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use stint_types::catalog::{AnswerComparison, ModelConditions, Vote, VoteAssumptions};
+use stint_types::catalog::{
+    AnswerComparison, Checker, ModelConditions, VerifierSettings, Vote, VoteAssumptions,
+};
 
 use super::*;
 
@@ -104,4 +106,36 @@ fn a_cascade_is_only_made_where_the_route_says_so_and_both_steps_can_be_reserved
     assert!(!escalates(|w| w.route.cascade = false));
     assert!(!escalates(|w| w.streams = true));
     assert!(!escalates(|w| w.budget.cost = Some(Money(700_000))));
+}
+
+/// That, with somebody who looks at answers.
+fn verified() -> PlanFixture {
+    cascading().with(|w| {
+        w.route.vote = Some(Vote::with_default_assumptions(2, AnswerComparison::Exact));
+        w.route.verifier = Some(VerifierSettings {
+            by: Checker::Url("http://127.0.0.1:9".to_owned()),
+            floor: Chance::new(0.7),
+            timeout: Duration::from_secs(1),
+            concurrency: 1,
+        });
+    })
+}
+
+#[test]
+fn one_answer_that_a_verifier_looks_at_is_the_first_step_of_a_cascade() {
+    let plan = verified().plan().unwrap();
+    let second = plan.best.escalate.as_ref().expect("a cascade");
+    assert_eq!((&*plan.best.model, plan.best.samples, &*second.model), ("small", 1, "large"));
+    let told = "once, and large is asked where the verifier scores it below 0.7";
+    assert!(plan.why.contains(told), "{}", plan.why);
+    assert!(
+        verified().with(|w| w.route.verifier = None).first().samples != 1,
+        "nobody looks at a single answer"
+    );
+}
+
+#[test]
+fn a_vote_that_a_verifier_ends_is_called_so() {
+    let why = torn().with(|w| w.route.verifier = verified().route.verifier).plan().unwrap().why;
+    assert!(why.contains("until the verifier accepts one"), "{why}");
 }

@@ -2,6 +2,7 @@
 
 mod odds;
 mod opinion;
+mod recipe;
 mod rollout;
 mod route;
 mod turns;
@@ -9,6 +10,7 @@ mod vote;
 
 pub use odds::{VoteAssumptions, VoteForecast, VoteOdds};
 pub use opinion::{Checker, DifficultyProbe, VerifierSettings};
+pub use recipe::{Canary, Recipe};
 pub use rollout::{RolloutMode, TrafficSplit};
 pub use route::Route;
 pub use turns::TurnRule;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::units::{Chance, Money};
 
 use super::opinion::{DifficultyProbe, VerifierSettings};
+use super::recipe::{Canary, Recipe};
 use super::rollout::{RolloutMode, TrafficSplit};
 use super::turns::TurnRule;
 use super::vote::Vote;
@@ -16,6 +17,10 @@ pub struct Route {
     pub name: Arc<str>,
     /// The models it may choose; all where empty.
     pub models: Vec<Arc<str>>,
+    /// What the settings below stand for together, where the operator named that.
+    pub recipe: Option<Recipe>,
+    /// The model that is tried on a share of its conversations.
+    pub canary: Option<Canary>,
     /// The success that the cheapest offer must reach at preference 0.
     pub success_floor: Chance,
     /// What a right answer is worth.
@@ -58,6 +63,8 @@ impl Route {
         Route {
             name: name.into(),
             models: Vec::new(),
+            recipe: None,
+            canary: None,
             success_floor: Chance::new(0.8),
             worth: Money(50_000_000),
             cost_per_second: Money(500_000),
