@@ -52,6 +52,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of a measurement; without it what each scenario says, and 5 for peers")
     parser.add_argument("--soak-seconds", type=float, help="of the soak; ten minutes without it")
     parser.add_argument("--rounds", type=int, default=3, help="of peers")
+    parser.add_argument("--note", default="", help="a sentence for the report, say of the binary")
     parser.add_argument("--out", type=Path, default=Path("load-tests/results"))
     options = parser.parse_args()
     options.binary = options.binary.resolve()
@@ -83,7 +84,7 @@ def measure_scenarios(options, loader, folder):
     groups = [(next(iter(by.values()))["title"], [micros(by.get(database)) for database in DATABASES]) for by in results.values()]
     groups = [group for group in groups if any(group[1])]
     picture = pictures.bars("Processor time of a request", "µs", groups, [DATABASES[database][0] for database in DATABASES])
-    write(options.out / "load", "Load", "scenarios", HOW, tables.scenarios(results), results, picture)
+    write(options.out / "load", "Load", "scenarios", f"{HOW} {options.note}".strip(), tables.scenarios(results), results, picture)
     return faults
 
 
@@ -108,7 +109,7 @@ def measure_peers(options, loader, folder):
     results = {peer.name: {"title": peer.title, "why_not": peer.why_not, "rounds": peer.reports} for peer in everyone}
     groups = [(peer.title, [rounds.micros(peer, scenario) for scenario in rounds.SCENARIOS]) for peer in everyone if not peer.why_not]
     picture = pictures.bars("Processor time of a request", "µs", groups, ["plain", "stream of 53 events"])
-    how = HOW_PEERS.format(rounds=options.rounds, seconds=options.seconds)
+    how = f"{HOW_PEERS.format(rounds=options.rounds, seconds=options.seconds)} {options.note}".strip()
     write(options.out / "load-peers", "Load, beside other gateways", "peers", how, tables.peers(everyone), results, picture)
     own = [peer for peer in everyone if peer.name.startswith("stint")]
     return [fault for peer in own for reports in peer.reports.values() for report in reports for fault in report["faults"]]
