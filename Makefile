@@ -25,6 +25,7 @@ build:
 
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
+	.venv/bin/python -m unittest discover --start-directory load-tests/ratchet
 	cargo test --workspace --locked
 	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 

@@ -77,19 +77,27 @@ def measure_scenarios(options, loader, folder):
         results.setdefault(name, {})[database] = report
         print(tables.row(database, report), flush=True)
         faults.extend(report["faults"] if database != "direct" else [])
+        # Each as it comes: an hour is long.
+        save_scenarios(options, results)
 
     scenarios.Measurement(loader, options, folder).run(names, options.databases, tell)
-    order = {name: at for at, name in enumerate(names_in_order())}
-    results = dict(sorted(results.items(), key=lambda item: order.get(item[0], len(order))))
-    groups = [(next(iter(by.values()))["title"], [micros(by.get(database)) for database in DATABASES]) for by in results.values()]
-    groups = [group for group in groups if any(group[1])]
-    picture = pictures.bars("Processor time of a request", "µs", groups, [DATABASES[database][0] for database in DATABASES])
-    write(options.out / "load", "Load", "scenarios", f"{HOW} {options.note}".strip(), tables.scenarios(results), results, picture)
+    print("\n" + tables.scenarios(in_order(results)))
     return faults
 
 
-def names_in_order():
-    return ["plain", "plain-half", *scenarios.ALL[1:], *scenarios.MATRIX, scenarios.SOAK]
+def save_scenarios(options, results):
+    results = in_order(results)
+    groups = [(next(iter(by.values()))["title"], [micros(by.get(database)) for database in DATABASES]) for by in results.values()]
+    groups = [group for group in groups if any(group[1])]
+    series = [DATABASES[database][0] for database in DATABASES]
+    picture = pictures.bars("Processor time of a request", "µs", groups, series) if groups else ""
+    how = f"{HOW} {options.note}".strip()
+    write(options.out / "load", "Load", "scenarios", how, tables.scenarios(results), results, picture)
+
+
+def in_order(results):
+    order = {name: at for at, name in enumerate(["plain", "plain-half", *scenarios.ALL[1:], *scenarios.MATRIX, scenarios.SOAK])}
+    return dict(sorted(results.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 def micros(report):
@@ -109,6 +117,7 @@ def measure_peers(options, loader, folder):
     results = {peer.name: {"title": peer.title, "why_not": peer.why_not, "rounds": peer.reports} for peer in everyone}
     groups = [(peer.title, [rounds.micros(peer, scenario) for scenario in rounds.SCENARIOS]) for peer in everyone if not peer.why_not]
     picture = pictures.bars("Processor time of a request", "µs", groups, ["plain", "stream of 53 events"])
+    print("\n" + tables.peers(everyone))
     how = f"{HOW_PEERS.format(rounds=options.rounds, seconds=options.seconds)} {options.note}".strip()
     write(options.out / "load-peers", "Load, beside other gateways", "peers", how, tables.peers(everyone), results, picture)
     own = [peer for peer in everyone if peer.name.startswith("stint")]
@@ -121,7 +130,6 @@ def write(path, title, what, how, table, results, picture):
     path.with_suffix(".md").write_text(text)
     path.with_suffix(".json").write_text(json.dumps(rounded(results), indent=1) + "\n")
     path.with_suffix(".svg").write_text(picture)
-    print(f"\n{table}")
 
 
 def rounded(value):

@@ -2,7 +2,7 @@
 //!
 //!     cargo test --test allocations -- --ignored
 //!
-//! The whole gateway runs in this process on a runtime of one thread, as its configuration file says: a ledger in SQLite, learning, the
+//! The whole gateway runs in this process on a runtime of one thread, as its configuration file says: a ledger in `SQLite`, learning, the
 //! decision log. Its upstream and its caller have threads that are not counted. What it comes to is written to the folder for tests in
 //! target, and load-tests/ratchet compares it with what was agreed.
 

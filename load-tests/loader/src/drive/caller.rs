@@ -27,6 +27,8 @@ pub(super) struct Caller {
     pub(super) leaving: Option<Leaving>,
     pub(super) arrivals: Arrivals,
     pub(super) tally: Rc<RefCell<Tally>>,
+    /// Connections that nobody uses. The last that was used is used first, as by clients that keep a pool.
+    pub(super) idle: RefCell<Vec<Connection>>,
 }
 
 /// What an answer must be.
@@ -49,12 +51,13 @@ enum After {
 impl Caller {
     /// Asks until nothing is due any more.
     pub(super) async fn run(self: Rc<Caller>) {
-        let (mut kept, mut bytes) = (None, Vec::new());
+        let mut bytes = Vec::new();
         while let Some(due) = self.arrivals.next().await {
             let number = self.tally.borrow_mut().begin();
             self.request.numbered(number, &mut bytes);
             let mut timing = Timing { due, first: None };
-            let asked = self.ask(kept.take(), &bytes, number, &mut timing).await;
+            let kept = self.idle.borrow_mut().pop();
+            let asked = self.ask(kept, &bytes, number, &mut timing).await;
             let (after, ending, content) = asked.unwrap_or_else(|error| {
                 let fault = Ending::Fault(format!("connection: {}", error.kind()));
                 let ending = if self.expected.may_break_off { Ending::Left } else { fault };
@@ -63,7 +66,7 @@ impl Caller {
             let is_fault = matches!(ending, Ending::Fault(_));
             self.tally.borrow_mut().end(ending, timing, content);
             if let After::Kept(connection) = after {
-                kept = Some(connection);
+                self.idle.borrow_mut().push(connection);
             } else if is_fault {
                 sleep(PAUSE).await;
             }

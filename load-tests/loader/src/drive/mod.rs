@@ -71,6 +71,7 @@ pub async fn run(scenario: &Scenario, target: Target, words: usize) -> Result<Re
         leaving: load.leaving,
         arrivals,
         tally: tally.clone(),
+        idle: RefCell::default(),
     };
     let caller = Rc::new(caller);
     let mut callers = JoinSet::new();

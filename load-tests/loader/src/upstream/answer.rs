@@ -85,7 +85,9 @@ struct ChatEvents {
 impl ChatEvents {
     fn write(self, with_usage: bool) -> Events {
         let mut events = vec![self.delta(&json!({"role": "assistant", "content": ""}), None)];
-        let thought = (0..self.thoughts).map(|at| json!({"reasoning_content": word(at, '~')}));
+        // As long as words are: until it knows better, a gateway takes a token for some bytes.
+        let thought =
+            (0..self.thoughts).map(|at| json!({"reasoning_content": format!(" thus{}", word(at, '~'))}));
         events.extend(thought.map(|delta| self.delta(&delta, None)));
         events.extend((0..self.words).map(|at| self.delta(&self.piece(at), None)));
         events.push(self.delta(&json!({}), Some(self.finish())));

@@ -1,6 +1,6 @@
 //! The scripted upstream: it looks at as little of a request as it can, and every answer is ready before it starts.
 //!
-//! Words of an answer are two characters that end in `#`, words of a thought end in `~`: who receives them can count them in whatever
+//! Words of an answer end in `#`, words of a thought in `~`: who receives them can count them in whatever
 //! a gateway makes of the events.
 
 mod answer;
