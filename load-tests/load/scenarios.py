@@ -18,6 +18,11 @@ OVER_ONE = {*MATRIX, SOAK, "messages"}
 NEVER_DIRECT = {"thoughts", "auto", *MATRIX}
 
 
+def usual(databases):
+    """The one that users have who say nothing, where it is among them."""
+    return "full" if "full" in databases else databases[-1]
+
+
 def half(report):
     return report["per_second"] / 2
 
@@ -35,7 +40,7 @@ class Measurement:
                 with self.loader.upstream(name, port):
                     if name not in NEVER_DIRECT and name != SOAK:
                         tell(name, "direct", self.drive(name, port))
-                    for database in databases if name not in OVER_ONE else databases[-1:]:
+                    for database in databases if name not in OVER_ONE else [usual(databases)]:
                         self.through(name, database, made, port, tell)
 
     def through(self, name, database, made, upstream, tell):

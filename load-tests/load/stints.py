@@ -33,7 +33,8 @@ def settings(upstream, database, wanted, folder):
     more = wanted.get("model", "thinking_max = 0")
     count = wanted.get("models", 1)
     # Learning and the decision log are on, beside a ledger in memory too.
-    text = f'[engine]\nembedded = false\n\n[ledger]\n{DATABASES[database][1]}\n[learn]\nlog_file = "{folder}/decisions.jsonl"\n'
+    text = f'[engine]\nembedded = false\n\n[ledger]\n{DATABASES[database][1]}\n[learn]\nlog_file = "{folder}/decisions.jsonl"\n\n'
+    text += wanted.get("settings", "")
     text += f'\n[[backend]]\nname = "upstream"\nkind = "{kind}"\nbase_url = "{base}"\n'
     if kind == "anthropic" or kind == "deepseek":
         text += 'api_key_env = "LOAD_UPSTREAM_KEY"\n'

@@ -6,8 +6,8 @@ from scenarios import title
 MEGABYTE = 1e6
 
 HEAD = """\
-| scenario | over | CPU µs/request | requests/s | first byte p50, p99 ms | gap p99 ms | whole p50, p99 ms | RSS MB | answered, refused, left | faults |
-|---|---|---|---|---|---|---|---|---|---|"""
+| scenario | over | CPU µs/request | CPU µs/event | requests/s | first byte p50, p99 ms | gap p99 ms | whole p50, p99 ms | RSS MB | answered, refused, left | faults |
+|---|---|---|---|---|---|---|---|---|---|---|"""
 
 PEERS_HEAD = """\
 | gateway | CPU µs per plain request | of vllm-router's | CPU µs per 53-event stream | of vllm-router's | plain p50, p99 ms | stream p50, p99 ms | RSS MB | not right |
@@ -31,7 +31,8 @@ def times(summary):
 def row(database, report):
     gateway = report["gateway"]
     cells = (
-        report["title"], title(database), number(gateway and gateway["micros_per_request"]), number(report["per_second"]),
+        report["title"], title(database), number(gateway and gateway["micros_per_request"]),
+        number(gateway and gateway["micros_per_event"], 1), number(report["per_second"]),
         times(report["first"]), number(report["gap"]["p99"] if report["gap"]["count"] else None, 2), times(report["total"]),
         number(gateway and gateway["usage"]["resident_max"] / MEGABYTE),
         f"{report['answered']:,}, {report['refused']:,}, {report['left']:,}", faults(report),

@@ -1,6 +1,7 @@
 //! One caller: asks, reads, judges what it got, and asks again.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::scenario::{Leaving, Scenario};
+use crate::scenario::{Api, Leaving, Scenario};
 
 use super::arrivals::Arrivals;
 use super::connection::Connection;
@@ -18,6 +19,8 @@ use super::tally::{Ending, Tally, Timing};
 
 /// After a connection was refused or broke, so that a gateway that is gone is not asked a million times.
 const PAUSE: Duration = Duration::from_millis(20);
+/// A connection that nobody has used for so long is given up, before the other side does.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 
 /// What all callers share.
 pub(super) struct Caller {
@@ -28,7 +31,7 @@ pub(super) struct Caller {
     pub(super) arrivals: Arrivals,
     pub(super) tally: Rc<RefCell<Tally>>,
     /// Connections that nobody uses. The last that was used is used first, as by clients that keep a pool.
-    pub(super) idle: RefCell<Vec<Connection>>,
+    pub(super) idle: RefCell<VecDeque<(Connection, Instant)>>,
 }
 
 /// What an answer must be.
@@ -36,6 +39,8 @@ pub(super) struct Caller {
 pub(super) struct Expected {
     words: u64,
     thoughts: u64,
+    /// Its last events say again what the others said.
+    is_repeated: bool,
     is_stream: bool,
     may_be_refused: bool,
     may_break_off: bool,
@@ -56,7 +61,7 @@ impl Caller {
             let number = self.tally.borrow_mut().begin();
             self.request.numbered(number, &mut bytes);
             let mut timing = Timing { due, first: None };
-            let kept = self.idle.borrow_mut().pop();
+            let kept = self.kept();
             let asked = self.ask(kept, &bytes, number, &mut timing).await;
             let (after, ending, content) = asked.unwrap_or_else(|error| {
                 let fault = Ending::Fault(format!("connection: {}", error.kind()));
@@ -66,11 +71,19 @@ impl Caller {
             let is_fault = matches!(ending, Ending::Fault(_));
             self.tally.borrow_mut().end(ending, timing, content);
             if let After::Kept(connection) = after {
-                self.idle.borrow_mut().push(connection);
+                self.idle.borrow_mut().push_back((connection, Instant::now()));
             } else if is_fault {
                 sleep(PAUSE).await;
             }
         }
+    }
+
+    fn kept(&self) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        while idle.front().is_some_and(|(_, since)| since.elapsed() > IDLE_MAX) {
+            idle.pop_front();
+        }
+        idle.pop_back().map(|(connection, _)| connection)
     }
 
     async fn ask(
@@ -130,6 +143,7 @@ impl Expected {
         Expected {
             words: words as u64,
             thoughts: scenario.upstream.thoughts as u64,
+            is_repeated: load.stream && load.api == Api::Responses,
             is_stream: load.stream,
             may_be_refused: load.may_be_refused,
             may_break_off: load.may_break_off,
@@ -148,7 +162,9 @@ impl Expected {
             let fault = Ending::Fault("an answer that broke off".to_owned());
             return if self.may_break_off { Ending::Left } else { fault };
         }
-        if content.words != self.words {
+        let is_said = content.words == self.words
+            || (self.is_repeated && content.words > 0 && content.words.is_multiple_of(self.words));
+        if !is_said {
             return Ending::Fault(format!("{} words in place of {}", content.words, self.words));
         }
         if self.thought_is_cut && content.thoughts >= self.thoughts {
