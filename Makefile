@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: libraries suites image decide prior abilities models-age
+.PHONY: libraries suites image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -25,6 +25,7 @@ build:
 
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
+	.venv/bin/python -m unittest discover --start-directory load-tests/ratchet
 	cargo test --workspace --locked
 	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 
@@ -102,6 +103,36 @@ heed: build test-tools
 # ARGS=--postgres for the other database; ARGS=--stalled for what callers cost who do not read their streams.
 fairness: build test-tools
 	scripts/fairness.sh $(ARGS)
+
+# Every scenario of load-tests/scenarios/load with everything on, over each kind of ledger: half an hour, ten minutes of it the soak.
+# ARGS='--only plain stream --databases full --seconds 3' for less.
+load: build load-tools
+	@scripts/load.sh scenarios $(ARGS)
+
+# The same for a plain answer and a stream, beside LiteLLM, TensorZero, SMG and vllm-router from PyPI (1.5 GB in .cache/peers) and Debian's
+# nginx, one at a time in alternating rounds; ten minutes.
+load-peers: build load-tools
+	@scripts/load.sh peers $(ARGS)
+
+load-tools: test-tools
+	@scripts/packages.sh util-linux
+	cargo build --release --locked --package loader
+
+# What a request takes, held to load-tests/ratchet.toml: allocations and, by valgrind, instructions. CI does the first part alone, since the
+# second needs an optimised build.
+ratchet: ratchet-tools
+	@.venv/bin/python load-tests/ratchet allocations instructions --binary target/ratchet/stint --loader target/ratchet/loader $(ARGS)
+
+ratchet-allocations:
+	@.venv/bin/python load-tests/ratchet allocations $(ARGS)
+
+# Agrees on what is measured now.
+ratchet-set:
+	@$(MAKE) ratchet ARGS=--set
+
+ratchet-tools: test-tools
+	@scripts/packages.sh valgrind util-linux
+	cargo build --profile ratchet --locked --package stint --package loader
 
 # Whether agents run that are built with LangChain and with Pydantic AI, of the versions in tests/libraries.txt. (Vercel's AI SDK
 # is among the tests.)

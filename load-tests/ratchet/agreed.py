@@ -1,0 +1,52 @@
+"""What was agreed of each number, and what has become of it."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = Path("load-tests/ratchet.toml")
+# A number may be worse by this share, so that no chance breaks it, and better by no more, so that what was won is kept.
+MARGIN = 0.03
+
+HEAD = """\
+# What a request may take, each with a margin of 3 %: a change that takes more fails and says which; one that takes less says to lower
+# the number. Written by `make ratchet-set`. `docs/measured.md` has what it comes to in time.
+"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number that is not what was agreed."""
+
+    name: str
+    agreed: int | None
+    measured: int
+
+    def __str__(self):
+        if self.agreed is None:
+            return f"{self.name}: {self.measured:,} is measured and nothing agreed; write it with `make ratchet-set`"
+        share = 100 * (self.measured / self.agreed - 1)
+        end = "worse; make it cheaper, or say why it is worth it and run `make ratchet-set`" if share > 0 else \
+            "better; keep what was won with `make ratchet-set`"
+        return f"{self.name}: {self.measured:,} where {self.agreed:,} is agreed, {abs(share):.1f} % {end}"
+
+
+def read():
+    return tomllib.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+def write(numbers):
+    """All sections, so that one that was not measured stays as it is."""
+    lines = [HEAD]
+    for section, members in sorted(numbers.items()):
+        lines += [f"\n[{section}]\n", *(f"{name} = {value}\n" for name, value in members.items())]
+    FILE.write_text("".join(lines))
+
+
+def changes(agreed, measured):
+    """What differs by more than the margin, section by section."""
+    for section, members in measured.items():
+        for name, value in members.items():
+            before = agreed.get(section, {}).get(name)
+            if before is None or abs(value - before) > MARGIN * before:
+                yield Change(f"{section}.{name}", before, value)
