@@ -22,6 +22,9 @@ pub(super) const NO_FINAL_REPORT: &str = "a request's task ended without a final
 /// How much of what is there already goes out at once.
 const BATCH_MAX: usize = 4 << 10;
 
+/// How often others go first before what is there goes out alone: a write for each event costs more than all else about it.
+const ARRIVING_YIELDS: usize = 3;
+
 struct EventStream {
     task: RequestTask,
     writer: Box<dyn StreamWriter>,
@@ -70,7 +73,7 @@ impl EventStream {
         loop {
             if !batch.is_empty() {
                 // What is there already goes out with it.
-                self.first = self.task.next_ready();
+                self.first = self.next_arriving().await;
                 if batch.len() >= BATCH_MAX || !matches!(self.first, Some(RequestUpdate::Event(..))) {
                     return Some(batch);
                 }
@@ -108,6 +111,18 @@ impl EventStream {
                 return Some(batch);
             }
         }
+    }
+
+    /// The next update, if it is there already or about to come: what one read of the upstream brought passes through two more
+    /// tasks, an event at a time, and these go first.
+    async fn next_arriving(&mut self) -> Option<RequestUpdate> {
+        for _ in 0..ARRIVING_YIELDS {
+            if let Some(update) = self.task.next_ready() {
+                return Some(update);
+            }
+            tokio::task::yield_now().await;
+        }
+        self.task.next_ready()
     }
 
     /// The next update, unless none comes until then.

@@ -156,7 +156,8 @@ fn thoughtless(knobs: &mut Knobs) {
 async fn an_upstream_that_never_answers_is_given_up_at_the_first_byte() {
     let begun = Instant::now();
     check(nothing().then(Step::Hold), TIMED_OUT, thoughtless).await;
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    // A plain answer is waited for as long as its tokens may take, here until all of the time is over.
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     check(nothing().then(Step::Hold), TIMED_OUT, impatient).await;
 }
 
