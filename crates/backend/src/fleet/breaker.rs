@@ -107,6 +107,7 @@ pub(super) struct Breaker {
     failures: u32,
     trips: u32,
     parked_until: Option<Instant>,
+    last_success: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +120,9 @@ enum BreakerState {
 impl Breaker {
     pub(super) fn new(settings: BreakerSettings, now: Instant) -> Breaker {
         let window = SuccessWindow::new(now);
-        Breaker { settings, state: BreakerState::Closed, window, failures: 0, trips: 0, parked_until: None }
+        let (parked_until, last_success) = (None, None);
+        let state = BreakerState::Closed;
+        Breaker { settings, state, window, failures: 0, trips: 0, parked_until, last_success }
     }
 
     /// Uses these settings from now on. A rest that has begun ends when it would have.
@@ -177,10 +180,23 @@ impl Breaker {
     /// A call came to a good end.
     pub(super) fn record_success(&mut self, ended: CompletedCall) {
         self.failures = 0;
+        self.last_success = Some(ended.now);
         match self.state {
             BreakerState::Closed => self.window.add(ended.now, true),
             BreakerState::Probing { .. } if ended.is_probe => self.close(ended.now),
             BreakerState::Open { .. } | BreakerState::Probing { .. } => {}
+        }
+    }
+
+    /// Whether a call came to a good end within the time of the shortest rest.
+    pub(super) fn has_succeeded_lately(&self, now: Instant) -> bool {
+        self.last_success.is_some_and(|at| now.saturating_duration_since(at) < self.settings.rest_min)
+    }
+
+    /// The target asks for no calls for a while, if it says so, and nothing is wrong with it.
+    pub(super) fn park(&mut self, ended: CompletedCall) {
+        if let Some(wait) = ended.retry_after {
+            self.parked_until = self.parked_until.max(Some(ended.now + wait));
         }
     }
 
@@ -190,9 +206,7 @@ impl Breaker {
         harm: CallFailureKind,
         ended: CompletedCall,
     ) -> Option<TripCause> {
-        if let Some(wait) = ended.retry_after {
-            self.parked_until = self.parked_until.max(Some(ended.now + wait));
-        }
+        self.park(ended);
         self.failures = self.failures.saturating_add(1);
         if harm == CallFailureKind::Credential {
             let until = ended.now + self.settings.credential_rest;

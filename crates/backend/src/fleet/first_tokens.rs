@@ -65,7 +65,7 @@ impl TargetSet {
     /// A target reported that nothing is left of its rate limit.
     pub(super) fn record_exhausted_rate_limit(&mut self, place: usize, now: Instant) {
         if let Some(limit) = &mut self.targets[place].limit {
-            limit.record_refusal(now);
+            limit.record_refusal(u32::MAX, now);
         }
     }
 

@@ -63,6 +63,8 @@ const JUDGED_ANYWAY: Duration = Duration::from_secs(2);
 const SAMPLES_MAX: usize = 256;
 /// The share of the limit that is kept after the target reports that it has no room.
 const REFUSAL_FACTOR: f64 = 0.8;
+/// The share that is kept at least, however few calls were under way then.
+const KEPT_MIN: f64 = 0.25;
 /// With so many of the calls the first trial is made.
 const TRIAL_SHARE: f64 = 0.75;
 /// One after a target was found full may leave fewer.
@@ -178,15 +180,19 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// The target reported that it has no room. This counts only once in a while, since many calls report it at once.
-    pub(super) fn record_refusal(&mut self, now: Instant) {
+    /// The target reported that it has no room while so many calls were under way, this one included. This counts only once in a
+    /// while, since many calls report it at once.
+    pub(super) fn record_refusal(&mut self, in_flight: u32, now: Instant) {
         self.trial = None;
         if self.last_refusal.is_some_and(|at| now.saturating_duration_since(at) < JUDGED_EVERY) {
             return;
         }
         self.last_refusal = Some(now);
         let before = self.permits;
-        self.permits = (self.permits * REFUSAL_FACTOR).max(f64::from(self.settings.min));
+        // Places that were not taken show nothing of its room; but neither does one refusal among few calls.
+        let taken = self.permits.min(f64::from(in_flight));
+        let kept = (taken * REFUSAL_FACTOR).max(self.permits * KEPT_MIN);
+        self.permits = kept.max(f64::from(self.settings.min));
         self.drops.refusals += u64::from(self.permits < before);
     }
 

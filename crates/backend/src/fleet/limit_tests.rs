@@ -116,15 +116,28 @@ fn it_never_falls_by_waits_below_what_was_served_well_a_minute_ago() {
 fn one_that_says_it_has_no_room_is_given_less_but_never_less_than_the_least() {
     for signal in [OverloadSignal::Waits, OverloadSignal::Refusals] {
         let mut rush = Rush::by(signal);
-        rush.limit.record_refusal(rush.now);
-        rush.limit.record_refusal(rush.now);
+        rush.limit.record_refusal(u32::MAX, rush.now);
+        rush.limit.record_refusal(u32::MAX, rush.now);
         assert_eq!(rush.limit.permits(), 25, "once for many that say it together");
         for second in 1..30 {
-            rush.limit.record_refusal(rush.now + Duration::from_secs(second));
+            rush.limit.record_refusal(u32::MAX, rush.now + Duration::from_secs(second));
         }
         assert_eq!(rush.limit.permits(), 4);
         assert_eq!(rush.limit.take_drops(), LimitDrops { waits: 0, refusals: 10 });
     }
+}
+
+#[test]
+fn places_that_were_not_taken_are_given_up_quickly_and_one_refusal_among_few_calls_takes_few() {
+    let mut rush = Rush::by(OverloadSignal::Refusals);
+    let settings = ConcurrencySettings { start: 1024, max: 1024, ..rush.limit.settings };
+    rush.limit = ConcurrencyLimit::new(settings);
+    let mut after = |in_flight, second| {
+        rush.limit.record_refusal(in_flight, rush.now + Duration::from_secs(second));
+        rush.limit.permits()
+    };
+    assert_eq!(after(3, 1), 256);
+    assert_eq!([after(20, 2), after(20, 3), after(20, 4)], [64, 16, 12]);
 }
 
 #[test]

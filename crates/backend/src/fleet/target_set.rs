@@ -271,10 +271,15 @@ impl TargetSet {
     ) -> Option<TripCause> {
         let jitter = self.dice.next_f64();
         let member = &mut self.targets[place];
-        if let Some(limit) = member.limit.as_mut().filter(|_| fall.is_overload) {
-            limit.record_refusal(now);
-        }
         let ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
+        if let Some(limit) = member.limit.as_mut().filter(|_| fall.is_overload) {
+            limit.record_refusal(member.in_flight, now);
+            // One that serves others works: it gets fewer calls, not none.
+            if !probe && member.breaker.has_succeeded_lately(now) {
+                member.breaker.park(ended);
+                return None;
+            }
+        }
         member.breaker.record_failure(fall.kind, ended)
     }
 

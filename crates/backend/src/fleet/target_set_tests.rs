@@ -236,3 +236,17 @@ fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
     yard.passes(DISTRUST_TIME.as_secs_f64() + 1.0);
     assert_eq!(yard.call(1, true), Some(home));
 }
+
+#[test]
+fn one_that_refuses_some_for_lack_of_room_and_serves_others_gets_fewer_calls_and_not_none() {
+    let mut yard = Yard::new(1);
+    let busy = CallFailure { is_overload: true, ..FAILED };
+    yard.call(0, true);
+    for _ in 0..50 {
+        assert_eq!(yard.roster.record_failure(0, false, busy, yard.now), None);
+    }
+    assert_eq!(yard.roster.unavailable_for(yard.now), None);
+    yard.passes(3.0);
+    let tripped = (0..10).find_map(|_| yard.roster.record_failure(0, false, busy, yard.now));
+    assert!(tripped.is_some(), "it serves nobody any more");
+}
