@@ -59,7 +59,7 @@ impl CalibrationTrace {
 }
 
 /// Fits all coefficients: least squares for ln L (by expectation where a thought was cut), logistic regression for
-/// the chances at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
+/// the chances at both ends, and the curve between them by likelihood over a grid. It takes some hundreds of traces.
 pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
     let rows: Vec<Features> = traces.iter().map(|trace| features(&trace.question)).collect();
     let pairs = || rows.iter().copied().zip(traces);
@@ -70,6 +70,7 @@ pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
     let mut calibration = ModelCalibration {
         sigma: variance.sqrt().max(0.01),
         bend: 1.0,
+        saturation: 1.0,
         solution: mean(traces.iter().map(|trace| trace.solution.as_f64())),
         confidence: explained.clamp(0.0, 1.0),
         thinking,
@@ -77,7 +78,7 @@ pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
         blind: logistic(&blind),
         domain: domain(traces),
     };
-    calibration.bend = bend(&calibration, &rows, traces);
+    (calibration.bend, calibration.saturation) = curve(&calibration, &rows, traces);
     calibration
 }
 
@@ -131,15 +132,26 @@ fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     (mean + sigma * hazard, sigma * sigma * (1.0 + z * hazard - hazard * hazard).clamp(0.0, 1.0))
 }
 
-/// The bend under which the cut thoughts' answers are likeliest.
-fn bend(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> f64 {
-    let likelihood = |bend: f64| -> f64 {
-        let bent = ModelCalibration { bend, ..calibration.clone() };
-        rows.iter().zip(traces).map(|(row, trace)| log_likelihood(&demand(&bent, row), trace)).sum()
-    };
-    let grid = (2..=48).map(|quarters| f64::from(quarters) / 4.0);
-    let scored = grid.map(|bend| (bend, likelihood(bend)));
-    scored.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(1.0, |(bend, _)| bend)
+/// The bend and the saturation under which the cut thoughts' answers are likeliest. A bend below 1 would let a single token
+/// gain much, so what rises early is left to the saturation; and that is 1 unless another explains clearly more.
+fn curve(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> (f64, f64) {
+    /// So much likelier a second number must make what was seen (Akaike's criterion).
+    const WORTH_A_NUMBER: f64 = 1.0;
+    const SATURATIONS: [f64; 7] = [0.5, 0.7, 1.4, 2.0, 2.8, 4.0, 6.0];
+    let mut demands: Vec<ModelDemand> = rows.iter().map(|row| demand(calibration, row)).collect();
+    let mut best = (1.0, 1.0, f64::NEG_INFINITY);
+    let saturated = SATURATIONS.map(|saturation| (saturation, WORTH_A_NUMBER));
+    for (saturation, penalty) in [(1.0, 0.0)].into_iter().chain(saturated) {
+        for bend in (4..=48).map(|quarters| f64::from(quarters) / 4.0) {
+            demands.iter_mut().for_each(|demand| (demand.bend, demand.saturation) = (bend, saturation));
+            let each = demands.iter().zip(traces).map(|(demand, trace)| log_likelihood(demand, trace));
+            let likelihood = each.sum::<f64>() - penalty;
+            if likelihood > best.2 {
+                best = (bend, saturation, likelihood);
+            }
+        }
+    }
+    (best.0, best.1)
 }
 
 /// ln P of how the answers after cut thoughts turned out.
@@ -233,6 +245,26 @@ mod tests {
         assert!(demand.blind.get() < 0.05, "blind {}", demand.blind);
         assert_eq!(calibration.domain.tasks, [TaskClass::Math].into());
         assert!(calibration.domain.words.contains("what"));
+    }
+
+    #[test]
+    fn a_fit_tells_a_success_that_rises_early_from_one_that_rises_late() {
+        let early = |i: u32| {
+            let trace = made_up(i);
+            let right = |cut: &BudgetedAnswer| {
+                let share = (cut.budget.as_f64() / trace.thinking.as_f64()).min(1.0);
+                uniform(i, cut.budget.as_f64()) < (1.0 - (1.0 - share).powi(4)) * 0.97
+            };
+            let cuts = trace.cuts.iter().map(|cut| BudgetedAnswer { right: right(cut), ..*cut }).collect();
+            CalibrationTrace { cuts, ..trace }
+        };
+        let calibration = fit(&(0..1500).map(early).collect::<Vec<_>>());
+        let kept = ModelDemand {
+            thinking: LogNormal { mu: 5.0, sigma: 0.2 },
+            ..demand(&calibration, &Features::default())
+        };
+        assert!((kept.rise(0.2) - 0.59).abs() < 0.1, "{calibration:?}");
+        assert!(kept.rise(0.001) < 0.02, "{calibration:?}");
     }
 
     #[test]

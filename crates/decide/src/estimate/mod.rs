@@ -175,6 +175,7 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         done: chance(&calibration.done),
         blind: chance(&calibration.blind),
         bend: calibration.bend,
+        saturation: calibration.saturation,
         spread: 0.0,
         prompt_least: Tokens::ZERO,
         prompt_usual: Tokens::ZERO,
@@ -250,6 +251,14 @@ mod tests {
         assert!(short.models["reasoner"].thinking.mu < long.models["reasoner"].thinking.mu);
         assert!(short.difficulty < long.difficulty);
         assert_eq!(short.class, TaskClass::Math);
+    }
+
+    #[test]
+    fn a_fifth_of_a_strangers_thought_keeps_most_of_its_gain_and_a_thousandth_nothing() {
+        let demand = &check("Prove that there is no largest prime number.").models["stranger"];
+        let kept = |share: f64| demand.rise(share);
+        assert!((0.52..0.74).contains(&kept(0.2)), "{}", kept(0.2));
+        assert!(kept(0.001) < 0.01, "{}", kept(0.001));
     }
 
     #[test]

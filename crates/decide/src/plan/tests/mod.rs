@@ -129,6 +129,7 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         done: Chance::new(done),
         blind: Chance::new(blind),
         bend: 1.5,
+        saturation: 1.0,
         spread: 0.0,
         prompt_least: Tokens(100),
         prompt_usual: Tokens::ZERO,

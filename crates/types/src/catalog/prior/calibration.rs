@@ -129,8 +129,10 @@ pub struct TrainingDomain {
 pub struct ModelCalibration {
     /// The standard deviation of ln L about its mean.
     pub sigma: f64,
-    /// How success rises with a cut thought's share (see `ModelDemand::cut`).
+    /// How late success rises with a cut thought's share (see `ModelDemand::rise`).
     pub bend: f64,
+    /// How early it has risen.
+    pub saturation: f64,
     /// The mean length of an answer.
     pub solution: f64,
     /// How far the fit can be trusted, 0 to 1.
