@@ -1,6 +1,7 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+mod auto_trials;
 mod backends;
 mod build;
 mod check;

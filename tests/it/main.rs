@@ -72,5 +72,6 @@ mod street;
 mod surface;
 mod surfaces;
 mod thinkers;
+mod trying;
 mod upstreams;
 mod voting;

@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::config::{self, ModelSource, Settings};
 
+use super::auto_trials;
 use super::engines;
 use super::error::{ModelError, error_chain};
 use super::output::{VerbResult, print_line};
@@ -34,6 +35,9 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
         print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
     }
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
+    if let Some(notice) = auto_trials::notice(&settings.catalog) {
+        print_line(&notice);
+    }
     let is_reached = !options.connect || connect::check_all(&settings);
     Ok(if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

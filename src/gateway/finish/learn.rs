@@ -51,8 +51,9 @@ fn record_prompt(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     }
 }
 
-/// Lets the prices follow what was spent.
+/// Lets the prices, and what may be tried, follow what was spent.
 pub(super) fn record_pace(context: &RequestContext, decision: &DecisionContext, cost: Money) {
     let pacing = &context.state.pacing;
     pacing.record_settlement(&context.account, &decision.paced, decision.expected, cost);
+    context.state.trials.record_settlement(decision.trial, decision.expected, cost);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::feedback::QuestionFingerprint;
+use crate::gateway::state::TrialUse;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::{Demand, Stakes};
 use stint_types::units::{Money, Timestamp};
@@ -28,4 +29,6 @@ pub(crate) struct DecisionContext {
     pub(crate) paced: Vec<LimitStatus>,
     /// What it was expected to cost.
     pub(crate) expected: Money,
+    /// Whether it tries a model that looks worse.
+    pub(crate) trial: TrialUse,
 }

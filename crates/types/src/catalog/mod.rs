@@ -29,6 +29,6 @@ pub use prior::{
     SURFACE_FEATURES, TEXT_KINDS, TRAITS, TrainingDomain,
 };
 pub use routes::{
-    AnswerComparison, Checker, DifficultyProbe, RolloutMode, Route, TrafficSplit, TurnRule, VerifierSettings,
-    Vote, VoteAssumptions, VoteForecast, VoteOdds, VotePolicy,
+    AnswerComparison, Checker, DifficultyProbe, RolloutMode, Route, TrafficSplit, TrialBounds, TurnRule,
+    VerifierSettings, Vote, VoteAssumptions, VoteForecast, VoteOdds, VotePolicy,
 };

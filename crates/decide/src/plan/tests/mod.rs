@@ -13,7 +13,7 @@ mod voting;
 use stint_types::catalog::{
     Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, Market,
     MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota, RequestTraits,
-    Route, Service, Tariff, TaskClass,
+    Route, Service, Tariff, TaskClass, TrialBounds,
 };
 use stint_types::chat::{Budget, ReasoningEffort};
 use stint_types::units::{
