@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         lengths: Arc::default(),
         abilities: BTreeMap::new(),
         thoughts: BTreeMap::new(),
+        curves: BTreeMap::new(),
     };
     let command = format!("cargo run --example calibrate -- {model} {path}");
     Ok(std::io::stdout().write_all(document(&calibration, &command)?.as_bytes())?)

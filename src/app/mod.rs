@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod command;
 mod config_snapshot;
+mod curve;
 mod directory;
 mod engine_limits;
 #[cfg(feature = "local")]

@@ -19,6 +19,7 @@ mod chatting;
 mod checking;
 mod connections;
 mod crash;
+mod curves;
 mod dialects;
 mod endpoints;
 mod engines;

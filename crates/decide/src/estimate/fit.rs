@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stint_types::catalog::{Features, LogNormal, ModelCalibration, ModelDemand, TaskClass, TrainingDomain};
+use stint_types::catalog::{Features, LogNormal, ModelCalibration, TaskClass, TrainingDomain};
 use stint_types::units::Tokens;
 
+use super::cut_curve::{CutAnswer, likeliest_curve};
 use super::lexeme::{LexemeVisitor, Lexer, WordLexeme};
 use super::solve::{WeightedObservation, least_squares, logistic};
 use super::text::{QuestionText, TextAnalysis};
@@ -124,7 +125,7 @@ fn lengths(rows: &[Features], traces: &[CalibrationTrace]) -> LengthFit {
 }
 
 /// The mean and the variance of a normal number that is known to lie above a bound.
-fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
+pub(super) fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     let above = LogNormal { mu: mean, sigma };
     // The hazard of the logarithm is the length's own times the length.
     let hazard = above.hazard(bound.exp()) * bound.exp() * sigma;
@@ -132,35 +133,16 @@ fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     (mean + sigma * hazard, sigma * sigma * (1.0 + z * hazard - hazard * hazard).clamp(0.0, 1.0))
 }
 
-/// The bend and the saturation under which the cut thoughts' answers are likeliest. A bend below 1 would let a single token
-/// gain much, so what rises early is left to the saturation; and that is 1 unless another explains clearly more.
+/// The bend and the saturation under which the cut thoughts' answers are likeliest.
 fn curve(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> (f64, f64) {
-    /// So much likelier a second number must make what was seen (Akaike's criterion).
-    const WORTH_A_NUMBER: f64 = 1.0;
-    const SATURATIONS: [f64; 7] = [0.5, 0.7, 1.4, 2.0, 2.8, 4.0, 6.0];
-    let mut demands: Vec<ModelDemand> = rows.iter().map(|row| demand(calibration, row)).collect();
-    let mut best = (1.0, 1.0, f64::NEG_INFINITY);
-    let saturated = SATURATIONS.map(|saturation| (saturation, WORTH_A_NUMBER));
-    for (saturation, penalty) in [(1.0, 0.0)].into_iter().chain(saturated) {
-        for bend in (4..=48).map(|quarters| f64::from(quarters) / 4.0) {
-            demands.iter_mut().for_each(|demand| (demand.bend, demand.saturation) = (bend, saturation));
-            let each = demands.iter().zip(traces).map(|(demand, trace)| log_likelihood(demand, trace));
-            let likelihood = each.sum::<f64>() - penalty;
-            if likelihood > best.2 {
-                best = (bend, saturation, likelihood);
-            }
-        }
-    }
-    (best.0, best.1)
-}
-
-/// ln P of how the answers after cut thoughts turned out.
-fn log_likelihood(demand: &ModelDemand, trace: &CalibrationTrace) -> f64 {
-    let chance = |cut: &BudgetedAnswer| {
-        let right = demand.success_if_cut(cut.budget.as_f64()).clamp(1e-3, 1.0 - 1e-3);
-        if cut.right { right } else { 1.0 - right }
+    let answer = |row: &Features, cut: &BudgetedAnswer| CutAnswer {
+        demand: demand(calibration, row),
+        thought: cut.budget,
+        right: cut.right,
     };
-    trace.real_cuts().map(|cut| chance(cut).ln()).sum()
+    let pairs = rows.iter().zip(traces);
+    let cuts = pairs.flat_map(|(row, trace)| trace.real_cuts().map(move |cut| answer(row, cut)));
+    likeliest_curve(&mut cuts.collect::<Vec<_>>())
 }
 
 fn domain(traces: &[CalibrationTrace]) -> TrainingDomain {
@@ -197,7 +179,7 @@ fn frequent<K>(counts: BTreeMap<K, usize>, least: usize) -> impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint_types::catalog::Feature;
+    use stint_types::catalog::{Feature, ModelDemand};
 
     /// Noise that is the same on every machine: the fractional parts of multiples of the golden ratio, two
     /// of them turned into a standard normal (Box and Muller, 1958).

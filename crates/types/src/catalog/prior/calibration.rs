@@ -10,6 +10,7 @@ use crate::catalog::decision::TaskClass;
 
 use super::ability::ModelAbility;
 use super::lengths::LengthPrior;
+use super::measured_curve::MeasuredCurve;
 use super::weights::Prior;
 
 /// One surface feature of a request's last user message.
@@ -170,6 +171,9 @@ pub struct Calibration {
     /// How long a model's thoughts usually are, where that is known: the logarithm of their median over everyday requests.
     #[serde(skip)]
     pub thoughts: BTreeMap<Arc<str>, f64>,
+    /// What was measured of models on their operator's own tasks.
+    #[serde(skip)]
+    pub curves: BTreeMap<Arc<str>, MeasuredCurve>,
 }
 
 impl Calibration {
