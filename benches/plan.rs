@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use stint_decide::learn::{BeliefStore, OutcomeSample, Settings};
-use stint_decide::plan::{Exploration, PlanRequest, plan, quote};
+use stint_decide::plan::{DrawRule, Exploration, PlanRequest, plan, quote};
 use stint_types::catalog::{
     Allowance, AnswerComparison, Calibration, Demand, EnforcementClass, GoesOn, HandOff, Market, Model,
     ModelConditions, ModelDemand, Needs, Prices, RemainingQuota, Route, Service, SolutionStopReason, Tariff,
@@ -171,7 +171,8 @@ impl World {
             choices: 1,
             streams: false,
             sticky: None,
-            explore: (floor > Chance::new(0.0)).then_some(Exploration { seed: 7, floor }),
+            explore: (floor > Chance::new(0.0))
+                .then_some(Exploration { seed: 7, rule: DrawRule::Beliefs(floor) }),
             opening_quantile: Chance::new(stint_decide::plan::OPENING_QUANTILE),
         })
     }

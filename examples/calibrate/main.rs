@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         lengths: Arc::default(),
         abilities: BTreeMap::new(),
         thoughts: BTreeMap::new(),
+        curves: BTreeMap::new(),
     };
     let command = format!("cargo run --example calibrate -- {model} {path}");
     Ok(std::io::stdout().write_all(document(&calibration, &command)?.as_bytes())?)
@@ -60,7 +61,8 @@ fn split(traces: &[CalibrationTrace]) -> (Vec<CalibrationTrace>, Vec<Calibration
 
 /// For a model never seen: a judgement, not a fit. Some 400 tokens of thought for a short question and more
 /// for a long or technical one, within a factor of three either way; right four times in five after a whole
-/// thought and half the time without one; a success that rises fast at first.
+/// thought and half the time without one. A fifth of a thought keeps 59 % of what it gains: published curves of reasoning models
+/// keep 52 to 74 %.
 fn prior() -> ModelCalibration {
     let features = |values: &[(Feature, f64)]| {
         let mut features = Features::default();
@@ -69,7 +71,8 @@ fn prior() -> ModelCalibration {
     };
     ModelCalibration {
         sigma: 1.1,
-        bend: 0.6,
+        bend: 1.0,
+        saturation: 4.0,
         solution: 250.0,
         confidence: 0.2,
         thinking: features(&[

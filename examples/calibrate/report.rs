@@ -42,11 +42,12 @@ pub(crate) fn write(
     };
     writeln!(
         out,
-        "thoughts within P50 {:.3}, P90 {:.3}, P99 {:.3}; bend {}",
+        "thoughts within P50 {:.3}, P90 {:.3}, P99 {:.3}; bend {}, saturation {}",
         below(LogNormal::median),
         below(LogNormal::p90),
         below(LogNormal::p99),
-        fit.bend
+        fit.bend,
+        fit.saturation
     )?;
     successes(out, &demands, held_out)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::keys_cli::{self, KeysCommand};
-use super::{check, health, ledger_cli, plan_cli, probe, replay, runtime_dir, serve, simulate};
+use super::{check, curve, health, ledger_cli, plan_cli, probe, replay, runtime_dir, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ enum CliCommand {
     Probe(probe::ProbeOptions),
     /// Ask the running server what it would do with a question, and print the offers, the chosen one, and why.
     Plan(plan_cli::PlanOptions),
+    /// Measure on your own tasks how often a model is right under rising thinking budgets, through the running server.
+    Curve(curve::CurveOptions),
     /// Compare policies on a made-up world in virtual time; with --config, on the configured models and accounts.
     Simulate(simulate::SimulateOptions),
     /// Judge other policies by the decision log: what they would have reached, and whether that can be said at all.
@@ -58,6 +60,7 @@ pub fn main() -> ExitCode {
         CliCommand::Keys(verb) => keys_cli::run(verb, config),
         CliCommand::Probe(options) => probe::probe(config, &options),
         CliCommand::Plan(options) => plan_cli::plan(config, &options),
+        CliCommand::Curve(options) => curve::curve(config, &options),
         CliCommand::Simulate(options) => simulate::run(config, &options),
         CliCommand::Replay(options) => replay::replay(config, &options),
         CliCommand::Health => health::health(config),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 
-use crate::config::Settings;
+use crate::config::{ModelConfig, Settings};
 use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
 use crate::http::{self, ApiState, SwappableRouter};
 use stint_decide::estimate;
@@ -126,7 +126,8 @@ fn gateway_parts(
     (Arc::new(loaded.registry), parts)
 }
 
-/// What ships with the binary, with each model's stated, published or guessed ability and its stated thinking length.
+/// What ships with the binary, with each model's stated, published or guessed ability, its stated thinking length and what
+/// was measured of it here.
 pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError> {
     let shipped = estimate::shipped().map_err(BuildError::Calibration)?;
     let thinks = |name| {
@@ -140,8 +141,10 @@ pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError
     });
     let usual =
         |model: &Arc<Model>| Some((model.name.clone(), model.thought_usual()?.as_f64().max(1.0).ln()));
+    let measured = |model: &ModelConfig| Some((model.name.clone(), model.curve.as_ref()?.curve));
+    let curves = settings.backends.iter().flat_map(|backend| &backend.models).filter_map(measured).collect();
     let thoughts = settings.catalog.models.values().filter_map(usual).collect();
-    Ok(Calibration { abilities: abilities.collect(), thoughts, ..shipped })
+    Ok(Calibration { abilities: abilities.collect(), thoughts, curves, ..shipped })
 }
 
 /// The router of each listener.

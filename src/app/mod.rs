@@ -1,11 +1,13 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+mod auto_trials;
 mod backends;
 mod build;
 mod check;
 mod command;
 mod config_snapshot;
+mod curve;
 mod directory;
 mod engine_limits;
 #[cfg(feature = "local")]

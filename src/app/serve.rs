@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Settings};
 
+use super::auto_trials;
 use super::build::{RunningServer, build};
 use super::error::BuildError;
 use super::log;
@@ -32,6 +33,9 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     let settings = config::load(file, &config::environment)?;
     let log = log::start(&settings.log);
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if let Some(notice) = auto_trials::notice(&settings.catalog) {
+        tracing::info!("{notice}");
+    }
     let file = file.map(Path::to_owned);
     let source = ConfigSource {
         load: Arc::new(move || config::load_again(file.as_deref(), &config::environment)),

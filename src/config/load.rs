@@ -119,12 +119,13 @@ fn without_errors<T>(document: Document<'_>, source: String, read: Option<T>) ->
 
 /// Settings as far as the document is right; what is wrong is noted in it.
 fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
-    let gateway = server::gateway(root);
+    let plan = server::plan(root);
+    let gateway = server::gateway(root, plan.opening_quantile);
     let http = server::http(root, gateway.flights_max);
     let (engine, with_embedded, skips_unusable) = engine::engine(root);
     let (backends, models) = backend::backends(root, known, with_embedded);
     let (storage, ledger) = storage::storage(root);
-    let routes = route::routes(root, &models);
+    let routes = route::routes(root, &models, plan.auto_explores);
     let catalog = Catalog { models, routes };
     let (first_key, keys_required) = key::keys(root);
     let mut accounts = account::DeclaredAccounts::read(root, &catalog);

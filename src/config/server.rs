@@ -114,7 +114,7 @@ fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
 }
 
 /// `[gateway]`.
-pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
+pub(super) fn gateway(root: &Section<'_>, opening_quantile: Chance) -> gateway::Settings {
     let gateway = root.section("gateway");
     gateway::Settings {
         time_max: seconds(&gateway, "time_max", 600),
@@ -131,14 +131,26 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         },
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
         flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(1024),
-        opening_quantile: opening_quantile(root),
+        opening_quantile,
     }
 }
 
+/// What is said of all plans.
+pub(super) struct PlanKeys {
+    /// What share of answers a first reservation covers.
+    pub(super) opening_quantile: Chance,
+    /// Whether `auto` tries models that look worse where nobody wrote that route.
+    pub(super) auto_explores: bool,
+}
+
 /// `[plan]`.
-fn opening_quantile(root: &Section<'_>) -> Chance {
-    let stated = root.section("plan").within("opening_quantile", 0.5..=0.999);
-    Chance::new(stated.unwrap_or(plan::OPENING_QUANTILE))
+pub(super) fn plan(root: &Section<'_>) -> PlanKeys {
+    let plan = root.section("plan");
+    let stated = plan.within("opening_quantile", 0.5..=0.999);
+    PlanKeys {
+        opening_quantile: Chance::new(stated.unwrap_or(plan::OPENING_QUANTILE)),
+        auto_explores: plan.get_or("auto_explores", true),
+    }
 }
 
 /// `[log]`; `STINT_LOG` overrides its filter.

@@ -89,7 +89,7 @@ impl Gateway {
             Box::pin(admit::reserve_single(&admission, request)).await?
         };
         let observed = admit::observe_plan(&admission, &reserved.inputs);
-        let decision = reserved.inputs.decision_context(&tenant.account, observed, reserved.plan.best.cost);
+        let decision = reserved.inputs.decision_context(&tenant.account, observed, &reserved.plan);
         let incoming = IncomingRequest { id, ticket, observer, arrived, deadline, permit };
         Ok(spawn(state, tenant, incoming, reserved, decision))
     }
@@ -147,9 +147,10 @@ fn spawn(
         arrived,
         deadline,
     };
-    let DecisionContext { paced, expected, .. } = &decision;
+    let DecisionContext { paced, expected, trial, .. } = &decision;
     state.pacing.record_price(&tenant.account, context.market.shadow_price);
     state.pacing.record_dispatch(&tenant.account, paced, *expected, parts.ledger.now());
+    state.trials.record_dispatch(*trial, *expected);
     parts.tasks.spawn(async move {
         serve(context, decision, reservation, updates).await;
         // Until here those that are planned wait behind it.

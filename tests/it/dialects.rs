@@ -251,7 +251,6 @@ async fn an_answer_that_nothing_could_cut_is_asked_for_in_one_piece_and_any_othe
         (json!({}), false),
         (json!({ "stop": ["never"] }), true),
         (json!({ "budget": { "deadline_ms": 60_000 } }), true),
-        (json!({ "budget": { "solution_tokens": 5000 } }), true),
     ];
     for (number, (more, streams)) in asked.iter().enumerate() {
         let answer = scene.ask(more).await.good();

@@ -69,6 +69,7 @@ impl Learned {
                 done: Chance::new(chance),
                 blind: Chance::new(chance),
                 bend: 1.0,
+                saturation: 1.0,
                 spread,
                 prompt_least: Tokens::ZERO,
                 prompt_usual: Tokens::ZERO,

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::config::{self, ModelSource, Settings};
+use crate::config::{self, ModelConfig, ModelSource, Settings};
 
+use super::auto_trials;
 use super::config_snapshot::calibration;
 use super::error::{ModelError, error_chain};
 use super::output::{VerbResult, print_line};
@@ -37,8 +38,22 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
     let recipes = recipe_ranges::lines(&settings.catalog, &calibration(&settings)?, |_| ());
     recipes.iter().for_each(|line| print_line(&format!("  {line}")));
+    for model in settings.backends.iter().flat_map(|backend| &backend.models) {
+        measured(model).iter().for_each(|line| print_line(line));
+    }
+    if let Some(notice) = auto_trials::notice(&settings.catalog) {
+        print_line(&notice);
+    }
     let is_reached = !options.connect || connect::check_all(&settings);
     Ok(if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What was measured of a model, in a line.
+fn measured(model: &ModelConfig) -> Option<String> {
+    let record = model.curve.as_ref()?;
+    let owner = if record.model == model.name { String::new() } else { format!(" (as {})", record.model) };
+    let (tasks, day) = (record.tasks, &record.measured);
+    Some(format!("the curve of {} was measured on {tasks} tasks at {day}{owner}", model.name))
 }
 
 /// The local models whose files the engine cannot use. Whether the device has room for them is found out at the start.

@@ -56,6 +56,7 @@ pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usi
             possible_classes: possible_classes(base.kind),
             source,
             ability: None,
+            curve: None,
             context: None,
             deployments: base.deployments.clone(),
             reads_alike: None,

@@ -63,6 +63,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         possible_classes: possible,
         source,
         ability: None,
+        curve: None,
         reads_alike: None,
         context: None,
         deployments,

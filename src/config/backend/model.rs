@@ -7,7 +7,7 @@ use super::default_model::default_model;
 use super::defaults::BackendDefaults;
 use super::kind::BackendKind;
 use super::known_models::KnownModels;
-use super::{coherence, dialect, model_keys, non_thinking, provider};
+use super::{coherence, curve, dialect, model_keys, non_thinking, provider};
 
 /// The keys that models of only some kinds have.
 const KIND_SPECIFIC_KEYS: [&str; 8] = [
@@ -64,6 +64,7 @@ fn read_model(
     }
     declared.config.upstream = upstream;
     model_keys::apply(section, &mut declared);
+    declared.config.curve = curve::read(section);
     declared.config.context = section.has("context").then_some(declared.model.context);
     // An effort scale comes with the most that it thinks, and only this kind can be said to think never.
     let is_told =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use stint_decide::estimate::ability::AbilityEvidence;
-use stint_types::catalog::EnforcementClass;
+use stint_types::catalog::{CurveRecord, EnforcementClass};
 use stint_types::units::Tokens;
 
 use super::deployment::Deployment;
@@ -38,6 +38,8 @@ pub struct ModelConfig {
     pub source: ModelSource,
     /// What tells how able it is; nothing of the embedded model, which has coefficients of its own.
     pub ability: Option<AbilityEvidence>,
+    /// What was measured of it on the operator's own tasks.
+    pub curve: Option<Arc<CurveRecord>>,
     /// The context that its section states; a catalogue's is not stated.
     pub context: Option<Tokens>,
     /// Where it is served, and with which credentials; none for a local model.

@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use crate::config::backend::ModelMap;
 use crate::config::reader::Section;
-use stint_types::catalog::Route;
+use stint_types::catalog::{Route, TrialBounds};
 use stint_types::units::Chance;
 
 use super::known_model::unknown_model;
 use super::{ineffective, opinion, recipe, rollout};
 
-/// All routes; `auto` is always among them.
-pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeMap<Arc<str>, Route> {
+/// All routes; `auto` is always among them. Where nobody wrote it, it may explore a little.
+pub(in crate::config) fn routes(
+    root: &Section<'_>,
+    models: &ModelMap,
+    auto_explores: bool,
+) -> BTreeMap<Arc<str>, Route> {
     let mut routes = BTreeMap::new();
     let sections = root.sections("route");
     for section in &sections {
@@ -30,7 +34,10 @@ pub(in crate::config) fn routes(root: &Section<'_>, models: &ModelMap) -> BTreeM
             section.reject("name", format!("a second route \"{name}\""), "give it another name");
         }
     }
-    routes.entry("auto".into()).or_insert_with(|| Route::with_defaults("auto"));
+    routes.entry("auto".into()).or_insert_with(|| Route {
+        trials: auto_explores.then(TrialBounds::usual),
+        ..Route::with_defaults("auto")
+    });
     rollout::check(&sections, &routes);
     routes
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stint_types::catalog::{AnswerComparison, Checker, Route};
+use stint_types::catalog::{AnswerComparison, Checker, Route, TrialBounds};
 use stint_types::units::{Chance, Tokens};
 
 use super::*;
@@ -117,4 +117,14 @@ fn what_of_votes_can_never_take_effect_is_told_with_its_remedy() {
            \"chat\", or take the vote out",
         ],
     );
+}
+
+#[test]
+fn auto_tries_other_models_unless_it_is_written_or_that_is_turned_off() {
+    let trials = |text: &str| load_text(text).unwrap().catalog.routes["auto"].trials;
+    assert_eq!(trials(""), Some(TrialBounds::usual()));
+    assert_eq!(trials("[plan]\nauto_explores = false\n"), None);
+    assert_eq!(trials("[[route]]\nname = \"auto\"\n"), None);
+    let other = load_text("[[route]]\nname = \"r\"\n").unwrap().catalog.routes["r"].trials;
+    assert_eq!(other, None);
 }

@@ -12,7 +12,7 @@ use stint_decide::estimate;
 use stint_ledger::{LimitStatus, RequestScope};
 use stint_prompt::{prompt_text, token_bound};
 use stint_types::catalog::{Capability, Demand, Market, Model, Needs, Route, Specialty};
-use stint_types::chat::{CompletionKind, Request};
+use stint_types::chat::{CompletionKind, Request, Role};
 use stint_types::tenant::Tenant;
 use stint_types::units::Tokens;
 
@@ -33,6 +33,8 @@ pub(super) struct PreparedRequest {
     pub(super) sticky: Option<ModelAffinity>,
     /// An upper bound of that model's prompt, by what was counted of the one before.
     pub(super) prompt_bound: Option<(Arc<str>, Tokens)>,
+    /// True for a step of an episode.
+    pub(super) is_step: bool,
 }
 
 /// Estimates the demand and looks at the market.
@@ -43,7 +45,13 @@ pub(super) fn gather_inputs(
 ) -> Result<PlanInputs, RequestRefusal> {
     let rules = rules(state, tenant, &request)?;
     let request = Arc::new(request);
-    let sent = PreparedRequest { original: request.clone(), request, sticky: None, prompt_bound: None };
+    let sent = PreparedRequest {
+        original: request.clone(),
+        request,
+        sticky: None,
+        prompt_bound: None,
+        is_step: false,
+    };
     Ok(gather_inputs_with(state, tenant, sent, rules))
 }
 
@@ -68,7 +76,7 @@ pub(super) fn gather_inputs_with(
     sent: PreparedRequest,
     rules: RoutingRules,
 ) -> PlanInputs {
-    let PreparedRequest { original: asked, request, sticky, prompt_bound } = sent;
+    let PreparedRequest { original: asked, request, sticky, prompt_bound, is_step } = sent;
     let (route, no_vote) = allowed_vote(state, rules.route, &request);
     let rules = RoutingRules { route, ..rules };
     let needs = needs::of(&request);
@@ -80,6 +88,7 @@ pub(super) fn gather_inputs_with(
     reckon_prompts(state, &mut prior, &request);
     let mut demand = prior.clone();
     state.parts.learning.adjust(&mut demand);
+    let trials = rules.route.trials.filter(|_| !is_step && may_try(&asked));
     PlanInputs {
         original: asked,
         request,
@@ -93,8 +102,18 @@ pub(super) fn gather_inputs_with(
         paced,
         opening_quantile: state.parts.settings.opening_quantile,
         sticky,
+        may_try: trials.is_some(),
+        trials: trials.and_then(|bounds| state.trials.share(bounds)),
         takers: takers(state, tenant, &needs),
     }
+}
+
+/// Whether a model that looks worse may be tried with a request: not where its caller states what success counts for, nor in the
+/// middle of an agent's work.
+fn may_try(asked: &Request) -> bool {
+    let is_of_agent =
+        !asked.tools.is_empty() || asked.messages.iter().any(|message| message.role == Role::Tool);
+    asked.budget.preference.is_none() && !is_of_agent
 }
 
 /// The models that may serve it, as they are known by now, the episode's own first; and one that was left out because it was

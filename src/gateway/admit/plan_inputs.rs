@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::gateway::feedback::QuestionFingerprint;
 use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
+use crate::gateway::state::TrialUse;
 use stint_decide::plan;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
 use stint_types::chat::Request;
-use stint_types::units::{AccountId, Chance, Money, Timestamp, Tokens};
+use stint_types::units::{AccountId, Chance, Timestamp, Tokens};
 
 use super::routing_rules::RoutingRules;
 
@@ -36,6 +37,10 @@ pub(crate) struct PlanInputs {
     pub(crate) opening_quantile: Chance,
     /// The model that has served its episode so far.
     pub(crate) sticky: Option<ModelAffinity>,
+    /// Whether a model that looks worse may be tried with it, now or when there is room for more trials.
+    pub(crate) may_try: bool,
+    /// How much may be tried with it now.
+    pub(crate) trials: Option<plan::TrialShare>,
     /// The models beyond the route's that would take all of its members, where some are not known here.
     pub(crate) takers: Vec<Arc<str>>,
 }
@@ -133,8 +138,6 @@ impl PlanInputs {
         what: impl FnOnce(&plan::PlanRequest) -> T,
     ) -> T {
         let models: Vec<&Model> = models.iter().map(AsRef::as_ref).collect();
-        let nothing = Chance::new(0.0);
-        let explores = route.explore > nothing || route.uncapped > nothing;
         what(&plan::PlanRequest {
             demand: &self.demand,
             models: &models,
@@ -150,9 +153,27 @@ impl PlanInputs {
                 cached: stuck.cached,
                 has_problems: stuck.evidence,
             }),
-            explore: explores.then_some(plan::Exploration { seed, floor: route.explore }),
+            explore: self.draw_rule(route).map(|rule| plan::Exploration { seed, rule }),
             opening_quantile: self.opening_quantile,
         })
+    }
+
+    /// By which rule a model is drawn, where one is.
+    fn draw_rule(&self, route: &Route) -> Option<plan::DrawRule> {
+        let nothing = Chance::new(0.0);
+        if route.explore > nothing || route.uncapped > nothing {
+            return Some(plan::DrawRule::Beliefs(route.explore));
+        }
+        self.trials.filter(|_| route.trials.is_some()).map(plan::DrawRule::Trials)
+    }
+
+    /// What the request is to those who count trials.
+    fn trial_use(&self, plan: &Plan) -> TrialUse {
+        match (self.may_try, plan.is_less_likely()) {
+            (false, _) => TrialUse::Exempt,
+            (true, false) => TrialUse::Usual,
+            (true, true) => TrialUse::Trial,
+        }
     }
 
     /// True if a model could be asked now.
@@ -178,7 +199,7 @@ impl PlanInputs {
         &self,
         account: &AccountId,
         observed: Option<ObservedPlan>,
-        expected: Money,
+        plan: &Plan,
     ) -> DecisionContext {
         let (at, budget, route) = (Timestamp::now(), &self.request.budget, &self.rules.route);
         let stakes = Stakes {
@@ -195,7 +216,8 @@ impl PlanInputs {
             question: QuestionFingerprint::of(account, &self.original, at),
             observed,
             paced: self.paced.clone(),
-            expected,
+            expected: plan.best.cost,
+            trial: self.trial_use(plan),
         }
     }
 }

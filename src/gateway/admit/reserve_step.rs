@@ -111,6 +111,7 @@ pub(super) fn step_inputs(
         sticky: context.sticky(state.parts.ledger.now()),
         prompt_bound: prompt_bound(state, context, &request),
         request: Arc::new(request),
+        is_step: true,
     };
     let mut inputs = gather_inputs_with(state, tenant, sent, context.rules.clone());
     inputs.market.shadow_price *= context.pressure(&step.balance);

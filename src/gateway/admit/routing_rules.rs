@@ -107,6 +107,7 @@ fn unenforced(catalog: &Catalog, route: Route) -> Route {
         models,
         uncapped: Chance::new(1.0),
         explore: Chance::new(0.0),
+        trials: None,
         success_target: None,
         recipe: None,
         canary: None,

@@ -76,8 +76,9 @@ fn record_recipe(context: &RequestContext, decision: &DecisionContext, outcome: 
     recipes.record_canary(&route.name, of_canary, CanaryEvidence::Ended { failed }, metrics);
 }
 
-/// Lets the prices follow what was spent.
+/// Lets the prices, and what may be tried, follow what was spent.
 pub(super) fn record_pace(context: &RequestContext, decision: &DecisionContext, cost: Money) {
     let pacing = &context.state.pacing;
     pacing.record_settlement(&context.account, &decision.paced, decision.expected, cost);
+    context.state.trials.record_settlement(decision.trial, decision.expected, cost);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::feedback::QuestionFingerprint;
+use crate::gateway::state::TrialUse;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::{Demand, Recipe, Stakes};
 use stint_types::units::{Money, Timestamp};
@@ -28,6 +29,8 @@ pub(crate) struct DecisionContext {
     pub(crate) paced: Vec<LimitStatus>,
     /// What it was expected to cost.
     pub(crate) expected: Money,
+    /// Whether it tries a model that looks worse.
+    pub(crate) trial: TrialUse,
 }
 
 /// The policy of conversations that try a route's new model, as the decision log has it.

@@ -19,6 +19,7 @@ use super::pacing::Pacing;
 use super::parts::GatewayParts;
 use super::prompt_ratios::PromptRatios;
 use super::recipes::Recipes;
+use super::trial_book::TrialBook;
 use super::verifiers::Verifiers;
 use super::wait_queues::WaitQueues;
 use super::withdrawals::Withdrawals;
@@ -33,6 +34,8 @@ pub(crate) struct GatewayState {
     pub(crate) recipes: Recipes,
     pub(crate) pacing: Arc<Pacing>,
     pub(crate) prompt_ratios: Arc<PromptRatios>,
+    /// What was tried of models that look worse.
+    pub(crate) trials: Arc<TrialBook>,
     /// Requests that wait for money.
     pub(crate) wait_queues: Arc<WaitQueues>,
     /// Turns at passing answers on.
@@ -52,6 +55,7 @@ impl GatewayState {
             verifiers: Verifiers::of(&parts.catalog),
             pacing: Arc::default(),
             prompt_ratios: Arc::default(),
+            trials: Arc::default(),
             wait_queues: Arc::default(),
             relay_turns: AccountTurns::new(available_parallelism().map_or(1, NonZero::get)),
             admissions: Arc::new(Semaphore::new(parts.settings.flights_max)),
@@ -60,8 +64,7 @@ impl GatewayState {
     }
 
     /// Of other parts, which take over from this while its requests go on. They share prices of money, places, how many
-    /// tokens prompts have, and what was
-    /// found out about models that stay as they were.
+    /// tokens prompts have, what was tried, and what was found out about models that stay as they were.
     pub(crate) fn with_parts(&self, parts: GatewayParts) -> GatewayState {
         let (before, after) = (&self.parts.catalog, &parts.catalog);
         let next = GatewayState {
@@ -70,6 +73,7 @@ impl GatewayState {
             withdrawals: self.withdrawals.carry_over(before, after),
             pacing: self.pacing.clone(),
             prompt_ratios: self.prompt_ratios.clone(),
+            trials: self.trials.clone(),
             wait_queues: self.wait_queues.clone(),
             relay_turns: self.relay_turns.clone(),
             admissions: self.admissions.clone(),

@@ -6,6 +6,7 @@ mod pacing;
 mod parts;
 mod prompt_ratios;
 mod recipes;
+mod trial_book;
 mod verifiers;
 mod wait_queues;
 mod withdrawals;
@@ -15,5 +16,6 @@ pub use parts::GatewayParts;
 
 pub(super) use gateway_state::GatewayState;
 pub(super) use pacing::Pacing;
+pub(super) use trial_book::TrialUse;
 pub(super) use wait_queues::{BoundedWait, WaitQueues};
 pub(super) use withdrawals::SuspectFeature;

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stint_types::catalog::{Features, LogNormal, ModelCalibration, ModelDemand, TaskClass, TrainingDomain};
+use stint_types::catalog::{Features, LogNormal, ModelCalibration, TaskClass, TrainingDomain};
 use stint_types::units::Tokens;
 
+use super::cut_curve::{CutAnswer, likeliest_curve};
 use super::lexeme::{LexemeVisitor, Lexer, WordLexeme};
 use super::solve::{WeightedObservation, least_squares, logistic};
 use super::text::{QuestionText, TextAnalysis};
@@ -59,7 +60,7 @@ impl CalibrationTrace {
 }
 
 /// Fits all coefficients: least squares for ln L (by expectation where a thought was cut), logistic regression for
-/// the chances at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
+/// the chances at both ends, and the curve between them by likelihood over a grid. It takes some hundreds of traces.
 pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
     let rows: Vec<Features> = traces.iter().map(|trace| features(&trace.question)).collect();
     let pairs = || rows.iter().copied().zip(traces);
@@ -70,6 +71,7 @@ pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
     let mut calibration = ModelCalibration {
         sigma: variance.sqrt().max(0.01),
         bend: 1.0,
+        saturation: 1.0,
         solution: mean(traces.iter().map(|trace| trace.solution.as_f64())),
         confidence: explained.clamp(0.0, 1.0),
         thinking,
@@ -77,7 +79,7 @@ pub fn fit(traces: &[CalibrationTrace]) -> ModelCalibration {
         blind: logistic(&blind),
         domain: domain(traces),
     };
-    calibration.bend = bend(&calibration, &rows, traces);
+    (calibration.bend, calibration.saturation) = curve(&calibration, &rows, traces);
     calibration
 }
 
@@ -123,7 +125,7 @@ fn lengths(rows: &[Features], traces: &[CalibrationTrace]) -> LengthFit {
 }
 
 /// The mean and the variance of a normal number that is known to lie above a bound.
-fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
+pub(super) fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     let above = LogNormal { mu: mean, sigma };
     // The hazard of the logarithm is the length's own times the length.
     let hazard = above.hazard(bound.exp()) * bound.exp() * sigma;
@@ -131,24 +133,16 @@ fn truncated_moments(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
     (mean + sigma * hazard, sigma * sigma * (1.0 + z * hazard - hazard * hazard).clamp(0.0, 1.0))
 }
 
-/// The bend under which the cut thoughts' answers are likeliest.
-fn bend(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> f64 {
-    let likelihood = |bend: f64| -> f64 {
-        let bent = ModelCalibration { bend, ..calibration.clone() };
-        rows.iter().zip(traces).map(|(row, trace)| log_likelihood(&demand(&bent, row), trace)).sum()
+/// The bend and the saturation under which the cut thoughts' answers are likeliest.
+fn curve(calibration: &ModelCalibration, rows: &[Features], traces: &[CalibrationTrace]) -> (f64, f64) {
+    let answer = |row: &Features, cut: &BudgetedAnswer| CutAnswer {
+        demand: demand(calibration, row),
+        thought: cut.budget,
+        right: cut.right,
     };
-    let grid = (2..=48).map(|quarters| f64::from(quarters) / 4.0);
-    let scored = grid.map(|bend| (bend, likelihood(bend)));
-    scored.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(1.0, |(bend, _)| bend)
-}
-
-/// ln P of how the answers after cut thoughts turned out.
-fn log_likelihood(demand: &ModelDemand, trace: &CalibrationTrace) -> f64 {
-    let chance = |cut: &BudgetedAnswer| {
-        let right = demand.success_if_cut(cut.budget.as_f64()).clamp(1e-3, 1.0 - 1e-3);
-        if cut.right { right } else { 1.0 - right }
-    };
-    trace.real_cuts().map(|cut| chance(cut).ln()).sum()
+    let pairs = rows.iter().zip(traces);
+    let cuts = pairs.flat_map(|(row, trace)| trace.real_cuts().map(move |cut| answer(row, cut)));
+    likeliest_curve(&mut cuts.collect::<Vec<_>>())
 }
 
 fn domain(traces: &[CalibrationTrace]) -> TrainingDomain {
@@ -185,7 +179,7 @@ fn frequent<K>(counts: BTreeMap<K, usize>, least: usize) -> impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint_types::catalog::Feature;
+    use stint_types::catalog::{Feature, ModelDemand};
 
     /// Noise that is the same on every machine: the fractional parts of multiples of the golden ratio, two
     /// of them turned into a standard normal (Box and Muller, 1958).
@@ -233,6 +227,26 @@ mod tests {
         assert!(demand.blind.get() < 0.05, "blind {}", demand.blind);
         assert_eq!(calibration.domain.tasks, [TaskClass::Math].into());
         assert!(calibration.domain.words.contains("what"));
+    }
+
+    #[test]
+    fn a_fit_tells_a_success_that_rises_early_from_one_that_rises_late() {
+        let early = |i: u32| {
+            let trace = made_up(i);
+            let right = |cut: &BudgetedAnswer| {
+                let share = (cut.budget.as_f64() / trace.thinking.as_f64()).min(1.0);
+                uniform(i, cut.budget.as_f64()) < (1.0 - (1.0 - share).powi(4)) * 0.97
+            };
+            let cuts = trace.cuts.iter().map(|cut| BudgetedAnswer { right: right(cut), ..*cut }).collect();
+            CalibrationTrace { cuts, ..trace }
+        };
+        let calibration = fit(&(0..1500).map(early).collect::<Vec<_>>());
+        let kept = ModelDemand {
+            thinking: LogNormal { mu: 5.0, sigma: 0.2 },
+            ..demand(&calibration, &Features::default())
+        };
+        assert!((kept.rise(0.2) - 0.59).abs() < 0.1, "{calibration:?}");
+        assert!(kept.rise(0.001) < 0.02, "{calibration:?}");
     }
 
     #[test]

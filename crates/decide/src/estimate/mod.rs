@@ -7,6 +7,8 @@ pub mod ability;
 mod arithmetic;
 mod classify;
 mod cue;
+mod curve;
+mod cut_curve;
 mod domain;
 mod feature_counts;
 mod features;
@@ -44,6 +46,7 @@ use stint_types::chat::Request;
 use stint_types::units::{Chance, Difficulty, Tokens};
 
 pub use arithmetic::is_arithmetic;
+pub use curve::{CurveTrial, curve_points, fit_measured_curve, wilson_interval};
 pub use features::{features, request_features};
 pub use fit::{BudgetedAnswer, CalibrationTrace, fit};
 pub use length_file::{decode_lengths, encode_lengths};
@@ -175,6 +178,7 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         done: chance(&calibration.done),
         blind: chance(&calibration.blind),
         bend: calibration.bend,
+        saturation: calibration.saturation,
         spread: 0.0,
         prompt_least: Tokens::ZERO,
         prompt_usual: Tokens::ZERO,
@@ -232,7 +236,7 @@ fn logistic(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint_types::catalog::{AbilityLevel, ClassLevels, ModelAbility};
+    use stint_types::catalog::{AbilityLevel, ClassLevels, MeasuredCurve, ModelAbility};
     use stint_types::chat::{Message, Role};
 
     fn request(text: &str) -> Request {
@@ -250,6 +254,38 @@ mod tests {
         assert!(short.models["reasoner"].thinking.mu < long.models["reasoner"].thinking.mu);
         assert!(short.difficulty < long.difficulty);
         assert_eq!(short.class, TaskClass::Math);
+    }
+
+    #[test]
+    fn a_fifth_of_a_strangers_thought_keeps_most_of_its_gain_and_a_thousandth_nothing() {
+        let demand = &check("Prove that there is no largest prime number.").models["stranger"];
+        let kept = |share: f64| demand.rise(share);
+        assert!((0.52..0.74).contains(&kept(0.2)), "{}", kept(0.2));
+        assert!(kept(0.001) < 0.01, "{}", kept(0.001));
+    }
+
+    #[test]
+    fn a_measured_curve_takes_the_place_of_what_is_usual_and_hard_requests_stay_harder() {
+        let curve = MeasuredCurve {
+            done_shift: 1.0,
+            blind_shift: -1.0,
+            spread: 0.05,
+            thought_shift: 0.7,
+            sigma: 0.4,
+            solution_factor: 2.0,
+            bend: 2.5,
+            saturation: 1.4,
+        };
+        let of = |text: &str, curves: BTreeMap<Arc<str>, MeasuredCurve>| {
+            let prompts = [("stranger".into(), Tokens(50))].into();
+            estimate(&request(text), &prompts, &Calibration { curves, ..shipped().unwrap() }).models["stranger"].clone()
+        };
+        let measured = |text: &str| of(text, [("stranger".into(), curve)].into());
+        let (usual, now) = (of("What is 12+30?", BTreeMap::new()), measured("What is 12+30?"));
+        assert!(now.done > usual.done && now.blind < usual.blind);
+        assert!((now.thinking.mu - usual.thinking.mu - 0.7).abs() < 1e-9 && (now.bend - 2.5).abs() < 1e-9);
+        assert!(now.measured.thinking && now.solution == usual.solution * 2);
+        assert!(measured("Prove that there is no largest prime number.").thinking.mu > now.thinking.mu);
     }
 
     #[test]

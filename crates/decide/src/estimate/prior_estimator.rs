@@ -21,6 +21,9 @@ const EVERYDAY_LOG_LENGTH: f64 = 6.1;
 /// The standard deviation, over models, of how long their thoughts are.
 const MODEL_SPREAD: f64 = 0.7;
 
+/// How far an estimate is trusted of a model that was measured on its operator's own tasks.
+const MEASURED_CONFIDENCE: f64 = 0.6;
+
 /// On a text whose thought is so long a free answer is as likely right as one of MMLU-Pro's is on average, and for each e-fold
 /// of the thought the logit of success falls by so much. By the published scores of the same models on GSM8K, MATH,
 /// `LiveCodeBench` and AIME beside MMLU-Pro (whose usual thoughts are 6.4, 7.4, 8.3 and 8.6), from +1.4 to -3; it is kept a little
@@ -74,6 +77,16 @@ impl<'a> PriorEstimator<'a> {
     }
 
     pub(super) fn estimate_model(&self, name: &str) -> ModelEstimate {
+        let mut estimate = self.predict(name);
+        if let Some(curve) = self.calibration.curves.get(name) {
+            curve.apply(&mut estimate.demand);
+            estimate.confidence = estimate.confidence.max(MEASURED_CONFIDENCE);
+        }
+        estimate
+    }
+
+    /// What is predicted of a model that was not measured here.
+    fn predict(&self, name: &str) -> ModelEstimate {
         let thinking = self.thinking(name);
         let solution = self.lengths.map_or(self.usual.solution, |lengths| self.solution(lengths));
         let usual = ModelDemand { thinking, solution, ..self.usual.clone() };

@@ -92,6 +92,7 @@ mod tests {
             done: Chance::new(0.7),
             blind: Chance::new(0.5),
             bend: 1.0,
+            saturation: 1.0,
             spread: 0.2,
             prompt_least: Tokens(10),
             prompt_usual: Tokens::ZERO,

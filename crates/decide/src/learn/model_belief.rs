@@ -15,8 +15,11 @@ use super::shared_belief::SharedBelief;
 use super::variances::{self, OUTCOME_VARIANCE, PRIOR_UNIT};
 use super::word_sums::WordSums;
 
-/// The variance that ln bend has beforehand.
-const BEND_VARIANCE: f64 = 0.25;
+/// The variance that ln saturation has beforehand.
+const SATURATION_VARIANCE: f64 = 0.25;
+/// How far outcomes move it at most. From a saturation of 4, a fifth of a thought then keeps 42 to 77 % of its gain; published curves
+/// keep 52 to 74 %.
+const SATURATION_SHIFT_MAX: f64 = 0.5;
 /// However unsure of itself a prior is, it counts for so many outcomes.
 const PRIOR_WEIGHT_MIN: f64 = 1.0;
 /// What the prior counts at least when its time is long past, in outcomes.
@@ -29,8 +32,8 @@ pub(super) struct ModelBelief {
     lengths: LengthBelief,
     /// What the spread is multiplied by.
     spread_factor: f64,
-    /// By class, what ln bend is more than predicted.
-    bends: [f64; CLASSES],
+    /// By class, what ln saturation is more than predicted.
+    saturations: [f64; CLASSES],
 }
 
 impl ModelBelief {
@@ -40,13 +43,13 @@ impl ModelBelief {
         let judged = state.judged.combined_with(others.map(|other| &other.judged), forget);
         let kept = forget.powf(judged.ticks()) * settings.kept_after_alarms(state.alarms);
         let prior_weight = (state.prior_weight * kept).max(PRIOR_LEFT_MIN.min(state.prior_weight));
-        let (success, bends) = judged.sums.split_at(evidence::SUMS);
+        let (success, cuts) = judged.sums.split_at(evidence::SUMS);
         let success = belief(prior_weight, success, &judged.words, settings);
         ModelBelief {
             spread_factor: settings.spread_factor(success.outcomes),
             success: Arc::new(success),
             lengths: lengths(state, others, settings),
-            bends: std::array::from_fn(|class| bend(&bends[2 * class..2 * class + 2])),
+            saturations: std::array::from_fn(|class| saturation(&cuts[2 * class..2 * class + 2])),
         }
     }
 
@@ -71,7 +74,7 @@ impl ModelBelief {
         let finished = features.row(demand, 1.0);
         success(&self.success, shared, features, demand);
         demand.spread *= self.spread_factor;
-        demand.bend *= self.bends[class].exp();
+        demand.saturation *= self.saturations[class].exp();
         self.lengths.adjust(class, &finished, demand);
     }
 }
@@ -120,9 +123,9 @@ fn belief(prior_weight: f64, sums: &[f64], words: &WordSums, settings: &Settings
     Belief::of(&variances::own(prior_weight, settings), variances::own_word(settings), sums, words)
 }
 
-fn bend(sums: &[f64]) -> f64 {
+fn saturation(sums: &[f64]) -> f64 {
     let &[squares, products] = sums else { return 0.0 };
-    (products / (squares + 1.0 / BEND_VARIANCE)).clamp(-1.5, 1.5)
+    (products / (squares + 1.0 / SATURATION_VARIANCE)).clamp(-SATURATION_SHIFT_MAX, SATURATION_SHIFT_MAX)
 }
 
 /// How many outcomes a prediction counts for that is this unsure of itself.

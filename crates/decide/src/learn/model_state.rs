@@ -7,16 +7,16 @@ use super::features::CLASSES;
 use super::settings::Settings;
 use super::{evidence, lengths};
 
-/// Sums for the bends of all classes: for each Σ g²/v and Σ g·e/v, with e what a cut thought's outcome was beyond the
-/// prediction and g how fast that prediction changes with ln bend.
-pub(super) const BEND_SUMS: usize = 2 * CLASSES;
+/// Sums for the saturations of all classes: for each Σ g²/v and Σ g·e/v, with e what a cut thought's outcome was beyond the
+/// prediction and g how fast that prediction changes with ln saturation.
+pub(super) const CUT_SUMS: usize = 2 * CLASSES;
 
 /// What was learned about one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelState {
     /// How many outcomes the prior counts for.
     pub(super) prior_weight: f64,
-    /// Sums of judged outcomes: those of the belief about success, then those of the bends.
+    /// Sums of judged outcomes: those of the belief about success, then those of the saturations.
     pub(super) judged: DecayedSums,
     /// Sums of all outcomes: lengths.
     pub(super) seen: DecayedSums,
@@ -32,7 +32,7 @@ impl ModelState {
     pub(super) fn new(prior_weight: f64) -> ModelState {
         ModelState {
             prior_weight,
-            judged: DecayedSums::new(evidence::SUMS + BEND_SUMS),
+            judged: DecayedSums::new(evidence::SUMS + CUT_SUMS),
             seen: DecayedSums::new(lengths::SUMS),
             alarm: [0.0; 2],
             alarms: 0,
@@ -48,7 +48,7 @@ impl ModelState {
     pub(super) fn is_sound(&self) -> bool {
         self.prior_weight.is_finite()
             && self.prior_weight > 0.0
-            && self.judged.is_sound(evidence::SUMS + BEND_SUMS)
+            && self.judged.is_sound(evidence::SUMS + CUT_SUMS)
             && self.seen.is_sound(lengths::SUMS)
             && self.alarm.iter().all(|sum| sum.is_finite())
     }

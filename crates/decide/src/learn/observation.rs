@@ -30,7 +30,7 @@ pub struct JudgementMark {
     share: f64,
     /// How much of its surprise went to its features, and how much to its words.
     parts: [f64; 2],
-    /// How fast its prediction changes with ln bend; zero where the thought was not cut.
+    /// How fast its prediction changes with ln saturation; zero where the thought was not cut.
     slope: f64,
 }
 
@@ -157,13 +157,14 @@ pub(super) fn amend(
     let left = state.judged.remaining(mark.at, settings.forget()) * sample.weight;
     let change = left * (success.get() - before.get());
     let [to_features, to_words] = mark.parts;
-    let (sums, bends) = state.judged.sums.split_at_mut(evidence::SUMS);
+    let (sums, saturations) = state.judged.sums.split_at_mut(evidence::SUMS);
     evidence::amend(sums, &row, change * to_features);
     for place in features.places() {
         let observation = LogitObservation { precision: 0.0, product: change * to_words };
         evidence::add_word(&mut state.judged.words, place, features.word, observation);
     }
-    bends[2 * class_index(sample.class) + 1] += bend_precision(1.0, sample, mark.share) * change * mark.slope;
+    saturations[2 * class_index(sample.class) + 1] +=
+        cut_precision(1.0, sample, mark.share) * change * mark.slope;
     true
 }
 
@@ -182,8 +183,8 @@ fn judge(
     let mut slope = 0.0;
     if sample.ended == ThinkingStopReason::Cut {
         let at = evidence::SUMS + 2 * class_index(sample.class);
-        let precision = bend_precision(sample.weight, sample, share);
-        slope = add_bend(&mut state.judged.sums[at..at + 2], sample, success, demand, precision);
+        let precision = cut_precision(sample.weight, sample, share);
+        slope = add_saturation(&mut state.judged.sums[at..at + 2], sample, success, demand, precision);
     }
     let (at, alarms) = (state.judged.ticks(), state.alarms);
     let mark = JudgementMark { at, alarms, share, parts: view.parts(), slope };
@@ -195,7 +196,7 @@ fn judge(
 fn thought_share(sample: &OutcomeSample, demand: &ModelDemand) -> f64 {
     match sample.ended {
         ThinkingStopReason::Closed | ThinkingStopReason::Stopped => 1.0,
-        ThinkingStopReason::Cut => finished_share(sample, demand).powf(demand.bend),
+        ThinkingStopReason::Cut => demand.rise(finished_share(sample, demand)),
         ThinkingStopReason::None => 0.0,
     }
 }
@@ -207,25 +208,24 @@ fn finished_share(sample: &OutcomeSample, demand: &ModelDemand) -> f64 {
 }
 
 /// How precisely an outcome with that share of its thought tells a chance.
-fn bend_precision(weight: f64, sample: &OutcomeSample, share: f64) -> f64 {
+fn cut_precision(weight: f64, sample: &OutcomeSample, share: f64) -> f64 {
     const VARIANCE_MIN: f64 = 0.09;
     let chance = logistic(offset(&sample.predicted, share));
     weight / (chance * (1.0 - chance)).max(VARIANCE_MIN)
 }
 
 /// Says by which slope it went in.
-fn add_bend(
+fn add_saturation(
     sums: &mut [f64],
     sample: &OutcomeSample,
     success: f64,
     demand: &ModelDemand,
     precision: f64,
 ) -> f64 {
-    let whole = finished_share(sample, demand).clamp(1e-6, 1.0);
-    let predicted = sample.predicted.bend;
+    let share = finished_share(sample, demand);
     let (blind, gap) = (demand.blind.get(), demand.done.get() - demand.blind.get());
-    let slope = gap * predicted * whole.ln() * whole.powf(predicted);
-    let surprise = success - blind - gap * whole.powf(predicted);
+    let slope = gap * sample.predicted.rise_by_saturation(share);
+    let surprise = success - blind - gap * sample.predicted.rise(share);
     sums[0] += precision * slope * slope;
     sums[1] += precision * slope * surprise;
     slope

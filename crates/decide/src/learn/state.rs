@@ -10,7 +10,7 @@ use super::model_state::ModelState;
 use super::settings::Settings;
 
 /// The meaning of the numbers in a state; raised whenever it changes, and whenever a prior with other traits ships.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What one replica has learned from the outcomes that it saw itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

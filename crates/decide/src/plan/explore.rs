@@ -9,7 +9,8 @@ use stint_types::units::SeededRng;
 use super::candidate_pool::CandidatePool;
 use super::eligible_model::PricedCandidate;
 use super::frontier::PlanObjective;
-use super::request::PlanRequest;
+use super::request::{DrawRule, PlanRequest};
+use super::trial::sample_trial;
 
 /// How many draws tell the chances.
 const DRAWS: u32 = 64;
@@ -25,8 +26,18 @@ pub(super) struct BanditArm {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArmDraw {
     pub uncapped: bool,
-    /// Which of the arms, where one is drawn.
-    pub drawn: Option<usize>,
+    pub drawn: DrawnArm,
+}
+
+/// How an arm is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DrawnArm {
+    /// The best is, with certainty.
+    None,
+    /// The best is, and another might have been.
+    Best,
+    /// This one is.
+    One(usize),
 }
 
 /// Each model's best candidate, in the order of the models, none drawn yet.
@@ -59,11 +70,17 @@ pub(super) fn draw_arm(
     arms: &mut [BanditArm],
     objective: &PlanObjective,
 ) -> ArmDraw {
-    let Some(explore) = request.explore else { return ArmDraw { uncapped: false, drawn: None } };
-    let (mut rng, floor) = (SeededRng::new(explore.seed), explore.floor.get());
+    let Some(explore) = request.explore else { return ArmDraw { uncapped: false, drawn: DrawnArm::None } };
+    let mut rng = SeededRng::new(explore.seed);
     let uncapped = rng.next_f64() < request.route.uncapped.get();
-    let is_drawn = floor > 0.0 && arms.len() > 1;
-    ArmDraw { uncapped, drawn: is_drawn.then(|| sample_arm(pool, arms, objective, floor, &mut rng)) }
+    let drawn = match explore.rule {
+        DrawRule::Beliefs(floor) if floor.get() > 0.0 && arms.len() > 1 => {
+            DrawnArm::One(sample_arm(pool, arms, objective, floor.get(), &mut rng))
+        }
+        DrawRule::Trials(share) => sample_trial(share, arms, objective, &mut rng),
+        DrawRule::Beliefs(_) => DrawnArm::None,
+    };
+    ArmDraw { uncapped, drawn }
 }
 
 /// Finds the chance of each and draws one.
@@ -87,6 +104,11 @@ fn sample_arm(
             won.propensity += each;
         }
     }
+    draw_by_propensity(arms, rng)
+}
+
+/// Draws one by its chance.
+pub(super) fn draw_by_propensity(arms: &[BanditArm], rng: &mut SeededRng) -> usize {
     let mut left = rng.next_f64();
     let taken = arms.iter().position(|arm| {
         left -= arm.propensity;

@@ -49,7 +49,7 @@ pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
     let reasons = pool.reasons(&first.candidate, first.reason);
     let why = explain(request, &best_offer, reasons, selection.selected_by, next.as_ref());
     let chosen = insert_offer(&mut offers, best_offer);
-    if explore.is_some_and(|explore| explore.floor.get() > 0.0) {
+    if explore.is_some() {
         // The chances that a request would have, though none is drawn here.
         explore::draw_arm(
             &PlanRequest { explore, ..*request },

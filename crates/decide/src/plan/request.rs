@@ -1,6 +1,6 @@
 //! What is asked of a plan: a demand, the models, what they cost now, what may be spent, and what the caller stated.
 
-use stint_types::catalog::{Allowance, Demand, Market, Model, Needs, Route};
+use stint_types::catalog::{Allowance, Demand, Market, Model, Needs, Route, TrialBounds};
 use stint_types::chat::Budget;
 use stint_types::units::{Chance, Tokens};
 
@@ -53,6 +53,24 @@ pub struct StickyModel<'a> {
 pub struct Exploration {
     /// What the draw is made from: of equal seeds, equal draws.
     pub seed: u64,
-    /// The share of requests that are spread evenly over all models.
-    pub floor: Chance,
+    /// By which rule.
+    pub rule: DrawRule,
+}
+
+/// By which rule a model is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DrawRule {
+    /// By what is believed about each, doubt included; this share of requests is spread evenly over all models.
+    Beliefs(Chance),
+    /// The best is taken, but for few trials of the others.
+    Trials(TrialShare),
+}
+
+/// How much may be tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialShare {
+    /// With these chances: no more requests than that, and no more of what a request is expected to cost.
+    pub bounds: TrialBounds,
+    /// What a trial may cost at most, in dollars.
+    pub dollars_max: f64,
 }

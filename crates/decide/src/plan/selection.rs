@@ -2,7 +2,7 @@
 
 use super::candidate_pool::CandidatePool;
 use super::eligible_model::PricedCandidate;
-use super::explore::{self, ArmDraw, BanditArm};
+use super::explore::{self, ArmDraw, BanditArm, DrawnArm};
 use super::frontier::{FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
 use super::reason::{BudgetReason, SelectedBy};
 use super::refine;
@@ -42,8 +42,8 @@ pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Opt
     let mut arms = explore::arms(pool, &objective);
     let ArmDraw { uncapped, drawn } = explore::draw_arm(request, pool, &mut arms, &objective);
     let (best, range) = match drawn {
-        Some(drawn) => (arms.get(drawn)?.best, SuccessRange::WHOLE),
-        None => best_by_value(pool, &arms, &objective, &mut scratch)?,
+        DrawnArm::One(drawn) => (arms.get(drawn)?.best, SuccessRange::WHOLE),
+        DrawnArm::None | DrawnArm::Best => best_by_value(pool, &arms, &objective, &mut scratch)?,
     };
     let first = best.model_index;
     let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
@@ -61,8 +61,11 @@ pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Opt
     }
     let arm = arms.iter_mut().find(|arm| arm.best.model_index == first)?;
     arm.best = ranked[0].candidate;
-    let selected_by = if drawn.is_some() { SelectedBy::Drawn } else { SelectedBy::Valued };
-    if selected_by == SelectedBy::Valued {
+    let selected_by = match drawn {
+        DrawnArm::One(_) => SelectedBy::Drawn,
+        DrawnArm::None | DrawnArm::Best => SelectedBy::Valued,
+    };
+    if drawn == DrawnArm::None {
         arm.propensity = 1.0;
     }
     let propensity = arm.propensity;

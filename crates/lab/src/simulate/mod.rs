@@ -31,7 +31,7 @@ mod virtual_time;
 use stint_types::catalog::Catalog;
 use stint_types::tenant::AccountTerms;
 
-pub use chart::{Chart, ChartSeries};
+pub use chart::{Chart, ChartSeries, LineStyle};
 pub use plots::plots;
 pub use policy::{SimulationPolicy, UnknownPolicy};
 pub use report::{PolicyResult, PolicyTimeline, SimulationReport};

@@ -246,6 +246,7 @@ impl Population {
             done: chance(logit),
             blind: chance(logit - needs),
             bend: self.models[model].bend,
+            saturation: self.models[model].saturation,
             spread: 0.0,
             prompt_least: Tokens::ZERO,
             prompt_usual: request.prompt,

@@ -105,6 +105,13 @@ struct TracePrediction {
     done: f64,
     blind: f64,
     bend: f64,
+    #[serde(default = "unsaturated")]
+    saturation: f64,
+}
+
+/// Older logs have none: their curve was a power of the share.
+fn unsaturated() -> f64 {
+    1.0
 }
 
 #[derive(Deserialize)]
@@ -229,6 +236,7 @@ impl TracePrediction {
             done: Chance::new(self.done),
             blind: Chance::new(self.blind),
             bend: self.bend,
+            saturation: self.saturation,
             spread: 0.0,
             prompt_least: self.prompt,
             prompt_usual: Tokens::ZERO,

@@ -62,6 +62,7 @@ fn candidate(name: &str) -> Candidate {
         done: Chance::new(0.9),
         blind: Chance::new(0.1),
         bend: 1.5,
+        saturation: 1.0,
         spread: 0.01,
         prompt_least: Tokens(3),
         prompt_usual: Tokens::ZERO,

@@ -24,11 +24,11 @@ pub use models::{
     Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
 };
 pub use prior::{
-    AbilityCurve, AbilityLevel, Blend, Calibration, ClassLevels, Feature, Features, Gram, LENGTH_FEATURES,
-    LengthGram, LengthPrior, LengthWeights, Loadings, ModelAbility, ModelCalibration, Prior,
-    SURFACE_FEATURES, TEXT_KINDS, TRAITS, TrainingDomain,
+    AbilityCurve, AbilityLevel, Blend, Calibration, ClassLevels, CurvePoint, CurveRecord, Feature, Features,
+    Gram, LENGTH_FEATURES, LengthGram, LengthPrior, LengthWeights, Loadings, MeasuredCurve, ModelAbility,
+    ModelCalibration, Prior, SURFACE_FEATURES, TEXT_KINDS, TRAITS, TrainingDomain,
 };
 pub use routes::{
-    AnswerComparison, Canary, Checker, DifficultyProbe, Recipe, RolloutMode, Route, TrafficSplit, TurnRule,
-    VerifierSettings, Vote, VoteAssumptions, VoteForecast, VoteOdds, VotePolicy,
+    AnswerComparison, Canary, Checker, DifficultyProbe, Recipe, RolloutMode, Route, TrafficSplit,
+    TrialBounds, TurnRule, VerifierSettings, Vote, VoteAssumptions, VoteForecast, VoteOdds, VotePolicy,
 };

@@ -27,6 +27,7 @@ fn prior() -> Demand {
         done: Chance::new(done),
         blind: Chance::new(done - 0.2),
         bend: 1.0,
+        saturation: 1.0,
         spread: 0.0,
         prompt_least: Tokens(200),
         prompt_usual: Tokens::ZERO,
@@ -99,7 +100,7 @@ fn assert_alike(a: &BeliefStore, b: &BeliefStore, within: f64) {
             (one.done.get(), other.done.get()),
             (one.blind.get(), other.blind.get()),
             (one.spread, other.spread),
-            (one.bend, other.bend),
+            (one.saturation, other.saturation),
             (one.thinking.mu, other.thinking.mu),
             (one.thinking.sigma, other.thinking.sigma),
         ];
@@ -179,12 +180,13 @@ proptest! {
             lesson.predicted.thinking.mu = 20.0 * dice.next_f64();
             lesson.predicted.thinking.sigma = 3.0 * dice.next_f64();
             lesson.predicted.bend = 4.0 * dice.next_f64();
+            lesson.predicted.saturation = 8.0 * dice.next_f64();
             lesson.predicted.spread = dice.next_f64();
             book.observe(&lesson);
         }
         for model in believed(&book).models.values() {
             prop_assert!(model.spread.is_finite() && model.spread >= 0.0);
-            prop_assert!(model.bend.is_finite() && model.bend > 0.0);
+            prop_assert!(model.saturation.is_finite() && model.saturation >= 0.0);
             prop_assert!(model.thinking.mu.is_finite() && model.thinking.sigma > 0.0);
         }
     }
@@ -272,5 +274,5 @@ fn a_cut_thought_that_succeeds_more_than_foretold_bends_the_curve_up() {
     (none.ended, none.weight) = (ThinkingStopReason::None, 3.0);
     let book = taught(&vec![vec![cut, finished, none]; 200].concat());
     let now = believed(&book).models["two"].clone();
-    assert!(now.bend < 0.6, "{now:?}");
+    assert!(now.saturation > 1.6, "{now:?}");
 }

@@ -41,7 +41,9 @@ fn a_stated_total_leaves_the_answer_a_quarter_beside_the_longest_planned_thought
             .with(total(20_000))
             .with(unmeasured)
             .with(|w| w.route.uncapped = Chance::new(1.0));
-        let offer = best.with(|w| w.explore = Some(Exploration { seed: 7, floor: Chance::new(0.0) })).first();
+        let offer = best
+            .with(|w| w.explore = Some(Exploration { seed: 7, rule: DrawRule::Beliefs(Chance::new(0.0)) }))
+            .first();
         assert!(offer.solution >= Tokens(20_000 / 4 - 4), "{class:?}: {offer:?}");
         assert_eq!(offer.thinking + offer.solution + offer.overhead, Tokens(20_000), "{class:?}");
         assert_eq!((offer.solution_by, offer.tells_limit), (LimitedBy::Caller, true), "{class:?}");

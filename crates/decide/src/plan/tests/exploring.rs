@@ -11,7 +11,10 @@ fn unsure() -> PlanFixture {
 }
 
 fn drawn(seed: u64, floor: f64) -> Plan {
-    unsure().with(|w| w.explore = Some(Exploration { seed, floor: Chance::new(floor) })).plan().unwrap()
+    unsure()
+        .with(|w| w.explore = Some(Exploration { seed, rule: DrawRule::Beliefs(Chance::new(floor)) }))
+        .plan()
+        .unwrap()
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn some_thoughts_are_left_uncapped_but_never_beyond_what_caller_and_allowance_al
     let capped = |seed: u64, share: f64| {
         let world = world().with(|w| {
             w.route.uncapped = Chance::new(share);
-            w.explore = Some(Exploration { seed, floor: Chance::new(0.0) });
+            w.explore = Some(Exploration { seed, rule: DrawRule::Beliefs(Chance::new(0.0)) });
             w.allowance.overall.thinking = thinking_left(3_000);
         });
         world.first().thinking < Tokens(3_000)
@@ -67,14 +70,60 @@ fn some_thoughts_are_left_uncapped_but_never_beyond_what_caller_and_allowance_al
     assert!((60..140).contains(&left), "{left}");
     let stated = world().with(|w| {
         (w.route.uncapped, w.budget.thinking) = (Chance::new(1.0), Some(Tokens(9)));
-        w.explore = Some(Exploration { seed: 1, floor: Chance::new(0.0) });
+        w.explore = Some(Exploration { seed: 1, rule: DrawRule::Beliefs(Chance::new(0.0)) });
     });
     assert_eq!(stated.first().thinking, Tokens(9));
 }
 
+/// A model that is a little worse and so much dearer, tried sparingly.
+fn tried(seed: u64, dearer: u64, dollars_max: f64) -> Plan {
+    let share = TrialShare { bounds: TrialBounds::usual(), dollars_max };
+    let world = unsure().with(|w| {
+        let price =
+            |times: u64| Prices { input: price(100_000_000 * times), output: price(400_000_000 * times) };
+        w.models[1].tariff = Some(Tariff::plain(price(dearer)));
+        w.explore = Some(Exploration { seed, rule: DrawRule::Trials(share) });
+    });
+    world.plan().unwrap()
+}
+
+fn check_trials(dearer: u64, least: f64) {
+    const REQUESTS: u32 = 40_000;
+    let (mut trials, mut spent, mut spent_on_trials, mut recorded) = (0.0, 0.0, 0.0, 0.0);
+    for seed in 0..u64::from(REQUESTS) {
+        let plan = tried(seed, dearer, f64::INFINITY);
+        let cost = plan.best.cost.as_dollars();
+        recorded += plan.contenders.iter().find(|one| &*one.model == "new").unwrap().propensity;
+        spent += cost;
+        if &*plan.best.model == "new" {
+            assert!(plan.is_less_likely() && plan.why.contains("drawn to learn"), "{}", plan.why);
+            (trials, spent_on_trials) = (trials + 1.0, spent_on_trials + cost);
+        }
+    }
+    let (share, of_spend) = (trials / f64::from(REQUESTS), spent_on_trials / spent);
+    assert!((least..0.0225).contains(&share), "{share} of the requests");
+    assert!(of_spend < 0.0125, "{of_spend} of what was spent");
+    assert!((share - recorded / f64::from(REQUESTS)).abs() < 0.0025, "{share} of {recorded}");
+}
+
+#[test]
+fn trials_keep_to_their_share_of_the_requests_and_of_what_is_spent_and_are_recorded_with_their_chance() {
+    check_trials(1, 0.008);
+    check_trials(4, 0.001);
+    check_trials(40, 0.0);
+}
+
+#[test]
+fn a_trial_that_costs_more_than_is_left_for_trials_is_never_made_and_the_best_is_then_certain() {
+    let plans: Vec<Plan> = (0..2_000).map(|seed| tried(seed, 1, 1e-9)).collect();
+    assert!(plans.iter().all(|plan| &*plan.best.model == "known" && !plan.why.contains("drawn")));
+    assert!(plans.iter().all(|plan| (plan.propensity - 1.0).abs() < 1e-12 && !plan.is_less_likely()));
+}
+
 #[test]
 fn a_quote_shows_all_offers_and_what_would_be_taken_without_a_draw() {
-    let world = unsure().with(|w| w.explore = Some(Exploration { seed: 3, floor: Chance::new(1.0) }));
+    let world = unsure()
+        .with(|w| w.explore = Some(Exploration { seed: 3, rule: DrawRule::Beliefs(Chance::new(1.0)) }));
     let (quote, plan) = (world.ask(quote).unwrap(), unsure().plan().unwrap());
     assert_eq!((&quote.offers[quote.chosen], &quote.why), (&plan.best, &plan.why));
     assert!(quote.offers.len() > 10 && quote.refused.is_empty());

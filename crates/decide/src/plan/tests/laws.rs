@@ -38,14 +38,14 @@ prop_compose! {
 prop_compose! {
     fn any_demand()(
         mu in 0.0..9.0f64, sigma in 0.05..2.0f64, solution in 1..500u64, prompt in 1..3_000u64,
-        done in 0.0..1.0f64, blind in 0.0..1.0f64, bend in 0.1..5.0f64,
+        done in 0.0..1.0f64, blind in 0.0..1.0f64, bend in 0.1..5.0f64, saturation in 0.2..8.0f64,
         known in any::<bool>(), bytes in prop_oneof![Just(1u64), Just(16u64)],
     ) -> ModelDemand {
         let (solution, prompt) = (Tokens(solution), Tokens(prompt));
         let (done, blind) = (Chance::new(done), Chance::new(blind));
         let (prompt_least, measured) = (Tokens(prompt.0.div_ceil(bytes)), MeasuredLengths { thinking: known, solution: known });
         let thinking = LogNormal { mu, sigma };
-        ModelDemand { thinking, solution, prompt, done, blind, bend, spread: 0.0, prompt_least, prompt_usual: Tokens::ZERO, measured }
+        ModelDemand { thinking, solution, prompt, done, blind, bend, saturation, spread: 0.0, prompt_least, prompt_usual: Tokens::ZERO, measured }
     }
 }
 

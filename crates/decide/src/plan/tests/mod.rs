@@ -14,7 +14,7 @@ mod voting;
 use stint_types::catalog::{
     Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, Market,
     MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota, RequestTraits,
-    Route, Service, Tariff, TaskClass,
+    Route, Service, Tariff, TaskClass, TrialBounds,
 };
 use stint_types::chat::{Budget, ReasoningEffort};
 use stint_types::units::{
@@ -130,6 +130,7 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         done: Chance::new(done),
         blind: Chance::new(blind),
         bend: 1.5,
+        saturation: 1.0,
         spread: 0.0,
         prompt_least: Tokens(100),
         prompt_usual: Tokens::ZERO,

@@ -201,9 +201,12 @@ pub struct ScenarioModel {
     /// The standard deviation of ln of that length.
     #[serde(default = "some_more")]
     pub sigma: f64,
-    /// How its chance rises with a cut thought's share.
+    /// How late its chance rises with a cut thought's share.
     #[serde(default = "bent")]
     pub bend: f64,
+    /// How early it has risen.
+    #[serde(default = "one")]
+    pub saturation: f64,
     /// How many requests it serves at once.
     pub slots: u32,
     /// How many may wait.
@@ -258,6 +261,7 @@ impl ScenarioModel {
             thinking: 600.0,
             sigma: some_more(),
             bend: bent(),
+            saturation: one(),
             slots: 32,
             queue: waiting(),
             token_ms: 10.0,

@@ -2,7 +2,7 @@
 
 use crate::simulate::policy::SimulationPolicy;
 use crate::simulate::population::SimulatedRequest;
-use stint_decide::plan::{Exploration, OPENING_QUANTILE, PlanRefusal, PlanRequest};
+use stint_decide::plan::{DrawRule, Exploration, OPENING_QUANTILE, PlanRefusal, PlanRequest};
 use stint_types::catalog::{Model, Needs, Plan};
 use stint_types::chat::Budget;
 use stint_types::units::Chance;
@@ -45,7 +45,7 @@ impl Simulation<'_> {
         let (floor, nothing) = (self.setting.route.explore, Chance::default());
         let explores = self.policy == SimulationPolicy::Stint
             && (floor > nothing || self.setting.route.uncapped > nothing);
-        let explore = explores.then(|| Exploration { seed: dice.next_u64(), floor });
+        let explore = explores.then(|| Exploration { seed: dice.next_u64(), rule: DrawRule::Beliefs(floor) });
         let ask = PlanRequest {
             demand: &self.demand,
             models: &models,

@@ -55,8 +55,11 @@ pub struct ModelDemand {
     pub done: Chance,
     /// The chance of a right answer without any thought.
     pub blind: Chance,
-    /// How fast a cut thought's chance rises from `blind` towards `done` (see [`ModelDemand::success_if_cut`]).
+    /// How late a cut thought's chance begins to rise from `blind` towards `done` (see [`ModelDemand::rise`]).
     pub bend: f64,
+    /// How early it has risen (see [`ModelDemand::rise`]). Older records have none: their curve was `share^bend`.
+    #[serde(default = "unsaturated")]
+    pub saturation: f64,
     /// How unsure `done` is: the standard deviation of what is believed about it; 0 where nothing is explored.
     pub spread: f64,
     /// The fewest tokens that the prompt can have; `prompt` itself where it was counted with the model's tokenizer.
@@ -80,17 +83,30 @@ pub struct MeasuredLengths {
 }
 
 impl ModelDemand {
+    /// How much of what a whole thought gains is left where that `share` of it was thought: 1 − (1 − share^bend)^saturation
+    /// (the distribution function of Kumaraswamy, *A generalized probability density function for double-bounded random
+    /// processes*, 1980). With a bend of 1 the first tokens gain `saturation` times their share, and never more.
+    pub fn rise(&self, share: f64) -> f64 {
+        let share = share.clamp(f64::MIN_POSITIVE, 1.0);
+        // The usual model has no bend, which saves a logarithm.
+        let bent = if (self.bend - 1.0).abs() < f64::EPSILON { share } else { share.powf(self.bend) };
+        -(self.saturation * (-bent).ln_1p()).exp_m1()
+    }
+
+    /// How fast [`rise`](ModelDemand::rise) changes with ln saturation.
+    pub fn rise_by_saturation(&self, share: f64) -> f64 {
+        let left = (-share.clamp(0.0, 1.0 - 1e-9).powf(self.bend)).ln_1p();
+        -self.saturation * left * (self.saturation * left).exp()
+    }
+
     /// `p_cut`, the chance of a right answer after a thought that was cut at `t`: `blind + (done − blind)·
-    /// r^bend`, where r = t / E[L | L > t] is how much of the thought there was, as far as one can tell.
+    /// rise(r)`, where r = t / E[L | L > t] is how much of the thought there was, as far as one can tell.
     pub fn success_if_cut(&self, t: f64) -> f64 {
         self.success_if_cut_of(t, self.thinking.mean_beyond(t))
     }
 
     fn success_if_cut_of(&self, t: f64, whole: f64) -> f64 {
-        let share = t / whole.max(1.0);
-        // share^bend, in half the time.
-        let rise = (self.bend * share.clamp(f64::MIN_POSITIVE, 1.0).ln()).exp();
-        self.blind.get() + (self.done.get() - self.blind.get()) * rise
+        self.blind.get() + (self.done.get() - self.blind.get()) * self.rise(t / whole.max(1.0))
     }
 
     /// The chance of a right answer with a thinking budget of `t`: F(t)·done + (1 − F(t))·cut(t).
@@ -137,6 +153,11 @@ impl ModelDemand {
     pub fn prompt_likely(&self) -> Tokens {
         Tokens(self.prompt.0 / 2).max(self.prompt_least)
     }
+}
+
+/// The saturation of a curve that is a power of the share.
+fn unsaturated() -> f64 {
+    1.0
 }
 
 /// What an answer may take beyond any multiple of its expected length: of one that is a number or two, the words around it.
@@ -192,19 +213,24 @@ pub struct Demand {
 mod tests {
     use super::*;
 
-    fn check(measured: bool, solution: u64, share: f64, expected: u64) {
-        let demand = ModelDemand {
+    fn demand(measured: bool, solution: u64) -> ModelDemand {
+        ModelDemand {
             thinking: LogNormal { mu: 5.0, sigma: 0.5 },
             solution: Tokens(solution),
             prompt: Tokens(1),
             done: Chance::new(0.5),
             blind: Chance::new(0.5),
             bend: 1.0,
+            saturation: 1.0,
             spread: 0.0,
             prompt_least: Tokens(1),
             prompt_usual: Tokens::ZERO,
             measured: MeasuredLengths { thinking: measured, solution: measured },
-        };
+        }
+    }
+
+    fn check(measured: bool, solution: u64, share: f64, expected: u64) {
+        let demand = demand(measured, solution);
         assert_eq!(demand.solution_within(Chance::new(share)), Tokens(expected), "{share} of {solution}");
     }
 
@@ -213,6 +239,32 @@ mod tests {
         check(true, 400, 0.99, 2016);
         check(false, 400, 0.99, 12_016);
         check(true, 3, 0.99, 31);
+    }
+
+    fn check_rise(bend: f64, saturation: f64, share: f64, expected: f64) {
+        let demand = ModelDemand { bend, saturation, ..demand(true, 10) };
+        assert!((demand.rise(share) - expected).abs() < 1e-3, "{} of {share}", demand.rise(share));
+        let step = 1e-5;
+        let more = ModelDemand { saturation: saturation * (1.0 + step), ..demand.clone() };
+        let slope = (more.rise(share) - demand.rise(share)) / step;
+        assert!((demand.rise_by_saturation(share) - slope).abs() < 1e-3, "{slope} at {share}");
+    }
+
+    #[test]
+    fn a_fifth_of_a_thought_keeps_more_than_half_of_its_gain_and_a_thousandth_of_it_hardly_anything() {
+        check_rise(1.0, 4.0, 0.2, 0.59);
+        check_rise(1.0, 4.0, 0.001, 0.004);
+        check_rise(1.0, 4.0, 0.0, 0.0);
+        check_rise(1.0, 4.0, 1.0, 1.0);
+    }
+
+    #[test]
+    fn a_curve_without_saturation_is_the_power_of_the_share_that_it_was_in_older_records() {
+        check_rise(2.25, 1.0, 0.5, 0.5_f64.powf(2.25));
+        check_rise(0.45, 1.0, 0.2, 0.2_f64.powf(0.45));
+        let mut record = serde_json::to_value(demand(true, 10)).unwrap();
+        record.as_object_mut().unwrap().remove("saturation");
+        assert_eq!(serde_json::from_value::<ModelDemand>(record).unwrap(), demand(true, 10));
     }
 
     #[test]

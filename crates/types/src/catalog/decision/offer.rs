@@ -130,6 +130,13 @@ pub struct Contender {
     pub conditions: Option<ModelConditions>,
 }
 
+impl Plan {
+    /// True if another model was likelier to be chosen: a draw decided otherwise.
+    pub fn is_less_likely(&self) -> bool {
+        self.contenders.iter().any(|other| other.propensity > self.propensity)
+    }
+}
+
 impl Offer {
     /// How many equal answers are more than half of all.
     pub fn majority(&self) -> u32 {

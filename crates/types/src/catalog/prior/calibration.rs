@@ -10,6 +10,7 @@ use crate::catalog::decision::TaskClass;
 
 use super::ability::ModelAbility;
 use super::lengths::LengthPrior;
+use super::measured_curve::MeasuredCurve;
 use super::weights::Prior;
 
 /// One surface feature of a request's last user message.
@@ -129,8 +130,10 @@ pub struct TrainingDomain {
 pub struct ModelCalibration {
     /// The standard deviation of ln L about its mean.
     pub sigma: f64,
-    /// How success rises with a cut thought's share (see `ModelDemand::cut`).
+    /// How late success rises with a cut thought's share (see `ModelDemand::rise`).
     pub bend: f64,
+    /// How early it has risen.
+    pub saturation: f64,
     /// The mean length of an answer.
     pub solution: f64,
     /// How far the fit can be trusted, 0 to 1.
@@ -168,6 +171,9 @@ pub struct Calibration {
     /// How long a model's thoughts usually are, where that is known: the logarithm of their median over everyday requests.
     #[serde(skip)]
     pub thoughts: BTreeMap<Arc<str>, f64>,
+    /// What was measured of models on their operator's own tasks.
+    #[serde(skip)]
+    pub curves: BTreeMap<Arc<str>, MeasuredCurve>,
 }
 
 impl Calibration {

@@ -3,9 +3,11 @@
 mod ability;
 mod calibration;
 mod lengths;
+mod measured_curve;
 mod weights;
 
 pub use ability::{AbilityLevel, ClassLevels, ModelAbility};
 pub use calibration::{Calibration, Feature, Features, ModelCalibration, TrainingDomain};
 pub use lengths::{LENGTH_FEATURES, LengthGram, LengthPrior, LengthWeights, TEXT_KINDS};
+pub use measured_curve::{CurvePoint, CurveRecord, MeasuredCurve};
 pub use weights::{AbilityCurve, Blend, Gram, Loadings, Prior, SURFACE_FEATURES, TRAITS};

@@ -12,6 +12,6 @@ pub use odds::{VoteAssumptions, VoteForecast, VoteOdds};
 pub use opinion::{Checker, DifficultyProbe, VerifierSettings};
 pub use recipe::{Canary, Recipe};
 pub use rollout::{RolloutMode, TrafficSplit};
-pub use route::Route;
+pub use route::{Route, TrialBounds};
 pub use turns::TurnRule;
 pub use vote::{AnswerComparison, Vote, VotePolicy};

@@ -36,6 +36,8 @@ pub struct Route {
     /// The share of requests that are spread evenly over its models, so that what looks worse goes on being tried; the
     /// others follow draws from what is believed about each. 0 explores nothing.
     pub explore: Chance,
+    /// Whether now and then a model is tried that looks worse, within bounds, where nothing is drawn by `explore`.
+    pub trials: Option<TrialBounds>,
     /// The share of requests whose thinking is held only by what the caller and the allowance allow, so that the
     /// lengths that are learned from do not sink with our own cuts.
     pub uncapped: Chance,
@@ -57,6 +59,23 @@ pub struct Route {
     pub turns: TurnRule,
 }
 
+/// How many requests may try a model that looks worse, and what they may cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialBounds {
+    /// The largest share of requests.
+    pub requests: Chance,
+    /// The largest share of what is spent.
+    pub spend: Chance,
+}
+
+impl TrialBounds {
+    /// Those of `auto` where nobody wrote that route: little enough that nobody misses it, and enough for a replay to conclude
+    /// from some thousands of requests.
+    pub fn usual() -> TrialBounds {
+        TrialBounds { requests: Chance::new(0.02), spend: Chance::new(0.01) }
+    }
+}
+
 impl Route {
     /// A route to every model; a right answer is worth 5 cents, and waiting for it costs 1.80 dollars an hour.
     pub fn with_defaults(name: &str) -> Route {
@@ -72,6 +91,7 @@ impl Route {
             traffic_splits: Vec::new(),
             success_target: None,
             explore: Chance::new(0.0),
+            trials: None,
             uncapped: Chance::new(0.0),
             vote: None,
             cascade: false,
