@@ -20,14 +20,16 @@ pub(super) struct CompletionChunk<'a> {
     pub(super) system_fingerprint: Option<&'a str>,
 }
 
-/// What is new of a choice.
+/// What is new of a choice: of a conversation's answer its `delta`, of how a text goes on its `text`.
 #[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum ChunkChoice<'a> {
-    /// Of a conversation's answer.
-    Chat { index: u32, delta: ChunkDelta<'a>, logprobs: Value, finish_reason: Option<&'a str> },
-    /// Of how a text goes on.
-    Text { index: u32, text: &'a str, logprobs: (), finish_reason: Option<&'a str> },
+pub(super) struct ChunkChoice<'a> {
+    pub(super) index: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) delta: Option<ChunkDelta<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<&'a str>,
+    pub(super) logprobs: Value,
+    pub(super) finish_reason: Option<&'a str>,
 }
 
 /// What is new of an answer.

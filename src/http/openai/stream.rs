@@ -80,14 +80,14 @@ impl OpenAiStreamWriter {
         finish_reason: Option<&'a str>,
     ) -> ChunkChoice<'a> {
         if self.options.kind == CompletionFormat::Text {
-            let text = delta.content.unwrap_or_default();
-            return ChunkChoice::Text { index, text, logprobs: (), finish_reason };
+            let text = Some(delta.content.unwrap_or_default());
+            return ChunkChoice { index, delta: None, text, logprobs: Value::Null, finish_reason };
         }
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         let is_first = self.begun.get_mut(at).is_some_and(|begun| !std::mem::replace(begun, true));
         delta.role = is_first.then_some("assistant");
         let logprobs = self.logprobs.get_mut(at).map(Value::take).unwrap_or_default();
-        ChunkChoice::Chat { index, delta, logprobs, finish_reason }
+        ChunkChoice { index, delta: Some(delta), text: None, logprobs, finish_reason }
     }
 
     /// What an event shows of a choice; nothing if it is not shown.
