@@ -88,7 +88,7 @@ fn widen<T: Copy + Ord>(range: &mut RangeInclusive<T>, by: RangeInclusive<T>) {
 /// the end, whatever success a route is steered for.
 ///
 /// # Errors
-/// As [`plan`](super::plan).
+/// As [`plan`].
 pub fn sweep(request: &PlanRequest) -> Result<Vec<WorthRange>, PlanRefusal> {
     let mut ranges: Vec<WorthRange> = Vec::new();
     for step in 0..=DECADES * PER_DECADE {
