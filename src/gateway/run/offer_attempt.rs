@@ -3,15 +3,12 @@
 use crate::execute::{ChoiceProgress, ChoiceTerms};
 use crate::gateway::feedback;
 use crate::gateway::request::RequestContext;
+use stint_decide::plan::WHOLE_MAX;
 use stint_types::catalog::Offer;
 use stint_types::chat::CompletionKind;
-use stint_types::units::Tokens;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
-
-/// The longest answer that is asked for in one piece: of a longer one its upstream would be silent for minutes.
-const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// One attempt at an offer.
 pub(super) struct OfferAttempt {

@@ -15,6 +15,10 @@ use super::terms::ModelTerms;
 /// exceeds.
 pub(super) const MONEY_PART: u64 = 4;
 
+/// An answer that may come in one piece is set aside whole if it takes at most one part in so many of what is left: so many
+/// open requests keep nobody else from their money.
+const WHOLE_PART: u64 = 64;
+
 /// How far an answer may go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AnswerLimit {
@@ -31,16 +35,21 @@ pub(super) struct AnswerLimit {
 impl AnswerLimit {
     /// The answer beside a thinking budget of `t`.
     ///
-    /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written. Elsewhere whatever the
+    /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written; or all of it where
+    /// that is little and it may come in one piece, which costs the gateway a fraction of a stream. Elsewhere whatever the
     /// upstream may write must be set aside beforehand, so the upstream is sent a limit: the larger of what the answer
     /// hardly exceeds and a part of what is left. Who can go on with an answer may get more in another call.
     pub(super) fn of(terms: &ModelTerms, bounds: &TokenBounds, caps: &SpendCaps, t: Tokens) -> AnswerLimit {
         let room = bounds.headroom(terms, t);
         if !caps.limits_answers(terms) {
-            return AnswerLimit { opening: room.most, ..AnswerLimit::unlimited(room) };
+            return AnswerLimit::unlimited(room);
         }
         let pays = |caps: &SpendCaps, s: Tokens| caps.fits(terms.worst_case(t, s));
         if terms.model.stops_billing {
+            let may_come_whole = t + room.most + terms.overhead(t) <= bounds.whole_max;
+            if may_come_whole && pays(&caps.part(WHOLE_PART), room.most) {
+                return AnswerLimit::unlimited(room);
+            }
             let most = room.most.min(bounds.likely_max);
             let opening = largest_fitting(bounds.least.min(most), most, |s| pays(caps, s));
             return AnswerLimit { opening, ..AnswerLimit::unlimited(room) };

@@ -18,6 +18,8 @@ const ANSWER_PART: u64 = 4;
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
+/// The longest thought and answer that are asked for in one piece: of more an upstream would be silent for minutes.
+pub const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// The most that a thought may take, and what says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +50,8 @@ pub(super) struct TokenBounds<'a> {
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub likely_max: Tokens,
+    /// How much of an answer may come in one piece, where nobody reads it while it is written and nothing cuts it.
+    pub whole_max: Tokens,
     /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,
     /// False if not even an answer alone is expected before the deadline, unless what waits before it gives up its thoughts.
@@ -110,7 +114,8 @@ impl<'a> TokenBounds<'a> {
             );
         }
         let (total, solution) = (budget.total, budget.solution);
-        Ok(TokenBounds { thinking, least, likely_max, fits, in_time, wanted, total, solution })
+        let whole_max = whole_max(request, terms);
+        Ok(TokenBounds { thinking, least, likely_max, whole_max, fits, in_time, wanted, total, solution })
     }
 
     /// True if an answer may take all of so many tokens, so that only a limit that it has in common with its thought
@@ -162,6 +167,12 @@ fn likely_max(request: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Toke
         return wanted;
     }
     wanted.min(terms.demand.solution_within(request.opening_quantile))
+}
+
+/// How much of an answer may come in one piece: none where somebody reads along, or where its thought is held by tokens.
+fn whole_max(request: &PlanRequest, terms: &ModelTerms) -> Tokens {
+    let is_held = request.streams || terms.class != EnforcementClass::Effort || terms.is_raw();
+    if is_held { Tokens::ZERO } else { WHOLE_MAX }
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.

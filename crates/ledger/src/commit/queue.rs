@@ -44,6 +44,9 @@ pub(crate) struct JournalBatch {
     journal_epoch: u64,
 }
 
+/// After so many turns of the runtime in which nobody pushed anything, a commit begins.
+const GATHER_QUIET: u32 = 2;
+
 /// The queue. Its lock is never held across an await.
 pub(crate) struct JournalQueue {
     settings: Settings,
@@ -147,6 +150,7 @@ impl JournalQueue {
     pub(crate) async fn next(&self, tasks: &Tasks) -> Option<JournalBatch> {
         loop {
             let arrived = self.arrived.notified();
+            self.gather().await;
             // Read once: nothing would wake this up for a shutdown that begins between two reads.
             let is_stopping = tasks.is_stopping();
             match self.take(is_stopping) {
@@ -158,6 +162,16 @@ impl JournalQueue {
                 () = arrived => {}
                 () = tasks.stopping(), if !is_stopping => {}
             }
+        }
+    }
+
+    /// Lets whoever is about to push do so first, until hardly anybody does: fewer and larger commits. Nothing waits for a clock.
+    async fn gather(&self) {
+        let (mut waiting, mut quiet) = (self.state().jobs.len(), 0);
+        while waiting > 0 && waiting < self.settings.batch_max && quiet < GATHER_QUIET {
+            tokio::task::yield_now().await;
+            let before = std::mem::replace(&mut waiting, self.state().jobs.len());
+            quiet = if waiting > before { 0 } else { quiet + 1 };
         }
     }
 

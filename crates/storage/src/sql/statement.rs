@@ -63,6 +63,20 @@ impl Statement {
         Statement { sql, values, is_kept: false }
     }
 
+    /// Several statements as one, each of which ends before the next begins. For `SQLite` alone, and of parameters without names:
+    /// those of one statement follow those of the one before it.
+    pub(crate) fn together(statements: impl IntoIterator<Item = Statement>) -> Statement {
+        let mut all = Statement { sql: SqlText::default(), values: Vec::new(), is_kept: false };
+        for (place, mut statement) in statements.into_iter().enumerate() {
+            if place > 0 {
+                all.sql.push(&"; ");
+            }
+            all.sql.push(&statement.sql);
+            all.values.append(&mut statement.values);
+        }
+        all
+    }
+
     /// The same for one of the databases.
     pub(super) fn into_query<D>(self) -> Result<Query<'static, D, D::Arguments>, sqlx::Error>
     where

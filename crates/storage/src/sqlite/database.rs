@@ -1,5 +1,6 @@
 //! An open `SQLite` file.
 
+use std::iter::once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::file::DatabaseLock;
-use crate::sql::{Session, SqlDatabase};
+use crate::sql::{Session, SqlConnection, SqlDatabase, Statement};
 use crate::{SqliteSettings, StorageError, Synchronous};
 use stint_ledger::JournalError;
 
@@ -26,7 +27,8 @@ pub struct Sqlite {
     reader: Mutex<SqliteConnection>,
     /// For what may take long: no request waits for it.
     slow: Mutex<SqliteConnection>,
-    /// True if the writer could not begin: after some errors of the disk a connection never can again.
+    /// True if the writer could not begin, or is not known to have ended: after some errors of the disk a connection never can
+    /// begin again.
     is_writer_broken: AtomicBool,
     settings: SqliteSettings,
     /// Dropped last, when the connections are gone.
@@ -71,6 +73,25 @@ impl Sqlite {
             self.is_writer_broken.store(false, Ordering::Relaxed);
         }
         Ok(writer)
+    }
+
+    /// Runs statements in one transaction, of parameters without names. All of it is one trip to the connection's thread: a trip
+    /// costs more than most statements do. One whose future is dropped is whole or not there.
+    pub(super) async fn write_together(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
+        let (begin, commit) = (Statement::new("BEGIN IMMEDIATE"), Statement::new("COMMIT"));
+        let all = Statement::together(once(begin).chain(statements).chain(once(commit)));
+        let mut writer = self.lock_writer().await?;
+        // Who leaves in the middle of it does not know how it ends, and the next has a connection of its own.
+        self.is_writer_broken.store(true, Ordering::Relaxed);
+        let written = writer.execute(all).await;
+        if written.is_err() {
+            // Some errors have ended the transaction already; there is none to roll back then.
+            let _ = writer.execute(Statement::new("ROLLBACK")).await;
+            writer.execute(Statement::new("BEGIN IMMEDIATE")).await?;
+            writer.execute(Statement::new("ROLLBACK")).await?;
+        }
+        self.is_writer_broken.store(false, Ordering::Relaxed);
+        written.map(drop)
     }
 
     pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {

@@ -9,7 +9,7 @@ use crate::journal::{
     self, Cell, EXTENSIONS, METERINGS, OPEN_COLUMNS, RESERVATIONS, RESOLUTION_PARTS, RESOLUTIONS,
     SortedEntries, Table,
 };
-use crate::sql::{SqlConnection, SqlDatabase, SqlDialect, SqlText, SqlValue, Statement, sql};
+use crate::sql::{SqlDatabase, SqlDialect, SqlText, SqlValue, Statement, sql};
 use stint_ledger::{
     AccountId, AccountSpend, DispatchEntry, EpisodeUsage, GroupUsage, Journal, JournalEntry, JournalError,
     Seal, UsageQuery,
@@ -54,14 +54,13 @@ impl SqliteJournal {
 
     async fn insert_all(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
         let sorted = SortedEntries::of(entries);
-        let mut writer = self.database.writer().await?;
-        let mut transaction = writer.begin().await?;
-        insert(&RESERVATIONS, &sorted.dispatched, &mut *transaction).await?;
-        insert(&EXTENSIONS, &sorted.extended, &mut *transaction).await?;
-        insert(&METERINGS, &sorted.metered, &mut *transaction).await?;
-        insert(&RESOLUTION_PARTS, &sorted.parts.iter().collect::<Vec<_>>(), &mut *transaction).await?;
-        insert(&RESOLUTIONS, &sorted.resolved, &mut *transaction).await?;
-        transaction.commit().await
+        let mut statements = Vec::with_capacity(5);
+        insert(&RESERVATIONS, &sorted.dispatched, &mut statements);
+        insert(&EXTENSIONS, &sorted.extended, &mut statements);
+        insert(&METERINGS, &sorted.metered, &mut statements);
+        insert(&RESOLUTION_PARTS, &sorted.parts.iter().collect::<Vec<_>>(), &mut statements);
+        insert(&RESOLUTIONS, &sorted.resolved, &mut statements);
+        self.database.write_together(statements).await
     }
 
     async fn read_unresolved(&self) -> Result<Vec<DispatchEntry>, sqlx::Error> {
@@ -124,16 +123,9 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// Inserts the rows of these entries, where they are not there yet.
-async fn insert<E: Sync>(
-    table: &Table<E>,
-    entries: &[&E],
-    connection: &mut dyn SqlConnection,
-) -> Result<(), sqlx::Error> {
-    for part in entries.chunks(INSERT_MAX) {
-        connection.execute(insertion(table, part)).await?;
-    }
-    Ok(())
+/// Adds the statements that insert the rows of these entries, where they are not there yet.
+fn insert<E>(table: &Table<E>, entries: &[&E], statements: &mut Vec<Statement>) {
+    statements.extend(entries.chunks(INSERT_MAX).map(|part| insertion(table, part)));
 }
 
 fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {

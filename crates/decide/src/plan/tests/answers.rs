@@ -161,6 +161,30 @@ fn where_a_hang_up_stops_the_bill_only_what_an_answer_hardly_exceeds_is_set_asid
 }
 
 #[test]
+fn an_answer_that_may_come_in_one_piece_is_set_aside_whole_where_that_is_little_of_what_is_left() {
+    let first = |class: EnforcementClass, left: u64, stated: u64, streams: bool| {
+        let awaited = spacious(class).with(|w| {
+            (w.models[0].stops_billing, w.streams) = (true, streams);
+            (w.allowance.overall.money, w.budget.thinking) = (money_left(left), Some(Tokens::ZERO));
+            w.budget.solution = Some(Tokens(stated));
+        });
+        awaited.first()
+    };
+    let opening = |class, left, stated, streams| first(class, left, stated, streams).opening;
+    let (whole, likely, effort) = (Tokens(2000), Tokens(5 * 20 + 16), EnforcementClass::Effort);
+    let enough = 64 * first(effort, u64::MAX, 2000, false).worst.money.0;
+    assert_eq!(opening(effort, enough, 2000, false), whole);
+    assert_eq!(opening(effort, enough - 1, 2000, false), likely, "more than its part of what is left");
+    assert_eq!(opening(effort, 100 * enough, 2000, true), likely, "somebody reads along");
+    assert_eq!(opening(effort, 100 * enough, 5000, false), likely, "nobody waits so long in silence");
+    assert_eq!(
+        opening(EnforcementClass::Native, 100 * enough, 2000, false),
+        likely,
+        "its thought may be cut"
+    );
+}
+
+#[test]
 fn elsewhere_an_answer_may_take_a_quarter_of_the_money_and_the_upstream_is_told() {
     let check = |left: u64, stated: Option<u64>, expected: u64, by: LimitedBy, says: Option<&str>| {
         let hosted = |w: &mut PlanFixture| {
