@@ -15,7 +15,7 @@ use stint_types::units::{AccountId, EpisodeId, RequestId, Timestamp};
 use super::Journal;
 use super::error::JournalError;
 
-/// A journal in memory. It keeps all that it is given, so it grows with every request.
+/// A journal in memory. It keeps a row of every request that was resolved, so it grows with every request.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     rows: Mutex<JournalRows>,
@@ -43,6 +43,7 @@ impl JournalRows {
         let dangling = entries.iter().find(|entry| {
             !matches!(entry, JournalEntry::Dispatched(_))
                 && !self.dispatched.contains_key(&entry.id())
+                && !self.resolved.contains_key(&entry.id())
                 && !is_new(entry.id())
         });
         match dangling {
@@ -51,12 +52,22 @@ impl JournalRows {
         }
     }
 
+    /// Of what is resolved the resolution alone is kept: it says all that anybody asks for.
     fn append(&mut self, entry: JournalEntry) {
+        let id = entry.id();
+        if self.resolved.contains_key(&id) {
+            return;
+        }
         match entry {
-            JournalEntry::Dispatched(row) => drop(self.dispatched.entry(row.id).or_insert(row)),
-            JournalEntry::Extended(row) => drop(self.extended.entry((row.id, row.step)).or_insert(row)),
-            JournalEntry::Metered(row) => drop(self.metered.entry((row.id, row.step)).or_insert(row)),
-            JournalEntry::Resolved(row) => drop(self.resolved.entry(row.id).or_insert(row)),
+            JournalEntry::Dispatched(row) => drop(self.dispatched.entry(id).or_insert(row)),
+            JournalEntry::Extended(row) => drop(self.extended.entry((id, row.step)).or_insert(row)),
+            JournalEntry::Metered(row) => drop(self.metered.entry((id, row.step)).or_insert(row)),
+            JournalEntry::Resolved(row) => {
+                self.resolved.insert(id, row);
+                self.dispatched.remove(&id);
+                self.extended.extract_if((id, 0)..=(id, u32::MAX), |_, _| true).for_each(drop);
+                self.metered.extract_if((id, 0)..=(id, u32::MAX), |_, _| true).for_each(drop);
+            }
         }
     }
 
@@ -73,8 +84,7 @@ impl JournalRows {
     }
 
     fn unresolved(&self) -> Vec<DispatchEntry> {
-        let open = self.dispatched.values().filter(|row| !self.resolved.contains_key(&row.id));
-        open.map(|row| self.with_updates(row)).collect()
+        self.dispatched.values().map(|row| self.with_updates(row)).collect()
     }
 
     /// Sums by account, what it was about, and the beginning that `bucket` gives a moment.
