@@ -71,11 +71,7 @@ macro_rules! subjects {
             }
             fn tensor(&self, name: &str) -> Option<Tensor> {
                 let tensor = self.tensor(name).ok()?;
-                let kind = match tensor.kind {
-                    $copy::TensorType::F32 => 0,
-                    $copy::TensorType::F16 => 1,
-                    $copy::TensorType::Q8_0 => 8,
-                };
+                let kind = tensor.kind.ggml();
                 Some((kind, tensor.rows, tensor.columns, tensor.data.to_vec()))
             }
             fn is_whole(&self) -> bool {
@@ -184,14 +180,37 @@ impl Slow {
         let row = counted(match kind {
             0 => columns * 4,
             1 => columns * 2,
-            8 if columns % 32 == 0 => columns / 32 * 34,
-            _ => return None,
+            30 => columns * 2,
+            _ => {
+                let (numbers, bytes) = block(*kind)?;
+                if columns % numbers != 0 {
+                    return None;
+                }
+                columns / numbers * bytes
+            }
         })?;
         let from = self.header + u128::from(*offset);
         let to = from + counted(row * rows)?;
         let data = bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)?;
         Some((*kind, usize::try_from(rows).ok()?, usize::try_from(columns).ok()?, data.to_vec()))
     }
+}
+
+/// How many numbers are in a block of a format by ggml's number, and in how many bytes.
+fn block(kind: u32) -> Option<(u128, u128)> {
+    let (scale, nibbles, fifth_bits) = (2, 16, 4);
+    Some(match kind {
+        2 | 20 => (32, scale + nibbles),
+        3 => (32, 2 * scale + nibbles),
+        6 => (32, scale + fifth_bits + nibbles),
+        7 => (32, 2 * scale + fifth_bits + nibbles),
+        8 => (32, scale + 32),
+        12 => (256, 2 * scale + 12 + 8 * nibbles),
+        13 => (256, 2 * scale + 12 + 8 * fifth_bits + 8 * nibbles),
+        14 => (256, scale + 16 + 64 + 8 * nibbles),
+        39 => (32, 1 + nibbles),
+        _ => return None,
+    })
 }
 
 /// A whole number of so many bytes, the least first.

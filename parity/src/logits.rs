@@ -1,4 +1,4 @@
-//! The engine's logits against candle's `quantized_qwen3`, on the same files and the same tokens.
+//! The engine's logits against those of candle's models of each family, on the same files and the same tokens.
 //!
 //! Both prefill a prompt in one piece and are then fed the same tokens one by one, whatever they would have
 //! chosen. The engine reads the weights as they are stored; candle reads the same weights unpacked to F32,
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
-use candle_transformers::models::quantized_qwen3::ModelWeights;
+use candle_transformers::models::{quantized_llama, quantized_qwen2, quantized_qwen3};
 use stint_engine::probe::LogitsProbe;
 use stint_gguf::TensorType;
 use stint_gguf::synth::SyntheticModel;
@@ -43,10 +43,10 @@ fn oracle(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
     let mut content = Content::read(&mut file).unwrap();
     // Without it candle computes RoPE in F16.
     content.metadata.insert("general.dtype".into(), Value::U32(0));
-    let mut model = ModelWeights::from_gguf(content, &mut file, &Device::Cpu).unwrap();
+    let mut forward = family(content, &mut file);
     let mut feed = |tokens: &[u32], position| {
         let input = Tensor::new(tokens, &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        let logits = model.forward(&input, position).unwrap();
+        let logits = forward(&input, position).unwrap();
         logits.flatten_all().unwrap().to_vec1::<f32>().unwrap()
     };
     let mut all = vec![feed(prompt, 0)];
@@ -54,6 +54,27 @@ fn oracle(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
         all.push(feed(&[*token], prompt.len() + step));
     }
     all
+}
+
+/// A model's forward pass.
+type Forward = Box<dyn FnMut(&Tensor, usize) -> candle_core::Result<Tensor>>;
+
+fn family(content: Content, file: &mut BufReader<File>) -> Forward {
+    let device = &Device::Cpu;
+    match content.metadata["general.architecture"].to_string().unwrap().as_str() {
+        "qwen2" => {
+            let mut model = quantized_qwen2::ModelWeights::from_gguf(content, file, device).unwrap();
+            Box::new(move |input, position| model.forward(input, position))
+        }
+        "llama" => {
+            let mut model = quantized_llama::ModelWeights::from_gguf(content, file, device).unwrap();
+            Box::new(move |input, position| model.forward(input, position))
+        }
+        _ => {
+            let mut model = quantized_qwen3::ModelWeights::from_gguf(content, file, device).unwrap();
+            Box::new(move |input, position| model.forward(input, position))
+        }
+    }
 }
 
 fn ours(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
@@ -130,10 +151,27 @@ fn small(kind: TensorType) -> SyntheticModel {
 }
 
 #[test]
-fn random_models_of_every_kind_agree() {
-    check_random("f32", &small(TensorType::F32), 5e-5);
-    check_random("f16", &small(TensorType::F16), 5e-5);
-    check_random("q8_0", &small(TensorType::Q8_0), 5e-5);
+fn random_models_of_every_format_agree() {
+    // Candle reads neither IQ4_NL nor MXFP4.
+    let read = |kind: &TensorType| !matches!(kind, TensorType::Iq4Nl | TensorType::Mxfp4);
+    for kind in TensorType::ALL.into_iter().filter(read) {
+        let synth = if kind.block_numbers() == 256 { wide(kind) } else { small(kind) };
+        check_random(kind.name(), &synth, 5e-5);
+    }
+}
+
+/// Rows of whole blocks of 256.
+fn wide(kind: TensorType) -> SyntheticModel {
+    SyntheticModel { hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, feed_forward: 512, ..small(kind) }
+}
+
+#[test]
+fn every_family_agrees() {
+    for (kind, tied) in [(TensorType::F32, true), (TensorType::Q4_1, false), (TensorType::Q4K, true)] {
+        let plain = SyntheticModel { tied, ..wide(kind) };
+        check_random("qwen2", &plain.clone().qwen2(), 5e-5);
+        check_random("llama", &plain.llama(), 5e-5);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::keys_cli::{self, KeysCommand};
+use super::models_cli::{self, ModelsCommand};
 use super::{check, curve, health, ledger_cli, plan_cli, probe, replay, runtime_dir, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
@@ -28,6 +29,9 @@ enum CliCommand {
     /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Look into model files, and fetch them.
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Seal, verify, back up, restore and export the ledger.
     #[command(subcommand)]
     Ledger(ledger_cli::LedgerCommand),
@@ -55,6 +59,7 @@ pub fn main() -> ExitCode {
     let ended = match command.command {
         CliCommand::Serve => serve::serve(config),
         CliCommand::Check(options) => check::check(config, &options),
+        CliCommand::Models(verb) => models_cli::run(&verb),
         CliCommand::Ledger(verb) => ledger_cli::ledger(config, verb),
         CliCommand::Usage(options) => ledger_cli::usage(config, &options),
         CliCommand::Keys(verb) => keys_cli::run(verb, config),

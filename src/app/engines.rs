@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
+pub(super) use stint_engine::ModelFacts;
 use stint_engine::{self as engine, EngineError, FailureCause, SupervisedEngine, WeakSupervisedEngine};
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
@@ -85,6 +86,14 @@ impl FileIdentity {
     }
 }
 
+/// Without being told to, a software driver runs models whose weights have fewer bytes: larger ones are too slow there to be meant.
+const SOFTWARE_WEIGHTS_MAX: u64 = 100_000_000;
+
+/// What a file's model is, as far as the engine is concerned.
+pub(super) fn describe(gguf: &Gguf) -> Result<ModelFacts, ModelError> {
+    Ok(engine::describe(gguf)?)
+}
+
 /// Whether the engine could run a file's model, without running it.
 pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), ModelError> {
     let gguf = Gguf::open(path)?;
@@ -124,7 +133,20 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         allow_cpu,
         step_timeout,
     } = settings.clone();
-    engine::Settings { adapter, sequences, context, kv_tokens, prefill_chunk, queue, allow_cpu, step_timeout }
+    let cpu_weights_max = allow_cpu.is_none().then_some(SOFTWARE_WEIGHTS_MAX);
+    // The embedded model is small enough for a software driver, and must run everywhere.
+    let allow_cpu = allow_cpu.unwrap_or(true);
+    engine::Settings {
+        adapter,
+        sequences,
+        context,
+        kv_tokens,
+        prefill_chunk,
+        queue,
+        allow_cpu,
+        cpu_weights_max,
+        step_timeout,
+    }
 }
 
 /// A local model that is loaded.
@@ -253,8 +275,8 @@ mod tests {
     fn what_the_configuration_leaves_out_is_as_the_engine_has_it() {
         let settings =
             crate::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into())).unwrap();
-        // The embedded model runs everywhere.
-        let expected = engine::Settings { allow_cpu: true, ..engine::Settings::default() };
+        let cpu_weights_max = Some(SOFTWARE_WEIGHTS_MAX);
+        let expected = engine::Settings { allow_cpu: true, cpu_weights_max, ..engine::Settings::default() };
         assert_eq!(settings_of(&settings.engine), expected);
     }
 

@@ -26,6 +26,7 @@ mod ledger_monitor;
 mod log;
 mod model_fleet;
 mod model_registry;
+mod models_cli;
 mod output;
 mod plan_cli;
 mod price_refresh;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
 use stint_backend::local::LocalModelLimits;
+use stint_gguf::Gguf;
 use stint_types::metrics::Metrics;
 
 use super::error::ModelError;
@@ -26,6 +27,21 @@ impl WeightsSpec {
     pub(super) fn of(source: &ModelSource, _settings: &EngineSettings) -> Option<WeightsSpec> {
         matches!(source, ModelSource::Embedded(_) | ModelSource::File(..)).then_some(WeightsSpec)
     }
+}
+
+/// What a model would be to an engine.
+#[derive(Debug)]
+pub(super) struct ModelFacts {
+    pub(super) layers: u32,
+    pub(super) parameters: u64,
+    pub(super) context: u32,
+    pub(super) weight_bytes: u64,
+    pub(super) kv_token_bytes: u64,
+}
+
+/// No file's model is known.
+pub(super) fn describe(_gguf: &Gguf) -> Result<ModelFacts, ModelError> {
+    Err(ModelError::NoEngine)
 }
 
 /// No file's model can run.

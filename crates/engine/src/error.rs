@@ -29,6 +29,20 @@ pub enum EngineError {
         /// What to change.
         remedy: String,
     },
+    /// The model is too large for a software driver.
+    #[error(
+        "its weights are {} MB, and on the software driver {device} a model of more than {} MB takes minutes for an answer: set \
+         `allow_cpu = true` in [engine] if that is meant, or serve the file by a llama.cpp server (`kind = \"llamacpp\"`)",
+        .weights / 1_000_000, .weights_max / 1_000_000
+    )]
+    TooLargeForSoftware {
+        /// The driver.
+        device: String,
+        /// Bytes of the weights.
+        weights: u64,
+        /// The most that is taken without a word on it.
+        weights_max: u64,
+    },
     /// The device could not be opened.
     #[error("cannot open the GPU {name}: {reason}")]
     Open {

@@ -59,6 +59,7 @@ impl FailureCause {
             | EngineError::Settings(_)
             | EngineError::NoDevice
             | EngineError::NoUsableDevice { .. }
+            | EngineError::TooLargeForSoftware { .. }
             | EngineError::OtherDevice { .. }
             | EngineError::TooManyHang(_)
             | EngineError::Open { .. } => FailureCause::Refused,

@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use stint_gguf::Gguf;
 
 use super::error::{EngineError, JobRejection};
+use super::facts::describe;
 use super::forward::{EngineCapacity, EngineModel};
-use super::gpu::{DeviceInfo, Gpu};
+use super::gpu::{DeviceInfo, DeviceKind, Gpu};
 use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
 use super::phases::{PhaseBudgets, PhaseMachine};
@@ -40,6 +41,8 @@ pub struct Settings {
     pub queue: usize,
     /// Whether a software driver will do.
     pub allow_cpu: bool,
+    /// The most bytes of weights that a software driver is to run; any number without it.
+    pub cpu_weights_max: Option<u64>,
     /// The most that one step may take; a worker that is longer at one hangs. What is plausible for the model and the device
     /// without it.
     pub step_timeout: Option<Duration>,
@@ -55,6 +58,7 @@ impl Default for Settings {
             prefill_chunk: 128,
             queue: 64,
             allow_cpu: false,
+            cpu_weights_max: None,
             step_timeout: None,
         }
     }
@@ -129,6 +133,7 @@ impl Engine {
 
     pub(crate) fn start_on(gpu: Arc<Gpu>, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
         let shape = ModelShape::read(gguf)?;
+        check_software(&gpu, gguf, settings)?;
         let extent = capacity(&gpu, &shape, settings)?;
         let device = gpu.info.clone();
         let mut model = EngineModel::load(gpu, gguf, &shape, extent)?;
@@ -325,6 +330,17 @@ impl Engine {
             }
         }
     }
+}
+
+/// Refuses a model that is too large for a software driver.
+fn check_software(gpu: &Gpu, gguf: &Gguf, settings: &Settings) -> Result<(), EngineError> {
+    let limit = settings.cpu_weights_max.filter(|_| gpu.info.kind == DeviceKind::Cpu);
+    let Some(weights_max) = limit else { return Ok(()) };
+    let weights = describe(gguf)?.weight_bytes;
+    if weights <= weights_max {
+        return Ok(());
+    }
+    Err(EngineError::TooLargeForSoftware { device: gpu.info.name.clone(), weights, weights_max })
 }
 
 /// What the settings ask for, checked against the model and the device.

@@ -19,13 +19,15 @@
 //! A [`SupervisedEngine`] is watched by a thread of its own. When its device is lost, its thread panics or a step hangs, all
 //! that runs on it ends at once, and after a wait that grows another engine is started on the same weights.
 //!
-//! Weights stay as they are stored (F32, F16, `Q8_0`) and are unpacked in the kernels; activations and the
+//! Weights keep the bits that they are stored with and are unpacked in the kernels; activations and the
 //! cache are f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
 mod block_allocator;
 mod error;
+mod facts;
 mod failure_cause;
+mod family;
 #[cfg(any(test, feature = "faults"))]
 mod faults;
 mod forward;
@@ -34,6 +36,8 @@ mod ops;
 mod phases;
 #[doc(hidden)]
 pub mod probe;
+mod repack;
+mod rope_scaling;
 mod schedule;
 mod shape;
 mod step_limit;
@@ -51,6 +55,7 @@ mod supervisor;
 mod token_stream;
 
 pub use error::{EngineError, JobRejection};
+pub use facts::{ModelFacts, describe};
 pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
 #[cfg(any(test, feature = "faults"))]
 pub use faults::InjectedFault;
@@ -70,8 +75,7 @@ pub use token_stream::TokenStream;
 /// # Errors
 /// Why it could not.
 pub fn examine(gguf: &stint_gguf::Gguf) -> Result<(), EngineError> {
-    shape::ModelShape::read(gguf)?;
-    Ok(gguf.check_tensors()?)
+    describe(gguf).map(drop)
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
+use super::family::{Family, RopePairs};
+use super::rope_scaling::RopeSpec;
 
-/// The dimensions of a Qwen3 model.
+/// The dimensions of a model, and what sets its family apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelShape {
     pub(crate) layers: u32,
@@ -16,7 +18,12 @@ pub(crate) struct ModelShape {
     pub(crate) vocab: u32,
     pub(crate) context: u32,
     pub(crate) epsilon: f32,
-    pub(crate) rope_base: f32,
+    pub(crate) rope: RopeSpec,
+    pub(crate) rope_pairs: RopePairs,
+    /// Whether queries and keys are normalised.
+    pub(crate) qk_norm: bool,
+    /// Whether queries, keys and values have biases.
+    pub(crate) qkv_bias: bool,
 }
 
 /// The attention kernel keeps one head in the shared memory of one workgroup.
@@ -24,37 +31,32 @@ const HEAD_DIM_MAX: u32 = 256;
 
 impl ModelShape {
     pub(crate) fn read(gguf: &Gguf) -> Result<Self, EngineError> {
-        let architecture = gguf.text("general.architecture").unwrap_or("unknown");
-        if architecture != "qwen3" {
-            return Err(EngineError::Model(format!(
-                "architecture `{architecture}` is not supported, only qwen3 is"
-            )));
-        }
-        // Ignoring it would give wrong answers that look right.
-        if gguf.text("qwen3.rope.scaling.type").is_some_and(|kind| kind != "none") {
-            return Err(EngineError::Model("scaled RoPE is not supported: use the unscaled file".into()));
-        }
+        let family = Family::of(gguf)?;
         let integer = |name: &str| {
-            let key = format!("qwen3.{name}");
+            let key = format!("{}.{name}", family.architecture);
             gguf.integer(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
         };
         let float = |name: &str| {
-            let key = format!("qwen3.{name}");
+            let key = format!("{}.{name}", family.architecture);
             gguf.float(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
         };
         let heads = integer("attention.head_count")?;
         let hidden = integer("embedding_length")?;
+        let head_dim = integer("attention.key_length").unwrap_or(hidden / heads.max(1));
         let shape = Self {
             layers: integer("block_count")?,
             hidden,
             heads,
             kv_heads: integer("attention.head_count_kv").unwrap_or(heads),
-            head_dim: integer("attention.key_length").unwrap_or(hidden / heads.max(1)),
+            head_dim,
             feed_forward: integer("feed_forward_length")?,
             vocab: u32::try_from(gguf.tensor("token_embd.weight")?.rows).unwrap_or(u32::MAX),
             context: integer("context_length")?,
             epsilon: float("attention.layer_norm_rms_epsilon")?,
-            rope_base: float("rope.freq_base")?,
+            rope: RopeSpec::read(gguf, family.architecture, head_dim)?,
+            rope_pairs: family.pairs,
+            qk_norm: family.has_qk_norm(),
+            qkv_bias: family.has_qkv_bias(gguf),
         };
         shape.check()?;
         Ok(shape)
@@ -63,6 +65,11 @@ impl ModelShape {
     /// Rows of queries, keys and values together, in numbers.
     pub(crate) fn qkv(&self) -> u32 {
         (self.heads + 2 * self.kv_heads) * self.head_dim
+    }
+
+    /// The bytes of the cache for one token, all layers together: keys and values as f32.
+    pub(crate) fn kv_token_bytes(&self) -> u64 {
+        u64::from(self.layers) * 2 * u64::from(self.kv_heads * self.head_dim) * 4
     }
 
     /// The rows of a layer's queries, in numbers.

@@ -4,10 +4,11 @@
 //! into one matrix, so that one run does them all; a tensor larger than the limit (the vocabulary's
 //! embedding, often) is split by rows. Both are the same packing.
 
-use stint_gguf::{Gguf, Q8_BLOCK, Tensor, TensorType};
+use stint_gguf::{Gguf, Tensor, TensorType};
 
 use super::error::EngineError;
 use super::gpu::Gpu;
+use super::repack::{number_bytes, repack, scale_bytes};
 
 /// Some rows of a matrix, in one buffer.
 pub(crate) struct MatrixPart {
@@ -15,9 +16,9 @@ pub(crate) struct MatrixPart {
     /// The first of its rows, counted in the whole matrix.
     pub(crate) first: u32,
     pub(crate) rows: u32,
-    /// The numbers; the bytes of [`TensorType::Q8_0`] without their scales.
+    /// The numbers, without what they are scaled with.
     pub(crate) numbers: wgpu::Buffer,
-    /// The scales of [`TensorType::Q8_0`], 16-bit floats in pairs; of other kinds, empty.
+    /// Scales, minimums and further bits; of floats, nothing.
     pub(crate) scales: wgpu::Buffer,
 }
 
@@ -89,18 +90,27 @@ impl WeightMatrix {
         let tensors = names.iter().map(|name| gguf.tensor(name)).collect::<Result<Vec<_>, _>>()?;
         for (name, tensor) in names.iter().zip(&tensors) {
             // Weights are read 16 bytes at a time.
-            let whole = tensor.kind != TensorType::F16 || tensor.columns.is_multiple_of(8);
-            if tensor.columns != columns as usize || !whole {
+            let half = matches!(tensor.kind, TensorType::F16 | TensorType::Bf16);
+            if tensor.columns != columns as usize || half && !tensor.columns.is_multiple_of(8) {
                 let message =
                     format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
                 return Err(EngineError::Model(message));
             }
         }
+        Self::upload(gpu, &tensors, columns, part_max)
+    }
+
+    pub(crate) fn upload(
+        gpu: &Gpu,
+        tensors: &[Tensor<'_>],
+        columns: u32,
+        part_max: u64,
+    ) -> Result<Self, EngineError> {
         let limit = usize::try_from(part_max).unwrap_or(usize::MAX);
         let kinds: Vec<_> = tensors.iter().map(|tensor| (tensor.kind, tensor.rows)).collect();
         let mut matrix = Self { columns, rows: 0, parts: Vec::new(), bytes: 0 };
-        for (kind, pieces) in pack(&kinds, |kind| plane_bytes(kind, columns as usize), limit) {
-            matrix.add(gpu, kind, &pieces, &tensors)?;
+        for (kind, pieces) in pack(&kinds, |kind| number_bytes(kind, columns as usize), limit) {
+            matrix.add(gpu, kind, &pieces, tensors)?;
         }
         Ok(matrix)
     }
@@ -112,15 +122,22 @@ impl WeightMatrix {
         pieces: &[TensorSlice],
         tensors: &[Tensor<'_>],
     ) -> Result<(), EngineError> {
-        let rows = total_rows(pieces);
-        let numbers = gpu.buffer("weights", (rows * plane_bytes(kind, self.columns as usize)) as u64);
-        let mut upload = WeightUpload { gpu, numbers: &numbers, at: 0, staged: 0, scales: Vec::new() };
+        let (rows, columns) = (total_rows(pieces), self.columns as usize);
+        let plane = |label, row: usize| PlaneUpload {
+            buffer: gpu.buffer(label, (rows * row) as u64),
+            at: 0,
+            rest: Vec::new(),
+        };
+        let mut upload = WeightUpload {
+            gpu,
+            numbers: plane("weights", number_bytes(kind, columns)),
+            scales: plane("scales", scale_bytes(kind, columns)),
+            staged: 0,
+        };
         for piece in pieces {
             upload.upload_slice(&tensors[piece.tensor], piece)?;
         }
-        let mut scales = upload.scales;
-        scales.resize(scales.len().next_multiple_of(4), 0);
-        let scales = gpu.buffer_with("scales", &scales);
+        let (numbers, scales) = (upload.numbers.finish(gpu), upload.scales.finish(gpu));
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         self.bytes += numbers.size() + scales.size();
         self.parts.push(MatrixPart { kind, first: self.rows, rows, numbers, scales });
@@ -129,63 +146,67 @@ impl WeightMatrix {
     }
 }
 
-/// The bytes of a row's numbers on the device.
-fn plane_bytes(kind: TensorType, columns: usize) -> usize {
-    match kind {
-        TensorType::F32 => columns * 4,
-        TensorType::F16 => columns * 2,
-        TensorType::Q8_0 => columns,
-    }
-}
-
 struct WeightUpload<'a> {
     gpu: &'a Gpu,
-    numbers: &'a wgpu::Buffer,
-    at: u64,
+    numbers: PlaneUpload,
+    scales: PlaneUpload,
     staged: usize,
-    scales: Vec<u8>,
 }
 
 impl WeightUpload<'_> {
     fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
         let row = tensor.data.len() / tensor.rows.max(1);
         let data = &tensor.data[piece.first * row..(piece.first + piece.rows) * row];
-        // Whole rows, and so whole blocks; rows are a multiple of 16 bytes of numbers.
+        // Whole rows, and so whole blocks.
         let chunk = (STAGED_MAX / 4 / row.max(1)).max(1) * row.max(1);
         for chunk in data.chunks(chunk) {
-            match tensor.kind {
-                TensorType::F32 | TensorType::F16 => self.write(chunk)?,
-                TensorType::Q8_0 => self.write_blocks(chunk)?,
+            let planes = repack(tensor.kind, chunk);
+            self.numbers.write(self.gpu, &planes.numbers);
+            self.scales.write(self.gpu, &planes.scales);
+            self.staged += planes.numbers.len() + planes.scales.len();
+            if self.staged >= STAGED_MAX {
+                self.staged = 0;
+                self.gpu.queue.submit([]);
+                self.gpu.wait()?;
             }
-        }
-        Ok(())
-    }
-
-    fn write_blocks(&mut self, chunk: &[u8]) -> Result<(), EngineError> {
-        let mut numbers = Vec::with_capacity(chunk.len());
-        for block in chunk.chunks_exact(Q8_BLOCK + 2) {
-            let (scale, bytes) = block.split_at(2);
-            self.scales.extend_from_slice(scale);
-            numbers.extend_from_slice(bytes);
-        }
-        self.write(&numbers)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
-        self.gpu.queue.write_buffer(self.numbers, self.at, bytes);
-        self.at += bytes.len() as u64;
-        self.staged += bytes.len();
-        if self.staged >= STAGED_MAX {
-            self.staged = 0;
-            self.gpu.queue.submit([]);
-            self.gpu.wait()?;
         }
         Ok(())
     }
 }
 
-/// A tensor of one row, as plain floats: a norm's weights.
-pub(crate) fn norm_weights(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, EngineError> {
+/// A buffer that is filled from its beginning on.
+struct PlaneUpload {
+    buffer: wgpu::Buffer,
+    at: u64,
+    /// What does not make a whole word yet.
+    rest: Vec<u8>,
+}
+
+impl PlaneUpload {
+    fn write(&mut self, gpu: &Gpu, bytes: &[u8]) {
+        let joined;
+        let bytes = if self.rest.is_empty() {
+            bytes
+        } else {
+            self.rest.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.rest);
+            &joined
+        };
+        let (whole, rest) = bytes.split_at(bytes.len() / 4 * 4);
+        gpu.queue.write_buffer(&self.buffer, self.at, whole);
+        self.at += whole.len() as u64;
+        self.rest = rest.to_vec();
+    }
+
+    fn finish(mut self, gpu: &Gpu) -> wgpu::Buffer {
+        let missing = self.rest.len().next_multiple_of(4) - self.rest.len();
+        self.write(gpu, &vec![0; missing]);
+        self.buffer
+    }
+}
+
+/// A tensor of one row, as plain floats: a norm's weights, or a bias.
+pub(crate) fn vector(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, EngineError> {
     let tensor = gguf.tensor(name)?;
     if tensor.kind != TensorType::F32 || tensor.columns != length as usize || tensor.rows != 1 {
         return Err(EngineError::Model(format!("tensor `{name}` is not {length} numbers of F32")));
@@ -198,7 +219,7 @@ mod tests {
     use super::*;
 
     fn check(tensors: &[(TensorType, usize)], limit: usize, expected: &str) {
-        let parts = pack(tensors, |kind| plane_bytes(kind, 32), limit);
+        let parts = pack(tensors, |kind| number_bytes(kind, 32), limit);
         let piece = |piece: &TensorSlice| format!("{}:{}+{}", piece.tensor, piece.first, piece.rows);
         let part = |(_, pieces): &(TensorType, Vec<TensorSlice>)| {
             pieces.iter().map(piece).collect::<Vec<_>>().join(" ")

@@ -23,11 +23,14 @@ pub enum GgufError {
     #[error("the model file has no tensor `{0}`: it is incomplete or of another architecture")]
     MissingTensor(String),
     /// A tensor is stored in a format that the engine does not read.
-    #[error("tensor `{name}` is stored as GGML type {kind}: quantise the file to F32, F16 or Q8_0")]
+    #[error(
+        "tensor `{name}` is stored as {kind}, which is not read: take a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, \
+         Q4_K, Q5_K, Q6_K, IQ4_NL or MXFP4 (`Q4_K_M` is the usual choice), or serve this one by llama.cpp (`kind = \"llamacpp\"`)"
+    )]
     TensorType {
         /// The tensor.
         name: String,
-        /// Its type number in ggml's numbering.
-        kind: u32,
+        /// The format's name.
+        kind: &'static str,
     },
 }

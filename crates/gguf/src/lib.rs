@@ -7,6 +7,7 @@ mod error;
 mod read;
 #[cfg(any(test, feature = "synth"))]
 pub mod synth;
+mod tensor_type;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,44 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use read::TensorEntry;
+use tensor_type::ggml_name;
 
 pub use error::GgufError;
 pub(crate) use read::MetadataValue;
-
-/// How the numbers of a tensor are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TensorType {
-    /// 32-bit floats.
-    F32,
-    /// 16-bit floats.
-    F16,
-    /// Blocks of 32 signed bytes that share one 16-bit float as their scale.
-    Q8_0,
-}
-
-/// Numbers in one block of [`TensorType::Q8_0`].
-pub const Q8_BLOCK: usize = 32;
-
-impl TensorType {
-    fn from_ggml(number: u32) -> Option<Self> {
-        match number {
-            0 => Some(Self::F32),
-            1 => Some(Self::F16),
-            8 => Some(Self::Q8_0),
-            _ => None,
-        }
-    }
-
-    /// The bytes of a row of so many numbers; `None` where a row cannot be of that length.
-    pub fn row_bytes(self, columns: usize) -> Option<usize> {
-        match self {
-            Self::F32 => columns.checked_mul(4),
-            Self::F16 => columns.checked_mul(2),
-            Self::Q8_0 if columns.is_multiple_of(Q8_BLOCK) => (columns / Q8_BLOCK).checked_mul(Q8_BLOCK + 2),
-            Self::Q8_0 => None,
-        }
-    }
-}
+pub use tensor_type::TensorType;
 
 /// A tensor as it lies in the file: rows of numbers, each row contiguous.
 #[derive(Debug, Clone, Copy)]
@@ -192,6 +160,16 @@ impl Gguf {
         }
     }
 
+    /// The names of the metadata.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.metadata.keys().map(String::as_str)
+    }
+
+    /// The names of the tensors.
+    pub fn tensor_names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// Whether a tensor of this name exists.
     #[must_use]
     pub fn has_tensor(&self, name: &str) -> bool {
@@ -209,7 +187,7 @@ impl Gguf {
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, GgufError> {
         let entry = self.entries.get(name).ok_or_else(|| GgufError::MissingTensor(name.to_owned()))?;
         let kind = TensorType::from_ggml(entry.kind)
-            .ok_or_else(|| GgufError::TensorType { name: name.to_owned(), kind: entry.kind })?;
+            .ok_or_else(|| GgufError::TensorType { name: name.to_owned(), kind: ggml_name(entry.kind) })?;
         let outside = || GgufError::Malformed(format!("tensor `{name}` does not fit in the file"));
         let columns = entry.dimensions.first().copied().unwrap_or(1);
         let rows = entry.dimensions.iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
@@ -237,8 +215,10 @@ mod tests {
     fn a_tensor_of_a_kind_that_no_kernel_reads_is_found_before_it_is_loaded() {
         let mut gguf = Gguf::from_bytes(file().into()).unwrap();
         gguf.check_tensors().unwrap();
-        gguf.entries.get_mut("token_embd.weight").unwrap().kind = 12;
-        assert!(matches!(gguf.check_tensors(), Err(GgufError::TensorType { kind: 12, .. })));
+        gguf.entries.get_mut("token_embd.weight").unwrap().kind = 10;
+        let error = gguf.check_tensors().unwrap_err().to_string();
+        assert!(error.contains("`token_embd.weight` is stored as Q2_K"), "{error}");
+        assert!(error.contains("Q4_K_M") && error.contains("kind = \"llamacpp\""), "{error}");
     }
 
     #[test]

@@ -1,15 +1,20 @@
-//! Writes Qwen3 files with random weights, for tests, benchmarks and the parity suite.
+//! Writes files with random weights, for tests, benchmarks and the parity suite.
+
+mod decode;
+mod encode;
 
 use std::io::{self, Write};
 
-use half::f16;
+use super::TensorType;
 
-use super::{Q8_BLOCK, TensorType};
+pub use decode::decode;
+pub use encode::encode;
 
 /// The shape of a random model.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "the names are those of the architecture")]
 pub struct SyntheticModel {
+    pub architecture: &'static str,
     pub hidden: u32,
     pub layers: u32,
     pub heads: u32,
@@ -20,12 +25,21 @@ pub struct SyntheticModel {
     pub context: u32,
     pub kind: TensorType,
     pub tied: bool,
+    /// Whether queries and keys are normalised, and whether they and the values have a bias.
+    pub qk_norm: bool,
+    pub qkv_bias: bool,
+    /// More metadata: numbers with a fraction, and texts, by their whole keys.
+    pub floats: Vec<(&'static str, f32)>,
+    pub texts: Vec<(&'static str, &'static str)>,
+    /// Divisors of the rotations' frequencies, one a pair, as Llama 3 has them; none where it is empty.
+    pub rope_factors: Vec<f32>,
     pub seed: u64,
 }
 
 impl Default for SyntheticModel {
     fn default() -> Self {
         Self {
+            architecture: "qwen3",
             hidden: 32,
             layers: 2,
             heads: 4,
@@ -36,8 +50,27 @@ impl Default for SyntheticModel {
             context: 128,
             kind: TensorType::F32,
             tied: true,
+            qk_norm: true,
+            qkv_bias: false,
+            floats: Vec::new(),
+            texts: Vec::new(),
+            rope_factors: Vec::new(),
             seed: 1,
         }
+    }
+}
+
+impl SyntheticModel {
+    /// The same shape as a Qwen2 model has it: with biases, without norms of queries and keys.
+    #[must_use]
+    pub fn qwen2(self) -> Self {
+        Self { architecture: "qwen2", qk_norm: false, qkv_bias: true, ..self }
+    }
+
+    /// The same shape as a Llama or Mistral model has it.
+    #[must_use]
+    pub fn llama(self) -> Self {
+        Self { architecture: "llama", qk_norm: false, qkv_bias: false, ..self }
     }
 }
 
@@ -56,30 +89,23 @@ pub fn noise(state: &mut u64) -> f32 {
     bits as f32 / 8_388_608.0 - 1.0
 }
 
-/// Encodes numbers, a whole number of blocks.
-pub fn encode(kind: TensorType, numbers: &[f32]) -> Vec<u8> {
-    match kind {
-        TensorType::F32 => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
-        TensorType::F16 => numbers.iter().flat_map(|n| f16::from_f32(*n).to_le_bytes()).collect(),
-        TensorType::Q8_0 => numbers.chunks(Q8_BLOCK).flat_map(quantise).collect(),
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a quotient by the largest is within a signed byte")]
-fn quantise(block: &[f32]) -> Vec<u8> {
-    let largest = block.iter().fold(0f32, |most, n| most.max(n.abs()));
-    let scale = f16::from_f32(largest / 127.0);
-    let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
-    let bytes = block.iter().map(|n| ((n * inverse).round() as i8).to_le_bytes()[0]);
-    scale.to_le_bytes().into_iter().chain(bytes).collect()
-}
-
 struct PlannedTensor {
     name: String,
     columns: u32,
     rows: u32,
-    /// One row of numbers near one, stored as F32: a norm's weights.
-    norm: bool,
+    role: TensorRole,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TensorRole {
+    /// Of the model's own kind; all others are one row of F32.
+    Matrix,
+    /// Numbers near one: a norm's weights.
+    Norm,
+    /// Numbers near zero.
+    Bias,
+    /// As they are stated.
+    RopeFactors,
 }
 
 impl SyntheticModel {
@@ -103,18 +129,14 @@ impl SyntheticModel {
         let mut offset = 0u64;
         for tensor in &tensors {
             text(&mut head, &tensor.name);
-            head.extend_from_slice(&if tensor.norm { 1u32 } else { 2 }.to_le_bytes());
+            let is_matrix = tensor.role == TensorRole::Matrix;
+            head.extend_from_slice(&if is_matrix { 2u32 } else { 1 }.to_le_bytes());
             head.extend_from_slice(&u64::from(tensor.columns).to_le_bytes());
-            if !tensor.norm {
+            if is_matrix {
                 head.extend_from_slice(&u64::from(tensor.rows).to_le_bytes());
             }
-            let kind = if tensor.norm { TensorType::F32 } else { self.kind };
-            let number = match kind {
-                TensorType::F32 => 0u32,
-                TensorType::F16 => 1,
-                TensorType::Q8_0 => 8,
-            };
-            head.extend_from_slice(&number.to_le_bytes());
+            let kind = if is_matrix { self.kind } else { TensorType::F32 };
+            head.extend_from_slice(&kind.ggml().to_le_bytes());
             head.extend_from_slice(&offset.to_le_bytes());
             let row = kind.row_bytes(tensor.columns as usize).unwrap_or(0) as u64;
             offset = (offset + row * u64::from(tensor.rows)).next_multiple_of(32);
@@ -126,10 +148,14 @@ impl SyntheticModel {
 
     fn data(&self, out: &mut impl Write, index: u64, tensor: &PlannedTensor) -> io::Result<()> {
         let mut state = self.seed.wrapping_mul(0x1_0000_01b3) ^ (index << 32);
-        let kind = if tensor.norm { TensorType::F32 } else { self.kind };
+        let kind = if tensor.role == TensorRole::Matrix { self.kind } else { TensorType::F32 };
         // Keeps activations near one, so that the softmax neither saturates nor flattens and hides mistakes.
-        let spread = if tensor.norm { 0.2 } else { (3.0 / tensor.columns as f32).sqrt() };
-        let centre = if tensor.norm { 1.0 } else { 0.0 };
+        let (centre, spread) = match tensor.role {
+            TensorRole::Matrix => (0.0, (3.0 / tensor.columns as f32).sqrt()),
+            TensorRole::Norm => (1.0, 0.2),
+            TensorRole::Bias => (0.0, 0.5),
+            TensorRole::RopeFactors => return out.write_all(&padded(&encode(kind, &self.rope_factors))),
+        };
         let mut written = 0usize;
         let mut row = vec![0f32; tensor.columns as usize];
         for _ in 0..tensor.rows {
@@ -144,28 +170,38 @@ impl SyntheticModel {
     fn tensors(&self) -> Vec<PlannedTensor> {
         let mut all = Vec::new();
         let mut add =
-            |name: String, columns, rows, norm| all.push(PlannedTensor { name, columns, rows, norm });
+            |name: String, columns, rows, role| all.push(PlannedTensor { name, columns, rows, role });
         let (queries, values) = (self.heads * self.head_dim, self.kv_heads * self.head_dim);
-        add("token_embd.weight".into(), self.hidden, self.vocab, false);
-        for layer in 0..self.layers {
-            let mut weight = |name: &str, columns, rows, norm| {
-                add(format!("blk.{layer}.{name}.weight"), columns, rows, norm);
-            };
-            weight("attn_norm", self.hidden, 1, true);
-            weight("attn_q", self.hidden, queries, false);
-            weight("attn_k", self.hidden, values, false);
-            weight("attn_v", self.hidden, values, false);
-            weight("attn_q_norm", self.head_dim, 1, true);
-            weight("attn_k_norm", self.head_dim, 1, true);
-            weight("attn_output", queries, self.hidden, false);
-            weight("ffn_norm", self.hidden, 1, true);
-            weight("ffn_gate", self.hidden, self.feed_forward, false);
-            weight("ffn_up", self.hidden, self.feed_forward, false);
-            weight("ffn_down", self.feed_forward, self.hidden, false);
+        use TensorRole::{Bias, Matrix, Norm, RopeFactors};
+        add("token_embd.weight".into(), self.hidden, self.vocab, Matrix);
+        if !self.rope_factors.is_empty() {
+            add("rope_freqs.weight".into(), self.head_dim / 2, 1, RopeFactors);
         }
-        add("output_norm.weight".into(), self.hidden, 1, true);
+        for layer in 0..self.layers {
+            let mut part = |name: &str, columns, rows, role| {
+                let end = if role == Bias { "bias" } else { "weight" };
+                add(format!("blk.{layer}.{name}.{end}"), columns, rows, role);
+            };
+            part("attn_norm", self.hidden, 1, Norm);
+            for (name, rows) in [("attn_q", queries), ("attn_k", values), ("attn_v", values)] {
+                part(name, self.hidden, rows, Matrix);
+                if self.qkv_bias {
+                    part(name, rows, 1, Bias);
+                }
+            }
+            if self.qk_norm {
+                part("attn_q_norm", self.head_dim, 1, Norm);
+                part("attn_k_norm", self.head_dim, 1, Norm);
+            }
+            part("attn_output", queries, self.hidden, Matrix);
+            part("ffn_norm", self.hidden, 1, Norm);
+            part("ffn_gate", self.hidden, self.feed_forward, Matrix);
+            part("ffn_up", self.hidden, self.feed_forward, Matrix);
+            part("ffn_down", self.feed_forward, self.hidden, Matrix);
+        }
+        add("output_norm.weight".into(), self.hidden, 1, Norm);
         if !self.tied {
-            add("output.weight".into(), self.hidden, self.vocab, false);
+            add("output.weight".into(), self.hidden, self.vocab, Matrix);
         }
         all
     }
@@ -181,18 +217,28 @@ impl SyntheticModel {
             ("attention.key_length", self.head_dim),
             ("attention.value_length", self.head_dim),
         ];
-        let count = numbers.len() as u64 + 7;
+        let count = (numbers.len() + self.floats.len() + self.texts.len()) as u64 + 8;
         out.extend_from_slice(&count.to_le_bytes());
         text(out, "general.architecture");
         out.extend_from_slice(&8u32.to_le_bytes());
-        text(out, "qwen3");
+        text(out, self.architecture);
         // candle reads this as the type of its activations; without it, it computes RoPE in F16.
         scalar(out, "general.dtype", 4, &0u32.to_le_bytes());
+        let key = |name: &str| format!("{}.{name}", self.architecture);
         for (name, value) in numbers {
-            scalar(out, &format!("qwen3.{name}"), 4, &value.to_le_bytes());
+            scalar(out, &key(name), 4, &value.to_le_bytes());
         }
-        scalar(out, "qwen3.attention.layer_norm_rms_epsilon", 6, &1e-6f32.to_le_bytes());
-        scalar(out, "qwen3.rope.freq_base", 6, &10_000f32.to_le_bytes());
+        scalar(out, &key("attention.layer_norm_rms_epsilon"), 6, &1e-6f32.to_le_bytes());
+        scalar(out, &key("rope.freq_base"), 6, &10_000f32.to_le_bytes());
+        scalar(out, &key("rope.dimension_count"), 4, &self.head_dim.to_le_bytes());
+        for (key, value) in &self.floats {
+            scalar(out, key, 6, &value.to_le_bytes());
+        }
+        for (key, value) in &self.texts {
+            text(out, key);
+            out.extend_from_slice(&8u32.to_le_bytes());
+            text(out, value);
+        }
         scalar(out, "tokenizer.ggml.add_bos_token", 7, &[0]);
         list(out, "tokenizer.ggml.tokens", 8, self.vocab);
         for id in 0..self.vocab {
@@ -203,6 +249,13 @@ impl SyntheticModel {
             out.extend_from_slice(&1i32.to_le_bytes());
         }
     }
+}
+
+/// With zeros behind it up to where the next tensor begins.
+fn padded(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(32), 0);
+    bytes
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {

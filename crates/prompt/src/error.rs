@@ -9,7 +9,9 @@ pub enum PromptError {
     #[error("the model's vocabulary makes no tokenizer: {0}")]
     Vocabulary(String),
     /// Cutting text otherwise than the model learnt it would give wrong tokens without a sign of it.
-    #[error("the model's way to cut text ({0:?}) is not supported")]
+    #[error(
+        "the model's way to cut text ({0:?}) is not supported: serve it by llama.cpp (`kind = \"llamacpp\"`)"
+    )]
     PreTokenizer(String),
     /// The file has no chat template.
     #[error("the model file has no chat template: it cannot be spoken to")]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use stint_types::chat::{ContentPart, Message, Request};
+use stint_types::chat::{ContentPart, Message, Request, Role};
 use stint_types::units::Timestamp;
 
 use super::detokenizer::{Detokenizer, TokenBytes};
@@ -36,12 +36,12 @@ pub struct PromptFormat {
 
 impl PromptFormat {
     /// The format of a model with this vocabulary, whose thoughts stand between these tags. A model without
-    /// them as tokens does not think.
+    /// them as tokens does not think. A template that fails at a plain question is refused.
     pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
-        Ok(PromptFormat {
+        let format = PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
             template: ChatTemplate::new(template)?,
             bytes: TokenBytes::new(vocabulary),
@@ -50,7 +50,13 @@ impl PromptFormat {
             syntax: ToolCallSyntax::of_template(template),
             bos: vocabulary.bos.map(text).unwrap_or_default(),
             eos: text(vocabulary.eos),
-        })
+        };
+        // A mistake that shows only when a template runs is found now, and not by the first caller.
+        let trial = Request::new("", vec![Message::text(Role::User, "Hello")]);
+        match format.render_at(&trial, false, Timestamp(0)) {
+            Ok(_) | Err(PromptError::Refused(_)) => Ok(format),
+            Err(error) => Err(error),
+        }
     }
 
     /// The prompt of a request, ready for the model's turn.

@@ -28,6 +28,7 @@ fn vocabulary(fixture: &Value, pre: &str) -> Vocabulary {
         bos: Some(1),
         add_bos: false,
         template: fixture["template"].as_str().map(str::to_owned),
+        ..Vocabulary::default()
     }
 }
 
@@ -176,9 +177,58 @@ fn a_conversation_that_the_template_refuses_is_refused_in_its_words() {
 }
 
 #[test]
-fn a_template_that_never_ends_is_ended() {
-    let format = templated("{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}");
-    assert!(matches!(format.render(&user("x"), true), Err(PromptError::Template(_))));
+fn a_template_that_never_ends_is_refused_with_its_file() {
+    let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+    for template in [endless, "{{ messages.nonsense.content }}", "{{ messages | nonsense }}", "{% if %}"] {
+        let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+        vocabulary.template = Some(template.to_owned());
+        let refused = PromptFormat::new(&vocabulary, "<think>", "</think>");
+        assert!(matches!(refused, Err(PromptError::Template(_))), "{template}");
+    }
+}
+
+/// A vocabulary as Llama 2 has it, in small: bytes, scores, and spaces that belong to words.
+fn sentence_pieces() -> Vocabulary {
+    let mut tokens: Vec<(String, u32, f32)> = ["<unk>", "<s>", "</s>"].map(|t| (t.to_owned(), 3, 0.0)).into();
+    tokens[0].1 = 2;
+    tokens.extend((0..=255).map(|byte| (format!("<0x{byte:02X}>"), 6, 0.0)));
+    let words = ["\u{2581}", "a", "b", "c", "ab", "bc", "\u{2581}a", "\u{2581}ab", "abc"];
+    tokens.extend(words.iter().zip(1u8..).map(|(text, n)| ((*text).to_owned(), 1, -f32::from(n))));
+    tokens.push(("[X]".to_owned(), 4, 0.0));
+    Vocabulary {
+        tokenizer: TokenizerKind::Spm,
+        tokens: tokens.iter().map(|token| token.0.clone()).collect(),
+        kinds: tokens.iter().map(|token| token.1).collect(),
+        scores: tokens.iter().map(|token| token.2).collect(),
+        eos: 2,
+        bos: Some(1),
+        add_bos: true,
+        unknown: Some(0),
+        add_space_prefix: true,
+        template: Some("{% for m in messages %}[INST] {{ m.content }}</s>{% endfor %}".to_owned()),
+        ..Vocabulary::default()
+    }
+}
+
+#[test]
+fn sentence_pieces_join_by_their_scores_and_what_has_none_becomes_bytes() {
+    let vocabulary = sentence_pieces();
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    let check = |text: &str, expected: &[&str]| {
+        let ids = format.encode(text).unwrap();
+        let names: Vec<_> = ids.iter().map(|&id| &*vocabulary.tokens[id as usize]).collect();
+        assert_eq!(names, expected, "{text}");
+        let mut detokenizer = format.detokenizer();
+        let read: String = ids.iter().map(|&id| detokenizer.push(id)).collect();
+        assert_eq!(read.trim_start(), text.trim_start(), "it reads back");
+    };
+    // "ab" is better than "bc", and both than what they could become.
+    check("abc", &["\u{2581}ab", "c"]);
+    check("bc", &["\u{2581}", "bc"]);
+    check("a  b", &["\u{2581}a", "\u{2581}", "\u{2581}", "b"]);
+    check("aü", &["\u{2581}a", "<0xC3>", "<0xBC>"]);
+
+    assert!(format.render(&user("abc"), false).unwrap().starts_with(&[1]), "a prompt begins with its token");
 }
 
 #[test]

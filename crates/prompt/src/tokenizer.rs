@@ -1,40 +1,41 @@
-//! Text to token ids, by byte-level BPE.
+//! Text to token ids, by byte-level BPE or as SentencePiece does it.
 //!
 //! Control tokens are structure: they are found in what a chat template wrote, never in what a caller wrote.
 //! To tell the two apart after rendering, a caller's text that spells a control token carries a mark inside it
 //! (see [`Tokenizer::mark`]), which goes again once the control tokens were found. Text without such spellings,
 //! that is all ordinary text, is left alone.
 
+use tokenizers::AddedToken;
 use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
 use super::controls::ControlTrie;
 use super::error::PromptError;
-use super::vocabulary::{TokenKind, Vocabulary};
+use super::pre_tokenizer::PreTokenizerSpec;
+use super::spm::SpmTokenizer;
+use super::vocabulary::{TokenKind, TokenizerKind, Vocabulary};
 
 /// A model's tokenizer.
 #[derive(Debug)]
 pub struct Tokenizer {
-    plain: tokenizers::Tokenizer,
+    plain: PlainTokenizer,
     controls: ControlTrie,
     bos: Option<u32>,
+}
+
+/// For text without control tokens.
+#[derive(Debug)]
+enum PlainTokenizer {
+    Bpe(Box<tokenizers::Tokenizer>),
+    Spm(SpmTokenizer),
 }
 
 impl Tokenizer {
     /// The tokenizer of a vocabulary.
     pub fn new(vocabulary: &Vocabulary) -> Result<Tokenizer, PromptError> {
-        let wrong = |error: tokenizers::Error| PromptError::Vocabulary(error.to_string());
-        let cut = PreTokenizerSpec::named(&vocabulary.pre)?;
-        let mut plain = tokenizers::Tokenizer::new(bpe(vocabulary, cut.whole_words).map_err(wrong)?);
-        plain.with_pre_tokenizer(Some(cut.pre_tokenizer().map_err(wrong)?));
-        let defined = vocabulary
-            .of_kind(TokenKind::UserDefined)
-            .map(|(_, text)| AddedToken::from(text, false).normalized(false));
-        plain.add_tokens(defined).map_err(wrong)?;
+        let plain = match vocabulary.tokenizer {
+            TokenizerKind::Bpe => PlainTokenizer::Bpe(Box::new(byte_level(vocabulary)?)),
+            TokenizerKind::Spm => PlainTokenizer::Spm(SpmTokenizer::new(vocabulary)),
+        };
         let controls = ControlTrie::new(vocabulary.of_kind(TokenKind::Control));
         let bos = vocabulary.bos.filter(|_| vocabulary.add_bos);
         Ok(Tokenizer { plain, controls, bos })
@@ -85,16 +86,35 @@ impl Tokenizer {
         let unmarked = mark.filter(|mark| text.contains(*mark)).map(|mark| text.replace(mark, ""));
         let text = unmarked.as_deref().unwrap_or(text);
         if !text.is_empty() {
-            let encoding = self.plain.encode_fast(text, false);
-            let encoding = encoding.map_err(|error| PromptError::Tokenizer(error.to_string()))?;
-            ids.extend_from_slice(encoding.get_ids());
+            match &self.plain {
+                PlainTokenizer::Bpe(bpe) => {
+                    let encoding = bpe.encode_fast(text, false);
+                    let encoding = encoding.map_err(|error| PromptError::Tokenizer(error.to_string()))?;
+                    ids.extend_from_slice(encoding.get_ids());
+                }
+                PlainTokenizer::Spm(spm) => spm.encode(text, ids),
+            }
         }
         Ok(())
     }
 }
 
+fn byte_level(vocabulary: &Vocabulary) -> Result<tokenizers::Tokenizer, PromptError> {
+    let wrong = |error: tokenizers::Error| PromptError::Vocabulary(error.to_string());
+    let cut = PreTokenizerSpec::named(&vocabulary.pre)?;
+    let mut plain = tokenizers::Tokenizer::new(bpe(vocabulary, cut.whole_words).map_err(wrong)?);
+    plain.with_pre_tokenizer(Some(cut.pre_tokenizer().map_err(wrong)?));
+    let defined = vocabulary
+        .of_kind(TokenKind::UserDefined)
+        .map(|(_, text)| AddedToken::from(text, false).normalized(false));
+    plain.add_tokens(defined).map_err(wrong)?;
+    Ok(plain)
+}
+
 fn bpe(vocabulary: &Vocabulary, whole_words: bool) -> tokenizers::Result<BPE> {
-    let known = vocabulary.iter().filter(|&(id, _)| vocabulary.kind(id) != TokenKind::Other);
+    let known = vocabulary
+        .iter()
+        .filter(|&(id, _)| !matches!(vocabulary.kind(id), TokenKind::Byte | TokenKind::Other));
     let known: Vocab = known.map(|(id, text)| (text.to_owned(), id)).collect();
     let merges = vocabulary.merges.iter().filter_map(|merge| {
         // A merge into no token never applies; the embedded model has one, since llama.cpp wants at least one.
@@ -104,40 +124,4 @@ fn bpe(vocabulary: &Vocabulary, whole_words: bool) -> tokenizers::Result<BPE> {
     });
     let merges = merges.collect();
     BPE::builder().vocab_and_merges(known, merges).ignore_merges(whole_words).build()
-}
-
-/// How text is cut into words before merging.
-struct PreTokenizerSpec {
-    patterns: &'static [&'static str],
-    /// A word that is a token is that token, whatever the merges say.
-    whole_words: bool,
-}
-
-const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// llama.cpp's own, for files that name none.
-const DEFAULT: [&str; 4] = [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]"];
-
-impl PreTokenizerSpec {
-    fn named(name: &str) -> Result<PreTokenizerSpec, PromptError> {
-        let (patterns, whole_words): (&[&str], bool) = match name {
-            "gpt-2" => (&[GPT2], false),
-            "" | "default" => (&DEFAULT, false),
-            "qwen2" | "deepseek-r1-qwen" => (&[QWEN2], false),
-            "llama-bpe" | "llama3" | "llama-v3" => (&[LLAMA3], true),
-            other => return Err(PromptError::PreTokenizer(other.to_owned())),
-        };
-        Ok(PreTokenizerSpec { patterns, whole_words })
-    }
-
-    fn pre_tokenizer(&self) -> tokenizers::Result<PreTokenizerWrapper> {
-        let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
-        for pattern in self.patterns {
-            let pattern = SplitPattern::Regex((*pattern).to_owned());
-            steps.push(Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?.into());
-        }
-        steps.push(ByteLevel::new(false, false, false).into());
-        Ok(Sequence::new(steps).into())
-    }
 }

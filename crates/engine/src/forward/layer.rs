@@ -4,7 +4,7 @@ use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{AttendTied, Attention, BLOCK, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu};
 use crate::shape::ModelShape;
-use crate::weights::{WeightMatrix, norm_weights};
+use crate::weights::{WeightMatrix, vector};
 use stint_gguf::Gguf;
 
 use super::buffers::{EngineCapacity, StepBuffers};
@@ -99,7 +99,7 @@ impl Layer {
         let Activations { h, normed, qkv, attended, wide, gated } = activations;
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
-            Ok(gpu.buffer_with(part, &norm_weights(gguf, &name(part), length)?))
+            Ok(gpu.buffer_with(part, &vector(gguf, &name(part), length)?))
         };
         let matrix = |parts: &[&str], columns: u32, rows: u32| -> Result<WeightMatrix, EngineError> {
             let names: Vec<_> = parts.iter().map(|part| name(part)).collect();
@@ -112,7 +112,7 @@ impl Layer {
         let output = matrix(&["attn_output"], shape.queries(), shape.hidden)?;
         let widening = matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
         let down = matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
-        let (rope, attend) = bind_attention(place, ops, activations, &norm)?;
+        let (rope, attend) = bind_attention(place, ops, activations, index)?;
         let bind_norm = |weight: &wgpu::Buffer| ops.norm.bind(gpu, h, weight, &state.picks, normed);
         Ok(Self {
             attention_norm: bind_norm(&norm("attn_norm", shape.hidden)?),
@@ -146,15 +146,14 @@ fn bind_attention(
     place: &LoadContext<'_>,
     ops: &LayerKernels,
     activations: &Activations,
-    norm: &impl Fn(&str, u32) -> Result<wgpu::Buffer, EngineError>,
+    index: u32,
 ) -> Result<(wgpu::BindGroup, wgpu::BindGroup), EngineError> {
     let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
     let cache = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
     let (keys, values) = (gpu.buffer("keys", cache), gpu.buffer("values", cache));
     let rope = RopeTied {
         qkv: &activations.qkv,
-        q_norm: &norm("attn_q_norm", shape.head_dim)?,
-        k_norm: &norm("attn_k_norm", shape.head_dim)?,
+        adjustments: &gpu.buffer_with("adjustments", &adjustments(place, index)?),
         rotations,
         rows: &state.rows,
         blocks: &state.tables,
@@ -170,4 +169,22 @@ fn bind_attention(
         y: &activations.attended,
     };
     Ok((ops.rope.bind(gpu, &rope), ops.attend.bind(gpu, &attend)))
+}
+
+/// What the layer does to queries, keys and values before they are rotated, as the kernel wants it.
+fn adjustments(place: &LoadContext<'_>, index: u32) -> Result<Vec<f32>, EngineError> {
+    let &LoadContext { gguf, shape, .. } = place;
+    let mut all = Vec::new();
+    if shape.qk_norm {
+        for part in ["attn_q_norm", "attn_k_norm"] {
+            all.extend(vector(gguf, &format!("blk.{index}.{part}.weight"), shape.head_dim)?);
+        }
+    }
+    if shape.qkv_bias {
+        let values = shape.kv_heads * shape.head_dim;
+        for (part, length) in [("attn_q", shape.queries()), ("attn_k", values), ("attn_v", values)] {
+            all.extend(vector(gguf, &format!("blk.{index}.{part}.bias"), length)?);
+        }
+    }
+    Ok(all)
 }

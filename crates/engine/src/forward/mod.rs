@@ -13,9 +13,9 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
-use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler, rotations};
+use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler};
 use super::shape::ModelShape;
-use super::weights::{WeightMatrix, norm_weights};
+use super::weights::{WeightMatrix, vector};
 
 use buffers::StepBuffers;
 use layer::{Activations, Layer, LayerKernels};
@@ -69,7 +69,7 @@ impl EngineModel {
         let activations = Activations::new(&gpu, shape, &extent)?;
         let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
         let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
-        let turns = gpu.buffer_with("rotations", &rotations(extent.context, shape.head_dim, shape.rope_base));
+        let turns = gpu.buffer_with("rotations", &shape.rope.rotations(extent.context, shape.head_dim));
         let place = layer::LoadContext {
             gpu: &gpu,
             gguf,
@@ -81,7 +81,7 @@ impl EngineModel {
         let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
         let norm = RmsNorm::new(&gpu, shape.hidden, shape.epsilon, true);
-        let weight = gpu.buffer_with("output norm", &norm_weights(gguf, "output_norm.weight", shape.hidden)?);
+        let weight = gpu.buffer_with("output norm", &vector(gguf, "output_norm.weight", shape.hidden)?);
         let last = norm.bind(&gpu, &activations.h, &weight, &state.picks, &activations.normed);
         // Without a matrix of its own the output shares the embeddings'.
         let untied = gguf.has_tensor("output.weight");

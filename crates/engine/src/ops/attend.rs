@@ -85,6 +85,8 @@ fn heads_per_lane(grain: ReductionStrategy, shape: &ModelShape) -> Option<u32> {
 
 #[cfg(test)]
 pub(super) mod testing {
+    use crate::family::RopePairs;
+    use crate::rope_scaling::{RopeScaling, RopeSpec};
     use crate::shape::ModelShape;
 
     pub(crate) fn shape(heads: u32, kv_heads: u32, head_dim: u32) -> ModelShape {
@@ -99,7 +101,10 @@ pub(super) mod testing {
             vocab: 8,
             context: 256,
             epsilon: 1e-6,
-            rope_base: 10_000.0,
+            rope: RopeSpec { base: 10_000.0, scaling: RopeScaling::None, divisors: Vec::new() },
+            rope_pairs: RopePairs::Halves,
+            qk_norm: true,
+            qkv_bias: false,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 use crate::weights::{MatrixPart, WeightMatrix};
-use stint_gguf::TensorType;
 
+use super::formats::shader;
 use super::sample::SLOT_LAST;
 use super::{LAST_SAMPLED, SLOT_WORDS};
 
@@ -48,13 +48,7 @@ impl Embed {
 }
 
 fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
-    let kind = match part.kind {
-        TensorType::F32 => 0.0,
-        TensorType::F16 => 1.0,
-        TensorType::Q8_0 => 2.0,
-    };
     let constants = [
-        ("KIND", kind),
         ("COLUMNS", f64::from(columns)),
         ("SLOT_WORDS", f64::from(SLOT_WORDS)),
         ("SLOT_LAST", f64::from(SLOT_LAST)),
@@ -63,7 +57,7 @@ fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
         gpu,
         &KernelSource {
             label: "embed",
-            wgsl: include_str!("embed.wgsl"),
+            wgsl: &shader(part.kind, include_str!("embed.wgsl")),
             constants: &constants,
             bindings: &[
                 BufferAccess::Read,
@@ -81,26 +75,20 @@ fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
 mod tests {
     use super::*;
     use crate::gpu::{shared, submit};
-    use half::f16;
-    use stint_gguf::Gguf;
-    use stint_gguf::synth::SyntheticModel;
-
-    fn number(kind: TensorType, bytes: &[u8], at: usize) -> f32 {
-        let half = |at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32();
-        match kind {
-            TensorType::F32 => f32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().unwrap()),
-            TensorType::F16 => half(at * 2),
-            TensorType::Q8_0 => {
-                f32::from(i8::from_le_bytes([bytes[at / 32 * 34 + 2 + at % 32]])) * half(at / 32 * 34)
-            }
-        }
-    }
+    use crate::ops::testing::close;
+    use stint_gguf::synth::{SyntheticModel, decode};
+    use stint_gguf::{Gguf, TensorType};
 
     fn check(kind: TensorType, hidden: u32, binding_max: u64) {
         let shared = shared();
-        let gguf =
-            Gguf::from_bytes(SyntheticModel { kind, hidden, ..SyntheticModel::default() }.bytes().into())
-                .unwrap();
+        let synth = SyntheticModel {
+            kind,
+            hidden,
+            head_dim: hidden / 4,
+            feed_forward: hidden,
+            ..SyntheticModel::default()
+        };
+        let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
         let tensor = gguf.tensor("token_embd.weight").unwrap();
         let table =
             WeightMatrix::load_within(&shared, &gguf, &["token_embd.weight".into()], hidden, binding_max);
@@ -122,17 +110,17 @@ mod tests {
         let expected = [0, 33, 63, 31]
             .into_iter()
             .flat_map(|id: usize| (0..hidden as usize).map(move |column| (id, column)));
-        let expected: Vec<_> =
-            expected.map(|(id, column)| number(kind, tensor.data, id * hidden as usize + column)).collect();
-        let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&got), bits(&expected), "{kind:?}");
+        let numbers = decode(kind, tensor.data);
+        let expected: Vec<_> = expected.map(|(id, column)| numbers[id * hidden as usize + column]).collect();
+        close(&got, &expected, 3e-7);
     }
 
     #[test]
-    fn every_kind_of_table_gives_exact_rows() {
+    fn every_kind_of_table_gives_its_rows() {
         check(TensorType::F32, 36, u64::MAX);
-        check(TensorType::F16, 40, u64::MAX);
-        check(TensorType::Q8_0, 96, u64::MAX);
+        for kind in TensorType::ALL {
+            check(kind, if kind.block_numbers() == 256 { 512 } else { 96 }, u64::MAX);
+        }
     }
 
     #[test]
@@ -140,5 +128,6 @@ mod tests {
         check(TensorType::F32, 36, 36 * 4 * 10);
         check(TensorType::F16, 40, 40 * 2 * 33);
         check(TensorType::Q8_0, 96, 96 * 32);
+        check(TensorType::Q5K, 256, 128 * 13);
     }
 }

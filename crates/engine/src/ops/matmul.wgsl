@@ -1,34 +1,18 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k]. One subgroup computes 4 rows for COLS tokens: its
-// lanes share out the row's 16-byte words, and a fixed tree sums the lanes. Neither depends on how many
+// lanes share out the row's blocks, and a fixed tree sums the lanes. Neither depends on how many
 // tokens or rows there are, so a token's result has the same bits in any batch.
 struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
-override KIND: u32;  // 0 F32, 1 F16, 2 Q8_0
 override COLS: u32;  // 1 or 4
 override ADD: bool;
-@group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
-
-// The n-th four numbers of a 16-byte word.
-fn four(word: vec4<u32>, n: u32) -> vec4<f32> {
-  if (KIND == 0u) { return bitcast<vec4<f32>>(word); }
-  if (KIND == 1u) {
-    let half = select(word.xy, word.zw, n == 1u);
-    return vec4<f32>(unpack2x16float(half.x), unpack2x16float(half.y));
-  }
-  return vec4<f32>(unpack4xI8(word[n]));
-}
-
-fn scale(block: u32) -> f32 {
-  let pair = unpack2x16float(scales[block >> 1u]);
-  return select(pair.x, pair.y, (block & 1u) == 1u);
-}
 
 fn products(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>, v: vec4<f32>) -> vec4<f32> {
   return vec4<f32>(dot(a, v), dot(b, v), dot(c, v), dot(d, v));
 }
+
+fn total(v: vec4<f32>) -> f32 { return dot(v, vec4<f32>(1.0)); }
 
 fn store(token: u32, row: u32, sums: vec4<f32>) {
   if (token >= i.tokens) { return; }
@@ -46,36 +30,45 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
         @builtin(subgroup_invocation_id) lane: u32) {
   let row = (group.x * subgroups + subgroup) * 4u;
   if (row >= i.rows) { return; }
-  let fours = 1u << KIND;                             // fours in a word: 1, 2, 4
-  let words = i.columns / (4u * fours);               // words in a row
-  let width = i.columns / 4u;                         // fours in a row of x
+  let width = i.columns / 4u;    // fours in a row
+  let blocks = width / FOURS;
   // Rows and tokens past the end repeat the last one; `store` drops them.
   let last = i.rows - 1u;
-  let w0 = row * words; let w1 = min(row + 1u, last) * words;
-  let w2 = min(row + 2u, last) * words; let w3 = min(row + 3u, last) * words;
+  let b0 = row * blocks; let b1 = min(row + 1u, last) * blocks;
+  let b2 = min(row + 2u, last) * blocks; let b3 = min(row + 3u, last) * blocks;
   let token = group.y * COLS;
   let x0 = token * width; let x1 = min(token + 1u, i.tokens - 1u) * width;
   let x2 = min(token + 2u, i.tokens - 1u) * width; let x3 = min(token + 3u, i.tokens - 1u) * width;
   var s0 = vec4<f32>(); var s1 = vec4<f32>(); var s2 = vec4<f32>(); var s3 = vec4<f32>();
-  for (var word = lane; word < words; word += lanes) {
-    let q0 = w[w0 + word]; let q1 = w[w1 + word]; let q2 = w[w2 + word]; let q3 = w[w3 + word];
-    var p0 = vec4<f32>(); var p1 = vec4<f32>(); var p2 = vec4<f32>(); var p3 = vec4<f32>();
-    for (var n = 0u; n < fours; n++) {
-      let a = four(q0, n); let b = four(q1, n); let c = four(q2, n); let d = four(q3, n);
-      let k = word * fours + n;
-      p0 += products(a, b, c, d, x[x0 + k]);
-      if (COLS > 1u) {
-        p1 += products(a, b, c, d, x[x1 + k]);
-        p2 += products(a, b, c, d, x[x2 + k]);
-        p3 += products(a, b, c, d, x[x3 + k]);
+  for (var b = lane; b < blocks; b += lanes) {
+    let q0 = load(b0 + b); let q1 = load(b1 + b); let q2 = load(b2 + b); let q3 = load(b3 + b);
+    for (var part = 0u; part < PARTS; part++) {
+      var p0 = vec4<f32>(); var p1 = vec4<f32>(); var p2 = vec4<f32>(); var p3 = vec4<f32>();
+      var t0 = vec4<f32>(); var t1 = vec4<f32>(); var t2 = vec4<f32>(); var t3 = vec4<f32>();  // sums of x
+      for (var m = 0u; m < FOURS / PARTS; m++) {
+        let n = part * (FOURS / PARTS) + m;
+        let a = four(q0, n); let e = four(q1, n); let c = four(q2, n); let d = four(q3, n);
+        let k = b * FOURS + n;
+        let v0 = x[x0 + k];
+        p0 += products(a, e, c, d, v0);
+        if (OFFSET) { t0 += v0; }
+        if (COLS > 1u) {
+          let v1 = x[x1 + k]; let v2 = x[x2 + k]; let v3 = x[x3 + k];
+          p1 += products(a, e, c, d, v1); p2 += products(a, e, c, d, v2); p3 += products(a, e, c, d, v3);
+          if (OFFSET) { t1 += v1; t2 += v2; t3 += v3; }
+        }
+      }
+      let f0 = factors(b0 + b, part); let f1 = factors(b1 + b, part);
+      let f2 = factors(b2 + b, part); let f3 = factors(b3 + b, part);
+      let scale = vec4<f32>(f0.x, f1.x, f2.x, f3.x);
+      s0 += p0 * scale;
+      if (COLS > 1u) { s1 += p1 * scale; s2 += p2 * scale; s3 += p3 * scale; }
+      if (OFFSET) {
+        let offset = vec4<f32>(f0.y, f1.y, f2.y, f3.y);
+        s0 += total(t0) * offset;
+        if (COLS > 1u) { s1 += total(t1) * offset; s2 += total(t2) * offset; s3 += total(t3) * offset; }
       }
     }
-    var f = vec4<f32>(1.0);
-    if (KIND == 2u) {
-      f = vec4<f32>(scale((w0 + word) >> 1u), scale((w1 + word) >> 1u), scale((w2 + word) >> 1u), scale((w3 + word) >> 1u));
-    }
-    s0 += p0 * f;
-    if (COLS > 1u) { s1 += p1 * f; s2 += p2 * f; s3 += p3 * f; }
   }
   s0 = subgroupAdd(s0);
   if (COLS > 1u) { s1 = subgroupAdd(s1); s2 = subgroupAdd(s2); s3 = subgroupAdd(s3); }

@@ -1,4 +1,4 @@
-// y[t][first + r] (+)= sum over k of w[r][k] * x[t][k], w being Q8_0. One lane computes 4 rows for COLS tokens, in
+// y[t][first + r] (+)= sum over k of w[r][k] * x[t][k], w being of blocks of 32. One lane computes 4 rows for COLS tokens, in
 // the order of k: no sum goes across lanes. What lanes share is the reading of x, which costs a software driver as
 // much as eight products: of every 32 numbers each lane reads four, and hands them round.
 struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
@@ -6,24 +6,41 @@ var<immediate> i: Immediates;
 override COLS: u32;  // 1 or 4
 override ADD: bool;
 override LANES: u32; // in a workgroup; 8 or a multiple
-@group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 var<private> p0: vec4<f32>; var<private> p1: vec4<f32>; var<private> p2: vec4<f32>; var<private> p3: vec4<f32>;
+var<private> t0: vec4<f32>; var<private> t1: vec4<f32>; var<private> t2: vec4<f32>; var<private> t3: vec4<f32>;  // sums of x
+var<private> s0: vec4<f32>; var<private> s1: vec4<f32>; var<private> s2: vec4<f32>; var<private> s3: vec4<f32>;
+var<private> q0: Block; var<private> q1: Block; var<private> q2: Block; var<private> q3: Block;
 
-fn scale(block: u32) -> f32 {
-  let pair = unpack2x16float(scales[block >> 1u]);
-  return select(pair.x, pair.y, (block & 1u) == 1u);
+// The n-th four numbers of each row, times those of each token.
+fn add(n: u32, z0: vec4<f32>, z1: vec4<f32>, z2: vec4<f32>, z3: vec4<f32>) {
+  let m = mat4x4<f32>(four(q0, n), four(q1, n), four(q2, n), four(q3, n));  // a row of the weights is a column of m
+  p0 += z0 * m;
+  if (OFFSET) { t0 += z0; }
+  if (COLS > 1u) {
+    p1 += z1 * m; p2 += z2 * m; p3 += z3 * m;
+    if (OFFSET) { t1 += z1; t2 += z2; t3 += z3; }
+  }
 }
 
-fn four(bytes: u32) -> vec4<f32> { return vec4<f32>(unpack4xI8(bytes)); }
+fn total(v: vec4<f32>) -> f32 { return dot(v, vec4<f32>(1.0)); }
 
-// Four numbers of each row, times those of each token.
-fn add(q0: u32, q1: u32, q2: u32, q3: u32, z0: vec4<f32>, z1: vec4<f32>, z2: vec4<f32>, z3: vec4<f32>) {
-  let m = mat4x4<f32>(four(q0), four(q1), four(q2), four(q3));  // a row of the weights is a column of m
-  p0 += z0 * m;
-  if (COLS > 1u) { p1 += z1 * m; p2 += z2 * m; p3 += z3 * m; }
+fn begin_part() {
+  p0 = vec4<f32>(); p1 = vec4<f32>(); p2 = vec4<f32>(); p3 = vec4<f32>();
+  t0 = vec4<f32>(); t1 = vec4<f32>(); t2 = vec4<f32>(); t3 = vec4<f32>();
+}
+
+// What was added so far is a part of the four rows' blocks.
+fn end_part(f0: vec2<f32>, f1: vec2<f32>, f2: vec2<f32>, f3: vec2<f32>) {
+  let scale = vec4<f32>(f0.x, f1.x, f2.x, f3.x);
+  s0 += p0 * scale;
+  if (COLS > 1u) { s1 += p1 * scale; s2 += p2 * scale; s3 += p3 * scale; }
+  if (OFFSET) {
+    let offset = vec4<f32>(f0.y, f1.y, f2.y, f3.y);
+    s0 += total(t0) * offset;
+    if (COLS > 1u) { s1 += total(t1) * offset; s2 += total(t2) * offset; s3 += total(t3) * offset; }
+  }
 }
 
 fn store(token: u32, row: u32, sums: vec4<f32>) {
@@ -52,24 +69,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own = lane & 7u;  // larger subgroups read the same again
   let x0 = token * width + own; let x1 = min(token + 1u, i.tokens - 1u) * width + own;
   let x2 = min(token + 2u, i.tokens - 1u) * width + own; let x3 = min(token + 3u, i.tokens - 1u) * width + own;
-  var s0 = vec4<f32>(); var s1 = vec4<f32>(); var s2 = vec4<f32>(); var s3 = vec4<f32>();
+  s0 = vec4<f32>(); s1 = vec4<f32>(); s2 = vec4<f32>(); s3 = vec4<f32>();
   for (var b = 0u; b < blocks; b++) {
     var v0 = x[x0 + b * 8u]; var v1 = vec4<f32>(); var v2 = vec4<f32>(); var v3 = vec4<f32>();
     if (COLS > 1u) { v1 = x[x1 + b * 8u]; v2 = x[x2 + b * 8u]; v3 = x[x3 + b * 8u]; }
-    p0 = vec4<f32>(); p1 = vec4<f32>(); p2 = vec4<f32>(); p3 = vec4<f32>();
-    var q0 = w[(b0 + b) * 2u]; var q1 = w[(b1 + b) * 2u]; var q2 = w[(b2 + b) * 2u]; var q3 = w[(b3 + b) * 2u];
-    add(q0.x, q1.x, q2.x, q3.x, subgroupBroadcast(v0, 0u), subgroupBroadcast(v1, 0u), subgroupBroadcast(v2, 0u), subgroupBroadcast(v3, 0u));
-    add(q0.y, q1.y, q2.y, q3.y, subgroupBroadcast(v0, 1u), subgroupBroadcast(v1, 1u), subgroupBroadcast(v2, 1u), subgroupBroadcast(v3, 1u));
-    add(q0.z, q1.z, q2.z, q3.z, subgroupBroadcast(v0, 2u), subgroupBroadcast(v1, 2u), subgroupBroadcast(v2, 2u), subgroupBroadcast(v3, 2u));
-    add(q0.w, q1.w, q2.w, q3.w, subgroupBroadcast(v0, 3u), subgroupBroadcast(v1, 3u), subgroupBroadcast(v2, 3u), subgroupBroadcast(v3, 3u));
-    q0 = w[(b0 + b) * 2u + 1u]; q1 = w[(b1 + b) * 2u + 1u]; q2 = w[(b2 + b) * 2u + 1u]; q3 = w[(b3 + b) * 2u + 1u];
-    add(q0.x, q1.x, q2.x, q3.x, subgroupBroadcast(v0, 4u), subgroupBroadcast(v1, 4u), subgroupBroadcast(v2, 4u), subgroupBroadcast(v3, 4u));
-    add(q0.y, q1.y, q2.y, q3.y, subgroupBroadcast(v0, 5u), subgroupBroadcast(v1, 5u), subgroupBroadcast(v2, 5u), subgroupBroadcast(v3, 5u));
-    add(q0.z, q1.z, q2.z, q3.z, subgroupBroadcast(v0, 6u), subgroupBroadcast(v1, 6u), subgroupBroadcast(v2, 6u), subgroupBroadcast(v3, 6u));
-    add(q0.w, q1.w, q2.w, q3.w, subgroupBroadcast(v0, 7u), subgroupBroadcast(v1, 7u), subgroupBroadcast(v2, 7u), subgroupBroadcast(v3, 7u));
-    let f = vec4<f32>(scale(b0 + b), scale(b1 + b), scale(b2 + b), scale(b3 + b));
-    s0 += p0 * f;
-    if (COLS > 1u) { s1 += p1 * f; s2 += p2 * f; s3 += p3 * f; }
+    q0 = load(b0 + b); q1 = load(b1 + b); q2 = load(b2 + b); q3 = load(b3 + b);
+    begin_part();
+    add(0u, subgroupBroadcast(v0, 0u), subgroupBroadcast(v1, 0u), subgroupBroadcast(v2, 0u), subgroupBroadcast(v3, 0u));
+    add(1u, subgroupBroadcast(v0, 1u), subgroupBroadcast(v1, 1u), subgroupBroadcast(v2, 1u), subgroupBroadcast(v3, 1u));
+    add(2u, subgroupBroadcast(v0, 2u), subgroupBroadcast(v1, 2u), subgroupBroadcast(v2, 2u), subgroupBroadcast(v3, 2u));
+    add(3u, subgroupBroadcast(v0, 3u), subgroupBroadcast(v1, 3u), subgroupBroadcast(v2, 3u), subgroupBroadcast(v3, 3u));
+    if (PARTS == 2u) { end_part(factors(b0 + b, 0u), factors(b1 + b, 0u), factors(b2 + b, 0u), factors(b3 + b, 0u)); begin_part(); }
+    add(4u, subgroupBroadcast(v0, 4u), subgroupBroadcast(v1, 4u), subgroupBroadcast(v2, 4u), subgroupBroadcast(v3, 4u));
+    add(5u, subgroupBroadcast(v0, 5u), subgroupBroadcast(v1, 5u), subgroupBroadcast(v2, 5u), subgroupBroadcast(v3, 5u));
+    add(6u, subgroupBroadcast(v0, 6u), subgroupBroadcast(v1, 6u), subgroupBroadcast(v2, 6u), subgroupBroadcast(v3, 6u));
+    add(7u, subgroupBroadcast(v0, 7u), subgroupBroadcast(v1, 7u), subgroupBroadcast(v2, 7u), subgroupBroadcast(v3, 7u));
+    end_part(factors(b0 + b, PARTS - 1u), factors(b1 + b, PARTS - 1u), factors(b2 + b, PARTS - 1u), factors(b3 + b, PARTS - 1u));
   }
   store(token, row, s0);
   if (COLS > 1u) { store(token + 1u, row, s1); store(token + 2u, row, s2); store(token + 3u, row, s3); }

@@ -7,6 +7,7 @@
 
 mod attend;
 mod embed;
+mod formats;
 mod gate;
 mod matmul;
 mod norm;
@@ -21,7 +22,7 @@ pub(crate) use embed::Embed;
 pub(crate) use gate::SwiGlu;
 pub(crate) use matmul::{BoundMatmul, Matmul};
 pub(crate) use norm::RmsNorm;
-pub(crate) use rope::{Rope, RopeBuffers as RopeTied, rotations};
+pub(crate) use rope::{Rope, RopeBuffers as RopeTied};
 pub use sample::SamplingParams;
 pub(crate) use sample::{EOS_MAX, HAND_OFF_MAX, SLOT_WORDS, SampledToken, Sampler, slot_words};
 pub(crate) use stream::BandwidthKernel;

@@ -1,9 +1,10 @@
-//! From one row of queries, keys and values: normalise queries and keys per head, rotate them to their
-//! position, and put keys and values into the cache.
+//! From one row of queries, keys and values: add their biases and normalise queries and keys per head, where the model does
+//! that, rotate them to their position, and put keys and values into the cache.
 //!
 //! The cache is a list of blocks, `BLOCK` tokens each; within a block one head's tokens lie together.
 //! A slot's table says which of the blocks are its own, in order.
 
+use crate::family::RopePairs;
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 use crate::shape::ModelShape;
 
@@ -17,25 +18,13 @@ pub(crate) struct Rope {
 /// The buffers that one layer's run touches.
 pub(crate) struct RopeBuffers<'a> {
     pub(crate) qkv: &'a wgpu::Buffer,
-    pub(crate) q_norm: &'a wgpu::Buffer,
-    pub(crate) k_norm: &'a wgpu::Buffer,
+    /// The weights of the norms of queries and of keys, if any, then the biases, if any.
+    pub(crate) adjustments: &'a wgpu::Buffer,
     pub(crate) rotations: &'a wgpu::Buffer,
     pub(crate) rows: &'a wgpu::Buffer,
     pub(crate) blocks: &'a wgpu::Buffer,
     pub(crate) keys: &'a wgpu::Buffer,
     pub(crate) values: &'a wgpu::Buffer,
-}
-
-/// Cosine and sine of every position and pair, made on the host: shaders' own are too coarse for large angles.
-#[expect(clippy::cast_possible_truncation, reason = "the table is of f32")]
-pub(crate) fn rotations(positions: u32, head_dim: u32, base: f32) -> Vec<[f32; 2]> {
-    let half = head_dim / 2;
-    let turn = |position: u32, pair: u32| {
-        let frequency = f64::from(base).powf(-f64::from(pair) / f64::from(half));
-        let (sine, cosine) = (f64::from(position) * frequency).sin_cos();
-        [cosine as f32, sine as f32]
-    };
-    (0..positions).flat_map(|position| (0..half).map(move |pair| turn(position, pair))).collect()
 }
 
 impl Rope {
@@ -48,21 +37,24 @@ impl Rope {
             ("EPSILON", f64::from(shape.epsilon)),
             ("BLOCK", f64::from(BLOCK)),
             ("BLOCKS", f64::from(blocks)),
+            ("NORMED", f64::from(u8::from(shape.qk_norm))),
+            ("BIASED", f64::from(u8::from(shape.qkv_bias))),
+            ("NEIGHBOURS", f64::from(u8::from(shape.rope_pairs == RopePairs::Neighbours))),
         ];
         use BufferAccess::{Read, Write};
         let source = KernelSource {
             label: "rope",
             wgsl: include_str!("rope.wgsl"),
             constants: &constants,
-            bindings: &[Write, Read, Read, Read, Read, Read, Write, Write],
+            bindings: &[Write, Read, Read, Read, Read, Write, Write],
             immediates: 1,
         };
         Self { kernel: Kernel::new(gpu, &source), heads: shape.heads + 2 * shape.kv_heads }
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, tied: &RopeBuffers<'_>) -> wgpu::BindGroup {
-        let RopeBuffers { qkv, q_norm, k_norm, rotations, rows, blocks, keys, values } = tied;
-        self.kernel.bind(gpu, &[qkv, q_norm, k_norm, rotations, rows, blocks, keys, values])
+        let RopeBuffers { qkv, adjustments, rotations, rows, blocks, keys, values } = tied;
+        self.kernel.bind(gpu, &[qkv, adjustments, rotations, rows, blocks, keys, values])
     }
 
     pub(crate) fn run(
@@ -83,40 +75,69 @@ mod tests {
     use crate::ops::attend::testing::shape;
     use crate::ops::testing::{close, numbers};
 
-    /// One head, normalised and rotated.
-    fn turned(head: &[f32], norm: &[f32], position: u32, base: f32) -> Vec<f64> {
+    /// One head, with its bias, normalised and rotated as the model does it.
+    fn turned(shape: &ModelShape, head: &[f32], bias: &[f32], norm: &[f32], position: u32) -> Vec<f64> {
         let size = head.len();
-        let mean = head.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / size as f64;
+        let v = biased(shape, head, bias);
+        let mean = v.iter().map(|v| v.powi(2)).sum::<f64>() / size as f64;
         let scale = 1.0 / (mean + 1e-6).sqrt();
-        let v: Vec<f64> = head.iter().zip(norm).map(|(v, w)| f64::from(*v) * scale * f64::from(*w)).collect();
-        let half = size / 2;
-        let pair = |n: usize| {
-            let angle = f64::from(position) * f64::from(base).powf(-2.0 * (n % half) as f64 / size as f64);
-            let sign = if n < half { -1.0 } else { 1.0 };
-            v[n] * angle.cos() + sign * v[(n + half) % size] * angle.sin()
+        let v: Vec<f64> = match shape.qk_norm {
+            true => v.iter().zip(norm).map(|(v, w)| v * scale * f64::from(*w)).collect(),
+            false => v,
         };
-        (0..size).map(pair).collect()
+        let half = size / 2;
+        let number = |n: usize| {
+            // The pair, whether it is its first number, and where the other one is.
+            let (pair, first, other) = match shape.rope_pairs {
+                RopePairs::Halves => (n % half, n < half, (n + half) % size),
+                RopePairs::Neighbours => (n / 2, n % 2 == 0, n ^ 1),
+            };
+            let base = f64::from(shape.rope.base);
+            let angle = f64::from(position) * base.powf(-2.0 * pair as f64 / size as f64);
+            v[n] * angle.cos() + if first { -1.0 } else { 1.0 } * v[other] * angle.sin()
+        };
+        (0..size).map(number).collect()
+    }
+
+    fn biased(shape: &ModelShape, head: &[f32], bias: &[f32]) -> Vec<f64> {
+        let bias = |n: usize| if shape.qkv_bias { f64::from(bias[n]) } else { 0.0 };
+        head.iter().enumerate().map(|(n, v)| f64::from(*v) + bias(n)).collect()
     }
 
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
+        for rope_pairs in [RopePairs::Halves, RopePairs::Neighbours] {
+            for (qk_norm, qkv_bias) in [(true, false), (false, true), (false, false), (true, true)] {
+                let plain = shape(heads, kv_heads, head_dim);
+                check_family(&ModelShape { rope_pairs, qk_norm, qkv_bias, ..plain }, rows);
+            }
+        }
+    }
+
+    fn check_family(shape: &ModelShape, rows: &[[u32; 4]]) {
         let gpu = shared();
-        let shape = shape(heads, kv_heads, head_dim);
+        let ModelShape { heads, kv_heads, head_dim, .. } = *shape;
         // Slot 0 owns blocks 2 and 0, slot 1 blocks 3 and 1.
         let tables = [2u32, 0, 3, 1];
         let count = u32::try_from(rows.len()).unwrap();
         let x = numbers(1, count * shape.qkv());
-        let (q_norm, k_norm) = (numbers(2, head_dim), numbers(3, head_dim));
+        let (q_norm, k_norm, bias) = (numbers(2, head_dim), numbers(3, head_dim), numbers(4, shape.qkv()));
+        let mut adjustments = Vec::new();
+        if shape.qk_norm {
+            adjustments.extend([&*q_norm, &*k_norm].concat());
+        }
+        if shape.qkv_bias {
+            adjustments.extend(&bias);
+        }
         let cache = 4 * BLOCK * kv_heads * head_dim;
         let qkv = gpu.buffer_with("qkv", &x);
         let (keys, values) = (gpu.buffer("k", u64::from(cache) * 4), gpu.buffer("v", u64::from(cache) * 4));
-        let rope = Rope::new(&gpu, &shape, 2);
+        let rope = Rope::new(&gpu, shape, 2);
         let bound = rope.bind(
             &gpu,
             &RopeBuffers {
                 qkv: &qkv,
-                q_norm: &gpu.buffer_with("qn", &q_norm),
-                k_norm: &gpu.buffer_with("kn", &k_norm),
-                rotations: &gpu.buffer_with("rot", &rotations(32, head_dim, shape.rope_base)),
+                adjustments: &gpu.buffer_with("adjustments", &adjustments),
+                rotations: &gpu.buffer_with("rot", &shape.rope.rotations(32, head_dim)),
                 rows: &gpu.buffer_with("rows", rows),
                 blocks: &gpu.buffer_with("blocks", &tables),
                 keys: &keys,
@@ -130,16 +151,19 @@ mod tests {
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {
             let head = |head: u32| row * shape.qkv() as usize + head as usize * size;
+            let own = |head: u32| &bias[head as usize * size..][..size];
             for h in 0..heads {
-                let expected = turned(&x[head(h)..][..size], &q_norm, *position, shape.rope_base);
+                let expected = turned(shape, &x[head(h)..][..size], own(h), &q_norm, *position);
                 close(&qkv[head(h)..][..size], &expected, 3e-6);
             }
             let block = tables[(slot * 2 + position / BLOCK) as usize];
             for h in 0..kv_heads {
                 let cell = (((block * kv_heads + h) * BLOCK + position % BLOCK) * head_dim) as usize;
-                let expected = turned(&x[head(heads + h)..][..size], &k_norm, *position, shape.rope_base);
+                let (key, value) = (heads + h, heads + kv_heads + h);
+                let expected = turned(shape, &x[head(key)..][..size], own(key), &k_norm, *position);
                 close(&keys[cell..][..size], &expected, 3e-6);
-                assert_eq!(values[cell..][..size], x[head(heads + kv_heads + h)..][..size]);
+                let expected = biased(shape, &x[head(value)..][..size], own(value));
+                close(&values[cell..][..size], &expected, 3e-7);
             }
         }
     }

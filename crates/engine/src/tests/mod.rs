@@ -127,6 +127,33 @@ fn equal_seeds_draw_equal_tokens_and_others_do_not() {
 }
 
 #[test]
+fn a_software_driver_refuses_a_model_that_is_too_large_for_it_and_names_the_way() {
+    if shared().info.kind != DeviceKind::Cpu {
+        return;
+    }
+    let started = |most| {
+        let settings = Settings { cpu_weights_max: Some(most), ..settings() };
+        Engine::start_on(shared(), &gguf(TensorType::F32), &settings)
+    };
+    let error = started(10_000).unwrap_err().to_string();
+    assert!(error.contains("`allow_cpu = true`") && error.contains("kind = \"llamacpp\""), "{error}");
+    started(1_000_000).unwrap().stop();
+}
+
+#[test]
+fn a_model_of_every_family_and_format_generates() {
+    let plain = SyntheticModel { hidden: 256, feed_forward: 256, head_dim: 64, ..SyntheticModel::default() };
+    let families = [plain.clone(), plain.clone().qwen2(), plain.llama()];
+    for (n, kind) in TensorType::ALL.into_iter().enumerate() {
+        let synth = SyntheticModel { kind, ..families[n % 3].clone() };
+        let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+        let engine = Engine::start_on(shared(), &gguf, &settings()).unwrap();
+        assert_eq!(ids(&engine, job(20, 3, 5)).len(), 3 + 3 + 5, "{kind:?}");
+        engine.stop();
+    }
+}
+
+#[test]
 fn jobs_that_cannot_run_are_refused_with_the_reason() {
     let engine = engine(&settings());
     let refused = |job: GenerationJob| engine.generate(job).unwrap_err();

@@ -1,0 +1,65 @@
+//! What a model file would take to run, as far as the file tells.
+
+use stint_gguf::Gguf;
+
+use super::error::EngineError;
+use super::repack::{number_bytes, scale_bytes};
+use super::shape::ModelShape;
+
+/// What a model is, and what it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// How many layers it has.
+    pub layers: u32,
+    /// How many numbers it has learnt.
+    pub parameters: u64,
+    /// The most tokens of prompt and answer together.
+    pub context: u32,
+    /// Bytes of its weights on the device.
+    pub weight_bytes: u64,
+    /// Bytes of the cache for each token of a sequence.
+    pub kv_token_bytes: u64,
+}
+
+/// What a file's model is.
+///
+/// # Errors
+/// Why the engine could not run it.
+pub fn describe(gguf: &Gguf) -> Result<ModelFacts, EngineError> {
+    let shape = ModelShape::read(gguf)?;
+    gguf.check_tensors()?;
+    let mut facts = ModelFacts {
+        layers: shape.layers,
+        parameters: 0,
+        context: shape.context,
+        weight_bytes: 0,
+        kv_token_bytes: shape.kv_token_bytes(),
+    };
+    for name in gguf.tensor_names() {
+        let tensor = gguf.tensor(name)?;
+        let row = number_bytes(tensor.kind, tensor.columns) + scale_bytes(tensor.kind, tensor.columns);
+        facts.parameters += tensor.rows as u64 * tensor.columns as u64;
+        facts.weight_bytes += tensor.rows as u64 * row as u64;
+    }
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_gguf::TensorType;
+    use stint_gguf::synth::SyntheticModel;
+
+    #[test]
+    fn a_file_tells_what_its_model_takes() {
+        let of = |kind| {
+            let synth = SyntheticModel { kind, hidden: 256, feed_forward: 256, ..SyntheticModel::default() };
+            describe(&Gguf::from_bytes(synth.bytes().into()).unwrap()).unwrap()
+        };
+        let (plain, packed) = (of(TensorType::F32), of(TensorType::Q8_0));
+        assert_eq!((plain.layers, plain.context, plain.kv_token_bytes), (2, 128, 2 * 2 * 2 * 16 * 4));
+        assert_eq!(plain.weight_bytes, plain.parameters * 4);
+        assert_eq!(packed.parameters, plain.parameters);
+        assert!(packed.weight_bytes < plain.weight_bytes * 3 / 10, "{packed:?}");
+    }
+}

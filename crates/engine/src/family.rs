@@ -1,0 +1,119 @@
+//! The families of models: what sets each apart, as data. All of them are made of the same layers.
+
+use stint_gguf::Gguf;
+
+use super::error::EngineError;
+
+/// How the numbers of a head are paired to be rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RopePairs {
+    /// Number n with number n + half.
+    Halves,
+    /// Number 2n with number 2n + 1.
+    Neighbours,
+}
+
+/// What sets a family apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Family {
+    /// As files call it; their keys begin with it.
+    pub(crate) architecture: &'static str,
+    pub(crate) pairs: RopePairs,
+    /// What its layers have beside [`LAYER`].
+    more: &'static [&'static str],
+    /// What they may have.
+    optional: &'static [&'static str],
+}
+
+/// What a layer of every family is made of.
+const LAYER: [&str; 9] = [
+    "attn_norm.weight",
+    "attn_q.weight",
+    "attn_k.weight",
+    "attn_v.weight",
+    "attn_output.weight",
+    "ffn_norm.weight",
+    "ffn_gate.weight",
+    "ffn_up.weight",
+    "ffn_down.weight",
+];
+
+const QK_NORMS: [&str; 2] = ["attn_q_norm.weight", "attn_k_norm.weight"];
+const QKV_BIASES: [&str; 3] = ["attn_q.bias", "attn_k.bias", "attn_v.bias"];
+
+/// What stands outside the layers.
+const OUTSIDE: [&str; 4] = ["token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"];
+
+const FAMILIES: [Family; 3] = [
+    Family { architecture: "qwen3", pairs: RopePairs::Halves, more: &QK_NORMS, optional: &[] },
+    Family { architecture: "qwen2", pairs: RopePairs::Halves, more: &QKV_BIASES, optional: &[] },
+    // Mistral's files are of it too.
+    Family { architecture: "llama", pairs: RopePairs::Neighbours, more: &[], optional: &QKV_BIASES },
+];
+
+impl Family {
+    /// The family of a file, whose tensors are those of the family and no others: ignoring one would give wrong answers that look right.
+    pub(crate) fn of(gguf: &Gguf) -> Result<&'static Self, EngineError> {
+        let architecture = gguf.text("general.architecture").unwrap_or("unknown");
+        let family = FAMILIES.iter().find(|family| family.architecture == architecture).ok_or_else(|| {
+            let known = FAMILIES.map(|family| family.architecture).join(", ");
+            EngineError::Model(format!(
+                "its architecture `{architecture}` is none of {known}: serve it by llama.cpp (`kind = \"llamacpp\"`)"
+            ))
+        })?;
+        let mut strange: Vec<_> = gguf.tensor_names().filter(|name| !family.knows(name)).collect();
+        strange.sort_unstable();
+        match strange.first() {
+            None => Ok(family),
+            Some(name) => Err(EngineError::Model(format!(
+                "it has a tensor `{name}`, as a plain {architecture} model has not: serve it by llama.cpp (`kind = \"llamacpp\"`)"
+            ))),
+        }
+    }
+
+    /// Whether queries and keys are normalised.
+    pub(crate) fn has_qk_norm(&self) -> bool {
+        self.more.contains(&QK_NORMS[0])
+    }
+
+    /// Whether queries, keys and values of this file's layers have biases.
+    pub(crate) fn has_qkv_bias(&self, gguf: &Gguf) -> bool {
+        self.more.contains(&QKV_BIASES[0]) || gguf.has_tensor("blk.0.attn_q.bias")
+    }
+
+    fn knows(&self, tensor: &str) -> bool {
+        let in_layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+        in_layer.map_or_else(
+            || OUTSIDE.contains(&tensor),
+            |(_, part)| [&LAYER, self.more, self.optional].iter().any(|parts| parts.contains(&part)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_gguf::synth::SyntheticModel;
+
+    fn refused(synth: &SyntheticModel) -> String {
+        let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+        Family::of(&gguf).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_no_family_is_made_of_is_refused_by_name() {
+        let error = refused(&SyntheticModel { architecture: "phi3", ..SyntheticModel::default() });
+        assert!(error.contains("`phi3`") && error.contains("qwen2, llama"), "{error}");
+        let error = refused(&SyntheticModel { architecture: "llama", ..SyntheticModel::default() });
+        assert!(error.contains("blk.0.attn_k_norm.weight") && error.contains("llamacpp"), "{error}");
+    }
+
+    #[test]
+    fn a_llama_file_may_have_biases() {
+        for qkv_bias in [false, true] {
+            let synth = SyntheticModel { qkv_bias, ..SyntheticModel::default().llama() };
+            let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+            assert_eq!(Family::of(&gguf).unwrap().has_qkv_bias(&gguf), qkv_bias);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! How each format of weights is read on the device: the part of a shader that differs between them.
+
+use stint_gguf::TensorType;
+
+/// A shader that reads weights, made of what all formats share, the format's own part, and the rest.
+pub(super) fn shader(kind: TensorType, rest: &str) -> String {
+    [include_str!("formats/common.wgsl"), own(kind), rest].join("\n")
+}
+
+fn own(kind: TensorType) -> &'static str {
+    match kind {
+        TensorType::F32 => include_str!("formats/f32.wgsl"),
+        TensorType::F16 => include_str!("formats/f16.wgsl"),
+        TensorType::Bf16 => include_str!("formats/bf16.wgsl"),
+        TensorType::Q4_0 => include_str!("formats/q4_0.wgsl"),
+        TensorType::Q4_1 => include_str!("formats/q4_1.wgsl"),
+        TensorType::Q5_0 => include_str!("formats/q5_0.wgsl"),
+        TensorType::Q5_1 => include_str!("formats/q5_1.wgsl"),
+        TensorType::Q8_0 => include_str!("formats/q8_0.wgsl"),
+        TensorType::Q4K => include_str!("formats/q4_k.wgsl"),
+        TensorType::Q5K => include_str!("formats/q5_k.wgsl"),
+        TensorType::Q6K => include_str!("formats/q6_k.wgsl"),
+        TensorType::Iq4Nl => include_str!("formats/iq4_nl.wgsl"),
+        TensorType::Mxfp4 => include_str!("formats/mxfp4.wgsl"),
+    }
+}
+
+/// Whether its rows are of whole blocks of 32 numbers, as the kernel that works by lanes wants them.
+pub(super) fn has_blocks(kind: TensorType) -> bool {
+    kind.block_numbers() >= 32
+}

@@ -1,0 +1,7 @@
+// 32 numbers of 4 bits around 8; a scale each.
+const FOURS = 8u;
+const PARTS = 1u;
+const OFFSET = true;
+fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }
+fn four(block: Block, n: u32) -> vec4<f32> { return signed_bytes(low_bits(block.numbers, n)); }
+fn factors(b: u32, part: u32) -> vec2<f32> { return half_float(b) * vec2<f32>(1.0, -8.0); }

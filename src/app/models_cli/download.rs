@@ -1,0 +1,182 @@
+//! One file over HTTP: what came before a break is kept and gone on with, and what came is checked before it gets its name.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::header::{ETAG, IF_RANGE, RANGE};
+use reqwest::{Client, Response, StatusCode};
+use sha2::{Digest, Sha256};
+
+use super::human_bytes;
+
+/// A server that sends nothing for so long has gone.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const CONNECT_MAX: Duration = Duration::from_secs(20);
+
+/// The checksum of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sha256Sum(String);
+
+impl FromStr for Sha256Sum {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sha256Sum, String> {
+        let text = text.trim_start_matches("sha256:").to_lowercase();
+        let is_sum = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_sum.then_some(Sha256Sum(text)).ok_or_else(|| "a SHA-256 has 64 hexadecimal digits".to_owned())
+    }
+}
+
+impl fmt::Display for Sha256Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Sha256Sum {
+    /// The checksum of a file as it is.
+    pub(super) fn of(path: &Path) -> io::Result<Sha256Sum> {
+        let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                length => hash.update(&buffer[..length]),
+            }
+        }
+        Ok(Sha256Sum(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+}
+
+/// Why a file was not fetched.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DownloadError {
+    #[error("{0} cannot be reached: check the address and the network")]
+    Unreachable(String, #[source] reqwest::Error),
+    #[error("{0} answered {1}: check the address, and whether it wants a token (`HF_TOKEN`)")]
+    Status(String, StatusCode),
+    #[error("{0} broke off after {done}: run the command again, it goes on from there", done = human_bytes(*.1))]
+    BrokeOff(String, u64, #[source] Option<reqwest::Error>),
+    #[error("{path} cannot be written")]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "{url} is not the file that was expected, and was thrown away: its SHA-256 is {found}, not {expected}"
+    )]
+    Checksum { url: String, found: Sha256Sum, expected: Sha256Sum },
+}
+
+/// What to fetch, and where it goes.
+pub(super) struct Download<'a> {
+    pub(super) url: &'a str,
+    pub(super) target: &'a Path,
+    /// What it must be.
+    pub(super) checksum: Option<&'a Sha256Sum>,
+    /// Who is asking, where the server wants to know.
+    pub(super) token: Option<&'a str>,
+    /// Told how many bytes are there, and of how many, where that is known.
+    pub(super) progress: &'a mut dyn FnMut(u64, Option<u64>),
+}
+
+/// A client for downloads, which may take as long as they like while something comes.
+pub(super) fn client() -> reqwest::Result<Client> {
+    Client::builder().connect_timeout(CONNECT_MAX).read_timeout(SILENCE_MAX).build()
+}
+
+impl Download<'_> {
+    /// Fetches the file, and gives back its checksum.
+    pub(super) async fn run(mut self, client: &Client) -> Result<Sha256Sum, DownloadError> {
+        let part = beside(self.target, "part");
+        let folder = self.target.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|source| file_error(folder, source))?;
+        let response = self.request(client, &part).await?;
+        if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
+            self.receive(response, &part).await?;
+        }
+        let found = Sha256Sum::of(&part).map_err(|source| file_error(&part, source))?;
+        if let Some(expected) = self.checksum.filter(|expected| **expected != found) {
+            let _ = fs::remove_file(&part);
+            let (url, expected) = (self.url.to_owned(), expected.clone());
+            return Err(DownloadError::Checksum { url, found, expected });
+        }
+        fs::rename(&part, self.target).map_err(|source| file_error(self.target, source))?;
+        let _ = fs::remove_file(beside(self.target, "etag"));
+        Ok(found)
+    }
+
+    /// Asks for all of it, or for the rest where it can be known that it is the rest of the same file.
+    async fn request(&self, client: &Client, part: &Path) -> Result<Response, DownloadError> {
+        let there = fs::metadata(part).map_or(0, |metadata| metadata.len());
+        let tag = fs::read_to_string(beside(self.target, "etag")).ok();
+        let mut request = client.get(self.url);
+        if let Some(token) = self.token {
+            request = request.bearer_auth(token);
+        }
+        match tag {
+            Some(tag) if there > 0 => {
+                request = request.header(RANGE, format!("bytes={there}-")).header(IF_RANGE, tag)
+            }
+            None if there > 0 && self.checksum.is_some() => {
+                request = request.header(RANGE, format!("bytes={there}-"))
+            }
+            _ => {}
+        }
+        let response = request.send().await;
+        let response = response.map_err(|error| DownloadError::Unreachable(self.url.to_owned(), error))?;
+        match response.status() {
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
+            // All of it is there already.
+            StatusCode::RANGE_NOT_SATISFIABLE if there > 0 => Ok(response),
+            status => Err(DownloadError::Status(self.url.to_owned(), status)),
+        }
+    }
+
+    async fn receive(&mut self, response: Response, part: &Path) -> Result<(), DownloadError> {
+        let resumes = response.status() == StatusCode::PARTIAL_CONTENT;
+        let tag = response
+            .headers()
+            .get(ETAG)
+            .and_then(|tag| tag.to_str().ok())
+            .filter(|tag| !tag.starts_with("W/"));
+        let noted = beside(self.target, "etag");
+        // Without a tag the rest cannot be told from the rest of another file.
+        let _ = tag.map_or_else(|| fs::remove_file(&noted), |tag| fs::write(&noted, tag));
+        let failed = |source| file_error(part, source);
+        let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
+        if !resumes {
+            file.set_len(0).map_err(failed)?;
+        }
+        let mut done = file.metadata().map_err(failed)?.len();
+        let whole = response.content_length().map(|length| done + length);
+        let mut body = response.bytes_stream();
+        while let Some(piece) = body.next().await {
+            let piece =
+                piece.map_err(|error| DownloadError::BrokeOff(self.url.to_owned(), done, Some(error)))?;
+            file.write_all(&piece).map_err(failed)?;
+            done += piece.len() as u64;
+            (self.progress)(done, whole);
+        }
+        file.sync_all().map_err(failed)?;
+        match whole.is_some_and(|whole| done < whole) {
+            true => Err(DownloadError::BrokeOff(self.url.to_owned(), done, None)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A file beside another, with one more ending.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+fn file_error(path: &Path, source: io::Error) -> DownloadError {
+    DownloadError::File { path: path.to_owned(), source }
+}

@@ -1,0 +1,92 @@
+//! `stint models inspect`: what a GGUF file holds, and what it takes to run it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use stint_gguf::Gguf;
+use stint_prompt::{PromptFormat, Vocabulary};
+
+use super::super::engines;
+use super::super::error::error_chain;
+use super::super::output::{VerbResult, align_columns, print_line};
+use super::human_bytes;
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(in crate::app) struct InspectOptions {
+    /// The GGUF file.
+    file: PathBuf,
+    /// Tokens of prompt and answer for which the memory is counted; the model's own limit without it.
+    #[arg(long, value_name = "TOKENS")]
+    context: Option<u32>,
+    /// The tag that begins a thought.
+    #[arg(long, default_value = "<think>")]
+    start_tag: String,
+    /// The tag that closes a thought.
+    #[arg(long, default_value = "</think>")]
+    end_tag: String,
+}
+
+pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
+    let gguf = Gguf::open(&options.file)?;
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
+    let name = gguf.text("general.name").unwrap_or("without a name");
+    row("model", format!("{name} ({})", gguf.text("general.architecture").unwrap_or("no architecture")));
+    row("formats", formats(&gguf));
+    let facts = engines::describe(&gguf);
+    if let Ok(facts) = &facts {
+        row("parameters", format!("{:.1} million in {} layers", facts.parameters as f64 / 1e6, facts.layers));
+        row("context", format!("{} tokens", facts.context));
+        let context = options.context.unwrap_or(facts.context).min(facts.context);
+        let cache = facts.kv_token_bytes.saturating_mul(u64::from(context));
+        row(
+            "memory",
+            format!(
+                "{} of weights, and {} for one sequence of {context} tokens",
+                human_bytes(facts.weight_bytes),
+                human_bytes(cache)
+            ),
+        );
+    }
+    let format = Vocabulary::from_gguf(&gguf).and_then(|it| {
+        let format = PromptFormat::new(&it, &options.start_tag, &options.end_tag)?;
+        Ok((it.tokens.len(), format))
+    });
+    if let Ok((tokens, format)) = &format {
+        let cut = gguf.text("tokenizer.ggml.pre").unwrap_or("default");
+        let kind = gguf.text("tokenizer.ggml.model").unwrap_or_default();
+        row("tokenizer", format!("{kind}/{cut}, {tokens} tokens"));
+        let thinks = format.tags().map_or("does not think", |_| "thinks between its tags");
+        let calls = format.syntax().map_or("shows no tool calls that can be read".to_owned(), |syntax| {
+            format!("writes tool calls as {syntax:?} does")
+        });
+        row("template", format!("{thinks}; {calls}"));
+    }
+    print_line(&align_columns(&rows, 2));
+    let errors =
+        [facts.err().map(|error| error_chain(&error)), format.err().map(|error| error_chain(&error))];
+    let errors: Vec<_> = errors.into_iter().flatten().collect();
+    errors.iter().for_each(|error| print_line(&format!("It cannot be served here: {error}")));
+    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The formats of the tensors, each with its share of the file's bytes.
+fn formats(gguf: &Gguf) -> String {
+    let mut sizes = std::collections::BTreeMap::<&str, u64>::new();
+    let mut unread = std::collections::BTreeSet::new();
+    for name in gguf.tensor_names() {
+        match gguf.tensor(name) {
+            Ok(tensor) => *sizes.entry(tensor.kind.name()).or_default() += tensor.data.len() as u64,
+            Err(stint_gguf::GgufError::TensorType { kind, .. }) => drop(unread.insert(kind)),
+            Err(_) => drop(unread.insert("damaged")),
+        }
+    }
+    let mut sizes: Vec<_> = sizes.into_iter().collect();
+    sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    let read = sizes.iter().map(|(kind, size)| format!("{kind} {}", human_bytes(*size)));
+    let unread = unread.iter().map(|kind| format!("{kind} (not read)"));
+    read.chain(unread).collect::<Vec<_>>().join(", ")
+}
