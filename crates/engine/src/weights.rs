@@ -7,7 +7,7 @@
 use stint_gguf::{Gguf, Tensor, TensorType};
 
 use super::error::EngineError;
-use super::gpu::Gpu;
+use super::gpu::{Gpu, ReductionStrategy};
 use super::repack::{number_bytes, repack, scale_bytes};
 
 /// Some rows of a matrix, in one buffer.
@@ -36,6 +36,13 @@ const ROWS_MAX: usize = 65_535 * 4;
 
 /// Bytes handed to the queue before waiting for it; each write keeps a copy until it is done.
 const STAGED_MAX: usize = 64 << 20;
+
+/// So many rows lie interleaved, block by block, for the kernel that works by lanes: what its subgroup of eight lanes reads at once
+/// lies together. Other kernels read along a row.
+pub(crate) fn interleaved_rows(grain: ReductionStrategy, kind: TensorType) -> u32 {
+    let by_lanes = grain == ReductionStrategy::PerLane && kind.block_numbers() >= 32;
+    if by_lanes { 32 } else { 1 }
+}
 
 /// Rows `first..first + rows` of tensor `tensor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,11 +139,16 @@ impl WeightMatrix {
             gpu,
             numbers: plane("weights", number_bytes(kind, columns)),
             scales: plane("scales", scale_bytes(kind, columns)),
+            kind,
+            group: interleaved_rows(gpu.reduction, kind) as usize,
+            row: kind.row_bytes(columns).unwrap_or(0).max(1),
+            waiting: Vec::new(),
             staged: 0,
         };
         for piece in pieces {
             upload.upload_slice(&tensors[piece.tensor], piece)?;
         }
+        upload.flush();
         let (numbers, scales) = (upload.numbers.finish(gpu), upload.scales.finish(gpu));
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         self.bytes += numbers.size() + scales.size();
@@ -150,20 +162,26 @@ struct WeightUpload<'a> {
     gpu: &'a Gpu,
     numbers: PlaneUpload,
     scales: PlaneUpload,
+    kind: TensorType,
+    /// Rows that lie interleaved.
+    group: usize,
+    /// The bytes of a row in the file.
+    row: usize,
+    /// Rows that do not make a whole group yet.
+    waiting: Vec<u8>,
     staged: usize,
 }
 
 impl WeightUpload<'_> {
     fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
-        let row = tensor.data.len() / tensor.rows.max(1);
-        let data = &tensor.data[piece.first * row..(piece.first + piece.rows) * row];
-        // Whole rows, and so whole blocks.
-        let chunk = (STAGED_MAX / 4 / row.max(1)).max(1) * row.max(1);
+        let data = &tensor.data[piece.first * self.row..(piece.first + piece.rows) * self.row];
+        let chunk = (STAGED_MAX / 4 / self.row).max(1) * self.row;
         for chunk in data.chunks(chunk) {
-            let planes = repack(tensor.kind, chunk);
-            self.numbers.write(self.gpu, &planes.numbers);
-            self.scales.write(self.gpu, &planes.scales);
-            self.staged += planes.numbers.len() + planes.scales.len();
+            self.waiting.extend_from_slice(chunk);
+            let group = self.group * self.row;
+            let rest = self.waiting.split_off(self.waiting.len() / group * group);
+            self.flush();
+            self.waiting = rest;
             if self.staged >= STAGED_MAX {
                 self.staged = 0;
                 self.gpu.queue.submit([]);
@@ -171,6 +189,28 @@ impl WeightUpload<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Uploads the rows that wait.
+    fn flush(&mut self) {
+        let rows = std::mem::take(&mut self.waiting);
+        let groups = rows.chunks(self.group * self.row);
+        let planes = if self.group == 1 {
+            repack(self.kind, &rows)
+        } else {
+            repack(self.kind, &groups.flat_map(|rows| self.interleave(rows)).collect::<Vec<_>>())
+        };
+        self.numbers.write(self.gpu, &planes.numbers);
+        self.scales.write(self.gpu, &planes.scales);
+        self.staged += planes.numbers.len() + planes.scales.len();
+    }
+
+    /// The first block of each row, then the second of each, and so on.
+    fn interleave(&self, rows: &[u8]) -> Vec<u8> {
+        let block = self.kind.block_bytes();
+        let starts = (0..self.row).step_by(block);
+        let blocks = starts.flat_map(|at| rows.chunks(self.row).map(move |row| &row[at..at + block]));
+        blocks.collect::<Vec<_>>().concat()
     }
 }
 

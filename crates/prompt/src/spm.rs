@@ -1,4 +1,4 @@
-//! Text to token ids as SentencePiece's models of Llama 2 and Mistral have it: from characters up, always the neighbours whose
+//! Text to token ids as `SentencePiece`'s models of Llama 2 and Mistral have it: from characters up, always the neighbours whose
 //! union has the best score. What no token covers becomes its bytes.
 
 use std::cmp::Ordering;
@@ -147,7 +147,7 @@ impl SpmTokenizer {
         match self.ids.get(text) {
             Some(id) => ids.push(*id),
             None => {
-                ids.extend(text.bytes().filter_map(|byte| self.bytes[usize::from(byte)].or(self.unknown)))
+                ids.extend(text.bytes().filter_map(|byte| self.bytes[usize::from(byte)].or(self.unknown)));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Text to token ids, by byte-level BPE or as SentencePiece does it.
+//! Text to token ids, by byte-level BPE or as `SentencePiece` does it.
 //!
 //! Control tokens are structure: they are found in what a chat template wrote, never in what a caller wrote.
 //! To tell the two apart after rendering, a caller's text that spells a control token carries a mark inside it

@@ -28,7 +28,7 @@ pub enum TokenizerKind {
     /// Byte-level BPE by merges (`gpt2` in files).
     #[default]
     Bpe,
-    /// SentencePiece's, by scores (`llama` in files).
+    /// `SentencePiece`'s, by scores (`llama` in files).
     Spm,
 }
 
@@ -41,7 +41,7 @@ pub struct Vocabulary {
     pub tokens: Vec<String>,
     /// Their kinds by number (`tokenizer.ggml.token_type`); all normal where it is empty.
     pub kinds: Vec<u32>,
-    /// Their scores, of which SentencePiece's tokenizers take the best (`tokenizer.ggml.scores`).
+    /// Their scores, of which `SentencePiece`'s tokenizers take the best (`tokenizer.ggml.scores`).
     pub scores: Vec<f32>,
     /// The merges, best first, two tokens and a space between (`tokenizer.ggml.merges`).
     pub merges: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Vocabulary {
     pub add_bos: bool,
     /// The token for what has none, where there is one.
     pub unknown: Option<u32>,
-    /// Whether SentencePiece's tokenizers put a space before a text.
+    /// Whether `SentencePiece`'s tokenizers put a space before a text.
     pub add_space_prefix: bool,
     /// The chat template (`tokenizer.chat_template`).
     pub template: Option<String>,

@@ -101,6 +101,7 @@ impl Download<'_> {
         let found = Sha256Sum::of(&part).map_err(|source| file_error(&part, source))?;
         if let Some(expected) = self.checksum.filter(|expected| **expected != found) {
             let _ = fs::remove_file(&part);
+            let _ = fs::remove_file(beside(self.target, "etag"));
             let (url, expected) = (self.url.to_owned(), expected.clone());
             return Err(DownloadError::Checksum { url, found, expected });
         }

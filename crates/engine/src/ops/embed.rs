@@ -1,7 +1,7 @@
 //! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
-use crate::weights::{MatrixPart, WeightMatrix};
+use crate::weights::{MatrixPart, WeightMatrix, interleaved_rows};
 
 use super::formats::shader;
 use super::sample::SLOT_LAST;
@@ -50,6 +50,7 @@ impl Embed {
 fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
     let constants = [
         ("COLUMNS", f64::from(columns)),
+        ("GROUP", f64::from(interleaved_rows(gpu.reduction, part.kind))),
         ("SLOT_WORDS", f64::from(SLOT_WORDS)),
         ("SLOT_LAST", f64::from(SLOT_LAST)),
     ];

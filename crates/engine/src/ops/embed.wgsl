@@ -9,11 +9,11 @@ override SLOT_LAST: u32;
 @group(0) @binding(3) var<storage, read> slots: array<u32>;
 @group(0) @binding(4) var<storage, read_write> h: array<f32>;
 
-fn number(at: u32) -> f32 {
-  let n = (at / 4u) % FOURS;
-  let b = at / (4u * FOURS);
+fn number(row: u32, column: u32) -> f32 {
+  let n = (column / 4u) % FOURS;
+  let b = place(origin(row, i.ids, COLUMNS / (4u * FOURS)), column / (4u * FOURS));
   let f = factors(b, n * PARTS / FOURS);
-  return four(load(b), n)[at & 3u] * f.x + f.y;
+  return four(load(b), n)[column & 3u] * f.x + f.y;
 }
 
 @compute @workgroup_size(64)
@@ -24,5 +24,5 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
   var token = rows[row].x;
   if (token == 0xffffffffu) { token = slots[rows[row].y * SLOT_WORDS + SLOT_LAST]; }
   if (token < i.first || token >= i.first + i.ids) { return; }
-  h[row * COLUMNS + column] = number((token - i.first) * COLUMNS + column);
+  h[row * COLUMNS + column] = number(token - i.first, column);
 }

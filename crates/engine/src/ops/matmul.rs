@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
-use crate::weights::WeightMatrix;
+use crate::weights::{WeightMatrix, interleaved_rows};
 use stint_gguf::TensorType;
 
 use super::formats::{has_blocks, shader};
@@ -49,11 +49,7 @@ struct MatmulDispatch {
 impl Matmul {
     /// The kernels of the device's own grain.
     pub(crate) fn new(gpu: &Gpu) -> Self {
-        Self::with_reduction(gpu.reduction)
-    }
-
-    fn with_reduction(grain: ReductionStrategy) -> Self {
-        Self { grain, kernels: Default::default() }
+        Self { grain: gpu.reduction, kernels: Default::default() }
     }
 
     /// A driver takes a while to make kernels, and a model has few formats.
@@ -97,6 +93,7 @@ impl MatmulKernels {
             let mut constants = vec![("COLS", f64::from(tokens)), ("ADD", f64::from(u8::from(add)))];
             if grain == ReductionStrategy::PerLane {
                 constants.push(("LANES", f64::from(LANES)));
+                constants.push(("GROUP", f64::from(interleaved_rows(grain, kind))));
             }
             let bindings = &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write];
             let (wgsl, constants) = (&*shader(kind, wgsl), &*constants);
@@ -136,7 +133,7 @@ impl BoundMatmul {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{shared, submit};
+    use crate::gpu::{shared, shared_as, submit};
     use crate::ops::testing::{close, numbers};
     use crate::repack::number_bytes;
     use stint_gguf::Gguf;
@@ -164,7 +161,7 @@ mod tests {
         split: u32,
         add: bool,
     ) -> Vec<f32> {
-        let gpu = shared();
+        let gpu = shared_as(grain);
         let bytes = encode(kind, &numbers(5, columns * rows));
         let x = numbers(6, columns * tokens);
         let before = if add { numbers(7, rows * tokens) } else { vec![9.0; (rows * tokens) as usize] };
@@ -177,7 +174,7 @@ mod tests {
         let matrix = WeightMatrix::upload(&gpu, &[tensor], columns, part_max).unwrap();
         assert_eq!(matrix.parts.len(), if split == 0 { 1 } else { rows.div_ceil(split) as usize });
         let y = gpu.buffer_with("y", &before);
-        let matmul = Matmul::with_reduction(grain);
+        let matmul = Matmul::new(&gpu);
         let bound = matmul.bind(&gpu, &matrix, &gpu.buffer_with("x", &x), &y, add);
         submit(&gpu, |pass| bound.run(&gpu, pass, tokens));
         let got = gpu.read(&y, (rows * tokens) as usize).unwrap();

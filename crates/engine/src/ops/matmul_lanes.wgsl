@@ -63,8 +63,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let width = i.columns / 4u;
   // Rows and tokens past the end repeat the last one; `store` drops them.
   let last = i.rows - 1u;
-  let b0 = min(row, last) * blocks; let b1 = min(row + 1u, last) * blocks;
-  let b2 = min(row + 2u, last) * blocks; let b3 = min(row + 3u, last) * blocks;
+  let o0 = origin(min(row, last), i.rows, blocks); let o1 = origin(min(row + 1u, last), i.rows, blocks);
+  let o2 = origin(min(row + 2u, last), i.rows, blocks); let o3 = origin(min(row + 3u, last), i.rows, blocks);
   let token = group.y * COLS;
   let own = lane & 7u;  // larger subgroups read the same again
   let x0 = token * width + own; let x1 = min(token + 1u, i.tokens - 1u) * width + own;
@@ -73,18 +73,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var b = 0u; b < blocks; b++) {
     var v0 = x[x0 + b * 8u]; var v1 = vec4<f32>(); var v2 = vec4<f32>(); var v3 = vec4<f32>();
     if (COLS > 1u) { v1 = x[x1 + b * 8u]; v2 = x[x2 + b * 8u]; v3 = x[x3 + b * 8u]; }
-    q0 = load(b0 + b); q1 = load(b1 + b); q2 = load(b2 + b); q3 = load(b3 + b);
+    let b0 = place(o0, b); let b1 = place(o1, b); let b2 = place(o2, b); let b3 = place(o3, b);
+    q0 = load(b0); q1 = load(b1); q2 = load(b2); q3 = load(b3);
     begin_part();
     add(0u, subgroupBroadcast(v0, 0u), subgroupBroadcast(v1, 0u), subgroupBroadcast(v2, 0u), subgroupBroadcast(v3, 0u));
     add(1u, subgroupBroadcast(v0, 1u), subgroupBroadcast(v1, 1u), subgroupBroadcast(v2, 1u), subgroupBroadcast(v3, 1u));
     add(2u, subgroupBroadcast(v0, 2u), subgroupBroadcast(v1, 2u), subgroupBroadcast(v2, 2u), subgroupBroadcast(v3, 2u));
     add(3u, subgroupBroadcast(v0, 3u), subgroupBroadcast(v1, 3u), subgroupBroadcast(v2, 3u), subgroupBroadcast(v3, 3u));
-    if (PARTS == 2u) { end_part(factors(b0 + b, 0u), factors(b1 + b, 0u), factors(b2 + b, 0u), factors(b3 + b, 0u)); begin_part(); }
+    if (PARTS == 2u) { end_part(factors(b0, 0u), factors(b1, 0u), factors(b2, 0u), factors(b3, 0u)); begin_part(); }
     add(4u, subgroupBroadcast(v0, 4u), subgroupBroadcast(v1, 4u), subgroupBroadcast(v2, 4u), subgroupBroadcast(v3, 4u));
     add(5u, subgroupBroadcast(v0, 5u), subgroupBroadcast(v1, 5u), subgroupBroadcast(v2, 5u), subgroupBroadcast(v3, 5u));
     add(6u, subgroupBroadcast(v0, 6u), subgroupBroadcast(v1, 6u), subgroupBroadcast(v2, 6u), subgroupBroadcast(v3, 6u));
     add(7u, subgroupBroadcast(v0, 7u), subgroupBroadcast(v1, 7u), subgroupBroadcast(v2, 7u), subgroupBroadcast(v3, 7u));
-    end_part(factors(b0 + b, PARTS - 1u), factors(b1 + b, PARTS - 1u), factors(b2 + b, PARTS - 1u), factors(b3 + b, PARTS - 1u));
+    end_part(factors(b0, PARTS - 1u), factors(b1, PARTS - 1u), factors(b2, PARTS - 1u), factors(b3, PARTS - 1u));
   }
   store(token, row, s0);
   if (COLS > 1u) { store(token + 1u, row, s1); store(token + 2u, row, s2); store(token + 3u, row, s3); }

@@ -1,10 +1,23 @@
 // What the formats of weights share. Each has a file that says how a block of its numbers is read: FOURS, how many fours of
-// numbers a block has; PARTS, how many scales; OFFSET, whether something is added to every number; and three functions:
+// numbers a block has; UNIT, how many blocks have scales in common; PARTS, how many scales a block has; OFFSET, whether something
+// is added to every number; and three functions:
 //   load(b)          what block b is made of, counted over the whole matrix
 //   four(block, n)   its n-th four numbers, neither scaled nor moved
 //   factors(b, part) what the numbers of a part are multiplied with, and what is added to them then
 @group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
+
+// So many rows lie interleaved: first the first unit of each, then the second of each, and so on.
+override GROUP: u32 = 1u;
+
+// Where the first block of a row lies among all blocks of so many rows, and how many blocks it is from unit to unit.
+fn origin(row: u32, rows: u32, blocks: u32) -> vec2<u32> {
+  let first = row / GROUP * GROUP;
+  return vec2<u32>(first * blocks + (row - first) * UNIT, min(GROUP, rows - first) * UNIT);
+}
+
+// Where block b of that row lies.
+fn place(origin: vec2<u32>, b: u32) -> u32 { return origin.x + b / UNIT * origin.y + b % UNIT; }
 
 struct Block { numbers: vec4<u32>, more: vec4<u32> }
 

@@ -1,5 +1,6 @@
 // 16-bit floats, eight in a block.
 const FOURS = 2u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }

@@ -1,5 +1,6 @@
 // 32-bit floats, four in a block.
 const FOURS = 1u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }

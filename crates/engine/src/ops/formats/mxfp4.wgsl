@@ -1,5 +1,6 @@
 // 32 floats of 4 bits: a sign, two bits of exponent and one of mantissa; a byte each, the exponent of what they are scaled with.
 const FOURS = 8u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }

@@ -1,5 +1,6 @@
 // 32 numbers of 4 bits around 8; a scale each.
 const FOURS = 8u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = true;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }

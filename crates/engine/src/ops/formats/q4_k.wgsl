@@ -1,5 +1,6 @@
 // 32 numbers of 4 bits; each eight blocks have four words with their scales and minimums.
 const FOURS = 8u;
+const UNIT = 8u;
 const PARTS = 1u;
 const OFFSET = true;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }

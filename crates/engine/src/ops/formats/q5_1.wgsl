@@ -1,5 +1,6 @@
 // 32 numbers of 5 bits; each 32 have a word of fifth bits, a scale and a minimum.
 const FOURS = 8u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = true;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>(scales[2u * b], 0u, 0u, 0u)); }

@@ -1,5 +1,6 @@
 // 32 numbers of 5 bits; each eight blocks have four words with their scales and minimums, and eight of fifth bits.
 const FOURS = 8u;
+const UNIT = 8u;
 const PARTS = 1u;
 const OFFSET = true;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>(scales[(b >> 3u) * 12u + 4u + (b & 7u)], 0u, 0u, 0u)); }

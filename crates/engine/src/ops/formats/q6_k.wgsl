@@ -1,6 +1,7 @@
 // 32 numbers of 6 bits around 32. Each eight blocks have sixteen words of upper bits, sixteen bytes, and a float: what the byte
 // of sixteen numbers is times the float is their scale.
 const FOURS = 8u;
+const UNIT = 8u;
 const PARTS = 2u;
 const OFFSET = true;
 fn load(b: u32) -> Block {

@@ -1,5 +1,6 @@
 // 32 signed bytes; a scale each.
 const FOURS = 8u;
+const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[2u * b], w[2u * b + 1u]); }
