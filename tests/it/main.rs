@@ -22,6 +22,7 @@ mod connections;
 mod crash;
 mod curves;
 mod dialects;
+mod documents;
 mod endpoints;
 mod engines;
 mod expecting;
