@@ -102,7 +102,7 @@ impl Download<'_> {
         if let Some(expected) = self.checksum.filter(|expected| **expected != found) {
             let _ = fs::remove_file(&part);
             let _ = fs::remove_file(beside(self.target, "etag"));
-            let (url, expected) = (self.url.to_owned(), expected.clone());
+            let (url, expected) = (shown(self.url), expected.clone());
             return Err(DownloadError::Checksum { url, found, expected });
         }
         fs::rename(&part, self.target).map_err(|source| file_error(self.target, source))?;
@@ -118,22 +118,22 @@ impl Download<'_> {
         if let Some(token) = self.token {
             request = request.bearer_auth(token);
         }
-        match tag {
-            Some(tag) if there > 0 => {
-                request = request.header(RANGE, format!("bytes={there}-")).header(IF_RANGE, tag)
-            }
-            None if there > 0 && self.checksum.is_some() => {
-                request = request.header(RANGE, format!("bytes={there}-"))
-            }
-            _ => {}
+        // Without its tag it is the same file only where a checksum will say so.
+        let resumes = there > 0 && (tag.is_some() || self.checksum.is_some());
+        if resumes {
+            request = request.header(RANGE, format!("bytes={there}-"));
+        }
+        if let Some(tag) = tag.filter(|_| resumes) {
+            request = request.header(IF_RANGE, tag);
         }
         let response = request.send().await;
-        let response = response.map_err(|error| DownloadError::Unreachable(self.url.to_owned(), error))?;
+        let response =
+            response.map_err(|error| DownloadError::Unreachable(shown(self.url), error.without_url()))?;
         match response.status() {
             StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
             // All of it is there already.
             StatusCode::RANGE_NOT_SATISFIABLE if there > 0 => Ok(response),
-            status => Err(DownloadError::Status(self.url.to_owned(), status)),
+            status => Err(DownloadError::Status(shown(self.url), status)),
         }
     }
 
@@ -156,18 +156,26 @@ impl Download<'_> {
         let whole = response.content_length().map(|length| done + length);
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
-            let piece =
-                piece.map_err(|error| DownloadError::BrokeOff(self.url.to_owned(), done, Some(error)))?;
+            let piece = piece
+                .map_err(|error| DownloadError::BrokeOff(shown(self.url), done, Some(error.without_url())))?;
             file.write_all(&piece).map_err(failed)?;
             done += piece.len() as u64;
             (self.progress)(done, whole);
         }
         file.sync_all().map_err(failed)?;
         match whole.is_some_and(|whole| done < whole) {
-            true => Err(DownloadError::BrokeOff(self.url.to_owned(), done, None)),
+            true => Err(DownloadError::BrokeOff(shown(self.url), done, None)),
             false => Ok(()),
         }
     }
+}
+
+/// An address without a name and a password, which those of indexes may have.
+pub(super) fn shown(url: &str) -> String {
+    let Ok(mut address) = reqwest::Url::parse(url) else { return url.to_owned() };
+    let _ = address.set_username("");
+    let _ = address.set_password(None);
+    address.to_string()
 }
 
 /// A file beside another, with one more ending.
@@ -180,4 +188,22 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 fn file_error(path: &Path, source: io::Error) -> DownloadError {
     DownloadError::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_address_has_of_secrets_is_not_shown() {
+        assert_eq!(shown("https://me:secret@a.example/simple/"), "https://a.example/simple/");
+        assert_eq!(shown("no address"), "no address");
+    }
+
+    #[test]
+    fn a_checksum_has_64_digits() {
+        let digits = "Ab".repeat(32);
+        assert_eq!(digits.parse::<Sha256Sum>().unwrap().to_string(), digits.to_lowercase());
+        assert!("abc".parse::<Sha256Sum>().is_err());
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reqwest::Client;
 
-use super::download::DownloadError;
+use super::download::{DownloadError, shown};
 
 /// What `pip` uses where nothing is configured.
 const PUBLIC: &str = "https://pypi.org/simple";
@@ -52,10 +52,10 @@ pub(super) async fn wheel_address(
     version: &str,
 ) -> Result<Option<String>, DownloadError> {
     let page = format!("{}/{package}/", index.trim_end_matches('/'));
-    let unreachable = |error| DownloadError::Unreachable(page.clone(), error);
+    let unreachable = |error: reqwest::Error| DownloadError::Unreachable(shown(&page), error.without_url());
     let response = client.get(&page).header("accept", "text/html").send().await.map_err(unreachable)?;
     if !response.status().is_success() {
-        return Err(DownloadError::Status(page, response.status()));
+        return Err(DownloadError::Status(shown(&page), response.status()));
     }
     let base = response.url().clone();
     let text = response.text().await.map_err(unreachable)?;

