@@ -1,4 +1,4 @@
-//! A real Chromium without a window, driven through its DevTools pipe.
+//! A real Chromium without a window, driven by its pipe for developers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -49,7 +49,7 @@ impl Chromium {
         let attached =
             browser.call("Target.attachToTarget", &json!({ "targetId": page["targetId"], "flatten": true }));
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Performance.enable"] {
             browser.call(domain, &json!({}));
         }
         browser.go(url);

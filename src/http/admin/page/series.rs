@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prometheus::core::Collector;
-use prometheus::proto::{Metric, MetricFamily};
+use prometheus::proto::{Bucket, Metric, MetricFamily};
 
 /// A sum for each value of one label.
 pub(super) type ByLabel = BTreeMap<String, f64>;
@@ -81,7 +81,7 @@ pub(super) fn bounds(series: &impl Collector) -> Vec<f64> {
     let families = series.collect();
     let first = families.iter().flat_map(MetricFamily::get_metric).next();
     let buckets = first.map(|metric| metric.get_histogram().get_bucket()).unwrap_or_default();
-    buckets.iter().map(|bucket| bucket.upper_bound()).filter(|bound| bound.is_finite()).collect()
+    buckets.iter().map(Bucket::upper_bound).filter(|bound| bound.is_finite()).collect()
 }
 
 impl Distribution {
@@ -105,7 +105,7 @@ fn of(metric: &Metric) -> Distribution {
     let histogram = metric.get_histogram();
     let count = histogram.get_sample_count();
     let bounded = histogram.get_bucket().iter().filter(|bucket| bucket.upper_bound().is_finite());
-    let up_to = bounded.map(|bucket| bucket.cumulative_count()).chain([count]);
+    let up_to = bounded.map(Bucket::cumulative_count).chain([count]);
     let buckets = up_to.scan(0, |before, up_to| Some(up_to - std::mem::replace(before, up_to))).collect();
     Distribution { count, sum: histogram.get_sample_sum(), buckets }
 }
@@ -146,7 +146,9 @@ mod tests {
     fn a_histogram_has_what_is_in_each_bucket_alone() {
         let metrics = Metrics::new().unwrap();
         let used = &metrics.thinking.used;
-        [0.0, 3.0, 4.0, 100_000.0].map(|tokens| used.with_label_values(&["m", "inline"]).observe(tokens));
+        for tokens in [0.0, 3.0, 4.0, 100_000.0] {
+            used.with_label_values(&["m", "inline"]).observe(tokens);
+        }
         let bounds = bounds(used);
         let found = &distributions(used, "model")["m"];
         let of_four = bounds.iter().position(|bound| *bound >= 4.0).unwrap();

@@ -75,7 +75,7 @@ export function lengths(height = 260) {
     marks.push(svg("path", { class: "outline", d: path([[0, floor], ...outline, [width, floor]]) }));
     const every = Math.ceil(44 / step);
     bounds.forEach((bound, place) => {
-      if (place % every === 0) marks.push(label((place + 0.5) * step, high - 8, count(bound), "", "middle"));
+      if (place % every === 0 && place < places) marks.push(label((place + 0.5) * step, high - 8, count(bound), "", "middle"));
     });
     return [...marks, line(0, floor, width, floor, "axis")];
   };

@@ -31,7 +31,7 @@ export function open(root) {
       el("section", { class: "card" }, el("h2", {}, "Planned against used"),
         el("p", { class: "note" }, el("span", { class: "key outline" }, "budgets given"), el("span", { class: "key thought" }, "thoughts, by length in tokens")), spread.node),
       el("section", { class: "card" }, el("h2", {}, "The latest thoughts"),
-        el("p", { class: "note" }, el("span", { class: "key answer" }, "closed by the model"), el("span", { class: "key cut" }, "cut at the budget"), "used against budget, in tokens"), dots.node)),
+        el("p", { class: "note" }, el("span", { class: "key answer" }, "closed by the model"), el("span", { class: "key cut" }, "cut at the budget"), "tokens used against tokens given"), dots.node)),
     el("div", { class: "pair" }, el("section", { class: "card" }, el("h2", {}, "How they ended"), ends.node, answers.node), el("section", { class: "card" }, el("h2", {}, "By model"),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "By model" }, el("table", {}, el("thead", {}, el("tr", {}, ["model", "thoughts", "given", "used", "cut"].map((name) => el("th", { scope: "col" }, name)))), models)))),
     el("h2", {}, "What thinking buys"),
