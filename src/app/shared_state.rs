@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::gateway::{EpisodeManager, Learning};
+use crate::http::admin::PageHistory;
 use crate::http::{AccountRequests, BodyLimiter};
 use stint_ledger::{self as ledger, Ledger};
 use stint_sessions::agent::conversations::ConversationService;
@@ -42,6 +43,8 @@ pub(super) struct SharedState {
     pub(super) body_limiter: BodyLimiter,
     /// Counts the requests in flight of each account.
     pub(super) account_requests: AccountRequests,
+    /// The last minutes, for the page.
+    pub(super) page_history: PageHistory,
 }
 
 impl SharedState {
@@ -81,6 +84,7 @@ impl SharedState {
             settings.agents.clone(),
         );
         Ok(SharedState {
+            page_history: PageHistory::start(request_tasks, metrics.clone()),
             metrics,
             request_tasks: request_tasks.clone(),
             ledger,

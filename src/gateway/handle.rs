@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stint_backend::TargetOutage;
-use stint_ledger::{GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
+use stint_ledger::{AccountTotals, GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
 use stint_types::catalog::Catalog;
 use stint_types::tenant::Tenant;
-use stint_types::units::{AccountId, Timestamp};
+use stint_types::units::{AccountId, Money, Timestamp};
 
 use super::feedback::Learning;
 use super::state::{GatewayParts, GatewayState, PaceStatus};
@@ -83,6 +83,17 @@ impl Gateway {
     pub fn account_statement(&self, account: &AccountId) -> Vec<LimitStatus> {
         let ledger = &self.state.parts.ledger;
         ledger.statement(account, &RequestScope::default(), ledger.now())
+    }
+
+    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
+    pub fn account_totals(&self) -> Vec<AccountTotals> {
+        self.state.parts.ledger.totals()
+    }
+
+    /// All that is reserved now, and for how many requests.
+    pub fn reserved(&self) -> (Money, usize) {
+        let ledger = &self.state.parts.ledger;
+        (ledger.reserved().money, ledger.open_reservations())
     }
 
     /// The time by which requests are admitted: the database's, where replicas share one.

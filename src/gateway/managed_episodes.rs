@@ -1,5 +1,7 @@
 //! Lets a key, or the operator, look at episodes and manage them.
 
+use futures_util::future::join_all;
+
 use stint_sessions::agent::{EpisodesError, StoredEpisode};
 use stint_types::chat::EpisodeRaise;
 use stint_types::units::{AccountId, EpisodeId};
@@ -35,6 +37,25 @@ impl Gateway {
     ) -> Result<Vec<(AccountId, StoredEpisode)>, EpisodesError> {
         let episodes = &self.state.parts.episodes;
         episodes.with_timeout(episodes.inner.store.list(account, after, most)).await
+    }
+
+    /// The episodes that were used last, the latest first, so many at most, with what is left of each; of one account alone where
+    /// that is named.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn recent_episodes(
+        &self,
+        account: Option<&AccountId>,
+        most: u32,
+    ) -> Result<Vec<(AccountId, EpisodeView)>, EpisodesError> {
+        let (episodes, ledger) = (&self.state.parts.episodes, &self.state.parts.ledger);
+        let latest = episodes.with_timeout(episodes.inner.store.recent(account, most)).await?;
+        let views = latest.into_iter().map(|(account, episode)| async move {
+            let view = EpisodeView::of(ledger, &account, episode).await;
+            (account, view)
+        });
+        Ok(join_all(views).await)
     }
 
     /// Raises the limits of an episode by so much, or ends it. It holds from the next step on, whatever the steps say of their

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +13,7 @@ use serde_json::json;
 use stint_types::catalog::{Catalog, Model, Specialty};
 use stint_types::units::Price;
 
+use super::admin::PageLink;
 use super::api_state::ApiState;
 use super::error::ApiError;
 
@@ -29,6 +31,7 @@ pub(super) async fn page(
     State(service): State<Arc<ApiState>>,
     method: Method,
     headers: HeaderMap,
+    page: Option<Extension<PageLink>>,
 ) -> Response {
     if !matches!(method, Method::GET | Method::HEAD) {
         return ApiError::unknown_path().into_response();
@@ -36,8 +39,8 @@ pub(super) async fn page(
     if !wants_page(&headers) {
         return LINES.into_response();
     }
-    let front =
-        FrontPage { is_open: service.keys.is_open(), base: base_url(&headers, &service), service: &service };
+    let (is_open, base) = (service.keys.is_open(), base_url(&headers, &service));
+    let front = FrontPage { is_open, has_page: is_open && page.is_some(), base, service: &service };
     let mut answer = front.page().into_response();
     let own = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -76,6 +79,8 @@ fn base_url(headers: &HeaderMap, service: &ApiState) -> String {
 struct FrontPage<'s> {
     service: &'s ApiState,
     is_open: bool,
+    /// True where this listener has the page of what the gateway does.
+    has_page: bool,
     base: String,
 }
 
@@ -159,6 +164,7 @@ impl FrontPage<'_> {
         let settings = &self.service.settings;
         let is_here = settings.metrics_listen.is_none();
         let pages = [
+            ("/page", "what it does now, in pictures, and a playground", self.has_page),
             ("/v1/models", "models, their limits and prices", self.is_open),
             ("/metrics", "what Prometheus reads", is_here && settings.listen.ip().is_loopback()),
             ("/readyz", "whether new requests are served", is_here),
@@ -169,7 +175,7 @@ impl FrontPage<'_> {
 }
 
 /// What to ask: of a model that knows arithmetic alone, that.
-fn question(catalog: &Catalog) -> &'static str {
+pub(super) fn question(catalog: &Catalog) -> &'static str {
     let knows_sums_alone =
         catalog.models.values().all(|model| model.specialty == Some(Specialty::Arithmetic));
     if knows_sums_alone { "What is 12+34*2?" } else { "Which day comes after Monday?" }

@@ -168,8 +168,16 @@ pub(super) async fn healthz() -> &'static str {
 
 /// `GET /readyz`: new requests can be served.
 pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode, String) {
-    let why = match service.gateway.readiness() {
-        Readiness::Ready => return (StatusCode::OK, "ready\n".to_owned()),
+    match why_not_ready(&service.gateway.readiness()) {
+        None => (StatusCode::OK, "ready\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
+    }
+}
+
+/// Why new requests cannot be served, where that is so.
+pub(super) fn why_not_ready(readiness: &Readiness) -> Option<String> {
+    Some(match readiness {
+        Readiness::Ready => return None,
         Readiness::Stopping => "shutting down".to_owned(),
         Readiness::LedgerUnavailable { gone_since: None } => {
             "the ledger cannot record new requests right now".to_owned()
@@ -178,8 +186,7 @@ pub(super) async fn readyz(State(service): State<Arc<ApiState>>) -> (StatusCode,
             format!("the database is gone since {since}; new requests are refused until it is back")
         }
         Readiness::NoModel(outage) => format!("no model can be asked: {}", outage.reason),
-    };
-    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n"))
+    })
 }
 
 /// `GET /metrics` beside the API. It shows all accounts and what they spend, so that from the first key on it needs one that may

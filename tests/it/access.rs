@@ -70,6 +70,9 @@ const ADMIN: &[Row] = &[
     ("GET", "/admin/episodes/{id}", [401, 401, 403, 400, 400]),
     ("POST", "/admin/episodes/{id}/raise", [401, 401, 403, 400, 400]),
     ("POST", "/admin/episodes/{id}/end", [401, 401, 403, 400, 400]),
+    ("GET", "/admin/page/{part}", [401, 401, 403, 404, 404]),
+    // It asks the API with the key of whoever uses the page: without one it is the API that says no.
+    ("POST", "/admin/try", [401, 401, 403, 401, 401]),
 ];
 
 async fn ask(base: &str, secret: &str, method: &str, path: &str) -> Answer {

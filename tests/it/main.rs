@@ -53,6 +53,7 @@ mod newcomer;
 mod operating;
 mod outage;
 mod overload;
+mod page;
 mod price_lists;
 mod probe;
 mod providers;

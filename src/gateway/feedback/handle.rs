@@ -152,6 +152,16 @@ impl Learning {
             .map(|story| RequestRecord::clone(&story)))
     }
 
+    /// The latest requests of this process that were answered or failed, the last one first; none where nothing is learned.
+    pub fn latest_records(&self, most: usize) -> Vec<Arc<RequestRecord>> {
+        self.inner.as_ref().map_or_else(Vec::new, |inner| inner.recent.latest(most))
+    }
+
+    /// False where nothing is learned, so that nothing is remembered of requests either.
+    pub fn is_on(&self) -> bool {
+        self.inner.is_some()
+    }
+
     /// The record of a request of any account.
     ///
     /// # Errors

@@ -44,6 +44,13 @@ impl RecentRecords {
         self.records().by_id.get(&id).cloned()
     }
 
+    /// The latest, the last one first, so many at most.
+    pub(super) fn latest(&self, most: usize) -> Vec<Arc<RequestRecord>> {
+        let stories = self.records();
+        let latest = stories.order.iter().rev().take(most);
+        latest.filter_map(|id| stories.by_id.get(id).cloned()).collect()
+    }
+
     /// Takes a verdict in, where its story is here; the one of the same source that it replaces comes back.
     pub(super) fn judge(&self, verdict: &Verdict) -> Option<Verdict> {
         let mut stories = self.records();
@@ -70,6 +77,10 @@ mod tests {
         assert!(first.verdicts.is_empty(), "a copy taken before does not change");
         (0..STORIES_MAX).for_each(|_| recent.add(&Arc::new(conformance::story(2))));
         assert_eq!(recent.find(first.decision.id), None);
+        let last = Arc::new(conformance::story(3));
+        recent.add(&last);
+        assert_eq!(recent.latest(2).first(), Some(&last), "the last one comes first");
+        assert_eq!((recent.latest(2).len(), recent.latest(usize::MAX).len()), (2, STORIES_MAX));
         assert_eq!(recent.judge(&verdict), None);
         assert_eq!(recent.records().by_id.len(), STORIES_MAX);
     }

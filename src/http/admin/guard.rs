@@ -17,7 +17,7 @@ use stint_types::units::Timestamp;
 use super::state::AdminState;
 
 /// The names of this machine for itself.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+pub(super) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Looks at the host and the token before anything else is looked at.
 pub(super) async fn guard(
@@ -32,13 +32,19 @@ pub(super) async fn guard(
 }
 
 fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
+    check_host(admin, request)?;
+    authorize(admin, request.headers())
+}
+
+/// By what name it is called: that of another site may be one that resolved its own name to this machine's address.
+pub(super) fn check_host(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
     if !host(request).is_some_and(|host| is_known(admin, &host)) {
         return Err(ApiError::forbidden(
             "the admin API is not called by that host name; add it to hosts in [admin]",
         )
         .with_code("bad_host"));
     }
-    authorize(admin, request.headers())
+    Ok(())
 }
 
 /// The token, or a key with the scope. The answer to a key without it says so: its owner is known.
@@ -63,7 +69,7 @@ fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// The name that the caller knows us by. A page of another site that resolved its own name to this machine's address
 /// comes with that name.
-fn host(request: &Request<Body>) -> Option<String> {
+pub(super) fn host(request: &Request<Body>) -> Option<String> {
     let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let text = header.or_else(|| request.uri().authority().map(Authority::as_str))?;
     let authority = text.parse::<Authority>().ok().filter(|_| !text.contains('@'))?;

@@ -5,6 +5,7 @@ mod accounts;
 mod episodes;
 mod guard;
 mod keys;
+mod page;
 mod query;
 mod read;
 mod reload;
@@ -14,5 +15,6 @@ mod show;
 mod state;
 mod transfer;
 
+pub use page::{PageHistory, PageLink, PageState, open_page};
 pub use routes::{admin, admin_table};
 pub use state::{AdminState, ImportFn, ReloadFn, ReloadOutcome, StatementFn};

@@ -18,7 +18,8 @@ pub(super) type QueryParams = Result<Query<Vec<(String, String)>>, QueryRejectio
 pub(super) struct PageQuery {
     /// The last entry of the part before.
     pub(super) after: Option<String>,
-    limit: Option<usize>,
+    /// How many entries are asked for.
+    pub(super) limit: Option<usize>,
     /// Only what belongs to this account.
     pub(super) account: Option<String>,
 }

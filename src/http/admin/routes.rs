@@ -9,12 +9,13 @@ use axum::routing::{delete, get, patch, post, put};
 use crate::http::router::{ApiRoute, build_router, with_fallbacks, with_layers};
 
 use super::state::AdminState;
-use super::{accounts, episodes, guard, keys, reload, requests, transfer};
+use super::{accounts, episodes, guard, keys, page, reload, requests, transfer};
 
-/// The admin API. A caller who may not use it learns nothing of its paths.
+/// The admin API and its page. A caller who may not use it learns nothing of its paths, and sees of the page the login alone.
 pub fn admin(admin: &Arc<AdminState>) -> Router {
     let routes = build_router(admin_routes(), admin.clone());
-    with_layers(with_fallbacks(routes).layer(from_fn_with_state(admin.clone(), guard::guard)))
+    let guarded = with_fallbacks(routes).layer(from_fn_with_state(admin.clone(), guard::guard));
+    with_layers(guarded.merge(page::page_routes(admin)))
 }
 
 /// Every method and path of the admin API.
@@ -42,5 +43,7 @@ fn admin_routes() -> Vec<ApiRoute<Arc<AdminState>>> {
         ApiRoute::new("GET", "/admin/episodes/{id}", get(episodes::show)),
         ApiRoute::new("POST", "/admin/episodes/{id}/raise", post(episodes::raise)),
         ApiRoute::new("POST", "/admin/episodes/{id}/end", post(episodes::end)),
+        ApiRoute::new("GET", "/admin/page/{part}", get(page::part)),
+        ApiRoute::new("POST", "/admin/try", post(page::ask)),
     ]
 }

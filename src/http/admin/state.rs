@@ -14,6 +14,8 @@ use stint_types::catalog::Catalog;
 use stint_types::tenant::{DeclaredTenants, Directory};
 use stint_types::units::AccountId;
 
+use super::page::PageState;
+
 /// How an account's limits stand; nothing if no ledger is open.
 pub type StatementFn = Box<dyn Fn(&AccountId) -> Option<Vec<LimitStatus>> + Send + Sync>;
 
@@ -50,6 +52,8 @@ pub struct AdminState {
     pub reload: ReloadFn,
     /// What serves requests; nothing if no server runs.
     pub gateway: Option<Gateway>,
+    /// What the page shows; nothing if no server runs.
+    pub page: Option<PageState>,
 }
 
 impl fmt::Debug for AdminState {
@@ -62,9 +66,17 @@ impl AdminState {
     /// # Errors
     /// 503 where no server runs that could say.
     pub(super) fn require_gateway(&self) -> Result<&Gateway, ApiError> {
-        self.gateway.as_ref().ok_or_else(|| {
-            let message = "no server runs here: ask the admin API of one that does";
-            ApiError::overloaded(message.to_owned(), Duration::from_secs(5))
-        })
+        self.gateway.as_ref().ok_or_else(no_server)
     }
+
+    /// # Errors
+    /// 503 where no server runs that has a page.
+    pub(super) fn require_page(&self) -> Result<&PageState, ApiError> {
+        self.page.as_ref().ok_or_else(no_server)
+    }
+}
+
+fn no_server() -> ApiError {
+    let message = "no server runs here: ask the admin API of one that does";
+    ApiError::overloaded(message.to_owned(), Duration::from_secs(5))
 }

@@ -90,6 +90,14 @@ impl EpisodeStore for Hanging {
         pending().boxed()
     }
 
+    fn recent<'a>(
+        &'a self,
+        _: Option<&'a AccountId>,
+        _: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        pending().boxed()
+    }
+
     fn read<'a>(
         &'a self,
         _: &'a AccountId,
@@ -226,6 +234,14 @@ impl EpisodeStore for Slow {
         most: u32,
     ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
         self.runs.list(account, after, most)
+    }
+
+    fn recent<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        self.runs.recent(account, most)
     }
 
     fn read<'a>(

@@ -2,6 +2,7 @@
 //! that `make test-tools` installs.
 
 mod answer;
+pub(crate) mod chromium;
 #[path = "../../postgres/cluster.rs"]
 #[expect(dead_code, reason = "only the library's tests cut connections")]
 pub(crate) mod cluster;
@@ -15,6 +16,7 @@ mod upstream;
 mod world;
 
 pub(crate) use answer::Answer;
+pub(crate) use chromium::{Chromium, View};
 pub(crate) use deployment::{Deployment, Says};
 pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};

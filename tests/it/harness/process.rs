@@ -166,6 +166,14 @@ impl Process {
         assert!(set.unwrap().success(), "prlimit");
     }
 
+    /// The processor time that it has taken until now, in seconds.
+    pub(crate) fn processor_time(&self) -> f64 {
+        let told = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let after_name = told.rsplit(')').next().unwrap();
+        let ticks = after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap());
+        ticks.sum::<f64>() / 100.0
+    }
+
     /// Sends a signal, by its name.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();

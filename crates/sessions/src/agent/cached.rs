@@ -102,6 +102,14 @@ impl EpisodeStore for CachedEpisodes {
         self.store.list(account, after, most)
     }
 
+    fn recent<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        self.store.recent(account, most)
+    }
+
     fn read<'a>(
         &'a self,
         account: &'a AccountId,

@@ -19,6 +19,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     limits_stay(store, "limited").await;
     a_raise_is_on_top_of_what_is_stated(store).await;
     runs_are_listed_by_account_and_name(store).await;
+    the_runs_that_were_used_last_are_listed_first(store).await;
     a_run_is_its_account_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
@@ -167,6 +168,19 @@ async fn runs_are_listed_by_account_and_name(store: &dyn EpisodeStore) {
     assert_eq!(names(Some(&one), None, 1).await, ["listed/a 1"]);
     let after = Some((one.clone(), id("1")));
     assert_eq!(names(None, after, 2).await, ["listed/a 2", "listed/b 1"]);
+}
+
+async fn the_runs_that_were_used_last_are_listed_first(store: &dyn EpisodeStore) {
+    let (one, other) = (AccountId::new("recent/a"), AccountId::new("recent/b"));
+    for (account, name, at) in [(&one, "early", 18), (&other, "late", 900), (&one, "later", 901)] {
+        store.open(account, &id(name), &limits(5, 5), Timestamp(at)).await.unwrap();
+    }
+    let names = async |account: Option<&AccountId>, most: u32| {
+        let listed = store.recent(account, most).await.unwrap();
+        listed.into_iter().map(|(account, run)| format!("{account} {}", run.id)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Some(&one), 9).await, ["recent/a later", "recent/a early"]);
+    assert_eq!(names(None, 2).await, ["recent/a later", "recent/b late"]);
 }
 
 async fn a_run_is_its_account_s_alone(store: &dyn EpisodeStore) {

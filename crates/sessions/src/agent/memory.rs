@@ -289,6 +289,23 @@ impl EpisodeStore for MemoryEpisodes {
         .boxed()
     }
 
+    fn recent<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        async move {
+            let kept = self.table();
+            let of_account =
+                |(_, run): &&(Timestamp, EpisodeKey)| account.is_none_or(|account| run.0 == *account);
+            let latest = kept.episodes_by_age.iter().rev().filter(of_account);
+            let latest = latest.take(usize::try_from(most).unwrap_or(usize::MAX));
+            let known = |run: &EpisodeKey| Some((run.0.clone(), kept.episodes.get(run)?.clone()));
+            Ok(latest.filter_map(|(_, run)| known(run)).collect())
+        }
+        .boxed()
+    }
+
     fn read<'a>(
         &'a self,
         account: &'a AccountId,

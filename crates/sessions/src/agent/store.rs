@@ -151,6 +151,13 @@ pub trait EpisodeStore: Send + Sync {
         most: u32,
     ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>>;
 
+    /// The episodes that were used last, the latest first, so many at most; of one account alone where that is named.
+    fn recent<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>>;
+
     /// The episode of that name, if there is one.
     fn read<'a>(
         &'a self,

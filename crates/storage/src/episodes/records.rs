@@ -148,6 +148,25 @@ pub(super) async fn read_list(
     rows.iter().map(|row| Ok((row.account("account")?, episode(row)?))).collect()
 }
 
+/// The episodes that were used last, the latest first.
+pub(super) async fn read_recent(
+    account: Option<&AccountId>,
+    most: u32,
+    connection: &mut dyn SqlConnection,
+) -> Result<Vec<(AccountId, StoredEpisode)>, sqlx::Error> {
+    let of_account = if account.is_some() { "WHERE account = $2 " } else { "" };
+    let sql = sql(
+        "SELECT {} FROM episodes {}ORDER BY used_at DESC, account, id LIMIT $1",
+        &[&COLUMNS, &of_account],
+    );
+    let mut find = Statement::new(sql).bind(most);
+    if let Some(account) = account {
+        find = find.bind(account);
+    }
+    let rows = connection.fetch_all(find).await?;
+    rows.iter().map(|row| Ok((row.account("account")?, episode(row)?))).collect()
+}
+
 /// Counts a step of an episode, which begins with it if it is not there.
 pub(super) async fn record_step(
     step: &AnsweredStep,

@@ -123,6 +123,16 @@ impl EpisodeStore for SqlEpisodeStore {
         })
     }
 
+    fn recent<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, StoredEpisode)>, EpisodesError>> {
+        self.answer(async move {
+            records::read_recent(account, most, &mut *self.database.slow_reader().await?).await
+        })
+    }
+
     fn read<'a>(
         &'a self,
         account: &'a AccountId,

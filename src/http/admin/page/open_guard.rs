@@ -1,0 +1,58 @@
+//! Who sees the page on the API's own listener: whoever sits at this machine, for as long as no key exists and there is no
+//! `[admin]`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, Request, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::http::admin::guard;
+use crate::http::admin::state::AdminState;
+use crate::http::error::ApiError;
+
+/// What browsers say of where a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What proxies say of whom they ask for.
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Looks at the keys, the host and the origin before anything else is looked at.
+pub(super) async fn guard(
+    State(admin): State<Arc<AdminState>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    match check(&admin, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
+    if !admin.directory.keys().is_open() {
+        return Err(ApiError::unknown_path());
+    }
+    let headers = request.headers();
+    let is_here = guard::host(request).is_some_and(|host| guard::LOOPBACK.contains(&&*host));
+    if !is_here || headers.contains_key(FORWARDED_FOR) || headers.contains_key(header::FORWARDED) {
+        let message = "the page is for this machine alone, by the name localhost or 127.0.0.1; give [admin] a token and \
+                       a listener to see it from elsewhere";
+        return Err(ApiError::forbidden(message).with_code("bad_host"));
+    }
+    if is_of_another_page(headers) {
+        return Err(ApiError::forbidden("another page may not ask this one's").with_code("bad_origin"));
+    }
+    Ok(())
+}
+
+/// True where a browser says that a page of another origin asks. Programs say nothing of that.
+fn is_of_another_page(headers: &HeaderMap) -> bool {
+    let text =
+        |name| headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or_default());
+    let is_foreign_fetch = text(FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let own = text(header::HOST).map(|host| format!("http://{host}"));
+    let is_foreign_origin = text(header::ORIGIN).is_some_and(|origin| own.as_deref() != Some(origin));
+    is_foreign_fetch || is_foreign_origin
+}
