@@ -66,6 +66,7 @@ mod resilience;
 mod responses;
 mod rollout;
 mod sdk;
+mod securing;
 mod simulated;
 mod small_limits;
 mod strangers;
