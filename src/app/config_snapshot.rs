@@ -69,6 +69,7 @@ impl ConfigSnapshot {
             let admin = directory::admin(
                 settings,
                 access,
+                "token",
                 shared.directory.clone(),
                 statement,
                 reloads.as_callback(),

@@ -64,6 +64,7 @@ mod replicas;
 mod reserving;
 mod resilience;
 mod responses;
+mod roles;
 mod rollout;
 mod sdk;
 mod securing;
