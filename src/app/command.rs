@@ -7,7 +7,10 @@ use clap::{Parser, Subcommand};
 
 use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
-use super::{check, curve, health, ledger_cli, plan_cli, probe, replay, runtime_dir, serve, simulate};
+use super::{
+    ask, check, config_cli, curve, health, init, ledger_cli, plan_cli, probe, replay, runtime_dir, serve,
+    shell, simulate,
+};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -24,8 +27,15 @@ pub struct Cli {
 enum CliCommand {
     /// Serve until SIGTERM or SIGINT, then finish what runs.
     Serve,
+    /// Write a first configuration for the servers of models on this machine, or for those that are named.
+    Init(init::InitOptions),
     /// Read the configuration and the model files that it names, and report every mistake in them.
     Check(check::CheckOptions),
+    /// Print the settings that hold, and where each comes from.
+    #[command(subcommand)]
+    Config(config_cli::ConfigCommand),
+    /// Ask the running server, and print thought and answer as they stream.
+    Ask(ask::AskOptions),
     /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -49,6 +59,10 @@ enum CliCommand {
     Replay(replay::ReplayOptions),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
+    /// Print what a shell completes the command line by.
+    Completions(shell::CompletionsOptions),
+    /// Print the manual page, or write those of all verbs.
+    Man(shell::ManOptions),
 }
 
 /// Runs the command line to its end.
@@ -58,6 +72,9 @@ pub fn main() -> ExitCode {
     let config = command.config.as_deref();
     let ended = match command.command {
         CliCommand::Serve => serve::serve(config),
+        CliCommand::Init(options) => init::init(config, &options),
+        CliCommand::Config(verb) => config_cli::run(config, &verb),
+        CliCommand::Ask(options) => ask::ask(config, &options),
         CliCommand::Check(options) => check::check(config, &options),
         CliCommand::Models(verb) => models_cli::run(&verb),
         CliCommand::Ledger(verb) => ledger_cli::ledger(config, verb),
@@ -69,6 +86,8 @@ pub fn main() -> ExitCode {
         CliCommand::Simulate(options) => simulate::run(config, &options),
         CliCommand::Replay(options) => replay::replay(config, &options),
         CliCommand::Health => health::health(config),
+        CliCommand::Completions(options) => shell::completions(&options),
+        CliCommand::Man(options) => shell::man(&options),
     };
     ended.unwrap_or_else(|error| fail(&*error))
 }

@@ -76,6 +76,7 @@ async fn next_change(changes: &mut Option<ChangeListener>) {
 pub(super) fn admin(
     settings: &Settings,
     access: AdminSettings,
+    token_holder: &'static str,
     directory: Arc<Directory>,
     statement: StatementFn,
     reload: ReloadFn,
@@ -90,6 +91,7 @@ pub(super) fn admin(
     Arc::new(AdminState {
         settings: settings.http.clone(),
         access,
+        token_holder,
         directory,
         catalog,
         statement,

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use crate::http::tls::TlsError;
 use stint_backend::remote::SettingsError;
 use stint_decide::estimate;
 #[cfg(feature = "local")]
@@ -46,6 +47,9 @@ pub enum BuildError {
     /// The signals that end it cannot be received.
     #[error("signals cannot be received")]
     Signals(#[source] io::Error),
+    /// A listener cannot speak TLS.
+    #[error("a listener's certificate cannot be used")]
+    Certificate(#[source] TlsError),
     /// The webhook's client cannot be made.
     #[error("alerts cannot be sent")]
     Alerts(#[source] reqwest::Error),

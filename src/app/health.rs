@@ -1,14 +1,14 @@
 //! `stint health`: asks the configured server whether it is ready, as a container's health check does.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::config;
-use crate::http;
 
+use super::local_listener::LocalListener;
 use super::output::{VerbResult, print_line};
 
 /// How long connecting and answering may take, each.
@@ -30,8 +30,9 @@ enum HealthError {
 
 pub(super) fn health(file: Option<&Path>) -> VerbResult {
     let settings = config::load_offline(file, &config::environment)?;
-    let address = http::local_address(settings.http.metrics_listen.unwrap_or(settings.http.listen));
-    match request_status(address) {
+    let listener = LocalListener::monitoring(&settings);
+    let address = listener.address();
+    match request_status(listener) {
         Ok(status) if status.contains(" 200 ") => {
             print_line("ready");
             Ok(ExitCode::SUCCESS)
@@ -41,13 +42,9 @@ pub(super) fn health(file: Option<&Path>) -> VerbResult {
     }
 }
 
-fn request_status(address: SocketAddr) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    // In one piece: a server that is in a hurry may answer half a request and close.
+fn request_status(listener: LocalListener<'_>) -> io::Result<String> {
+    let address = listener.address();
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    stream.take(ANSWER_MAX).read_to_string(&mut answer)?;
+    let answer = listener.ask(request.as_bytes(), TIMEOUT, ANSWER_MAX)?;
     Ok(answer.lines().next().unwrap_or_default().to_owned())
 }

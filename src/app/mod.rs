@@ -1,11 +1,14 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+mod ask;
 mod auto_trials;
 mod backends;
 mod build;
+mod certificates;
 mod check;
 mod command;
+mod config_cli;
 mod config_snapshot;
 mod curve;
 mod directory;
@@ -20,9 +23,11 @@ mod engines;
 mod error;
 mod first_key;
 mod health;
+mod init;
 mod keys_cli;
 mod ledger_cli;
 mod ledger_monitor;
+mod local_listener;
 mod log;
 mod model_fleet;
 mod model_registry;
@@ -40,6 +45,7 @@ mod runtime_dir;
 mod seal;
 mod serve;
 mod shared_state;
+mod shell;
 mod simulate;
 mod whole_file;
 

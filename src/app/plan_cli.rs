@@ -6,7 +6,6 @@
 mod explanation;
 mod sweep;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,8 +14,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::config;
-use crate::http;
 
+use super::local_listener::server_client;
 use super::output::{VerbResult, align_columns, print_line};
 
 pub(super) use sweep::short as short_dollars;
@@ -87,9 +86,9 @@ enum PlanRequestError {
 
 pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> VerbResult {
     let settings = config::load_offline(file, &config::environment)?;
-    let base = options.url.clone().unwrap_or_else(|| url(http::local_address(settings.http.listen)));
+    let (client, base) = server_client(&settings, options.url.as_deref(), TIMEOUT)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let quote = runtime.block_on(request_plan(&base, options))?;
+    let quote = runtime.block_on(request_plan(&client, &base, options))?;
     if options.json {
         print_line(&format!("{quote:#}"));
         return Ok(ExitCode::SUCCESS);
@@ -113,13 +112,12 @@ fn address(base: &str, options: &PlanOptions) -> String {
     format!("{}/v1/plan{query}", base.trim_end_matches('/'))
 }
 
-fn url(address: SocketAddr) -> String {
-    format!("http://{address}")
-}
-
-async fn request_plan(base: &str, options: &PlanOptions) -> Result<Value, PlanRequestError> {
+async fn request_plan(
+    client: &reqwest::Client,
+    base: &str,
+    options: &PlanOptions,
+) -> Result<Value, PlanRequestError> {
     let unreachable = |error| PlanRequestError::Unreachable(base.to_owned(), error);
-    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().map_err(unreachable)?;
     let mut request = client.post(address(base, options));
     request = request.header("content-type", "application/json").body(body(options).to_string());
     if let Some(key) = config::environment(KEY) {

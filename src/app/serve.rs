@@ -49,8 +49,8 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
 /// Runs until a signal, then drains. False if a settlement could not be written.
 async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> Result<bool, BuildError> {
     let app = build(settings, source).await?;
-    for address in app.addresses() {
-        tracing::info!("listening on http://{address}");
+    for url in app.urls() {
+        tracing::info!("listening on {url}");
     }
     let example = app.example_request();
     tracing::info!(models = %app.model_names(), open = app.is_open(), "ready");

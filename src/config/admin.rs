@@ -6,6 +6,7 @@ use crate::http::AdminSettings;
 use stint_types::tenant::SecretToken;
 
 use super::reader::{Section, secret};
+use super::tls;
 
 /// A shorter token could be guessed.
 const TOKEN_MIN: usize = 16;
@@ -29,7 +30,8 @@ pub(super) fn admin(root: &Section<'_>, others: &[SocketAddr]) -> Option<AdminSe
         let remedy = "write the names by which it is called, like hosts = [\"stint.internal\"], or listen on 127.0.0.1";
         admin.reject("hosts", "missing for an address that others reach", remedy);
     }
-    Some(AdminSettings { listen, token: token(&admin)?, hosts })
+    let tls = tls::tls(&admin);
+    Some(AdminSettings { listen, token: token(&admin)?, hosts, tls })
 }
 
 fn token(admin: &Section<'_>) -> Option<SecretToken> {

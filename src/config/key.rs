@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toml::de::DeValue;
 
 use stint_types::catalog::Catalog;
-use stint_types::tenant::{FeedbackTrust, KeyAccess, KeyHash, Tenant, hash_key};
+use stint_types::tenant::{AdminRole, FeedbackTrust, KeyAccess, KeyHash, Tenant, hash_key};
 use stint_types::units::{Priority, Timestamp};
 
 use super::account::DeclaredAccounts;
@@ -79,7 +79,7 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     let access = KeyAccess {
         models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),
         routes: names(section, "routes", |name| catalog.routes.contains_key(name), catalog.routes.keys()),
-        admin: section.get_or("admin", false),
+        role: role(section),
     };
     let expires = section.get::<Timestamp>("expires_at");
     if expires.is_some_and(|expires| expires <= Timestamp::now()) {
@@ -92,6 +92,16 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     let hashes = section.require::<KeyHashes>("hash", remedy);
     let KeyHashes(key, second) = hashes?;
     Some(Tenant { account: account?, key: Some(key), second, access, expires, priority, feedback })
+}
+
+/// What it may on the admin API: `role`, or the older `admin = true`, which is everything.
+fn role(section: &Section<'_>) -> Option<AdminRole> {
+    let role = section.word("role", &AdminRole::WORDS);
+    let is_admin = section.get::<bool>("admin");
+    if section.has("role") && is_admin.is_some() {
+        section.reject("admin", "beside role", "keep role: \"all\" is what admin = true was");
+    }
+    role.or(is_admin.and_then(|is_admin| is_admin.then_some(AdminRole::All)))
 }
 
 /// The hash of a key, or of two while one is replaced by the other.

@@ -9,6 +9,7 @@ mod admin;
 mod agents;
 mod alerts;
 mod backend;
+mod effective;
 mod efforts;
 mod engine;
 mod idempotency;
@@ -24,11 +25,13 @@ mod settings;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use backend::{
     BackendConfig, Deployment, LocalModelSettings, ModelConfig, ModelSource, OpenRouterPrices,
     is_other_catalogue, thinking_word,
 };
+pub use effective::{EffectiveValue, Origin, effective};
 pub use engine::EngineSettings;
 pub use load::{environment, keys, load, load_again, load_offline};
 pub use reader::{ConfigErrors, Diagnostic};

@@ -9,8 +9,8 @@ use crate::http::{ImageUrls, Origins};
 use stint_decide::plan;
 use stint_types::units::Chance;
 
-use super::efforts;
 use super::reader::{ByteSize, Section, ValueError, address};
+use super::{efforts, tls};
 
 /// The log, on standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub(super) fn http(root: &Section<'_>, flights_max: usize) -> http::Settings {
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
         metrics_listen,
+        tls: tls::tls(&server),
         connections_max,
         address_connections_max: server
             .within("address_connections_max", 1..=1_000_000)

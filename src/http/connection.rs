@@ -1,33 +1,36 @@
-//! A caller's connection, with a deadline for writes: one that makes no progress is closed. What is read is well framed.
+//! A caller's connection, with TLS or without. What is read is well framed.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio_rustls::server::TlsStream;
 
 use super::framing::HeadLimits;
+use super::guarded_stream::GuardedStream;
 use super::request_reader::{RefusedHead, RequestReader};
 use super::unwritten::UnwrittenBytes;
 
-/// A TCP stream whose writes must make progress within a time.
+/// What its bytes come and go by.
+#[derive(Debug)]
+pub(super) enum CallerStream {
+    Plain(GuardedStream),
+    Secure(Box<TlsStream<GuardedStream>>),
+}
+
+/// A caller's stream that gives whole heads, and knows what of its answers was written.
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: CallerStream,
     reader: RequestReader,
-    patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
     unwritten: UnwrittenBytes,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, patience: Duration, limits: HeadLimits) -> Connection {
+    pub(super) fn new(stream: CallerStream, limits: HeadLimits) -> Connection {
         let (reader, unwritten) = (RequestReader::new(limits), UnwrittenBytes::default());
-        Connection { stream, reader, patience, stalled: None, unwritten }
+        Connection { stream, reader, unwritten }
     }
 
     /// Where it is said why the last request is not read.
@@ -44,56 +47,60 @@ impl Connection {
     pub(super) fn is_mid_request(&self) -> bool {
         self.reader.is_mid_request()
     }
-
-    /// Passes on what a write says, but breaks one that stays pending for too long.
-    fn guard<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if progress.is_ready() {
-            self.stalled = None;
-            return progress;
-        }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        debug_assert!(stalled.deadline() <= Instant::now() + patience, "the timer starts with the stall");
-        ready!(stalled.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the caller takes no bytes")))
-    }
 }
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Connection { stream, reader, .. } = self.get_mut();
-        reader.poll_read(Pin::new(stream), cx, buf)
+        match stream {
+            CallerStream::Plain(stream) => reader.poll_read(Pin::new(stream), cx, buf),
+            CallerStream::Secure(stream) => reader.poll_read(Pin::new(stream), cx, buf),
+        }
     }
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.guard(cx, progress)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().stream {
+            CallerStream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            CallerStream::Secure(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.guard(cx, progress)
+        match &mut self.get_mut().stream {
+            CallerStream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            CallerStream::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        match &self.stream {
+            CallerStream::Plain(stream) => stream.is_write_vectored(),
+            CallerStream::Secure(stream) => stream.is_write_vectored(),
+        }
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let progress = Pin::new(&mut self.stream).poll_flush(cx);
-        // Nothing is left to write when this is called.
-        self.unwritten.clear();
-        self.guard(cx, progress)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Connection { stream, unwritten, .. } = self.get_mut();
+        let flushed = match stream {
+            CallerStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            CallerStream::Secure(stream) => Pin::new(stream).poll_flush(cx),
+        };
+        let flushed = ready!(flushed);
+        // Hyper had nothing left to write when it called this, and TLS has nothing left now.
+        unwritten.clear();
+        Poll::Ready(flushed)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let progress = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.guard(cx, progress)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().stream {
+            CallerStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            CallerStream::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
     }
 }

@@ -71,7 +71,8 @@ fn base_url(headers: &HeaderMap, service: &ApiState) -> String {
     let is_plain = |host: &&str| host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:[]".contains(c));
     let host = text(header::HOST).filter(is_plain).map(str::to_owned);
     let host = host.unwrap_or_else(|| service.settings.listen.to_string());
-    let scheme = if text(PROTOCOL) == Some("https") { "https" } else { "http" };
+    let is_secure = service.settings.tls.is_some() || text(PROTOCOL) == Some("https");
+    let scheme = if is_secure { "https" } else { "http" };
     format!("{scheme}://{host}")
 }
 

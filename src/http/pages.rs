@@ -196,8 +196,8 @@ pub(super) async fn metrics_for_admins(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    if tenant.key.is_some() && !tenant.access.admin {
-        let message = "the metrics show all accounts: ask with a key that has admin = true, or on the listener that \
+    if tenant.key.is_some() && tenant.access.role.is_none() {
+        let message = "the metrics show all accounts: ask with a key that has a role, or on the listener that \
                        [server] metrics_listen gives them";
         return Err(ApiError::forbidden(message).with_code("not_admin"));
     }

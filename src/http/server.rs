@@ -1,41 +1,28 @@
 //! The accept loop: our own, because it has the limits and deadlines that `axum::serve` lacks.
 
-use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1::Builder;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
 use super::account_requests::ACCOUNT;
-use super::connection::Connection;
-use super::connection_service::{ConnectionService, FORWARDED};
+use super::connection_service::FORWARDED;
 use super::connection_table::{ConnectionLimits, ConnectionPlace, ConnectionTable, Crowding};
-use super::framing::HeadLimits;
+use super::connection_task::{ConnectionTask, HANDSHAKE};
+use super::guarded_stream::GuardedStream;
 use super::requests_in_flight::RequestsInFlight;
 use super::{Settings, SwappableRouter};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
 /// The system takes twice as much for it.
 const SEND_BUFFER: usize = 64 << 10;
-/// How long a connection that is cut off may take to deliver the end of its answer.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long one that was evicted may take to end, and how often it is looked at while it is busy after all.
-const EVICTED_GRACE: Duration = Duration::from_secs(1);
-/// How long, and for how many bytes, a connection that was ended is read from, so that its last answer is not lost.
-const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 8 << 20;
 /// How long to wait after the system had no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -114,7 +101,8 @@ pub struct Server {
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
-        for why in [Crowding::Address.as_str(), Crowding::Full.as_str(), IDLE, FORWARDED, ACCOUNT] {
+        for why in [Crowding::Address.as_str(), Crowding::Full.as_str(), IDLE, HANDSHAKE, FORWARDED, ACCOUNT]
+        {
             metrics.requests.turned_away.with_label_values(&[why]);
         }
         let (connections, forwarded) = (ConnectionTable::new(), RequestsInFlight::default());
@@ -163,8 +151,11 @@ impl Server {
             }
             Err(crowding) => {
                 self.count(crowding.as_str(), 1);
-                // There is no place to hear what it wants. The answer is small enough for a new connection's buffer.
-                let _ = stream.try_write(CROWDED);
+                // There is no place to hear what it wants. The answer is small enough for a new connection's buffer. One that would
+                // speak TLS is just closed.
+                if router.identity().is_none() {
+                    let _ = stream.try_write(CROWDED);
+                }
             }
         }
     }
@@ -180,106 +171,24 @@ impl Server {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
-        let limits = HeadLimits { bytes: current.settings.head_max, lines: current.settings.headers_max };
-        let connection = Connection::new(stream, current.settings.write_timeout, limits);
-        let (refused, unwritten, place) = (connection.refused(), connection.unwritten(), Arc::new(place));
-        let builder = builder(&current.settings, place.crowding().is_some());
-        let service = ConnectionService {
+        let task = ConnectionTask {
+            stream: GuardedStream::new(stream, current.settings.write_timeout),
+            identity: router.identity(),
+            head_timeout: head_timeout(&current.settings, place.crowding().is_some()),
+            settings: current,
             router,
-            refused,
-            unwritten,
-            place: place.clone(),
+            place: Arc::new(place),
             peer,
             forwarded: self.forwarded.clone(),
             metrics: self.metrics.clone(),
         };
-        let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.force_stopping());
-        let open = self.metrics.requests.connections.clone();
-        self.tasks.spawn(async move {
-            open.inc();
-            // Boxed, so that hyper gives the connection back.
-            let answer = service_fn(move |request| Box::pin(service.clone().answer(request)));
-            let mut connection = builder.serve_connection(TokioIo::new(connection), answer);
-            let leaving = async {
-                tokio::select! {
-                    () = stopping => false,
-                    () = place.evicted() => true,
-                }
-            };
-            let served = tokio::select! {
-                ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Ok(ended),
-                is_evicted = leaving => Err(is_evicted),
-            };
-            let ended = match served {
-                Ok(ended) => Some(ended),
-                Err(is_evicted) => {
-                    Pin::new(&mut connection).graceful_shutdown();
-                    tokio::select! {
-                        ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
-                        () = given_up(&place, is_evicted, cut_off) => None,
-                    }
-                }
-            };
-            match ended {
-                // Dropping a connection ends its requests, which settles them.
-                None => {}
-                Some(Ok(())) => linger(connection.into_parts().io.into_inner()).await,
-                Some(Err(error)) => tracing::debug!(%error, "a connection ended badly"),
-            }
-            open.dec();
-        });
+        self.tasks.spawn(task.run(self.tasks.stopping(), self.tasks.force_stopping()));
     }
 }
 
-/// Until a connection that is to go has had the time for it: one that is evicted until it has nothing to do, any until an answer that
-/// was cut off could end with an error, which its caller gets a moment to take.
-async fn given_up(place: &ConnectionPlace, is_evicted: bool, cut_off: impl Future<Output = ()>) {
-    let idle = async {
-        loop {
-            tokio::time::sleep(EVICTED_GRACE).await;
-            if is_evicted && !place.is_busy() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = idle => {}
-        () = cut_off => tokio::time::sleep(LAST_WORDS).await,
-    }
-}
-
-/// Ends a connection so that its last answer arrives: one that is closed with bytes unread is reset, and the caller may lose what
-/// it has not read yet.
-async fn linger(mut connection: Connection) {
-    let is_mid_request = connection.is_mid_request();
-    let rest = async {
-        connection.shutdown().await?;
-        let mut scratch = [0; 8 << 10];
-        let mut left = if is_mid_request { LINGER_BYTES } else { 0 };
-        while left > 0 {
-            match connection.read(&mut scratch).await? {
-                0 => break,
-                read => left = left.saturating_sub(read),
-            }
-        }
-        Ok::<(), io::Error>(())
-    };
-    // What goes wrong now concerns nobody.
-    let _ = tokio::time::timeout(LINGER_TIMEOUT, rest).await;
-}
-
-/// HTTP/1.1 alone: without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks
-/// would wait without a deadline for its first bytes.
-fn builder(settings: &Settings, is_for_health: bool) -> Builder {
-    let head_timeout = if is_for_health { HEALTH_HEAD_TIMEOUT } else { settings.head_timeout };
-    let mut builder = Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(head_timeout.min(settings.head_timeout))
-        .max_headers(settings.headers_max)
-        // Whole heads fit, and what waits to be written is bounded by it too. The reader has the exact limit.
-        .max_buf_size(settings.head_max.max(8192) + 1);
-    builder
+/// How long a head, and before it a handshake, may take.
+fn head_timeout(settings: &Settings, is_for_health: bool) -> Duration {
+    if is_for_health { HEALTH_HEAD_TIMEOUT.min(settings.head_timeout) } else { settings.head_timeout }
 }
 
 #[cfg(test)]

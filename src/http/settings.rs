@@ -11,6 +11,7 @@ use stint_types::units::Effort;
 
 use super::Origins;
 use super::image_urls::ImageUrls;
+use super::tls::TlsSettings;
 
 /// The listener of those who manage keys and accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct AdminSettings {
     pub token: SecretToken,
     /// The names by which it may be called, beside those of this machine.
     pub hosts: Vec<String>,
+    /// The certificate of the listener; it speaks plain HTTP where absent.
+    pub tls: Option<TlsSettings>,
 }
 
 /// Listeners, limits and deadlines of the HTTP server.
@@ -30,6 +33,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where `/metrics`, `/healthz` and `/readyz` are served; on the API's listener when absent.
     pub metrics_listen: Option<SocketAddr>,
+    /// The certificate of the API's listener; it speaks plain HTTP where absent.
+    pub tls: Option<TlsSettings>,
     /// The most connections at once.
     pub connections_max: usize,
     /// The most connections of one address at once; behind a proxy, its requests in flight.

@@ -62,6 +62,7 @@ const ADMIN: &[Row] = &[
     ("GET", "/admin/accounts/{*path}", [401, 401, 403, 404, 404]),
     ("PUT", "/admin/accounts/{*path}", [401, 401, 403, 200, 200]),
     ("DELETE", "/admin/accounts/{*path}", [401, 401, 403, 200, 404]),
+    ("GET", "/admin/audit", [401, 401, 403, 200, 200]),
     ("GET", "/admin/export", [401, 401, 403, 200, 200]),
     ("POST", "/admin/import", [401, 401, 403, 415, 415]),
     ("POST", "/admin/reload", [401, 401, 403, 200, 200]),
@@ -296,7 +297,7 @@ async fn scoped(access: KeyAccess) -> (World, [Arc<ScriptedBackend>; 2]) {
 
 fn access(models: &[&str], routes: &[&str]) -> KeyAccess {
     let names = |list: &[&str]| list.iter().map(|&name| name.into()).collect();
-    KeyAccess { models: names(models), routes: names(routes), admin: false }
+    KeyAccess { models: names(models), routes: names(routes), role: None }
 }
 
 /// AU-03: the endpoints by which a model can be asked for. If you add a route to the API, add it here, or to those

@@ -283,7 +283,7 @@ async fn the_metrics_need_an_admins_key_once_there_are_keys() {
     let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("3")));
     let models = || vec![(model("m", EnforcementClass::Inline), script.clone() as Arc<dyn Backend>)];
     let mut admin = tenant("admin", 1);
-    admin.tenant.access.admin = true;
+    admin.tenant.access.role = Some(stint_types::tenant::AdminRole::All);
     let keyed = World::with(models(), vec![tenant("key", 1), admin], |_| ()).await;
     assert_eq!(keyed.get("", "/metrics").await.status, 401);
     let refused = keyed.get("sk-key", "/metrics").await;

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::config::{self, Settings};
-use crate::http;
 use stint_decide::estimate::{self, CurveTrial, curve_points, fit_measured_curve};
 use stint_types::catalog::{Calibration, CurveRecord, ModelDemand};
 use stint_types::units::{Money, Timestamp, Tokens};
 
 use super::config_snapshot;
 use super::error::BuildError;
+use super::local_listener::{LocalListenerError, server_client};
 use super::output::{VerbResult, print_line};
 
 use journal::{CurveJournal, CurveJournalError};
@@ -87,6 +87,8 @@ enum CurveError {
     #[error("it was not measured to the end; run it again to go on")]
     Measure(#[from] MeasureError),
     #[error(transparent)]
+    Listener(#[from] LocalListenerError),
+    #[error(transparent)]
     Server(#[from] ServerError),
     #[error(transparent)]
     Estimate(#[from] BuildError),
@@ -136,9 +138,8 @@ async fn run(settings: &Settings, options: &CurveOptions) -> Result<Measurement,
     let text = fs::read_to_string(&options.tasks);
     let text = text.map_err(|cause| CurveError::File(options.tasks.clone(), cause))?;
     let tasks = task::parse(&text).map_err(|cause| CurveError::Tasks(options.tasks.clone(), cause))?;
-    let address = format!("http://{}", http::local_address(settings.http.listen));
-    let base = options.url.clone().unwrap_or(address);
-    let server = CurveServer::new(&base, &options.model, options.temperature)?;
+    let (client, base) = server_client(settings, options.url.as_deref(), server::TIMEOUT)?;
+    let server = CurveServer::new(client, base, &options.model, options.temperature);
     let served = server.model().await?;
     if served.is_priced && options.budget_usd.is_none() {
         return Err(CurveError::Priced(options.model.clone()));

@@ -11,7 +11,7 @@ use stint_types::units::{Money, Tokens};
 use super::task::Task;
 
 /// How long an answer may take.
-const TIMEOUT: Duration = Duration::from_secs(1800);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1800);
 /// How often a call is tried that failed for no fault of its own, and how long is waited at most before the next try.
 const TRIES: u32 = 5;
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -73,11 +73,13 @@ pub(super) struct CurveServer {
 }
 
 impl CurveServer {
-    pub(super) fn new(base: &str, model: &str, temperature: Option<f64>) -> Result<CurveServer, ServerError> {
-        let base = base.trim_end_matches('/').to_owned();
-        let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build();
-        let client = client.map_err(|cause| ServerError::Unreachable(base.clone(), cause))?;
-        Ok(CurveServer { client, base, model: model.to_owned(), temperature })
+    pub(super) fn new(
+        client: reqwest::Client,
+        base: String,
+        model: &str,
+        temperature: Option<f64>,
+    ) -> CurveServer {
+        CurveServer { client, base, model: model.to_owned(), temperature }
     }
 
     /// What the server says of the model.

@@ -103,6 +103,9 @@ pub(in crate::app) struct KeyArgs {
     /// It may use the admin API; with =false, it may not.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "YES")]
     admin: Option<bool>,
+    /// What it may on the admin API: read, keys (and accounts), or all; or none.
+    #[arg(long, value_name = "ROLE", conflicts_with = "admin", value_parser = ["read", "keys", "all", "none"])]
+    role: Option<String>,
     /// Whether somebody waits for its answers, "interactive", or not, "batch": where there is no room, batch waits behind.
     #[arg(long, value_name = "WORD")]
     priority: Option<String>,
@@ -134,6 +137,7 @@ impl KeyArgs {
             ("models", (!self.model.is_empty()).then(|| json!(self.model))),
             ("routes", (!self.route.is_empty()).then(|| json!(self.route))),
             ("admin", self.admin.map(|may| json!(may))),
+            ("role", self.role.as_ref().map(|word| if word == "none" { Value::Null } else { json!(word) })),
             ("priority", self.priority.as_ref().map(|word| json!(word))),
             ("expires_at", self.expires.map(|ExpiryArg(moment)| json!(moment))),
             ("time_zone", self.time_zone.as_ref().map(|zone| json!(zone))),

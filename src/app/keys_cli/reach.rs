@@ -14,6 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 
 use crate::app::directory;
+use crate::app::local_listener::{LocalListener, LocalListenerError};
 use crate::config::Settings;
 use crate::http;
 use crate::http::AdminSettings;
@@ -44,6 +45,8 @@ pub(super) enum AdminClientError {
     Unreachable(String, #[source] reqwest::Error),
     #[error("the server refuses the token: it was started with another one than [admin] names here")]
     WrongToken,
+    #[error(transparent)]
+    Local(#[from] LocalListenerError),
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
@@ -85,7 +88,7 @@ pub(super) enum AdminClient {
     /// Nobody holds the database, so it is opened here.
     InProcess(Router, SecretToken),
     /// The server that holds it.
-    Remote(reqwest::Client, AdminSettings),
+    Remote(reqwest::Client, String, SecretToken),
 }
 
 impl AdminClient {
@@ -98,11 +101,11 @@ impl AdminClient {
         seen: DetailLevel,
     ) -> Result<AdminClient, AdminClientError> {
         if settings.storage == storage::Settings::Memory {
-            return AdminClient::remote(settings).ok_or(AdminClientError::InMemory);
+            return AdminClient::remote(settings)?.ok_or(AdminClientError::InMemory);
         }
         match Database::open(&settings.storage).await {
             Ok(database) => AdminClient::open_in_process(settings, &database, seen).await,
-            Err(StorageError::InUse(_)) => AdminClient::remote(settings).ok_or(AdminClientError::NoAdmin),
+            Err(StorageError::InUse(_)) => AdminClient::remote(settings)?.ok_or(AdminClientError::NoAdmin),
             Err(error) => Err(error.into()),
         }
     }
@@ -118,20 +121,21 @@ impl AdminClient {
         // Nobody else can call it, so the token is made up.
         let token = SecretToken::new(NewKey::generate()?.reveal());
         let listen = ([127, 0, 0, 1], 0).into();
-        let access = AdminSettings { listen, token: token.clone(), hosts: Vec::new() };
+        let access = AdminSettings { listen, token: token.clone(), hosts: Vec::new(), tls: None };
         let statement = match seen {
             DetailLevel::Terms => Box::new(|_: &AccountId| None),
             DetailLevel::Statement => directory::stored_statement(database, &keys).await?,
         };
         let nobody = Box::new(|| async { None }.boxed());
-        let admin = directory::admin(settings, access, keys, statement, nobody, None);
+        let admin = directory::admin(settings, access, "command line", keys, statement, nobody, None);
         Ok(AdminClient::InProcess(http::admin::admin(&admin), token))
     }
 
-    fn remote(settings: &Settings) -> Option<AdminClient> {
-        let admin = settings.admin.clone()?;
-        let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().ok()?;
-        Some(AdminClient::Remote(client, admin))
+    fn remote(settings: &Settings) -> Result<Option<AdminClient>, AdminClientError> {
+        let Some(admin) = settings.admin.clone() else { return Ok(None) };
+        let local = LocalListener::new(admin.listen, admin.tls.as_ref());
+        let client = local.client(TIMEOUT)?;
+        Ok(Some(AdminClient::Remote(client, local.url(), admin.token)))
     }
 
     /// Asks, and gives back a good answer's text.
@@ -141,7 +145,7 @@ impl AdminClient {
     pub(super) async fn send(&self, ask: AdminRequest<'_>) -> Result<String, AdminClientError> {
         let (status, text) = match self {
             AdminClient::InProcess(router, token) => send_in_process(router, token, ask).await?,
-            AdminClient::Remote(client, admin) => send_remote(client, admin, ask).await?,
+            AdminClient::Remote(client, base, token) => send_remote(client, base, token, ask).await?,
         };
         match status {
             200..300 => Ok(text),
@@ -171,13 +175,13 @@ async fn send_in_process(
 
 async fn send_remote(
     client: &reqwest::Client,
-    admin: &AdminSettings,
+    base: &str,
+    token: &SecretToken,
     ask: AdminRequest<'_>,
 ) -> Result<(u16, String), AdminClientError> {
-    let base = format!("http://{}", http::local_address(admin.listen));
-    let silent = |error| AdminClientError::Unreachable(base.clone(), error);
+    let silent = |error| AdminClientError::Unreachable(base.to_owned(), error);
     let method = reqwest::Method::from_bytes(ask.method.as_bytes()).unwrap_or_default();
-    let request = client.request(method, format!("{base}{}", ask.path)).bearer_auth(admin.token.reveal());
+    let request = client.request(method, format!("{base}{}", ask.path)).bearer_auth(token.reveal());
     let request = request.header("content-type", ask.kind).body(ask.body);
     let response = request.send().await.map_err(silent)?;
     let status = response.status().as_u16();

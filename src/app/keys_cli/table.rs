@@ -71,8 +71,8 @@ fn scopes(key: &Value) -> String {
     if words.is_empty() {
         words.push("everything".to_owned());
     }
-    if key["admin"] == true {
-        words.push("+ admin API".to_owned());
+    if let Some(role) = key["role"].as_str() {
+        words.push(if role == "all" { "+ admin API".to_owned() } else { format!("+ admin API ({role})") });
     }
     words.join(" ")
 }

@@ -133,6 +133,9 @@ fn print_report(report: &VerifyReport) -> ExitCode {
     print_line(&format!(
         "{resolutions} resolutions, {spent} USD spent; {seals} seals cover {sealed}; {open} open"
     ));
+    if report.changes > 0 {
+        print_line(&format!("{} changes of admins", report.changes));
+    }
     if report.is_right() {
         print_line("the books are right");
         return ExitCode::SUCCESS;

@@ -31,6 +31,7 @@ use stint_types::tenant::{DeclaredTenants, Directory};
 use stint_types::units::Timestamp;
 
 use super::alerts::Alerts;
+use super::certificates::{self, ListenerIdentities};
 use super::config_snapshot::{ConfigSnapshot, Loaded, SwappableRouterSet, calibration};
 use super::error::{BuildError, error_chain};
 use super::ledger_monitor::zero_warning_counters;
@@ -63,6 +64,7 @@ struct PreparedConfig {
     loaded: Loaded,
     declared: DeclaredTenants,
     alerts: Alerts,
+    identities: ListenerIdentities,
     /// What its recipes do, to be said once they are in force.
     recipes: Vec<String>,
 }
@@ -125,7 +127,7 @@ impl Reloader {
 
     /// Puts it in force; gives back what changed.
     async fn apply(&self, prepared: PreparedConfig, began: Instant) -> Vec<String> {
-        let PreparedConfig { settings, loaded, declared, alerts, recipes } = prepared;
+        let PreparedConfig { settings, loaded, declared, alerts, identities, recipes } = prepared;
         let (shared, before) = (&self.shared, self.current.load_full());
         let changes = changes::changes(&before.settings, &settings);
         let next = Arc::new(before.next(shared, settings, loaded));
@@ -135,6 +137,7 @@ impl Reloader {
         };
         next.registry.activate(next.settings.resilience);
         shared.directory.replace_declared(declared, next.settings.keys_required, switch).await;
+        identities.apply(&self.routers, &shared.metrics);
         let directory = shared.directory.snapshot();
         zero_warning_counters(&shared.metrics, &directory.terms());
         shared.ledger_monitor.reconfigure(alerts, &directory);
@@ -185,13 +188,21 @@ impl PreparedConfig {
         } else {
             Alerts::new(&shared.request_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?
         };
+        let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
         let calibration = calibration(&settings)?;
         // Last, since it may take long.
         let registry = load_models(&settings, &before.registry, &shared.metrics, &shared.request_tasks)?;
         registry.apply_engine_limits(&mut settings);
         let learned = |demand: &mut Demand| shared.learning.adjust(demand);
         let recipes = recipe_ranges::lines(&settings.catalog, &calibration, learned);
-        Ok(PreparedConfig { settings, loaded: Loaded { registry, calibration }, declared, alerts, recipes })
+        Ok(PreparedConfig {
+            settings,
+            loaded: Loaded { registry, calibration },
+            declared,
+            alerts,
+            identities,
+            recipes,
+        })
     }
 }
 

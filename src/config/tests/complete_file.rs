@@ -60,7 +60,7 @@ fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
     let sections =
         ["server", "admin", "gateway", "idempotency", "responses", "ledger", "resilience", "alerts", "log"];
-    for section in sections.into_iter().chain(["engine", "keys"]) {
+    for section in sections.into_iter().chain(["engine", "keys", "server.tls"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[route]]\nname = 's'\nmodels = ['reasoner', 'reasoner']\nrecipe = 'canary'\ncanary.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";

@@ -70,6 +70,24 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(list, expected, "{text}");
 }
 
+/// A folder with a certificate, its key and an authority.
+fn certificates() -> &'static Path {
+    static FOLDER: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::TempDir::new().unwrap();
+        let made = rcgen::generate_simple_self_signed(["stint.internal".to_owned()]).unwrap();
+        for (name, text) in [
+            ("server.crt", made.cert.pem()),
+            ("server.key", made.signing_key.serialize_pem()),
+            ("callers.crt", made.cert.pem()),
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    });
+    folder.path()
+}
+
 /// The examples of the complete file, with their `#` taken away.
 fn with_examples() -> String {
     let taken = COMPLETE.lines().map(|line| match line.strip_prefix('#') {
@@ -82,7 +100,11 @@ fn with_examples() -> String {
         Some(example) if example.starts_with("  {") => example,
         _ => line,
     });
-    taken.collect::<Vec<_>>().join("\n").replace("models/qwen3-0.6b-q8_0.gguf", REASONER)
+    taken
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("models/qwen3-0.6b-q8_0.gguf", REASONER)
+        .replace("\"tls/", &format!("\"{}/", certificates().display()))
 }
 
 fn hash(key: &str) -> String {

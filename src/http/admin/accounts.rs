@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::Request;
 use axum::response::Response;
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::http::error::ApiError;
 use stint_types::tenant::AccountTerms;
 use stint_types::units::AccountId;
 
+use super::access::Admin;
 use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
@@ -45,6 +46,7 @@ pub(super) async fn show(
 /// `PUT /admin/accounts/{path}`: these are its terms from now on; what is left out gets its default.
 pub(super) async fn set(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(path): Path<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -52,7 +54,7 @@ pub(super) async fn set(
     let mut fields = body::fields(request, &admin.settings).await?;
     let terms = read::terms(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    admin.directory.set_terms(&account, &terms).await?;
+    admin.directory.by(&caller.name).set_terms(&account, &terms).await?;
     tracing::info!(%account, "set an account's terms");
     shown(&admin, &account)
 }
@@ -60,10 +62,11 @@ pub(super) async fn set(
 /// `DELETE /admin/accounts/{path}`: it has no terms of its own any more. Those above it hold still.
 pub(super) async fn delete(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(path): Path<String>,
 ) -> Result<Response, ApiError> {
     let account = parse(&path)?;
-    admin.directory.drop_terms(&account).await?;
+    admin.directory.by(&caller.name).drop_terms(&account).await?;
     tracing::info!(%account, "took an account's terms away");
     Ok(page(&json!({ "object": "account.deleted", "path": account.as_str(), "deleted": true })))
 }

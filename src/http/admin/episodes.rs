@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::Request;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use stint_sessions::agent::StoredEpisode;
 use stint_types::chat::{EpisodeRaise, ToolCounts};
 use stint_types::units::{AccountId, Count, EpisodeId, Tokens};
 
+use super::access::Admin;
+use super::audit;
 use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
@@ -54,6 +56,7 @@ pub(super) async fn show(
 /// `POST /admin/episodes/{id}/raise?account=…`: so much more of what it is limited in.
 pub(super) async fn raise(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(id): Path<String>,
     asked: QueryParams,
     request: Request<Body>,
@@ -64,6 +67,8 @@ pub(super) async fn raise(
     fields.finish()?;
     let gateway = admin.require_gateway()?;
     may_be_raised(gateway, &account, &id).await?;
+    audit::note(&admin, &caller, "episode.raise", format!("{account} {id}"), Some(raise_value(&more)))
+        .await?;
     tracing::info!(%account, episode = %id, "raised a run's limits");
     change(gateway, &account, &id, &more).await
 }
@@ -71,13 +76,16 @@ pub(super) async fn raise(
 /// `POST /admin/episodes/{id}/end?account=…`: it takes no step any more, for good.
 pub(super) async fn end(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(id): Path<String>,
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let (account, id) = requested_episode(asked, &id)?;
     let more = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
+    let gateway = admin.require_gateway()?;
+    audit::note(&admin, &caller, "episode.end", format!("{account} {id}"), None).await?;
     tracing::info!(%account, episode = %id, "ended a run");
-    change(admin.require_gateway()?, &account, &id, &more).await
+    change(gateway, &account, &id, &more).await
 }
 
 async fn change(
@@ -119,6 +127,16 @@ fn more(fields: &mut Fields) -> Result<EpisodeRaise, ApiError> {
         return Err(ApiError::invalid(None, must));
     }
     Ok(more)
+}
+
+/// By how much, for the audit log.
+fn raise_value(more: &EpisodeRaise) -> Value {
+    json!({
+        "cost_usd": more.cost.to_string(),
+        "thinking_tokens": more.thinking,
+        "turns": more.turns.0,
+        "tool_calls": { "*": more.tools.all.0, "each": more.tools.each.iter().map(|(tool, count)| (tool.to_string(), count.0)).collect::<std::collections::BTreeMap<_, _>>() },
+    })
 }
 
 /// Whose episode it is, and which.

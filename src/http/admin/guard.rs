@@ -11,9 +11,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::auth;
 use crate::http::error::ApiError;
-use stint_types::tenant::hash_key;
+use stint_types::tenant::{AdminRole, hash_key};
 use stint_types::units::Timestamp;
 
+use super::access::{Admin, required_role};
 use super::state::AdminState;
 
 /// The names of this machine for itself.
@@ -22,18 +23,28 @@ pub(super) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Looks at the host and the token before anything else is looked at.
 pub(super) async fn guard(
     State(admin): State<Arc<AdminState>>,
-    request: Request<Body>,
+    mut request: Request<Body>,
     next: Next,
 ) -> Response {
     match check(&admin, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     }
 }
 
-fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
+fn check(admin: &AdminState, request: &Request<Body>) -> Result<Admin, ApiError> {
     check_host(admin, request)?;
-    authorize(admin, request.headers())
+    let caller = authorize(admin, request.headers())?;
+    let required = required_role(request.method(), request.uri().path());
+    if caller.role < required {
+        let (needs, has) = (required.as_str(), caller.role.as_str());
+        let message = format!("this takes the role \"{needs}\" on the admin API, and this key has \"{has}\"");
+        return Err(ApiError::forbidden(&message).with_code("role_too_low"));
+    }
+    Ok(caller)
 }
 
 /// By what name it is called: that of another site may be one that resolved its own name to this machine's address.
@@ -47,20 +58,20 @@ pub(super) fn check_host(admin: &AdminState, request: &Request<Body>) -> Result<
     Ok(())
 }
 
-/// The token, or a key with the scope. The answer to a key without it says so: its owner is known.
-fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<(), ApiError> {
+/// The token, or a key with a role. The answer to a key without it says so: its owner is known.
+fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, ApiError> {
     let presented = auth::presented_key(headers)?;
     let secret = presented
         .filter(|secret| !secret.is_empty())
         .ok_or_else(|| auth::missing_or_invalid_key(presented))?;
     if hash_key(secret).matches(&admin.access.token.hash()) {
-        return Ok(());
+        return Ok(Admin { name: admin.token_holder.into(), role: AdminRole::All });
     }
     let tenant = admin.directory.keys().find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?;
     // Where everybody may ask, nobody has shown a key.
-    match (tenant.access.admin, tenant.key) {
-        (true, Some(_)) => Ok(()),
-        (false, Some(_)) => {
+    match (tenant.access.role, tenant.key) {
+        (Some(role), Some(_)) => Ok(Admin { name: tenant.account.as_str().into(), role }),
+        (None, Some(_)) => {
             Err(ApiError::forbidden("this key may not use the admin API").with_code("not_admin"))
         }
         (_, None) => Err(auth::invalid_key()),

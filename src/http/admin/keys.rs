@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use crate::http::error::ApiError;
 use stint_types::tenant::{KeyId, ListedKey, NewKey};
 use stint_types::units::Timestamp;
 
+use super::access::Admin;
 use super::query::{PageQuery, QueryParams};
 use super::show::page;
 use super::state::AdminState;
@@ -35,13 +36,15 @@ pub(super) async fn list(
 /// `POST /admin/keys`: the answer has the secret, this once.
 pub(super) async fn create(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let mut fields = body::fields(request, &admin.settings).await?;
     let account = read::account(&mut fields)?;
     let wanted = read::key(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    let (key, secret) = admin.directory.create(&account, &wanted).await?;
+    caller.check(wanted.role.flatten())?;
+    let (key, secret) = admin.directory.by(&caller.name).create(&account, &wanted).await?;
     tracing::info!(key = %key.id, %account, "made a key");
     Ok((StatusCode::CREATED, with_secret(&key, secret)).into_response())
 }
@@ -60,6 +63,7 @@ pub(super) async fn show(
 /// `PATCH /admin/keys/{id}`: stated members replace the earlier ones; the others stay.
 pub(super) async fn change(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -67,7 +71,9 @@ pub(super) async fn change(
     let mut fields = body::fields(request, &admin.settings).await?;
     let wanted = read::key(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    let key = admin.directory.change(id, &wanted).await?;
+    caller.check(wanted.role.flatten())?;
+    caller.check_key(&admin.directory.snapshot(), id)?;
+    let key = admin.directory.by(&caller.name).change(id, &wanted).await?;
     tracing::info!(key = %id, "changed a key");
     Ok(shown(&key))
 }
@@ -76,6 +82,7 @@ pub(super) async fn change(
 /// long beside it.
 pub(super) async fn rotate(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -83,7 +90,8 @@ pub(super) async fn rotate(
     let mut fields = body::fields(request, &admin.settings).await?;
     let grace = read::grace(&mut fields)?;
     fields.finish()?;
-    let (key, secret) = admin.directory.rotate(id, grace).await?;
+    caller.check_key(&admin.directory.snapshot(), id)?;
+    let (key, secret) = admin.directory.by(&caller.name).rotate(id, grace).await?;
     tracing::info!(key = %id, ?grace, "rotated a key");
     Ok(with_secret(&key, secret))
 }
@@ -91,9 +99,12 @@ pub(super) async fn rotate(
 /// `DELETE /admin/keys/{id}`: refused from the next request on. The record stays, so that its secret cannot come back.
 pub(super) async fn revoke(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let key = admin.directory.revoke(parse(&id)?).await?;
+    let id = parse(&id)?;
+    caller.check_key(&admin.directory.snapshot(), id)?;
+    let key = admin.directory.by(&caller.name).revoke(id).await?;
     tracing::info!(key = %key.id, "revoked a key");
     Ok(shown(&key))
 }

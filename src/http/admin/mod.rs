@@ -1,7 +1,9 @@
 //! The admin API: keys, accounts, episodes and reloads, on a listener of its own, for those who have the token or a key with the
 //! scope. `app` builds its state and its router.
 
+mod access;
 mod accounts;
+mod audit;
 mod episodes;
 mod guard;
 mod keys;

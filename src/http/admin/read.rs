@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use stint_types::catalog::Catalog;
-use stint_types::tenant::{KeyPatch, LimitSelector, Percent, TenantLimit, TermsPatch};
+use stint_types::tenant::{AdminRole, KeyPatch, LimitSelector, Percent, TenantLimit, TermsPatch};
 use stint_types::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Unit, Window, Zone};
 
 /// The longest time that an old secret may be taken beside the new one.
@@ -29,7 +29,7 @@ pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, Ap
     Ok(KeyPatch {
         models: names(fields, "models", |name| catalog.models.contains_key(name))?,
         routes: names(fields, "routes", |name| catalog.routes.contains_key(name))?,
-        admin: fields.boolean("admin")?,
+        role: role(fields)?,
         priority: priority(fields)?,
         expires: expires(fields)?,
         terms: terms(fields, catalog)?,
@@ -73,6 +73,26 @@ fn names(
         Err(wrong(format!("must be one of the {key} here: there is no {name:?}")))
     };
     list.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Some)
+}
+
+/// `role`, where null is none; or `admin`, which is "all" or none.
+fn role(fields: &mut Fields) -> Result<Option<Option<AdminRole>>, ApiError> {
+    let is_admin = fields.boolean("admin")?;
+    let stated = match fields.take_null("role") {
+        true => Some(None),
+        false => match fields.text("role")? {
+            None => None,
+            Some(word) => {
+                let must = "must be \"read\", \"keys\" or \"all\", or null for none";
+                let role = AdminRole::named(&word).ok_or_else(|| ApiError::invalid(Some("role"), must))?;
+                Some(Some(role))
+            }
+        },
+    };
+    if stated.is_some() && is_admin.is_some() {
+        return Err(ApiError::invalid(Some("admin"), "must be left out beside role, which says more"));
+    }
+    Ok(stated.or(is_admin.map(|is_admin| is_admin.then_some(AdminRole::All))))
 }
 
 fn priority(fields: &mut Fields) -> Result<Option<Priority>, ApiError> {

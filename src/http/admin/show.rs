@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::pages;
 use stint_ledger::LimitStatus;
-use stint_types::tenant::{AccountTerms, ListedKey, RecordSource};
+use stint_types::tenant::{AccountTerms, AdminRole, ListedKey, RecordSource};
 use stint_types::units::{AccountId, Holder, Timestamp};
 
 /// An answer that no cache keeps.
@@ -28,7 +28,8 @@ pub(super) fn key(key: &ListedKey, now: Timestamp) -> Value {
         "source": source(key.source),
         "models": key.access.models,
         "routes": key.access.routes,
-        "admin": key.access.admin,
+        "admin": key.access.role == Some(AdminRole::All),
+        "role": key.access.role,
         "priority": key.priority.as_str(),
         "created_at": key.created,
         "expires_at": key.expires,

@@ -40,6 +40,8 @@ pub struct AdminState {
     pub settings: Settings,
     /// The token, and the host names by which the listener may be called.
     pub access: AdminSettings,
+    /// What the audit log calls whoever has the token.
+    pub token_holder: &'static str,
     /// The keys and accounts.
     pub directory: Arc<Directory>,
     /// The models and routes that keys may be limited to.

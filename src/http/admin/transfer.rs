@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{Request, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -12,6 +12,7 @@ use crate::http::body;
 use crate::http::error::ApiError;
 use stint_types::tenant::to_toml;
 
+use super::access::Admin;
 use super::show::page;
 use super::state::AdminState;
 
@@ -26,6 +27,7 @@ pub(super) async fn export(State(admin): State<Arc<AdminState>>) -> Response {
 /// `POST /admin/import`: all of it or nothing.
 pub(super) async fn import(
     State(admin): State<Arc<AdminState>>,
+    Extension(caller): Extension<Admin>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
@@ -35,7 +37,8 @@ pub(super) async fn import(
     let text = body::collect(&parts.headers, body, &admin.settings).await?;
     let text = std::str::from_utf8(&text).map_err(|_| ApiError::invalid(None, "the body is not UTF-8"))?;
     let wanted = (admin.read)(text).map_err(|mistakes| ApiError::invalid(None, mistakes))?;
-    let count = admin.directory.import(&wanted).await?;
+    caller.check_import(&admin.directory.snapshot(), &wanted)?;
+    let count = admin.directory.by(&caller.name).import(&wanted).await?;
     tracing::info!(?count, "imported keys and accounts");
     Ok(page(&json!({
         "object": "import",

@@ -2,6 +2,7 @@
 //! that `make test-tools` installs.
 
 mod answer;
+pub(crate) mod authority;
 pub(crate) mod chromium;
 #[path = "../../postgres/cluster.rs"]
 #[expect(dead_code, reason = "only the library's tests cut connections")]

@@ -1,5 +1,6 @@
 //! Verifying the books: everything is recomputed from all entries, and compared with what is stored.
 
+mod changes;
 mod describe;
 mod verify;
 

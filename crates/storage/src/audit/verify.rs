@@ -11,6 +11,7 @@ use stint_ledger::{
 };
 use stint_types::units::{Count, Money, Timestamp};
 
+use super::changes::verify_changes;
 use super::describe::Describe;
 
 /// Sums over all time, by account and by what the requests were about.
@@ -30,6 +31,8 @@ pub struct VerifyReport {
     pub seals: usize,
     /// How many of the resolutions they cover.
     pub sealed: u64,
+    /// How many changes of admins are in the audit log as they were written.
+    pub changes: u64,
     /// What was spent over all time.
     pub spent: Money,
     /// The first differences, each in words; none in books that are right.
@@ -59,7 +62,10 @@ pub(crate) async fn verify(
         }
     }
     match verify_entries(&mut report, connection).await {
-        Ok(sums) => compare_balances(&sums, &balances(connection).await?, &mut report),
+        Ok(sums) => {
+            compare_balances(&sums, &balances(connection).await?, &mut report);
+            verify_changes(&mut report, connection).await?;
+        }
         Err(error @ (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })) => {
             report.add_difference(format!("a row cannot be read: {error}"));
         }
@@ -75,7 +81,7 @@ impl VerifyReport {
         self.found == 0
     }
 
-    fn add_difference(&mut self, difference: String) {
+    pub(super) fn add_difference(&mut self, difference: String) {
         self.found += 1;
         if self.differences.len() < NAMED_MAX {
             self.differences.push(difference);

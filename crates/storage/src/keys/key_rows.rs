@@ -1,18 +1,18 @@
 //! Keys with their secrets and scopes, as rows.
 
 use crate::sql::{SqlConnection, SqlRow, Statement, column_error, sql};
-use stint_types::tenant::{KeyAccess, KeyHash, KeyId, KeyRecord, RetiredSecret};
+use stint_types::tenant::{AdminRole, KeyAccess, KeyHash, KeyId, KeyRecord, RetiredSecret};
 use stint_types::units::{Priority, Timestamp};
 
-const KEY_COLUMNS: &str = "id, account, admin, priority, created_at, expires_at, revoked_at";
+const KEY_COLUMNS: &str = "id, account, admin, role, priority, created_at, expires_at, revoked_at";
 
 const SECRETS: &str = "SELECT key, hash, until FROM key_secrets ORDER BY key, position";
 
 const SCOPES: &str = "SELECT key, kind, name FROM key_scopes ORDER BY key, kind, position";
 
 const KEY_VALUES: &str = "\
-    VALUES ($1, $2, $3, $4, $5, $6, $7) \
-    ON CONFLICT (id) DO UPDATE SET account = excluded.account, admin = excluded.admin, \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+    ON CONFLICT (id) DO UPDATE SET account = excluded.account, admin = excluded.admin, role = excluded.role, \
         priority = excluded.priority, created_at = excluded.created_at, \
         expires_at = excluded.expires_at, revoked_at = excluded.revoked_at";
 
@@ -53,7 +53,8 @@ pub(super) async fn read_keys(connection: &mut dyn SqlConnection) -> Result<Vec<
 pub(super) async fn put_key(key: &KeyRecord, connection: &mut dyn SqlConnection) -> Result<(), sqlx::Error> {
     let id = key.id.to_string();
     let put = Statement::new(sql("INSERT INTO keys ({}) {}", &[&KEY_COLUMNS, &KEY_VALUES])).bind(&*id);
-    let put = put.bind(&key.account).bind(i64::from(key.access.admin)).bind(key.priority.as_str());
+    let (is_all, lesser) = role_columns(key.access.role);
+    let put = put.bind(&key.account).bind(i64::from(is_all)).bind(lesser).bind(key.priority.as_str());
     let put = put.bind(key.created).bind(key.expires).bind(key.revoked);
     connection.execute(put).await?;
     for delete in ["DELETE FROM key_secrets WHERE key = $1", "DELETE FROM key_scopes WHERE key = $1"] {
@@ -73,6 +74,22 @@ pub(super) async fn put_key(key: &KeyRecord, connection: &mut dyn SqlConnection)
     Ok(())
 }
 
+/// What an earlier version reads, which knows one role alone, and a lesser role, which it does not see.
+fn role_columns(role: Option<AdminRole>) -> (bool, Option<&'static str>) {
+    match role {
+        Some(AdminRole::All) => (true, None),
+        lesser => (false, lesser.map(AdminRole::as_str)),
+    }
+}
+
+fn role(row: &SqlRow) -> Result<Option<AdminRole>, sqlx::Error> {
+    if row.get::<i64>("admin")? == 1 {
+        return Ok(Some(AdminRole::All));
+    }
+    let Some(word) = row.get::<Option<&str>>("role")? else { return Ok(None) };
+    AdminRole::named(word).map(Some).ok_or_else(|| column_error("role", "an unknown role"))
+}
+
 /// A key without its secrets and scopes.
 fn key(row: &SqlRow) -> Result<KeyRecord, sqlx::Error> {
     let time = |column| Ok::<_, sqlx::Error>(row.get::<Option<i64>>(column)?.map(Timestamp));
@@ -81,7 +98,7 @@ fn key(row: &SqlRow) -> Result<KeyRecord, sqlx::Error> {
         account: row.account("account")?,
         hash: NO_HASH,
         retired: Vec::new(),
-        access: KeyAccess { admin: row.get::<i64>("admin")? == 1, ..KeyAccess::default() },
+        access: KeyAccess { role: role(row)?, ..KeyAccess::default() },
         priority: Priority::named(row.get("priority")?)
             .ok_or_else(|| column_error("priority", "an unknown priority"))?,
         created: row.time("created_at")?,

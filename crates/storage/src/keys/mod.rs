@@ -1,6 +1,7 @@
 //! The store of keys and of the terms of accounts: the tables `keys`, `key_secrets`, `key_scopes`, `account_terms`,
-//! `account_limits` and `keys_version` of either database.
+//! `account_limits` and `keys_version` of either database, and the audit log in `admin_changes` and `admin_changes_head`.
 
+pub(crate) mod audit_rows;
 mod key_rows;
 mod store;
 mod terms_rows;

@@ -8,9 +8,11 @@ use futures_util::future::BoxFuture;
 use crate::sql::{SqlConnection, SqlDatabase, Statement};
 #[cfg(feature = "postgres")]
 use crate::{postgres::keys_changed_notice, sql::SqlDialect};
-use stint_types::tenant::{KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, StoreVersion};
+use stint_types::tenant::{
+    AuditEntry, AuditRecord, KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, StoreVersion,
+};
 
-use super::{key_rows, terms_rows};
+use super::{audit_rows, key_rows, terms_rows};
 
 /// Keys and terms in a database.
 #[derive(Debug)]
@@ -39,7 +41,12 @@ impl SqlKeyStore {
     }
 
     /// False if somebody else made changes that the caller has not seen.
-    async fn commit(&self, seen: StoreVersion, changes: &[KeyStoreChange]) -> Result<bool, sqlx::Error> {
+    async fn commit(
+        &self,
+        seen: StoreVersion,
+        changes: &[KeyStoreChange],
+        entries: &[AuditEntry],
+    ) -> Result<bool, sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         let next = Statement::new("UPDATE keys_version SET version = version + 1 WHERE version = $1");
@@ -48,6 +55,7 @@ impl SqlKeyStore {
             for change in changes {
                 apply(change, &mut *transaction).await?;
             }
+            audit_rows::append(entries, &mut *transaction).await?;
             #[cfg(feature = "postgres")]
             if transaction.dialect() == SqlDialect::Postgres {
                 transaction.execute(keys_changed_notice()).await?;
@@ -76,15 +84,36 @@ impl KeyStore for SqlKeyStore {
         &'a self,
         seen: StoreVersion,
         changes: &'a [KeyStoreChange],
+        entries: &'a [AuditEntry],
     ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         async move {
-            match self.commit(seen, changes).await {
+            match self.commit(seen, changes, entries).await {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(KeyStoreError::Conflict),
                 Err(source) => Err(self.failed(source)),
             }
         }
         .boxed()
+    }
+
+    fn append_audit<'a>(&'a self, entries: &'a [AuditEntry]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        let append = async move {
+            let mut writer = self.database.writer().await?;
+            let mut transaction = writer.begin().await?;
+            audit_rows::append(entries, &mut *transaction).await?;
+            transaction.commit().await
+        };
+        async { append.await.map_err(|source| self.failed(source)) }.boxed()
+    }
+
+    fn read_audit(
+        &self,
+        before: Option<u64>,
+        most: u32,
+    ) -> BoxFuture<'_, Result<Vec<AuditRecord>, KeyStoreError>> {
+        let read =
+            async move { audit_rows::read_latest(before, most, &mut *self.database.reader().await?).await };
+        async { read.await.map_err(|source| self.failed(source)) }.boxed()
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (16, "episode_raises", include_str!("../../../../migrations/sqlite/0016_episode_raises.sql")),
     (17, "rates", include_str!("../../../../migrations/sqlite/0017_rates.sql")),
     (18, "additions", include_str!("../../../../migrations/sqlite/0018_additions.sql")),
+    (19, "admin_changes", include_str!("../../../../migrations/sqlite/0019_admin_changes.sql")),
 ];
 
 /// Runs the files that were not run yet.

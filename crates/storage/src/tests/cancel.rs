@@ -140,7 +140,7 @@ async fn check_keys(store: &dyn KeyStore) {
             let before = store.load().await.unwrap();
             let name = format!("r{round}/p{polls_max}");
             let changes = [KeyStoreChange::PutTerms(AccountTerms::unlimited(AccountId::new(name)))];
-            let ended = ends_within(store.apply(before.version, &changes), polls_max).await;
+            let ended = ends_within(store.apply(before.version, &changes, &[]), polls_max).await;
             let after = store.load().await.unwrap();
             let (changed, more) = (after.version != before.version, after.terms.len() - before.terms.len());
             assert_eq!(usize::from(changed), more, "after {polls_max} polls");

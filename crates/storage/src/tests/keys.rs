@@ -32,7 +32,7 @@ async fn the_database_holds_no_secret() {
     let path = folder.path().join("stint.db");
     let secret = "sk-stint-a-secret-that-is-nowhere";
     let store = SqlKeyStore::new(Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await));
-    store.apply(StoreVersion(0), &[KeyStoreChange::PutKey(record("acme/alice", secret))]).await.unwrap();
+    store.apply(StoreVersion(0), &[KeyStoreChange::PutKey(record("acme/alice", secret))], &[]).await.unwrap();
     assert_eq!(store.load().await.unwrap().keys.len(), 1);
     drop(store);
     assert!(!std::fs::read(&path).unwrap().is_empty());
@@ -61,7 +61,7 @@ async fn import(
 ) -> (ImportSummary, [Duration; 2]) {
     let (began, is_done) = (Instant::now(), AtomicBool::new(false));
     let imported = async {
-        let imported = directory.import(wanted).await.unwrap();
+        let imported = directory.by("test").import(wanted).await.unwrap();
         is_done.store(true, Ordering::SeqCst);
         (imported, began.elapsed())
     };

@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Error, Gauge, IntGauge};
+use prometheus::{Error, Gauge, GaugeVec, IntGauge};
 
 use super::factory::MetricFactory;
 
@@ -11,6 +11,7 @@ use super::factory::MetricFactory;
 pub struct ConfigMetrics {
     pub state: IntGauge,
     pub loaded: Gauge,
+    pub certificate_expiry: GaugeVec,
 }
 
 impl ConfigMetrics {
@@ -18,6 +19,9 @@ impl ConfigMetrics {
         let help = "1 where the configuration was taken when it was last read, 0 where it was refused and the one before is in force";
         let state = make.gauge("config_state", help)?;
         let help = "When the configuration in force was read, in seconds since 1970";
-        Ok(ConfigMetrics { state, loaded: make.float_gauge("config_loaded_timestamp_seconds", help)? })
+        let loaded = make.float_gauge("config_loaded_timestamp_seconds", help)?;
+        let help = "When the certificate of a listener that speaks TLS ends, or the first of those that lead to its authority, in seconds since 1970";
+        let certificate_expiry = make.float_gauge_vec("certificate_expiry_seconds", help, &["listener"])?;
+        Ok(ConfigMetrics { state, loaded, certificate_expiry })
     }
 }

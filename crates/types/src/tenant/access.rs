@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::AdminRole;
+
 /// A key's scopes. The usual ones let it name everything and keep it away from the admin API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyAccess {
@@ -10,8 +12,8 @@ pub struct KeyAccess {
     pub models: Vec<Arc<str>>,
     /// The routes that it may name, all where this is empty. They choose among its models alone.
     pub routes: Vec<Arc<str>>,
-    /// True if it may use the admin API.
-    pub admin: bool,
+    /// What it may on the admin API; nothing where this is absent.
+    pub role: Option<AdminRole>,
 }
 
 impl KeyAccess {
@@ -41,7 +43,7 @@ mod tests {
         let access = |models: &[&str], routes: &[&str]| KeyAccess {
             models: models.iter().map(|&name| name.into()).collect(),
             routes: routes.iter().map(|&name| name.into()).collect(),
-            admin: false,
+            role: None,
         };
         let check = |access: KeyAccess, names_model, names_route, uses| {
             let allowed = (access.can_name_model("m"), access.can_name_route("r"), access.can_use_model("m"));

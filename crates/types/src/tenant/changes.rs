@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::units::{AccountId, Priority, Timestamp};
 
 use super::{
-    AccountTerms, DirectorySnapshot, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord, KeyStoreChange,
-    RetiredSecret, TermsPatch,
+    AccountTerms, AdminRole, DirectorySnapshot, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord,
+    KeyStoreChange, RetiredSecret, TermsPatch,
 };
 
 /// Some of what a key is, to be put in place of what it was.
@@ -18,8 +18,8 @@ pub struct KeyPatch {
     pub models: Option<Vec<Arc<str>>>,
     /// The routes that it may name.
     pub routes: Option<Vec<Arc<str>>>,
-    /// Whether it may use the admin API.
-    pub admin: Option<bool>,
+    /// What it may on the admin API; inside, nothing.
+    pub role: Option<Option<AdminRole>>,
     /// Who goes first where requests wait.
     pub priority: Option<Priority>,
     /// From when on it is refused; inside, never.
@@ -33,7 +33,7 @@ impl KeyPatch {
         let access = KeyAccess {
             models: self.models.clone().unwrap_or(record.access.models),
             routes: self.routes.clone().unwrap_or(record.access.routes),
-            admin: self.admin.unwrap_or(record.access.admin),
+            role: self.role.unwrap_or(record.access.role),
         };
         let priority = self.priority.unwrap_or(record.priority);
         KeyRecord { access, priority, expires: self.expires.unwrap_or(record.expires), ..record }

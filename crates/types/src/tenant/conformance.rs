@@ -5,8 +5,9 @@
 use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Window, Zone};
 
 use super::{
-    AccountTerms, KeyAccess, KeyId, KeyRecord, KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState,
-    LimitSelector, Percent, RetiredSecret, StoreVersion, TenantLimit, hash_key,
+    AccountTerms, AdminRole, AuditEntry, AuditHash, KeyAccess, KeyId, KeyRecord, KeyStore, KeyStoreChange,
+    KeyStoreError, KeyStoreState, LimitSelector, Percent, RetiredSecret, StoreVersion, TenantLimit, chained,
+    hash_key,
 };
 
 /// Runs the whole suite against an empty store.
@@ -18,6 +19,8 @@ pub async fn conforms(store: &dyn KeyStore) {
     what_others_changed_is_not_overwritten(store).await;
     two_keys_share_neither_account_nor_secret(store).await;
     a_revoked_key_leaves_its_account_to_another(store).await;
+    every_role_comes_back(store).await;
+    entries_are_chained_and_go_with_their_changes(store).await;
 }
 
 /// A key of this account with this secret.
@@ -36,14 +39,14 @@ pub fn record(account: &str, secret: &str) -> KeyRecord {
 }
 
 async fn apply(store: &dyn KeyStore, changes: &[KeyStoreChange]) -> Result<(), KeyStoreError> {
-    store.apply(store.version().await.unwrap(), changes).await
+    store.apply(store.version().await.unwrap(), changes, &[]).await
 }
 
 /// Changes that are to work, against a plain list's idea of them.
 async fn agrees(store: &dyn KeyStore, changes: &[KeyStoreChange]) {
     let mut expected = store.load().await.unwrap();
     expected.apply(changes);
-    store.apply(store.version().await.unwrap(), changes).await.unwrap();
+    store.apply(store.version().await.unwrap(), changes, &[]).await.unwrap();
     assert_eq!(store.load().await.unwrap(), expected);
     assert_eq!(store.version().await.unwrap(), expected.version);
 }
@@ -56,7 +59,7 @@ async fn what_is_put_comes_back_as_it_was(store: &dyn KeyStore) {
         access: KeyAccess {
             models: vec!["b".into(), "a, \"quoted\"".into()],
             routes: vec!["auto".into()],
-            admin: true,
+            role: Some(AdminRole::Keys),
         },
         priority: Priority::Batch,
         expires: Some(Timestamp(5_000)),
@@ -89,6 +92,46 @@ fn terms(account: &str) -> AccountTerms {
     }
 }
 
+async fn every_role_comes_back(store: &dyn KeyStore) {
+    for role in [None, Some(AdminRole::Read), Some(AdminRole::Keys), Some(AdminRole::All)] {
+        let name = format!("role-{role:?}");
+        let key = record(&name, &format!("sk-{name}"));
+        let access = KeyAccess { role, ..KeyAccess::default() };
+        agrees(store, &[KeyStoreChange::PutKey(KeyRecord { access, ..key.clone() })]).await;
+        // Another role in place of it.
+        agrees(store, &[KeyStoreChange::PutKey(key)]).await;
+    }
+}
+
+fn entry(subject: &str) -> AuditEntry {
+    AuditEntry {
+        at: Timestamp(1_000),
+        who: "acme/Müller".to_owned(),
+        action: "key.change".to_owned(),
+        subject: subject.to_owned(),
+        before: None,
+        after: Some(format!("{{\"of\":\"{subject}\"}}")),
+    }
+}
+
+async fn entries_are_chained_and_go_with_their_changes(store: &dyn KeyStore) {
+    assert_eq!(store.read_audit(None, 10).await.unwrap(), [], "those of refused changes are not there");
+    store.append_audit(&[entry("first")]).await.unwrap();
+    let seen = store.version().await.unwrap();
+    let change = KeyStoreChange::PutTerms(terms("audited"));
+    store.apply(seen, &[change], &[entry("second"), entry("third")]).await.unwrap();
+    let two_of_one_secret =
+        [KeyStoreChange::PutKey(record("x", "sk-x")), KeyStoreChange::PutKey(record("y", "sk-x"))];
+    let seen = store.version().await.unwrap();
+    store.apply(seen, &two_of_one_secret, &[entry("never")]).await.unwrap_err();
+    store.append_audit(&[entry("fourth")]).await.unwrap();
+    let mut expected = chained(0, AuditHash::default(), &["first", "second", "third", "fourth"].map(entry));
+    expected.reverse();
+    assert_eq!(store.read_audit(None, 10).await.unwrap(), expected);
+    assert_eq!(store.read_audit(Some(4), 2).await.unwrap(), expected[1..3]);
+    assert_eq!(store.read_audit(Some(1), 2).await.unwrap(), []);
+}
+
 async fn a_record_replaces_the_one_of_its_id(store: &dyn KeyStore) {
     let first = record("rotated", "sk-first");
     agrees(store, &[KeyStoreChange::PutKey(first.clone())]).await;
@@ -119,7 +162,7 @@ async fn what_others_changed_is_not_overwritten(store: &dyn KeyStore) {
     agrees(store, &[KeyStoreChange::PutKey(record("moved", "sk-moved"))]).await;
     let before = store.load().await.unwrap();
     for seen in [seen, StoreVersion(before.version.0 + 1)] {
-        let late = store.apply(seen, &[KeyStoreChange::PutTerms(terms("moved"))]).await;
+        let late = store.apply(seen, &[KeyStoreChange::PutTerms(terms("moved"))], &[entry("late")]).await;
         assert!(matches!(late, Err(KeyStoreError::Conflict)), "{late:?}");
     }
     assert_eq!(store.load().await.unwrap(), before);

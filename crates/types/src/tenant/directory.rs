@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -13,8 +12,8 @@ use crate::units::{AccountId, Timestamp};
 
 use super::keys::KeyTable;
 use super::{
-    AccountTerms, DeclaredTenants, DirectorySnapshot, ImportSummary, KeyChangeError, KeyId, KeyLookup,
-    KeyPatch, KeyStore, KeyStoreChange, KeyStoreError, ListedKey, NewKey, TermsPatch, keys,
+    AccountTerms, AuditEntry, AuditRecord, DeclaredTenants, DirectoryEditor, DirectorySnapshot,
+    KeyChangeError, KeyLookup, KeyStore, KeyStoreChange, KeyStoreError, keys,
 };
 
 /// How often a change is planned again when others change something at the same time.
@@ -102,73 +101,29 @@ impl Directory {
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes a key for an account that has none; the secret is known to the caller alone.
+    /// The same in the hands of somebody, as the audit log is to call them.
+    pub fn by<'d>(&'d self, who: &'d str) -> DirectoryEditor<'d> {
+        DirectoryEditor { directory: self, who }
+    }
+
+    /// Puts what somebody did to something else than keys and accounts into the audit log.
     ///
     /// # Errors
-    /// When there is such a key, or the store fails.
-    pub async fn create(
+    /// When the store fails.
+    pub async fn audit(&self, entry: AuditEntry) -> Result<(), KeyChangeError> {
+        Ok(self.store.append_audit(&[entry]).await?)
+    }
+
+    /// The latest entries of the audit log, the newest first: so many at most, and only those before that number.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn audit_records(
         &self,
-        account: &AccountId,
-        wanted: &KeyPatch,
-    ) -> Result<(ListedKey, NewKey), KeyChangeError> {
-        let (id, secret, now) = (KeyId::generate()?, NewKey::generate()?, Timestamp::now());
-        self.commit(|snapshot| Ok((snapshot.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
-        Ok((self.snapshot().key(id)?, secret))
-    }
-
-    /// Makes another secret for a key. The one before is taken until the grace is over.
-    ///
-    /// # Errors
-    /// When the key cannot be changed, or the store fails.
-    pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(ListedKey, NewKey), KeyChangeError> {
-        let (secret, now) = (NewKey::generate()?, Timestamp::now());
-        self.commit(|snapshot| Ok((snapshot.rotate(id, secret.hash(), grace, now)?, ()))).await?;
-        Ok((self.snapshot().key(id)?, secret))
-    }
-
-    /// Ends a key for good. It is refused from the next request on; what runs may finish.
-    ///
-    /// # Errors
-    /// When the key cannot be changed, or the store fails.
-    pub async fn revoke(&self, id: KeyId) -> Result<ListedKey, KeyChangeError> {
-        let now = Timestamp::now();
-        self.commit(|snapshot| Ok((snapshot.revoke(id, now)?, ()))).await?;
-        self.snapshot().key(id)
-    }
-
-    /// Gives a key other scopes, another end or other terms.
-    ///
-    /// # Errors
-    /// When the key cannot be changed, or the store fails.
-    pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<ListedKey, KeyChangeError> {
-        self.commit(|snapshot| Ok((snapshot.change(id, wanted)?, ()))).await?;
-        self.snapshot().key(id)
-    }
-
-    /// Puts these in place of all terms of an account.
-    ///
-    /// # Errors
-    /// When they are declared in the configuration, or the store fails.
-    pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyChangeError> {
-        let terms = wanted.apply_to(AccountTerms::unlimited(account.clone()));
-        self.commit(|snapshot| Ok((snapshot.set_terms(&terms)?, ()))).await
-    }
-
-    /// Takes an account's terms away.
-    ///
-    /// # Errors
-    /// When there is no such account, it is declared in the configuration, or the store fails.
-    pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
-        self.commit(|snapshot| Ok((snapshot.drop_terms(account)?, ()))).await
-    }
-
-    /// Takes over keys and accounts, all or none. To do it again changes nothing.
-    ///
-    /// # Errors
-    /// What cannot be taken over, all of it; or the store fails.
-    pub async fn import(&self, wanted: &DeclaredTenants) -> Result<ImportSummary, KeyChangeError> {
-        let now = Timestamp::now();
-        self.commit(|snapshot| snapshot.import(wanted, now)).await
+        before: Option<u64>,
+        most: u32,
+    ) -> Result<Vec<AuditRecord>, KeyChangeError> {
+        Ok(self.store.read_audit(before, most).await?)
     }
 
     /// Takes over what others have changed in the store; returns whether there were any changes.
@@ -184,8 +139,9 @@ impl Directory {
         Ok(true)
     }
 
-    async fn commit<T>(
+    pub(super) async fn commit<T>(
         &self,
+        who: &str,
         plan: impl Fn(&DirectorySnapshot) -> Result<(Vec<KeyStoreChange>, T), KeyChangeError>,
     ) -> Result<T, KeyChangeError> {
         let _turn = self.change_lock.lock().await;
@@ -195,7 +151,8 @@ impl Directory {
             if changes.is_empty() {
                 return Ok(result);
             }
-            match self.store.apply(snapshot.stored.version, &changes).await {
+            let entries = snapshot.audit_entries(&changes, who, Timestamp::now());
+            match self.store.apply(snapshot.stored.version, &changes, &entries).await {
                 Ok(()) => {
                     let mut next = DirectorySnapshot::clone(&snapshot);
                     next.stored.apply(&changes);

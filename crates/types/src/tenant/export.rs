@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::units::{AccountId, Priority, Zone};
 
-use super::{AccountTerms, DirectorySnapshot, ListedKey, Percent, TenantLimit};
+use super::{AccountTerms, AdminRole, DirectorySnapshot, ListedKey, Percent, TenantLimit};
 
 /// Everything in force, as `[[account]]` and `[[key]]`. What was revoked is left out, and so is the old secret of a key
 /// that was rotated, though its grace may not be over.
@@ -51,8 +51,11 @@ fn key_lines(text: &mut String, key: &ListedKey) {
             line(text, word, format!("[{}]", names.join(", ")));
         }
     }
-    if key.access.admin {
-        line(text, "admin", "true");
+    match key.access.role {
+        // The older word, which earlier versions know.
+        Some(AdminRole::All) => line(text, "admin", "true"),
+        Some(role) => line(text, "role", quoted(role.as_str())),
+        None => {}
     }
     if key.priority != Priority::default() {
         line(text, "priority", quoted(key.priority.as_str()));

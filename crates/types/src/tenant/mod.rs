@@ -4,11 +4,14 @@
 //! live table. What was spent is the ledger's matter.
 
 mod access;
+mod audit_entry;
+mod audited;
 mod changes;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod declared;
 mod directory;
+mod editor;
 mod error;
 mod export;
 mod feedback_trust;
@@ -19,6 +22,7 @@ mod keys;
 mod limit;
 mod memory;
 mod record;
+mod role;
 mod snapshot;
 mod store;
 mod terms;
@@ -26,9 +30,11 @@ mod terms;
 mod tests;
 
 pub use access::KeyAccess;
+pub use audit_entry::{AuditEntry, AuditHash, AuditRecord, chained};
 pub use changes::KeyPatch;
 pub use declared::DeclaredTenants;
 pub use directory::{Directory, TermsListener};
+pub use editor::DirectoryEditor;
 pub use error::KeyChangeError;
 pub use export::to_toml;
 pub use feedback_trust::FeedbackTrust;
@@ -39,6 +45,7 @@ pub use keys::{KeyLookup, KeyTableError, Tenant};
 pub use limit::{LimitSelector, TenantLimit};
 pub use memory::MemoryKeyStore;
 pub use record::{KeyRecord, KeyStoreChange, KeyStoreState, RetiredSecret, StoreVersion};
+pub use role::AdminRole;
 pub use snapshot::{DirectorySnapshot, ListedKey, RecordSource};
 pub use store::{KeyStore, KeyStoreError};
 pub use terms::{AccountTerms, InvalidPercent, Percent, TermsPatch};

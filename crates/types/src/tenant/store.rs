@@ -1,11 +1,11 @@
-//! Where keys and the terms of accounts are kept, behind a trait.
+//! Where keys, the terms of accounts and the log of who changed them are kept, behind a trait.
 
 use std::error::Error;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
 
-use super::{KeyStoreChange, KeyStoreState, StoreVersion};
+use super::{AuditEntry, AuditRecord, KeyStoreChange, KeyStoreState, StoreVersion};
 
 /// Why keys could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum KeyStoreError {
     },
 }
 
-/// Keeps keys and terms. Several processes may share one.
+/// Keeps keys and terms, and the audit log. Several processes may share one.
 pub trait KeyStore: fmt::Debug + Send + Sync {
     /// All that is kept, as it was at one moment.
     fn load(&self) -> BoxFuture<'_, Result<KeyStoreState, KeyStoreError>>;
@@ -32,12 +32,24 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
     fn version(&self) -> BoxFuture<'_, Result<StoreVersion, KeyStoreError>>;
 
     /// Makes all changes or none, durably; none where something has changed since `seen`. No two keys that are not
-    /// revoked have one account, and no secret belongs to two keys: such changes fail.
+    /// revoked have one account, and no secret belongs to two keys: such changes fail. The entries are appended to the audit
+    /// log with the changes, or not at all.
     fn apply<'a>(
         &'a self,
         seen: StoreVersion,
         changes: &'a [KeyStoreChange],
+        entries: &'a [AuditEntry],
     ) -> BoxFuture<'a, Result<(), KeyStoreError>>;
+
+    /// Appends entries to the audit log that no change here goes with.
+    fn append_audit<'a>(&'a self, entries: &'a [AuditEntry]) -> BoxFuture<'a, Result<(), KeyStoreError>>;
+
+    /// So many of the latest entries at most, the newest first, each before that number.
+    fn read_audit(
+        &self,
+        before: Option<u64>,
+        most: u32,
+    ) -> BoxFuture<'_, Result<Vec<AuditRecord>, KeyStoreError>>;
 }
 
 impl KeyStoreError {

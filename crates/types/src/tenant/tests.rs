@@ -10,9 +10,10 @@ use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 
 use super::conformance::record;
 use super::{
-    AccountTerms, DeclaredTenants, Directory, DirectorySnapshot, FeedbackTrust, ImportSummary, KeyAccess,
-    KeyChangeError, KeyLookup, KeyPatch, KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState,
-    MemoryKeyStore, StoreVersion, Tenant, TenantLimit, TermsPatch, hash_key, to_toml,
+    AccountTerms, AdminRole, AuditEntry, AuditRecord, DeclaredTenants, Directory, DirectorySnapshot,
+    FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyLookup, KeyPatch, KeyStore, KeyStoreChange,
+    KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit, TermsPatch, hash_key,
+    to_toml,
 };
 
 fn account(path: &str) -> AccountId {
@@ -49,10 +50,10 @@ async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
         heard.lock().unwrap().push((is_announced, is_let_in));
         Box::pin(std::future::ready(()))
     }));
-    directory.import(&declared(&["alice"])).await.unwrap();
+    directory.by("test").import(&declared(&["alice"])).await.unwrap();
     let key = directory.snapshot().keys().into_iter().next().unwrap();
     assert_eq!(whose(&directory.keys(), "sk-alice").as_deref(), Some("alice"));
-    directory.revoke(key.id).await.unwrap();
+    directory.by("test").revoke(key.id).await.unwrap();
     assert_eq!(whose(&directory.keys(), "sk-alice"), None);
     let told = told.lock().unwrap().clone();
     assert_eq!(told[0], (true, false));
@@ -64,17 +65,18 @@ async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
 async fn a_key_is_taken_from_the_moment_it_is_made_to_the_moment_it_is_revoked() {
     let store = Arc::new(MemoryKeyStore::default());
     let directory = directory(&store, declared(&["boss"])).await;
-    let (key, secret) = directory.create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
+    let (key, secret) =
+        directory.by("test").create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
     let secret = secret.reveal();
     assert_eq!(whose(&directory.keys(), &secret).as_deref(), Some("acme/alice"));
     assert_eq!(whose(&directory.keys(), "sk-boss").as_deref(), Some("boss"));
-    let revoked = directory.revoke(key.id).await.unwrap();
+    let revoked = directory.by("test").revoke(key.id).await.unwrap();
     assert_eq!(revoked.state(Timestamp::now()), "revoked");
     assert_eq!(whose(&directory.keys(), &secret), None);
-    assert_eq!(directory.revoke(key.id).await.unwrap(), revoked, "once is enough");
-    let again = directory.rotate(key.id, Duration::ZERO).await.unwrap_err();
+    assert_eq!(directory.by("test").revoke(key.id).await.unwrap(), revoked, "once is enough");
+    let again = directory.by("test").rotate(key.id, Duration::ZERO).await.unwrap_err();
     assert!(matches!(again, KeyChangeError::Revoked(_)), "{again}");
-    directory.create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
+    directory.by("test").create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
 }
 
 /// AU-13: what one replica changes, the others know when they have looked, which they do twice in a second.
@@ -82,15 +84,15 @@ async fn a_key_is_taken_from_the_moment_it_is_made_to_the_moment_it_is_revoked()
 async fn replicas_learn_of_each_others_changes() {
     let store = Arc::new(MemoryKeyStore::default());
     let (one, other) = (directory(&store, declared(&["x"])).await, directory(&store, declared(&["x"])).await);
-    let (key, secret) = one.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (key, secret) = one.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
     let secret = secret.reveal();
     assert_eq!(whose(&other.keys(), &secret), None);
     assert!(other.refresh().await.unwrap());
     assert!(!other.refresh().await.unwrap(), "nothing is new");
     assert_eq!(whose(&other.keys(), &secret).as_deref(), Some("alice"));
-    other.revoke(key.id).await.unwrap();
-    let late = KeyPatch { admin: Some(true), ..KeyPatch::default() };
-    let refused = one.change(key.id, &late).await.unwrap_err();
+    other.by("test").revoke(key.id).await.unwrap();
+    let late = KeyPatch { role: Some(Some(AdminRole::All)), ..KeyPatch::default() };
+    let refused = one.by("test").change(key.id, &late).await.unwrap_err();
     assert!(matches!(refused, KeyChangeError::Revoked(_)), "a change on what is old is made anew: {refused}");
     assert_eq!(whose(&one.keys(), &secret), None);
 }
@@ -99,16 +101,16 @@ async fn replicas_learn_of_each_others_changes() {
 async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
     let store = Arc::new(MemoryKeyStore::default());
     let directory = directory(&store, DeclaredTenants::default()).await;
-    let (key, first) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
-    let (_, second) = directory.rotate(key.id, Duration::from_secs(3600)).await.unwrap();
-    let (_, third) = directory.rotate(key.id, Duration::ZERO).await.unwrap();
+    let (key, first) = directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (_, second) = directory.by("test").rotate(key.id, Duration::from_secs(3600)).await.unwrap();
+    let (_, third) = directory.by("test").rotate(key.id, Duration::ZERO).await.unwrap();
     let secrets = [first, second, third].map(super::NewKey::reveal);
     let taken = |now| secrets.each_ref().map(|secret| whose_at(&directory.keys(), secret, now).is_some());
     let now = Timestamp::now();
     assert_eq!(taken(now), [true, false, true], "the second had no grace");
     assert_eq!(taken(now + Duration::from_secs(3601)), [false, false, true]);
     assert_eq!(directory.keys().tenants().len(), 1, "it is one tenant all the same");
-    directory.revoke(key.id).await.unwrap();
+    directory.by("test").revoke(key.id).await.unwrap();
     assert_eq!(taken(now), [false; 3], "revoking ends the grace too");
 }
 
@@ -134,9 +136,24 @@ impl KeyStore for Counting {
         &'a self,
         seen: StoreVersion,
         changes: &'a [KeyStoreChange],
+        entries: &'a [AuditEntry],
     ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        self.store.apply(seen, changes)
+        self.store.apply(seen, changes, entries)
+    }
+
+    fn append_audit<'a>(&'a self, entries: &'a [AuditEntry]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.store.append_audit(entries)
+    }
+
+    fn read_audit(
+        &self,
+        before: Option<u64>,
+        most: u32,
+    ) -> BoxFuture<'_, Result<Vec<AuditRecord>, KeyStoreError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.store.read_audit(before, most)
     }
 }
 
@@ -146,7 +163,7 @@ impl KeyStore for Counting {
 async fn trying_keys_asks_no_database_and_leaves_nothing_behind() {
     let store = Arc::new(Counting::default());
     let directory = Directory::open(store.clone(), declared(&["x"]), false).await.unwrap();
-    directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
     let (asked, known) = (store.asked.load(Ordering::SeqCst), directory.keys().secrets());
     for number in 0..100_000 {
         assert_eq!(whose(&directory.keys(), &format!("sk-stint-{number:064x}")), None);
@@ -161,9 +178,10 @@ async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
     let store = Arc::new(MemoryKeyStore::default());
     let directory = directory(&store, DeclaredTenants::default()).await;
     let ends = KeyPatch { expires: Some(Some(Timestamp(1))), ..KeyPatch::default() };
-    let (_, expired) = directory.create(&account("expired"), &ends).await.unwrap();
-    let (key, revoked) = directory.create(&account("revoked"), &KeyPatch::default()).await.unwrap();
-    directory.revoke(key.id).await.unwrap();
+    let (_, expired) = directory.by("test").create(&account("expired"), &ends).await.unwrap();
+    let (key, revoked) =
+        directory.by("test").create(&account("revoked"), &KeyPatch::default()).await.unwrap();
+    directory.by("test").revoke(key.id).await.unwrap();
     for secret in [expired.reveal(), revoked.reveal(), "sk-unknown".to_owned()] {
         assert_eq!(directory.keys().find(Some(&secret), Timestamp::now()), None);
     }
@@ -177,10 +195,10 @@ async fn declared_keys_are_read_only_and_go_before_stored_ones() {
     let directory = directory(&store, declared(&["alice"])).await;
     let id = directory.snapshot().keys()[0].id;
     let refusals = [
-        directory.create(&account("alice"), &KeyPatch::default()).await.map(drop).unwrap_err(),
-        directory.rotate(id, Duration::ZERO).await.map(drop).unwrap_err(),
-        directory.revoke(id).await.map(drop).unwrap_err(),
-        directory.change(id, &KeyPatch::default()).await.map(drop).unwrap_err(),
+        directory.by("test").create(&account("alice"), &KeyPatch::default()).await.map(drop).unwrap_err(),
+        directory.by("test").rotate(id, Duration::ZERO).await.map(drop).unwrap_err(),
+        directory.by("test").revoke(id).await.map(drop).unwrap_err(),
+        directory.by("test").change(id, &KeyPatch::default()).await.map(drop).unwrap_err(),
     ];
     for refused in refusals {
         assert!(refused.to_string().contains("declared in the configuration"), "{refused}");
@@ -203,9 +221,9 @@ async fn the_first_key_closes_an_open_gateway_and_revoking_it_does_not_open_it_a
     let directory = directory(&store, DeclaredTenants::default()).await;
     assert!(directory.keys().is_open());
     assert_eq!(directory.snapshot().terms(), [AccountTerms::unlimited(account("anonymous"))]);
-    let (key, _) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (key, _) = directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
     assert!(!directory.keys().is_open());
-    directory.revoke(key.id).await.unwrap();
+    directory.by("test").revoke(key.id).await.unwrap();
     assert!(!directory.keys().is_open());
     assert_eq!(directory.snapshot().terms(), []);
     let required =
@@ -232,15 +250,15 @@ async fn a_listener_is_notified_of_changed_terms() {
         told.iter().map(|terms| (terms.account.to_string(), terms.limits.len())).collect::<Vec<_>>()
     };
     let limited = TermsPatch { limits: Some(money(20)), ..TermsPatch::default() };
-    directory.set_terms(&account("acme"), &limited).await.unwrap();
+    directory.by("test").set_terms(&account("acme"), &limited).await.unwrap();
     let wanted = KeyPatch { terms: limited.clone(), ..KeyPatch::default() };
-    let (key, _) = directory.create(&account("acme/alice"), &wanted).await.unwrap();
+    let (key, _) = directory.by("test").create(&account("acme/alice"), &wanted).await.unwrap();
     assert_eq!(heard(), [("acme".to_owned(), 1), ("acme/alice".to_owned(), 1)]);
     let none = TermsPatch { limits: Some(Vec::new()), ..TermsPatch::default() };
-    directory.change(key.id, &KeyPatch { terms: none, ..KeyPatch::default() }).await.unwrap();
-    directory.drop_terms(&account("acme")).await.unwrap();
+    directory.by("test").change(key.id, &KeyPatch { terms: none, ..KeyPatch::default() }).await.unwrap();
+    directory.by("test").drop_terms(&account("acme")).await.unwrap();
     assert_eq!(heard(), [("acme/alice".to_owned(), 0)]);
-    let unknown = directory.drop_terms(&account("nobody")).await.unwrap_err();
+    let unknown = directory.by("test").drop_terms(&account("nobody")).await.unwrap_err();
     assert!(matches!(unknown, KeyChangeError::UnknownAccount(_)), "{unknown}");
 }
 
@@ -254,23 +272,23 @@ async fn an_import_is_idempotent_all_or_nothing_and_brings_no_secret_back() {
         DeclaredTenants { tenants, terms }
     };
     let count = |created, changed, unchanged| ImportSummary { created, changed, unchanged };
-    assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(2, 0, 0));
+    assert_eq!(directory.by("test").import(&text(&["a", "b"])).await.unwrap(), count(2, 0, 0));
     let version = store.version().await.unwrap();
-    assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(0, 0, 2));
+    assert_eq!(directory.by("test").import(&text(&["a", "b"])).await.unwrap(), count(0, 0, 2));
     assert_eq!(store.version().await.unwrap(), version, "nothing was written");
     let mut other = text(&["a", "c"]);
     other.tenants[0].access = KeyAccess { models: vec!["m".into()], ..KeyAccess::default() };
     other.terms[0].limits = money(5);
-    assert_eq!(directory.import(&other).await.unwrap(), count(1, 1, 0));
+    assert_eq!(directory.by("test").import(&other).await.unwrap(), count(1, 1, 0));
     assert_eq!(whose(&directory.keys(), "sk-a").as_deref(), Some("a"));
     let id = |name: &str| {
         let keys = directory.snapshot().keys();
         keys.iter().find(|key| key.terms.account.as_str() == name).unwrap().id
     };
-    directory.rotate(id("a"), Duration::ZERO).await.unwrap();
-    directory.revoke(id("b")).await.unwrap();
+    directory.by("test").rotate(id("a"), Duration::ZERO).await.unwrap();
+    directory.by("test").revoke(id("b")).await.unwrap();
     let before = store.load().await.unwrap();
-    let refused = directory.import(&text(&["a", "b", "d"])).await.unwrap_err().to_string();
+    let refused = directory.by("test").import(&text(&["a", "b", "d"])).await.unwrap_err().to_string();
     assert_eq!(refused.lines().count(), 2, "{refused}");
     assert!(refused.lines().all(|line| line.contains("replaced or revoked")), "{refused}");
     assert_eq!(store.load().await.unwrap(), before);
@@ -281,7 +299,7 @@ async fn a_trusted_key_is_not_stored_as_one_that_is_not() {
     let directory = directory(&Arc::new(MemoryKeyStore::default()), DeclaredTenants::default()).await;
     let mut text = declared(&["a"]);
     text.tenants[0].feedback = FeedbackTrust::Trusted;
-    let refused = directory.import(&text).await.unwrap_err().to_string();
+    let refused = directory.by("test").import(&text).await.unwrap_err().to_string();
     assert!(refused.contains("feedback = \"trusted\""), "{refused}");
 }
 
@@ -290,16 +308,16 @@ async fn an_export_has_what_is_in_force_and_hashes_only() {
     let store = Arc::new(MemoryKeyStore::default());
     let directory = directory(&store, declared(&["boss"])).await;
     let limited = TermsPatch { limits: Some(money(20)), ..TermsPatch::default() };
-    directory.set_terms(&account("acme"), &limited).await.unwrap();
+    directory.by("test").set_terms(&account("acme"), &limited).await.unwrap();
     let wanted = KeyPatch {
         models: Some(vec!["m \"quoted\"".into()]),
         expires: Some(Some(Timestamp(0))),
         terms: limited,
         ..KeyPatch::default()
     };
-    let (key, secret) = directory.create(&account("acme/alice"), &wanted).await.unwrap();
-    let (gone, _) = directory.create(&account("gone"), &KeyPatch::default()).await.unwrap();
-    directory.revoke(gone.id).await.unwrap();
+    let (key, secret) = directory.by("test").create(&account("acme/alice"), &wanted).await.unwrap();
+    let (gone, _) = directory.by("test").create(&account("gone"), &KeyPatch::default()).await.unwrap();
+    directory.by("test").revoke(gone.id).await.unwrap();
     let text = to_toml(&directory.snapshot());
     assert!(!text.contains(&secret.reveal()) && !text.contains("gone"), "{text}");
     let limits = "limits = [\n  { money = \"20\", per = \"month\" },\n]\n";

@@ -9,23 +9,31 @@ use axum::http::{HeaderMap, HeaderName, Request, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::http::admin::access::Admin;
 use crate::http::admin::guard;
 use crate::http::admin::state::AdminState;
 use crate::http::error::ApiError;
+use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// What proxies say of whom they ask for.
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// What the audit log calls whoever sits at this machine.
+const PERSON: &str = "this machine";
+
 /// Looks at the keys, the host and the origin before anything else is looked at.
 pub(super) async fn guard(
     State(admin): State<Arc<AdminState>>,
-    request: Request<Body>,
+    mut request: Request<Body>,
     next: Next,
 ) -> Response {
     match check(&admin, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            request.extensions_mut().insert(Admin { name: PERSON.into(), role: AdminRole::All });
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     }
 }

@@ -11,6 +11,8 @@ use crate::tests::cluster::cluster;
 use crate::tests::{patiently, settings};
 use crate::{Archive, Database, DatabaseUrl, PostgresSettings, Settings, VerifyReport};
 use stint_ledger::Journal;
+use stint_types::tenant::AuditEntry;
+use stint_types::units::Timestamp;
 
 /// Books of one test.
 pub(super) struct BooksFixture {
@@ -20,8 +22,8 @@ pub(super) struct BooksFixture {
 }
 
 /// Entries are fixed by these.
-const FIXED: [&str; 6] =
-    ["reservations", "extensions", "meterings", "resolutions", "resolution_parts", "seals"];
+const FIXED: [&str; 7] =
+    ["reservations", "extensions", "meterings", "resolutions", "resolution_parts", "seals", "admin_changes"];
 
 /// Takes every constraint away, as somebody could who owns the tables.
 const UNCHECKED: &str = "\
@@ -85,6 +87,20 @@ impl BooksFixture {
 
     pub(super) async fn verify(&self) -> VerifyReport {
         self.archive().await.verify().await.unwrap()
+    }
+
+    /// So many changes of admins.
+    pub(super) async fn keep_changes(&self, count: usize) {
+        let keys = patiently(async || Database::open(&self.settings()).await).await.keys();
+        let entry = |number: usize| AuditEntry {
+            at: Timestamp(1_000),
+            who: "token".to_owned(),
+            action: "key.change".to_owned(),
+            subject: format!("acme/{number}"),
+            before: None,
+            after: Some("{}".to_owned()),
+        };
+        keys.append_audit(&(0..count).map(entry).collect::<Vec<_>>()).await.unwrap();
     }
 
     /// Does something that must be refused; returns in which words.

@@ -70,6 +70,28 @@ async fn a_raise_of_a_run_without_its_entry_is_found() {
 }
 
 #[tokio::test]
+async fn a_change_to_the_log_of_admins_is_found() {
+    for fixture in BooksFixture::both() {
+        keep_books(&*fixture.journal().await).await;
+        fixture.keep_changes(3).await;
+        let report = fixture.verify().await;
+        assert_eq!((report.changes, &*report.differences), (3, &[][..]));
+    }
+    for (sql, told) in [
+        ("UPDATE admin_changes SET who = 'x' WHERE number = 2", "change 2 is not as it was written"),
+        ("UPDATE admin_changes SET new_value = NULL WHERE number = 1", "change 1 is not as it was written"),
+        ("DELETE FROM admin_changes WHERE number = 2", "change 2 is not there"),
+        ("DELETE FROM admin_changes WHERE number = 3", "end with 2, and there were others"),
+        ("UPDATE admin_changes_head SET number = 2", "end with 3, and there were others"),
+    ] {
+        for fixture in BooksFixture::both() {
+            fixture.keep_changes(3).await;
+            check(fixture, sql, told).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_row_that_is_missing_is_found() {
     check_found("DELETE FROM reservations WHERE admitted_at = 3000000", "has no reservation").await;
     check_found("DELETE FROM extensions", "the hash of seal 1").await;

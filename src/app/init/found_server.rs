@@ -1,0 +1,57 @@
+//! What kind of server answers at an address, and which models it has.
+
+use reqwest::Client;
+use serde_json::Value;
+
+/// A server of models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundServer {
+    /// As `kind` has it in the configuration.
+    pub(super) kind: &'static str,
+    pub(super) base: String,
+    pub(super) models: Vec<String>,
+}
+
+/// Why there is none that can be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LookError {
+    #[error("it does not answer")]
+    Silent(#[from] reqwest::Error),
+    #[error("it lists no models under /v1/models")]
+    NoList,
+    #[error("it is a stint itself")]
+    Stint,
+}
+
+/// Asks for the list of models, and tells the kind by who says that they own them.
+pub(super) async fn look(client: &Client, base: &str) -> Result<FoundServer, LookError> {
+    let base = base.trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    let answer = client.get(format!("{base}/v1/models")).send().await?;
+    let text = answer.error_for_status().map_err(|_| LookError::NoList)?.text().await?;
+    let list: Value = serde_json::from_str(&text).map_err(|_| LookError::NoList)?;
+    let entries = list["data"].as_array().ok_or(LookError::NoList)?;
+    let models: Vec<String> =
+        entries.iter().filter_map(|entry| entry["id"].as_str().map(str::to_owned)).collect();
+    if models.is_empty() {
+        return Err(LookError::NoList);
+    }
+    let owner = entries.first().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
+    let kind = match owner {
+        "stint" => return Err(LookError::Stint),
+        "llamacpp" => "llamacpp",
+        "vllm" => "vllm",
+        "sglang" => "sglang",
+        _ if is_ollama(client, &base).await => "ollama",
+        _ => "openai",
+    };
+    Ok(FoundServer { kind, base, models })
+}
+
+/// Ollama names no owner of its own, but has an API of its own.
+async fn is_ollama(client: &Client, base: &str) -> bool {
+    let answer = client.get(format!("{base}/api/version")).send().await;
+    let Ok(answer) = answer.and_then(reqwest::Response::error_for_status) else { return false };
+    let text = answer.text().await.unwrap_or_default();
+    serde_json::from_str::<Value>(&text).is_ok_and(|version| version["version"].is_string())
+}

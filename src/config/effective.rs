@@ -1,0 +1,151 @@
+//! Every setting that holds, as text, and where it comes from.
+//!
+//! The defaults are those of the commented file that ships: a test holds that they are what holds without any file. What a
+//! section that can stand several times says is shown as it is written, since it has no defaults of its own here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::reader::{ConfigErrors, ConfigFiles, source};
+
+const DEFAULTS: &str = include_str!("../../config/stint.toml");
+
+/// What the environment overrides, as the file calls it.
+const VARIABLES: [(&str, &str); 4] = [
+    ("STINT_LISTEN", "server.listen"),
+    ("STINT_LEDGER", "ledger.path"),
+    ("STINT_FIRST_KEY", "keys.generate"),
+    ("STINT_LOG", "log.filter"),
+];
+
+/// A setting that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveValue {
+    /// Its whole name, like `server.listen` or `backend[0].kind`.
+    pub key: String,
+    /// Its value as TOML; of a key's hash only that there is one.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said otherwise.
+    Default,
+    /// A line of the file.
+    Line(usize),
+    /// An environment variable.
+    Environment(&'static str),
+}
+
+impl EffectiveValue {
+    /// True if somebody stated it.
+    pub fn is_changed(&self) -> bool {
+        self.origin != Origin::Default
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::Line(line) => write!(f, "line {line}"),
+            Origin::Environment(name) => f.write_str(name),
+        }
+    }
+}
+
+/// All settings that hold with a file, or without, in the order of their names.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn effective(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<EffectiveValue>, ConfigErrors> {
+    let (text, _) = source::read(file, &ConfigFiles::default())?;
+    let mut values = BTreeMap::new();
+    collect(DEFAULTS, |key, value, _| drop(values.insert(key, (value, Origin::Default))));
+    collect(&text, |key, value, line| drop(values.insert(key, (value, Origin::Line(line)))));
+    for (name, key) in VARIABLES {
+        if let Some(value) = env(name) {
+            let value = toml::Value::from(value).to_string();
+            values.insert(key.to_owned(), (value, Origin::Environment(name)));
+        }
+    }
+    let shown = values.into_iter().map(|(key, (value, origin))| EffectiveValue { key, value, origin });
+    Ok(shown.collect())
+}
+
+/// Tells of each value of a text, with its line. What is no TOML has none: loading has told of that.
+fn collect(text: &str, mut tell: impl FnMut(String, String, usize)) {
+    let Ok(table) = DeTable::parse(text) else { return };
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |at: usize| 1 + ends.partition_point(|end| *end < at);
+    walk("", table.get_ref(), &mut |key, value| {
+        let shown = match key.rsplit('.').next() {
+            Some("hash") => "(a hash)".to_owned(),
+            _ => text.get(value.span()).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        tell(key, shown, line(value.span().start));
+    });
+}
+
+fn walk<'t>(path: &str, table: &'t DeTable<'t>, tell: &mut impl FnMut(String, &'t Spanned<DeValue<'t>>)) {
+    for (name, value) in table {
+        let dot = if path.is_empty() { "" } else { "." };
+        let name = name.get_ref();
+        let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let name = if is_bare { name.to_string() } else { toml::Value::from(&**name).to_string() };
+        let key = format!("{path}{dot}{name}");
+        match value.get_ref() {
+            DeValue::Table(below) => walk(&key, below, tell),
+            DeValue::Array(items) if has_tables(items.iter()) && !key.ends_with("limits") => {
+                for (place, item) in items.iter().enumerate() {
+                    if let DeValue::Table(below) = item.get_ref() {
+                        walk(&format!("{key}[{place}]"), below, tell);
+                    }
+                }
+            }
+            _ => tell(key, value),
+        }
+    }
+}
+
+fn has_tables<'t>(mut items: impl Iterator<Item = &'t Spanned<DeValue<'t>>>) -> bool {
+    items.any(|item| matches!(item.get_ref(), DeValue::Table(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, env: &dyn Fn(&str) -> Option<String>) -> BTreeMap<String, (String, String)> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let values = effective(Some(file.path()), env).unwrap();
+        values.into_iter().map(|value| (value.key, (value.value, value.origin.to_string()))).collect()
+    }
+
+    #[test]
+    fn each_setting_says_where_it_comes_from() {
+        let text = "[server]\ndrain = '5s'\n[[backend]]\nkind = 'vllm'\napi_key_env = 'K'\n[[backend.model]]\nname = 'm'\n\
+                    [[key]]\nname = 'a'\nhash = 'sha256:abcdef'\nlimits = [{ money = '1', per = 'day' }]\n";
+        let found = shown(text, &|name| (name == "STINT_LISTEN").then(|| "0.0.0.0:1".to_owned()));
+        let of = |key: &str| found.get(key).map(|(value, origin)| (value.as_str(), origin.as_str()));
+        assert_eq!(of("server.drain"), Some(("'5s'", "line 2")));
+        assert_eq!(of("server.head_max"), Some(("\"32KiB\"", "default")));
+        assert_eq!(of("server.listen"), Some(("\"0.0.0.0:1\"", "STINT_LISTEN")));
+        assert_eq!(of("backend[0].model[0].name"), Some(("'m'", "line 7")));
+        assert_eq!(of("backend[0].api_key_env"), Some(("'K'", "line 5")), "a name, and no secret");
+        assert_eq!(of("key[0].hash"), Some(("(a hash)", "line 10")));
+        assert_eq!(of("key[0].limits"), Some(("[{ money = '1', per = 'day' }]", "line 11")));
+        assert!(!format!("{found:?}").contains("abcdef"));
+    }
+}

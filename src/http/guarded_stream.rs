@@ -1,0 +1,79 @@
+//! A caller's TCP stream with a deadline for writes: one that makes no progress is closed. TLS, where it is spoken, is above it, so that
+//! its own buffers do not pass for progress.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A TCP stream whose writes must make progress within a time.
+#[derive(Debug)]
+pub(super) struct GuardedStream {
+    stream: TcpStream,
+    patience: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl GuardedStream {
+    pub(super) fn new(stream: TcpStream, patience: Duration) -> GuardedStream {
+        GuardedStream { stream, patience, stalled: None }
+    }
+
+    /// Passes on what a write says, but breaks one that stays pending for too long.
+    fn guard<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if progress.is_ready() {
+            self.stalled = None;
+            return progress;
+        }
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        debug_assert!(stalled.deadline() <= Instant::now() + patience, "the timer starts with the stall");
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the caller takes no bytes")))
+    }
+}
+
+impl AsyncRead for GuardedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for GuardedStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.guard(cx, progress)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.guard(cx, progress)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // A TCP stream has nothing to flush, so this says nothing of progress.
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let progress = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.guard(cx, progress)
+    }
+}
