@@ -107,6 +107,25 @@ async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
     assert!(metrics.contains("stint_regret_count{route=\"auto\"} 1"), "{metrics}");
 }
 
+#[tokio::test]
+async fn how_many_tokens_prompts_have_is_known_after_a_restart() {
+    let stories = Arc::new(MemoryHistoryStore::default());
+    let expected = async |world: &World| {
+        let plan = world.post("/v1/plan?explain=true", ALICE, &question(7)).await.good();
+        plan["explanation"]["models"]["m"]["prompt_tokens"]["expected"].as_u64().unwrap()
+    };
+    let world = pair(stories.clone(), LearnSettings::default()).await;
+    let before = expected(&world).await;
+    for number in 0..20 {
+        world.ask(ALICE, &question(number)).await.good();
+    }
+    let learned = expected(&world).await;
+    assert_ne!(learned, before, "twenty reports say nothing");
+    assert!(world.stop().await);
+    let again = pair(stories, LearnSettings::default()).await;
+    assert_eq!(expected(&again).await, learned);
+}
+
 /// The process was killed: what it saved last is there, and is taken over.
 #[tokio::test]
 async fn what_was_learned_survives_an_end_without_last_words() {
