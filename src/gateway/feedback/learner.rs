@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use stint_decide::learn::{BeliefStore, OutcomeSample};
+use stint_decide::learn::{BeliefStore, LearnedState, OutcomeSample};
 use stint_sessions::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::tasks::Tasks;

@@ -95,9 +95,9 @@ impl ScoreKind {
             bins[bin] += 1.0;
             return;
         }
-        for place in bin..BINS {
+        for (place, sum) in bins.iter_mut().enumerate().skip(bin) {
             let (from, to) = (beyond(place).min(whole), if place < EDGES { beyond(place + 1) } else { 0.0 });
-            bins[place] += ((from - to) / whole).max(0.0);
+            *sum += ((from - to) / whole).max(0.0);
         }
     }
 }
