@@ -22,3 +22,4 @@ pub mod sparse;
 pub mod surface;
 pub mod tfidf;
 pub mod train;
+pub mod unseen;

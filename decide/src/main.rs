@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use decide::routing::own::Own;
-use decide::{abilities, judged, lengths, online, plot, prior_report, routing};
+use decide::{abilities, judged, lengths, online, plot, prior_report, routing, unseen};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures how Stint decides, and trains the prior that ships with it")]
@@ -35,6 +35,8 @@ enum Part {
     Pacing(Folders),
     /// Routing after some answers were judged.
     Judged(Folders),
+    /// How long a model thinks that nobody has seen.
+    Unseen(Folders),
 }
 
 #[derive(Debug, Args)]
@@ -69,13 +71,15 @@ struct Scoring {
 
 fn main() -> ExitCode {
     let done = match Command::parse().part {
-        Part::All(folders) => {
-            routed(&folders).and_then(|()| learned(&folders, true, true)).and_then(|()| judged(&folders))
-        }
+        Part::All(folders) => routed(&folders)
+            .and_then(|()| learned(&folders, true, true))
+            .and_then(|()| judged(&folders))
+            .and_then(|()| never_seen(&folders)),
         Part::Routing(folders) => routed(&folders),
         Part::Online(folders) => learned(&folders, true, false),
         Part::Pacing(folders) => learned(&folders, false, true),
         Part::Judged(folders) => judged(&folders),
+        Part::Unseen(folders) => never_seen(&folders),
         Part::Train(training) => trained(&training),
         Part::Lengths(training) => measured_lengths(&training),
         Part::Abilities(scoring) => scaled(&scoring),
@@ -137,6 +141,12 @@ fn judged(folders: &Folders) -> Result<(), Box<dyn Error>> {
     let report = judged::report(&folders.data)?;
     std::fs::create_dir_all(&folders.results)?;
     Ok(std::fs::write(folders.results.join("judged.md"), report)?)
+}
+
+fn never_seen(folders: &Folders) -> Result<(), Box<dyn Error>> {
+    let report = unseen::report(&folders.data)?;
+    std::fs::create_dir_all(&folders.results)?;
+    Ok(std::fs::write(folders.results.join("unseen.md"), report)?)
 }
 
 fn drawn(folder: &Path, figure: &routing::Figure) -> Result<(), Box<dyn Error>> {

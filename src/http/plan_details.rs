@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::gateway::{LevelSource, ModelLevels, QuoteDetails, QuoteEvidence};
 use stint_decide::plan::WorthRange;
-use stint_types::catalog::{AbilityLevel, Demand, Feature, LogNormal, ModelDemand};
+use stint_types::catalog::{AbilityLevel, Demand, Feature, ModelDemand};
 use stint_types::units::{Chance, Money};
 
 use super::error::ApiError;
@@ -53,14 +53,14 @@ fn model(now: &ModelDemand, prior: Option<&ModelDemand>, levels: Option<&ModelLe
     let share = |share| now.solution_within(Chance::new(share)).0;
     let mut page = json!({
         "prompt_tokens": { "expected": now.prompt_expected().0, "most": now.prompt.0 },
-        "thinking_tokens": quantiles(&now.thinking),
+        "thinking_tokens": quantiles(now),
         "solution_tokens": { "p50": share(0.5), "p90": share(0.9), "p99": share(0.99) },
         "measured": { "thinking": now.measured.thinking, "solution": now.measured.solution },
         "success": { "without_thought": now.blind, "after_thought": now.done, "spread": now.spread },
     });
     if let Some(prior) = prior {
         page["before_learning"] = json!({
-            "thinking_tokens": quantiles(&prior.thinking),
+            "thinking_tokens": quantiles(prior),
             "success": { "without_thought": prior.blind, "after_thought": prior.done },
         });
     }
@@ -70,8 +70,9 @@ fn model(now: &ModelDemand, prior: Option<&ModelDemand>, levels: Option<&ModelLe
     page
 }
 
-fn quantiles(length: &LogNormal) -> Value {
-    json!({ "p50": length.median().round(), "p90": length.p90().round(), "p99": length.p99().round() })
+fn quantiles(of: &ModelDemand) -> Value {
+    let median = of.thinking.median().round();
+    json!({ "p50": median, "p90": of.thinking_p90().round(), "p99": of.thinking_p99().round() })
 }
 
 /// The levels as shares of MMLU-Pro, and from where they are known.

@@ -107,6 +107,30 @@ async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
     assert!(metrics.contains("stint_regret_count{route=\"auto\"} 1"), "{metrics}");
 }
 
+#[tokio::test]
+async fn how_many_tokens_prompts_have_is_known_after_a_restart() {
+    let stories = Arc::new(MemoryHistoryStore::default());
+    let expected = async |world: &World| {
+        let plan = world.post("/v1/plan?explain=true", ALICE, &question(7)).await.good();
+        plan["explanation"]["models"]["m"]["prompt_tokens"]["expected"].as_u64().unwrap()
+    };
+    let gateway = async || {
+        let script = ScriptedBackend::always(ScriptedReply::new().thinks(3).answers("4")).of_bytes(6);
+        let models = vec![(model("m", EnforcementClass::Inline), Arc::new(script))];
+        let callers = vec![tenant("acme/alice", 1_000_000_000)];
+        World::learning(auto(), models, callers, stories.clone(), LearnSettings::default()).await
+    };
+    let world = gateway().await;
+    let before = expected(&world).await;
+    for number in 0..20 {
+        world.ask(ALICE, &question(number)).await.good();
+    }
+    let learned = expected(&world).await;
+    assert_ne!(learned, before, "twenty reports say nothing");
+    assert!(world.stop().await);
+    assert_eq!(expected(&gateway().await).await, learned);
+}
+
 /// The process was killed: what it saved last is there, and is taken over.
 #[tokio::test]
 async fn what_was_learned_survives_an_end_without_last_words() {

@@ -2,10 +2,10 @@
 
 use crate::bootstrap::{Draws, draws};
 use crate::measure::{mean, quality_area};
-use crate::routing::dollars;
+use crate::routing::{dollars, price};
 
 use super::JUDGED;
-use super::trial::{Judging, Trial};
+use super::trial::{BelievedAnswer, Judging, Trial};
 use super::world::World;
 
 /// The models, the cheapest first.
@@ -29,7 +29,7 @@ pub(super) fn gains(world: &World) -> Vec<(&'static str, Draws)> {
     let counts = draws(rows.len(), DRAWS, 6);
     let gain = |(name, judging): (&'static str, Option<Judging>)| {
         let judgements = judging.map(|judging| trial.judgements(judging, JUDGED)).unwrap_or_default();
-        let believed = trial.believed(&judgements, &rows);
+        let believed = trial.believed_answers(&judgements, &rows);
         let mixed: Vec<Choices> = (0..=80).map(|step| chosen(&single, &believed, step)).collect();
         let area = |counts: &[f64]| {
             let hull = points(&single, counts);
@@ -52,17 +52,16 @@ fn always(trial: &Trial<'_>, rows: &[usize], model: usize) -> Choices {
     rows.iter().map(|&row| (cost(row), trial.right(row, model).unwrap_or_default())).collect()
 }
 
-/// The most chance less λ times what the model usually costs.
-fn chosen(single: &[Choices], believed: &[Vec<f64>], step: i32) -> Choices {
-    let usual: Vec<f64> =
-        single.iter().map(|each| mean(&each.iter().map(|one| one.0).collect::<Vec<_>>())).collect();
-    let dearest = usual.iter().copied().fold(0.0, f64::max);
-    let lambda = 10.0_f64.powf(f64::from(step) / 10.0 - 5.0) / dearest;
-    let best = |chances: &Vec<f64>| {
-        let value = |model: usize| chances[model] - lambda * usual[model];
+/// The most chance less λ times what the question is believed to cost, as a plan weighs it.
+fn chosen(single: &[Choices], believed: &[Vec<BelievedAnswer>], step: i32) -> Choices {
+    let usual = single.iter().map(|each| mean(&each.iter().map(|one| one.0).collect::<Vec<_>>()));
+    let lambda = 10.0_f64.powf(f64::from(step) / 10.0 - 5.0) / usual.fold(0.0, f64::max);
+    let best = |answers: &Vec<BelievedAnswer>| {
+        let cost = |model: usize| price(MODELS[model]) * answers[model].tokens / 1e6;
+        let value = |model: usize| answers[model].chance - lambda * cost(model);
         (0..single.len()).max_by(|&a, &b| value(a).total_cmp(&value(b))).unwrap_or(0)
     };
-    believed.iter().enumerate().map(|(at, chances)| single[best(chances)][at]).collect()
+    believed.iter().enumerate().map(|(at, answers)| single[best(answers)][at]).collect()
 }
 
 fn points(ways: &[Choices], counts: &[f64]) -> Vec<(f64, f64)> {

@@ -11,6 +11,8 @@ use stint_types::catalog::{
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::{Chance, SeededRng, Tokens};
 
+use crate::measure::mean;
+
 use super::world::World;
 
 /// A judged answer.
@@ -33,6 +35,21 @@ pub(super) enum Judging {
     One,
 }
 
+/// What is believed of a model's answer to a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BelievedAnswer {
+    /// The chance that it is right.
+    pub(super) chance: f64,
+    /// How many tokens are read and written for it.
+    pub(super) tokens: f64,
+}
+
+/// English has about four characters in a token.
+const CHARACTERS: f64 = 4.0;
+/// How able the two models of GSM8K are on MMLU-Pro, where published accuracies say it: what an operator would state. What they
+/// reach on GSM8K itself is not told. Mixtral's is that of the data, GPT-4's GPT-4 Turbo's of the benchmark's paper.
+const PUBLISHED: [(&str, f64); 2] = [("mixtral-8x7b", 0.419), ("gpt-4", 0.637)];
+
 /// Some models in a world.
 pub(super) struct Trial<'a> {
     /// The world.
@@ -44,13 +61,14 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// These models, each told by its accuracy over all questions.
+    /// These models, each told by its accuracy on MMLU-Pro: over all questions, where those are asked, or as published.
     pub(super) fn of(world: &'a World, models: &'a [&'a str]) -> Trial<'a> {
         let names: Vec<Arc<str>> = (0..models.len()).map(|at| format!("model {at}").into()).collect();
         let ability = |model: &&str| {
             let asked = world.pool.rows.iter().filter_map(|row| row.correct.get(*model));
-            let share = crate::measure::mean(&asked.map(|&right| f64::from(right)).collect::<Vec<_>>());
-            ModelAbility::same(AbilityLevel::from_share(share, 0.2))
+            let published = PUBLISHED.iter().find(|(name, _)| name == model).map(|(_, share)| *share);
+            let measured = || mean(&asked.map(|&right| f64::from(right)).collect::<Vec<_>>());
+            ModelAbility::same(AbilityLevel::from_share(published.unwrap_or_else(measured), 0.2))
         };
         let abilities = names.iter().cloned().zip(models.iter().map(ability)).collect();
         Trial { world, models, calibration: Calibration { abilities, ..world.calibration.clone() }, names }
@@ -88,19 +106,35 @@ impl<'a> Trial<'a> {
 
     /// What the store believes of each model's success on these questions, after these judgements.
     pub(super) fn believed(&self, judgements: &[Judgement], rows: &[usize]) -> Vec<Vec<f64>> {
+        let chances =
+            |answers: Vec<BelievedAnswer>| answers.into_iter().map(|answer| answer.chance).collect();
+        self.believed_answers(judgements, rows).into_iter().map(chances).collect()
+    }
+
+    /// The same, with the tokens that each answer is believed to take: its question's own, and as many as are foretold of it.
+    pub(super) fn believed_answers(
+        &self,
+        judgements: &[Judgement],
+        rows: &[usize],
+    ) -> Vec<Vec<BelievedAnswer>> {
         let mut store = BeliefStore::new(Settings::default());
         judgements.iter().for_each(|judgement| store.observe(&self.sample(judgement)));
-        let chances = |&row: &usize| {
+        let answers = |&row: &usize| {
             let mut demand = self.demand(row);
             store.adjust(&mut demand);
-            self.names.iter().map(|name| demand.models[name].done.get()).collect()
+            let answer = |name: &Arc<str>| {
+                let model = &demand.models[name];
+                let tokens = (model.prompt + model.solution).as_f64();
+                BelievedAnswer { chance: model.done.get(), tokens }
+            };
+            self.names.iter().map(answer).collect()
         };
-        rows.iter().map(chances).collect()
+        rows.iter().map(answers).collect()
     }
 
     fn demand(&self, row: usize) -> Demand {
         let text = &self.world.pool.texts[row];
-        let prompt = Tokens(text.len() as u64 / 4);
+        let prompt = Tokens::round(text.len() as f64 / CHARACTERS);
         let prompts: BTreeMap<Arc<str>, Tokens> =
             self.names.iter().map(|name| (name.clone(), prompt)).collect();
         let request = Request::new("auto", vec![Message::text(Role::User, text)]);
@@ -109,6 +143,7 @@ impl<'a> Trial<'a> {
 
     fn sample(&self, judgement: &Judgement) -> OutcomeSample {
         let (demand, name) = (self.demand(judgement.row), &self.names[judgement.model]);
+        let written = self.world.pool.rows[judgement.row].out_chars.get(self.models[judgement.model]);
         OutcomeSample {
             model: name.clone(),
             class: demand.class,
@@ -117,7 +152,7 @@ impl<'a> Trial<'a> {
             budget: Tokens::ZERO,
             thinking: Tokens::ZERO,
             ended: ThinkingStopReason::Closed,
-            solution: Tokens(100),
+            solution: Tokens::round(written.map_or(0.0, |characters| characters / CHARACTERS)),
             solution_ended: SolutionStopReason::Stop,
             success: Some(Chance::new(judgement.right)),
             weight: 1.0,

@@ -236,13 +236,55 @@ fn choices(folder: &Path) -> Result<Vec<LengthRow>, DataError> {
     Ok(rows.iter().zip(standardized(&logits)).zip(&hardness).map(row).collect())
 }
 
+/// A thought that a model had on a text.
+#[derive(Debug, Clone)]
+pub struct ThoughtRun {
+    /// The set of the text, as texts with left out priors have it.
+    pub source: String,
+    /// What was asked.
+    pub text: String,
+    /// Who thought, and how hard it was told to.
+    pub model: String,
+    /// How long it thought, in tokens.
+    pub tokens: f64,
+}
+
+/// Every measured thought on a text that is stored.
+///
+/// # Errors
+/// When the file is not there or damaged.
+pub fn runs(folder: &Path) -> Result<Vec<ThoughtRun>, DataError> {
+    let mut all = Vec::new();
+    for row in read::<Thoughts>(folder, "thinking-lengths.jsonl.gz")? {
+        let Some(text) = &row.text else { continue };
+        for run in row.runs.iter().filter(|run| !is_summarized(&row, run)) {
+            if let Some(tokens) = run.think.filter(|&tokens| tokens > 0.0) {
+                let model = match &run.effort {
+                    Some(effort) => format!("{} ({effort})", run.m),
+                    None => run.m.clone(),
+                };
+                all.push(ThoughtRun {
+                    source: format!("thoughts {}", row.source),
+                    text: text.clone(),
+                    model,
+                    tokens,
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// True of runs whose thoughts' summaries were counted.
+fn is_summarized(row: &Thoughts, run: &Run) -> bool {
+    row.source == "epam-airun" && run.m.to_lowercase().contains("claude")
+}
+
 /// What models of today thought, with how much each of them thinks on the whole taken out.
 fn measured(all: &[Thoughts]) -> Vec<LengthRow> {
     let mut seen = Vec::new();
     for (text, row) in all.iter().enumerate() {
-        // Of these the thoughts' summaries were counted.
-        let summarized = |run: &Run| row.source == "epam-airun" && run.m.to_lowercase().contains("claude");
-        for run in row.runs.iter().filter(|run| !summarized(run)) {
+        for run in row.runs.iter().filter(|run| !is_summarized(row, run)) {
             if let Some(length) = run.think.filter(|&tokens| tokens > 0.0) {
                 let writer = format!("{} {:?}", run.m, run.effort);
                 seen.push(Measured { text, writer, log: length.ln() });

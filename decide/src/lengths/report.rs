@@ -12,7 +12,7 @@ use super::fit::{Sample, fit};
 /// Random parts, each foretold from the others.
 const PARTS: usize = 3;
 /// Sets that are like one another are left out together.
-const ALIKE: [&[&str]; 8] = [
+pub(super) const ALIKE: [&[&str]; 8] = [
     &["math", "aime"],
     &["livecodebench", "cruxeval"],
     &["gsm8k"],

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use stint_decide::learn::{BeliefStore, OutcomeSample, Settings};
 use stint_types::catalog::{
-    Demand, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass, ThinkingStopReason,
+    Demand, LengthTails, LogNormal, MeasuredLengths, ModelDemand, SolutionStopReason, TaskClass,
+    ThinkingStopReason,
 };
 use stint_types::units::{Chance, Difficulty, SeededRng, Tokens};
 
@@ -74,6 +75,7 @@ impl Learned {
                 prompt_least: Tokens::ZERO,
                 prompt_usual: Tokens::ZERO,
                 measured: MeasuredLengths::default(),
+                tails: LengthTails::default(),
             };
             (self.names[arm].clone(), demand)
         };

@@ -132,6 +132,7 @@ pub fn dollars(pool: &Pool, row: usize, model: &str) -> f64 {
     price(model) * characters / CHARACTERS / 1e6
 }
 
-fn price(model: &str) -> f64 {
+/// What a million tokens of a model cost; 0 without an entry.
+pub fn price(model: &str) -> f64 {
     PRICES.iter().find(|(name, _)| *name == model).map_or(0.0, |&(_, price)| price)
 }

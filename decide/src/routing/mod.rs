@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::data::{self, DataError, Row};
 use crate::folds::{self, Fold};
 
-pub use costs::dollars;
+pub use costs::{dollars, price};
 pub use pool::{Goal, Kind, Pool};
 pub use report::{Figure, Report};
 pub use score::shown as score_shown;

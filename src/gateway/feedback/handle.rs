@@ -19,6 +19,7 @@ use super::influence_cap::InfluenceCap;
 use super::inner::{self, LearnJob, LearningInner};
 use super::learner::LearnerTask;
 use super::marks::VerdictMarks;
+use super::prompt_ratios::PromptRatios;
 use super::recent::RecentRecords;
 use super::repeat_detector::RepeatDetector;
 use super::reversal_limiter::ReversalLimiter;
@@ -33,6 +34,8 @@ const JOBS_MAX: usize = 4096;
 #[derive(Clone, Default)]
 pub struct Learning {
     inner: Option<Arc<LearningInner>>,
+    /// Also of who learns nothing else: forecasts go by them.
+    prompt_ratios: Arc<PromptRatios>,
 }
 
 impl Learning {
@@ -53,7 +56,7 @@ impl Learning {
             return Learning::off();
         }
         let replica = ReplicaId::new();
-        let LearningStart { book, saved, warned } =
+        let LearningStart { book, saved, warned, prompt_ratios } =
             state_exchange::load_initial(&*stories, &replica, &settings).await;
         let (jobs, arrived) = mpsc::channel(JOBS_MAX);
         let log_writer = settings.log.clone().and_then(|log| log_writer(log, &metrics));
@@ -64,6 +67,7 @@ impl Learning {
             metrics,
             records: stories,
             book: ArcSwap::from_pointee(book.clone()),
+            prompt_ratios: prompt_ratios.clone(),
             recent: RecentRecords::default(),
             reversals: ReversalLimiter::default(),
             jobs: jobs.clone(),
@@ -80,7 +84,7 @@ impl Learning {
         };
         tasks.spawn(learner.run(tasks.clone()));
         tasks.spawn(StateExchange { inner: inner.clone(), jobs, replica, saved, warned }.run(tasks.clone()));
-        Learning { inner: Some(inner) }
+        Learning { inner: Some(inner), prompt_ratios }
     }
 
     /// The same, with a check whether it serves a single caller, who may change the beliefs without limit. Without the check
@@ -95,6 +99,11 @@ impl Learning {
 
     pub(super) fn inner(&self) -> Option<&Arc<LearningInner>> {
         self.inner.as_ref()
+    }
+
+    /// About how many tokens prompts have.
+    pub(crate) fn prompt_ratios(&self) -> Arc<PromptRatios> {
+        self.prompt_ratios.clone()
     }
 
     /// Corrects a prior's predictions by the current beliefs.

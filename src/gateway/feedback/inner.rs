@@ -14,6 +14,7 @@ use stint_types::metrics::Metrics;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::influence_cap::{InfluenceCap, SignalWeight};
+use super::prompt_ratios::PromptRatios;
 use super::recent::RecentRecords;
 use super::repeat_detector::RepeatDetector;
 use super::reversal_limiter::ReversalLimiter;
@@ -36,6 +37,7 @@ pub(super) struct LearningInner {
     pub(super) records: Arc<dyn HistoryStore>,
     /// Read by every request, without a lock; replaced by the learner.
     pub(super) book: ArcSwap<BeliefStore>,
+    pub(super) prompt_ratios: Arc<PromptRatios>,
     pub(super) recent: RecentRecords,
     pub(super) reversals: ReversalLimiter,
     pub(super) influence_cap: InfluenceCap,

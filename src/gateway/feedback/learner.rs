@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use stint_decide::learn::{BeliefStore, OutcomeSample};
+use stint_decide::learn::{BeliefStore, LearnedState, OutcomeSample};
 use stint_sessions::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::tasks::Tasks;
@@ -68,14 +68,17 @@ impl LearnerTask {
                 }
             }
             LearnJob::ReadState(reply) => {
-                let _ = reply.send(self.book.own_state());
+                let _ = reply.send(self.own_state());
             }
             LearnJob::OtherStates(states) => {
                 if let Err(error) = self.book.with_others(states) {
                     tracing::warn!(%error, "what another replica has learned is left out");
                 }
             }
-            LearnJob::TakenOver(states) => self.book.take_over(&states),
+            LearnJob::TakenOver(states) => {
+                states.iter().for_each(|gone| self.inner.prompt_ratios.take_over(gone.prompts()));
+                self.book.take_over(&states);
+            }
             LearnJob::Reset => {
                 self.book = BeliefStore::new(self.inner.settings.book);
                 self.marks.forget();
@@ -147,9 +150,14 @@ impl LearnerTask {
         }
     }
 
+    /// What was learned here, to be saved.
+    fn own_state(&self) -> LearnedState {
+        self.book.own_state().with_prompts(self.inner.prompt_ratios.snapshot())
+    }
+
     /// Says for the last time what was learned, and waits a little for those who write.
     async fn end(self) {
-        let own = state_exchange::saved(&self.replica, &self.book.own_state(), true);
+        let own = state_exchange::saved(&self.replica, &self.own_state(), true);
         let is_saved = timeout(LAST_SAVE, self.inner.records.save_state(&own, &[])).await;
         if !matches!(is_saved, Ok(Ok(_))) {
             tracing::warn!("what was learned since it was last saved is lost: the store does not take it");

@@ -12,6 +12,7 @@ mod learner;
 mod lesson;
 mod marks;
 mod not_learned;
+mod prompt_ratios;
 mod recent;
 mod repeat_detector;
 mod reversal_limiter;
@@ -28,5 +29,6 @@ pub use not_learned::NotLearned;
 pub use settings::LearnSettings;
 
 pub(super) use inner::LOST_AT;
+pub(super) use prompt_ratios::PromptRatios;
 pub(super) use repeat_detector::QuestionFingerprint;
 pub(super) use signals::{AnswerSignal, of_ending, of_form, with_transcript};

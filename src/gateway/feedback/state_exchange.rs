@@ -15,6 +15,7 @@ use stint_types::units::Timestamp;
 
 use super::LearnSettings;
 use super::inner::{LearnJob, LearningInner};
+use super::prompt_ratios::PromptRatios;
 
 /// How long the store may take at the start, and in each round.
 const BEGIN_MAX: Duration = Duration::from_secs(5);
@@ -28,6 +29,7 @@ pub(super) struct LearningStart {
     /// True if the store has something of ours.
     pub(super) saved: bool,
     pub(super) warned: WarnedReplicas,
+    pub(super) prompt_ratios: Arc<PromptRatios>,
 }
 
 /// Starts with all that the store has: orphaned states are taken over, those of other replicas are merged.
@@ -37,7 +39,7 @@ pub(super) async fn load_initial(
     settings: &LearnSettings,
 ) -> LearningStart {
     let mut book = BeliefStore::new(settings.book);
-    let mut warned = WarnedReplicas::default();
+    let (mut warned, prompt_ratios) = (WarnedReplicas::default(), Arc::<PromptRatios>::default());
     let began = timeout(BEGIN_MAX, async {
         let read = ReplicaStates::of(stories.replica_states().await?, replica, settings);
         warned.warn_new(&read.incompatible);
@@ -54,15 +56,16 @@ pub(super) async fn load_initial(
                 error = &error as &dyn std::error::Error,
                 "what was learned before cannot be read; learning starts again"
             );
-            return LearningStart { book, saved: false, warned };
+            return LearningStart { book, saved: false, warned, prompt_ratios };
         }
         Err(_) => {
             tracing::error!("what was learned before cannot be read in time; learning starts again");
-            return LearningStart { book, saved: false, warned };
+            return LearningStart { book, saved: false, warned, prompt_ratios };
         }
     };
     let left: Vec<LearnedState> = read.orphaned.into_iter().map(|(_, state)| state).collect();
     let mut others = read.others;
+    left.iter().chain(&others).for_each(|state| prompt_ratios.take_over(state.prompts()));
     if is_ours {
         book.take_over(&left);
     } else {
@@ -71,7 +74,7 @@ pub(super) async fn load_initial(
     if let Err(error) = book.with_others(others) {
         tracing::warn!(%error, "what another replica has learned is left out");
     }
-    LearningStart { book, saved: is_ours, warned }
+    LearningStart { book, saved: is_ours, warned, prompt_ratios }
 }
 
 /// A state as it is written down.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::gateway::feedback::PromptRatios;
 use crate::gateway::key_scope;
 use crate::gateway::request::RequestRefusal;
 use stint_types::chat::Request;
@@ -17,7 +18,6 @@ use stint_types::units::{RequestId, nearest};
 use super::demotions::Demotions;
 use super::pacing::Pacing;
 use super::parts::GatewayParts;
-use super::prompt_ratios::PromptRatios;
 use super::recipes::Recipes;
 use super::trial_book::TrialBook;
 use super::verifiers::Verifiers;
@@ -54,7 +54,7 @@ impl GatewayState {
             withdrawals: Withdrawals::default(),
             verifiers: Verifiers::of(&parts.catalog),
             pacing: Arc::default(),
-            prompt_ratios: Arc::default(),
+            prompt_ratios: parts.learning.prompt_ratios(),
             trials: Arc::default(),
             wait_queues: Arc::default(),
             relay_turns: AccountTurns::new(available_parallelism().map_or(1, NonZero::get)),

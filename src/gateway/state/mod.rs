@@ -4,7 +4,6 @@ mod demotions;
 mod gateway_state;
 mod pacing;
 mod parts;
-mod prompt_ratios;
 mod recipes;
 mod trial_book;
 mod verifiers;

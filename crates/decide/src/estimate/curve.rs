@@ -164,7 +164,7 @@ fn count(number: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint_types::catalog::{LogNormal, MeasuredLengths};
+    use stint_types::catalog::{LengthTails, LogNormal, MeasuredLengths};
     use stint_types::units::SeededRng;
 
     fn predicted(harder: f64) -> ModelDemand {
@@ -180,6 +180,7 @@ mod tests {
             prompt_least: Tokens(50),
             prompt_usual: Tokens::ZERO,
             measured: MeasuredLengths::default(),
+            tails: LengthTails::default(),
         }
     }
 

@@ -39,8 +39,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stint_types::catalog::{
-    Calibration, Demand, Features, LogNormal, MeasuredLengths, ModelCalibration, ModelDemand, RequestTraits,
-    TaskClass,
+    Calibration, Demand, Features, LengthTails, LogNormal, MeasuredLengths, ModelCalibration, ModelDemand,
+    RequestTraits, TaskClass,
 };
 use stint_types::chat::Request;
 use stint_types::units::{Chance, Difficulty, Tokens};
@@ -183,6 +183,7 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         prompt_least: Tokens::ZERO,
         prompt_usual: Tokens::ZERO,
         measured: MeasuredLengths::default(),
+        tails: LengthTails::default(),
     }
 }
 

@@ -81,7 +81,7 @@ fn shift_logit(chance: Chance, shift: f64) -> Chance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stint_types::catalog::{LogNormal, MeasuredLengths, RequestTraits, TaskClass};
+    use stint_types::catalog::{LengthTails, LogNormal, MeasuredLengths, RequestTraits, TaskClass};
     use stint_types::units::Tokens;
 
     fn check(signal: ProbeSignal) -> f64 {
@@ -97,6 +97,7 @@ mod tests {
             prompt_least: Tokens(10),
             prompt_usual: Tokens::ZERO,
             measured: MeasuredLengths::default(),
+            tails: LengthTails::default(),
         };
         let demand = Demand {
             class: TaskClass::Math,

@@ -20,6 +20,11 @@ const TASK_SHARE: f64 = 0.5;
 const TROUBLE_EACH: f64 = 0.45;
 const TROUBLE_MAX: usize = 4;
 const TOOLS_EACH_FOLD: f64 = 0.25;
+/// The more an agent is asked for in one message, the more calls it has to make: each e-fold of the text beyond a short sentence
+/// adds so much, up to a most. Of what is known of a request with tools its length went best with how often models fail.
+const LENGTH_EACH_FOLD: f64 = 0.4;
+const LENGTH_USUAL: usize = 80;
+const LENGTH_ADDS_MAX: f64 = 1.2;
 
 /// An agent's request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub(super) struct AgentStep {
     tools: usize,
     /// True if it goes on from results of tools.
     goes_on: bool,
+    /// How many bytes its task has, where there are tools.
+    length: usize,
     /// How many of the last results were in trouble, in a row.
     trouble: usize,
 }
@@ -36,9 +43,11 @@ impl AgentStep {
     pub(super) fn of(request: &Request) -> AgentStep {
         let since = request.messages.iter().rposition(|message| message.role == Role::User);
         let run = request.messages.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let task = since.and_then(|at| request.messages.get(at)).filter(|_| !request.tools.is_empty());
         let results = run.iter().rev().filter(|message| message.role == Role::Tool);
         AgentStep {
             tools: request.tools.len(),
+            length: task.map_or(0, text_length),
             goes_on: run.iter().any(|message| message.role == Role::Tool),
             trouble: results.take(TROUBLE_MAX).take_while(|result| is_in_trouble(result)).count(),
         }
@@ -48,13 +57,24 @@ impl AgentStep {
 impl TextLengths {
     /// The lengths of a step of a run whose task has these.
     pub(super) fn of_step(self, step: &AgentStep) -> TextLengths {
-        let task = self.thought + TOOLS_EACH_FOLD * log(step.tools);
+        let longer = (as_number(step.length.max(LENGTH_USUAL)) / as_number(LENGTH_USUAL)).ln();
+        let asked = (LENGTH_EACH_FOLD * longer).min(LENGTH_ADDS_MAX);
+        let task =
+            self.thought + if step.tools > 0 { asked + TOOLS_EACH_FOLD * log(step.tools) } else { 0.0 };
         if !step.goes_on {
             return TextLengths { thought: task, ..self };
         }
         let usual = USUAL_STEP + TASK_SHARE * (task - USUAL_STEP);
         TextLengths { thought: usual + TROUBLE_EACH * as_number(step.trouble), ..self }
     }
+}
+
+fn text_length(message: &Message) -> usize {
+    let length = |part: &ContentPart| match part {
+        ContentPart::Text(text) => text.len(),
+        ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => 0,
+    };
+    message.content.iter().map(length).sum()
 }
 
 fn is_in_trouble(result: &Message) -> bool {

@@ -7,6 +7,7 @@
 
 use super::evidence;
 use super::features::{FEATURE_COUNT, FeatureRow, LEVEL};
+use super::level_pool::LevelEvidence;
 use super::matrix::{self, SquareMatrix};
 use super::shared_belief::SharedBelief;
 use super::variances::{self, OUTCOME_VARIANCE};
@@ -100,6 +101,27 @@ impl Belief {
     pub(super) fn weight(&self, feature: usize, shared: &SharedBelief) -> f64 {
         let row = &self.covariance[feature];
         (0..FEATURE_COUNT).map(|i| row[i] * (self.products[i] + self.precisions[i] * shared.mean[i])).sum()
+    }
+
+    /// What its outcomes alone say of its level.
+    pub(super) fn level_evidence(&self) -> LevelEvidence {
+        let (known, expected) = (self.covariance[LEVEL][LEVEL].recip(), self.precisions[LEVEL]);
+        let precision = known - expected;
+        if precision <= 1e-9 {
+            return LevelEvidence::NONE;
+        }
+        let level = matrix::dot(&self.covariance[LEVEL], &self.products) * known / precision;
+        LevelEvidence { precision, level }
+    }
+
+    /// How far its level is expected from the prediction.
+    pub(super) fn level_variance(&self) -> f64 {
+        self.precisions[LEVEL].recip()
+    }
+
+    /// How much of what its level was expected to be is left in its logit of a row.
+    pub(super) fn level_pull(&self, row: &FeatureRow) -> f64 {
+        matrix::dot(&self.covariance[LEVEL], row) * self.precisions[LEVEL]
     }
 
     /// By place, where any word was met.

@@ -7,12 +7,13 @@ use stint_types::catalog::Demand;
 use stint_types::units::Chance;
 
 use super::features::{RequestFeatures, class_index};
-use super::model_belief::{ModelBelief, adjust_unseen, prior_weight};
+use super::model_belief::{ModelBelief, Shared, adjust_unseen, prior_weight};
 use super::model_state::ModelState;
 use super::observation::{self, Beliefs, JudgementMark};
 use super::outcome_sample::OutcomeSample;
 use super::settings::Settings;
 use super::shared_belief::SharedBelief;
+use super::shared_levels::SharedLevels;
 use super::state::{LearnedState, StateError};
 
 /// What this replica has learned, what others have learned, and what follows.
@@ -23,8 +24,10 @@ pub struct BeliefStore {
     /// What the others have learned, added up.
     others: BTreeMap<Arc<str>, Arc<ModelState>>,
     beliefs: BTreeMap<Arc<str>, Arc<ModelBelief>>,
-    /// What goes for all models.
+    /// The weights that all models share.
     shared: Arc<SharedBelief>,
+    /// The levels that others' outcomes tell.
+    levels: Arc<SharedLevels>,
 }
 
 impl BeliefStore {
@@ -36,6 +39,7 @@ impl BeliefStore {
             others: BTreeMap::new(),
             beliefs: BTreeMap::new(),
             shared: Arc::new(SharedBelief::new(&settings)),
+            levels: Arc::new(SharedLevels::new()),
         }
     }
 
@@ -56,12 +60,17 @@ impl BeliefStore {
     pub fn adjust(&self, demand: &mut Demand) {
         let Demand { class, request, models, .. } = demand;
         let (features, class) = (RequestFeatures::of(*class, request), class_index(*class));
+        let shared = self.shared();
         for (name, model) in models {
             match self.beliefs.get(name) {
-                Some(believed) => believed.adjust(&self.shared, &features, class, model),
-                None => adjust_unseen(&self.shared, &features, model, &self.settings),
+                Some(believed) => believed.adjust((name, shared), &features, class, model),
+                None => adjust_unseen((name, shared), &features, model, &self.settings),
             }
         }
+    }
+
+    fn shared(&self) -> Shared<'_> {
+        Shared { success: &self.shared, levels: &self.levels }
     }
 
     /// Takes in one outcome.
@@ -76,8 +85,9 @@ impl BeliefStore {
             self.own.models.insert(name.clone(), Arc::new(ModelState::new(weight)));
             self.update_belief(name);
         }
+        let shared = Shared { success: &self.shared, levels: &self.levels };
         let (state, model) = (self.own.models.get_mut(name)?, self.beliefs.get(name)?);
-        let beliefs = Beliefs { model, shared: &self.shared };
+        let beliefs = Beliefs { model, shared };
         let mark = observation::observe(Arc::make_mut(state), sample, beliefs, &self.settings);
         match mark {
             Some(_) => self.model_updated(name),
@@ -94,7 +104,7 @@ impl BeliefStore {
             // Another replica had the outcome, or it was long ago.
             return self.learn(sample);
         };
-        let beliefs = Beliefs { model, shared: &self.shared };
+        let beliefs = Beliefs { model, shared: Shared { success: &self.shared, levels: &self.levels } };
         let mark = observation::observe_judgement(Arc::make_mut(state), sample, beliefs, &self.settings);
         self.model_updated(name);
         mark
@@ -108,7 +118,8 @@ impl BeliefStore {
         let (Some(state), Some(model)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
             return false;
         };
-        let (state, beliefs) = (Arc::make_mut(state), Beliefs { model, shared: &self.shared });
+        let shared = Shared { success: &self.shared, levels: &self.levels };
+        let (state, beliefs) = (Arc::make_mut(state), Beliefs { model, shared });
         let is_amended = observation::amend(state, sample, before, mark, beliefs, &self.settings);
         self.model_updated(name);
         is_amended
@@ -189,24 +200,35 @@ impl BeliefStore {
 
     /// An outcome was seen that nobody has judged: nothing follows from it but lengths.
     fn update_lengths(&mut self, name: &Arc<str>) {
-        if let (Some(state), Some(believed)) = (self.own.models.get(name), self.beliefs.get_mut(name)) {
-            let others = self.others.get(name).map(|others| &**others);
-            Arc::make_mut(believed).update_lengths(state, others, &self.settings);
-        }
+        let (Some(state), Some(believed)) = (self.own.models.get(name), self.beliefs.get_mut(name)) else {
+            return;
+        };
+        let others = self.others.get(name).map(|others| &**others);
+        let (believed, levels) = (Arc::make_mut(believed), Arc::make_mut(&mut self.levels));
+        let before = believed.evidence();
+        believed.update_lengths(state, others, &self.settings);
+        levels.replace(name, Some(&before), &believed.evidence());
+        believed.update_tails(levels);
     }
 
+    /// What one model's outcomes say of others goes into all of them only after everything was added up, so that no order matters.
     fn update_all_beliefs(&mut self) {
         let names: Vec<Arc<str>> = self.own.models.keys().cloned().collect();
         names.iter().for_each(|name| self.update_belief(name));
+        let levels = &self.levels;
+        self.beliefs.values_mut().for_each(|believed| Arc::make_mut(believed).update_tails(levels));
     }
 
     fn update_belief(&mut self, name: &Arc<str>) {
-        if let Some(state) = self.own.models.get(name) {
-            let others = self.others.get(name).map(|others| &**others);
-            let believed = Arc::new(ModelBelief::of(state, others, &self.settings));
-            let before = self.beliefs.insert(name.clone(), believed.clone());
-            let shared = Arc::make_mut(&mut self.shared);
-            shared.replace(before.as_ref().map(|before| &*before.success), &believed.success);
-        }
+        let Some(state) = self.own.models.get(name) else { return };
+        let others = self.others.get(name).map(|others| &**others);
+        let mut believed = ModelBelief::of(state, others, &self.settings);
+        let before = self.beliefs.get(name);
+        let levels = Arc::make_mut(&mut self.levels);
+        levels.replace(name, before.map(|before| before.evidence()).as_ref(), &believed.evidence());
+        believed.update_tails(levels);
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.replace(before.map(|before| &*before.success), &believed.success);
+        self.beliefs.insert(name.clone(), Arc::new(believed));
     }
 }

@@ -4,6 +4,8 @@
 use stint_types::catalog::{ModelDemand, RequestTraits, TRAIT_COUNTS, TRAIT_WORD_PLACES, TRAITS, TaskClass};
 use stint_types::units::Chance;
 
+use super::thought_words::RequestWords;
+
 /// How many features a belief about success has, beside words.
 pub(super) const FEATURE_COUNT: usize = COUNTS + TRAIT_COUNTS;
 /// How many places there are for words. Words that share one are one to a belief.
@@ -58,6 +60,11 @@ impl<'a> RequestFeatures<'a> {
         }
         let count = u32::try_from(request.words.len().max(1)).unwrap_or(u32::MAX);
         RequestFeatures { row, words: &request.words, word: f64::from(count).sqrt().recip() }
+    }
+
+    /// Its words as they stand.
+    pub(super) fn words(&self) -> RequestWords<'a> {
+        RequestWords { places: self.words, value: self.word }
     }
 
     /// Where its words stand.

@@ -7,11 +7,14 @@ use stint_types::units::Chance;
 
 use super::belief::{Belief, LogitBelief};
 use super::evidence;
-use super::features::{CLASSES, OWN, RequestFeatures, SHARE, logistic, offset, own_feature};
-use super::lengths::LengthBelief;
+use super::features::{
+    CLASSES, FeatureRow, LEVEL, OWN, RequestFeatures, SHARE, logistic, offset, own_feature,
+};
+use super::lengths::{self, LengthBelief};
 use super::model_state::ModelState;
 use super::settings::Settings;
 use super::shared_belief::SharedBelief;
+use super::shared_levels::{ModelEvidence, SharedLevels};
 use super::variances::{self, OUTCOME_VARIANCE, PRIOR_UNIT};
 use super::word_sums::WordSums;
 
@@ -24,6 +27,13 @@ const SATURATION_SHIFT_MAX: f64 = 0.5;
 const PRIOR_WEIGHT_MIN: f64 = 1.0;
 /// What the prior counts at least when its time is long past, in outcomes.
 const PRIOR_LEFT_MIN: f64 = 10.0;
+
+/// What goes for all models: the weights that they share, and the levels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub success: &'a SharedBelief,
+    pub levels: &'a SharedLevels,
+}
 
 /// What is believed about one model: what `adjust` reads.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +58,7 @@ impl ModelBelief {
         ModelBelief {
             spread_factor: settings.spread_factor(success.outcomes),
             success: Arc::new(success),
-            lengths: lengths(state, others, settings),
+            lengths: length_belief(state, others, settings),
             saturations: std::array::from_fn(|class| saturation(&cuts[2 * class..2 * class + 2])),
         }
     }
@@ -60,41 +70,86 @@ impl ModelBelief {
         others: Option<&ModelState>,
         settings: &Settings,
     ) {
-        self.lengths = lengths(state, others, settings);
+        self.lengths = length_belief(state, others, settings);
     }
 
     /// Corrects the prior's prediction, and says how sure that is.
     pub(super) fn adjust(
         &self,
-        shared: &SharedBelief,
+        (name, shared): (&str, Shared<'_>),
         features: &RequestFeatures<'_>,
         class: usize,
         demand: &mut ModelDemand,
     ) {
         let finished = features.row(demand, 1.0);
-        success(&self.success, shared, features, demand);
+        success(&self.success, (name, shared), features, demand);
         demand.spread *= self.spread_factor;
         demand.saturation *= self.saturations[class].exp();
-        self.lengths.adjust(class, &finished, demand);
+        self.lengths.adjust(name, shared.levels, class, (features, &finished), demand);
+    }
+
+    /// What is believed of its lengths.
+    pub(super) fn lengths(&self) -> &LengthBelief {
+        &self.lengths
+    }
+
+    /// What its outcomes say to other models.
+    pub(super) fn evidence(&self) -> ModelEvidence {
+        ModelEvidence { success: self.success.level_evidence(), lengths: *self.lengths.evidence() }
+    }
+
+    /// What is believed of its logit on such a request, before the outcome.
+    pub(super) fn logit(
+        &self,
+        (name, shared): (&str, Shared<'_>),
+        features: &RequestFeatures<'_>,
+        row: &FeatureRow,
+    ) -> LogitBelief {
+        logit(&self.success, (name, shared), features, row)
+    }
+
+    /// Takes up how far out all models' lengths are.
+    pub(super) fn update_tails(&mut self, shared: &SharedLevels) {
+        self.lengths.update_tails(shared);
     }
 }
 
 /// Corrects the prior's prediction of a model of which no outcome was seen, by what others' outcomes say of all.
 pub(super) fn adjust_unseen(
-    shared: &SharedBelief,
+    (name, shared): (&str, Shared<'_>),
     features: &RequestFeatures<'_>,
     demand: &mut ModelDemand,
     settings: &Settings,
 ) {
     let own = Belief::unknown(&variances::own(prior_weight(demand, settings), settings));
-    success(&own, shared, features, demand);
+    success(&own, (name, shared), features, demand);
     demand.spread *= settings.spread_factor(own.outcomes);
+    lengths::adjust_unseen(name, shared.levels, demand);
+}
+
+/// What is believed of a logit, by a model's own outcomes, by its family's and by all.
+fn logit(
+    own: &Belief,
+    (name, shared): (&str, Shared<'_>),
+    features: &RequestFeatures<'_>,
+    row: &FeatureRow,
+) -> LogitBelief {
+    let mut believed = shared.success.logit(own, features, row);
+    let level = shared.success.mean[LEVEL];
+    let family = shared.levels.family_level(name, own.level_evidence(), level, own.level_variance());
+    believed.mean[0] += own.level_pull(row) * family;
+    believed
 }
 
 /// Corrects the chances and their spread.
-fn success(own: &Belief, shared: &SharedBelief, features: &RequestFeatures<'_>, demand: &mut ModelDemand) {
-    let believed = shared.logit(own, features, &features.row(demand, 1.0));
-    let (done, blind) = chances(own, shared, &believed, demand);
+fn success(
+    own: &Belief,
+    (name, shared): (&str, Shared<'_>),
+    features: &RequestFeatures<'_>,
+    demand: &mut ModelDemand,
+) {
+    let believed = logit(own, (name, shared), features, &features.row(demand, 1.0));
+    let (done, blind) = chances(own, shared.success, &believed, demand);
     // What its words may add is this request's alone: a try tells little of others by it.
     demand.spread = done * (1.0 - done) * believed.variance[0].sqrt();
     (demand.done, demand.blind) = (Chance::new(done), Chance::new(blind));
@@ -114,7 +169,7 @@ fn shifted(chance: Chance, logit: f64, shift: f64) -> f64 {
     (chance.get() + logistic(logit + shift) - logistic(logit)).clamp(0.0, 1.0)
 }
 
-fn lengths(state: &ModelState, others: Option<&ModelState>, settings: &Settings) -> LengthBelief {
+fn length_belief(state: &ModelState, others: Option<&ModelState>, settings: &Settings) -> LengthBelief {
     let seen = state.seen.combined_with(others.map(|other| &other.seen), settings.forget());
     LengthBelief::of(&seen.sums)
 }

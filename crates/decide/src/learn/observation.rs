@@ -6,17 +6,16 @@ use stint_types::units::{Chance, Tokens};
 use super::evidence::{self, LogitObservation};
 use super::features::{FeatureRow, RequestFeatures, class_index, logistic, offset};
 use super::lengths;
-use super::model_belief::ModelBelief;
+use super::model_belief::{ModelBelief, Shared};
 use super::model_state::ModelState;
 use super::outcome_sample::OutcomeSample;
 use super::settings::Settings;
-use super::shared_belief::SharedBelief;
 
 /// What was believed before an outcome: of its model, and of all.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Beliefs<'a> {
     pub model: &'a ModelBelief,
-    pub shared: &'a SharedBelief,
+    pub shared: Shared<'a>,
 }
 
 /// How and when a judgement went into the sums, for who takes it back.
@@ -50,7 +49,7 @@ impl Beliefs<'_> {
     fn demand(self, sample: &OutcomeSample) -> ModelDemand {
         let mut demand = sample.predicted.clone();
         let features = RequestFeatures::of(sample.class, &sample.request);
-        self.model.adjust(self.shared, &features, class_index(sample.class), &mut demand);
+        self.model.adjust((&sample.model, self.shared), &features, class_index(sample.class), &mut demand);
         demand
     }
 }
@@ -74,7 +73,7 @@ impl<'a> OutcomeView<'a> {
         const PRECISION_MIN: f64 = 0.02;
         let features = RequestFeatures::of(sample.class, &sample.request);
         let row = features.row(&sample.predicted, share);
-        let believed = beliefs.shared.logit(&beliefs.model.success, &features, &row);
+        let believed = beliefs.model.logit((&sample.model, beliefs.shared), &features, &row);
         let expected = logistic(offset(&sample.predicted, share) + believed.shift());
         let precision = sample.weight * (expected * (1.0 - expected)).max(PRECISION_MIN);
         OutcomeView {
@@ -107,7 +106,7 @@ impl<'a> OutcomeView<'a> {
         );
         let value = self.features.word;
         for place in self.features.places() {
-            let (mean, _) = beliefs.shared.word(&beliefs.model.success, place);
+            let (mean, _) = beliefs.shared.success.word(&beliefs.model.success, place);
             evidence::add_word(&mut state.judged.words, place, value, observation(to_words, value * mean));
         }
     }
@@ -122,7 +121,7 @@ pub(super) fn observe(
 ) -> Option<JudgementMark> {
     let demand = beliefs.demand(sample);
     state.seen.tick(1.0, settings.forget());
-    lengths::add(&mut state.seen.sums, sample, &demand);
+    lengths::add(&mut state.seen.sums, sample, beliefs.model.lengths(), &demand);
     judge(state, sample, &demand, beliefs, settings)
 }
 

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::features::FEATURE_COUNT;
 use super::model_state::ModelState;
 use super::settings::Settings;
+use super::token_ratios::TokenRatios;
 
 /// The meaning of the numbers in a state; raised whenever it changes, and whenever a prior with other traits ships.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// What one replica has learned from the outcomes that it saw itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct LearnedState {
     forget: f64,
     /// By model.
     pub(super) models: BTreeMap<Arc<str>, Arc<ModelState>>,
+    /// How many tokens prompts have, by model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    prompts: BTreeMap<Arc<str>, TokenRatios>,
 }
 
 /// Why a state cannot be taken in.
@@ -94,6 +98,7 @@ impl LearnedState {
             features: FEATURE_COUNT,
             forget: settings.forget,
             models: BTreeMap::new(),
+            prompts: BTreeMap::new(),
         }
     }
 
@@ -117,8 +122,21 @@ impl LearnedState {
     pub fn check(&self, settings: &Settings) -> Result<(), StateError> {
         StateHeader { version: self.version, features: self.features, forget: self.forget }
             .check(settings)?;
-        let damaged = self.models.iter().find(|(_, model)| !model.is_sound());
-        damaged.map_or(Ok(()), |(name, _)| Err(StateError::Damaged(name.clone())))
+        let models = self.models.iter().filter(|(_, model)| !model.is_sound()).map(|(name, _)| name);
+        let prompts = self.prompts.iter().filter(|(_, ratios)| !ratios.is_sound()).map(|(name, _)| name);
+        let damaged = models.chain(prompts).next();
+        damaged.map_or(Ok(()), |name| Err(StateError::Damaged(name.clone())))
+    }
+
+    /// The same, with how many tokens prompts have.
+    #[must_use]
+    pub fn with_prompts(self, prompts: BTreeMap<Arc<str>, TokenRatios>) -> LearnedState {
+        LearnedState { prompts, ..self }
+    }
+
+    /// How many tokens prompts have, by model.
+    pub fn prompts(&self) -> &BTreeMap<Arc<str>, TokenRatios> {
+        &self.prompts
     }
 
     /// Takes over what a replica has learned that is gone. Both must be sound: see [`LearnedState::check`].
@@ -129,6 +147,9 @@ impl LearnedState {
                 .entry(name.clone())
                 .or_insert_with(|| Arc::new(ModelState::new(gone.prior_weight)));
             Arc::make_mut(own).take_over(gone, settings);
+        }
+        for (name, gone) in &gone.prompts {
+            self.prompts.entry(name.clone()).or_default().merge(gone);
         }
     }
 }

@@ -5,6 +5,8 @@
 //! was reported for a byte, and in one of several kinds the largest learns the most. The rate falls with the reports of the kind down to
 //! [`RATE_MIN`], so that a model whose tokenizer is changed is followed.
 
+use serde::{Deserialize, Serialize};
+
 use stint_types::catalog::{PromptText, WritingKind};
 use stint_types::units::Tokens;
 
@@ -19,7 +21,7 @@ const RATE_MIN: f64 = 0.02;
 const RATIO: std::ops::RangeInclusive<f64> = 1.0 / 16.0..=1.0;
 
 /// The ratios of one model.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TokenRatios {
     per_byte: [f64; WritingKind::ALL.len()],
     /// How many reports each rests on.
@@ -53,6 +55,23 @@ impl TokenRatios {
         }
     }
 
+    /// Takes in what another process has learned: each counts by its reports.
+    pub fn merge(&mut self, other: &TokenRatios) {
+        for at in 0..self.per_byte.len() {
+            let reports = self.reports[at] + other.reports[at];
+            if reports > 0.0 {
+                let sum = self.per_byte[at] * self.reports[at] + other.per_byte[at] * other.reports[at];
+                (self.per_byte[at], self.reports[at]) = (sum / reports, reports);
+            }
+        }
+    }
+
+    /// True if it can have been learned.
+    pub(super) fn is_sound(&self) -> bool {
+        self.per_byte.iter().all(|ratio| RATIO.contains(ratio))
+            && self.reports.iter().all(|count| (0.0..f64::MAX).contains(count))
+    }
+
     fn estimate(&self, text: &PromptText) -> f64 {
         let texts: f64 = text.bytes.iter().zip(&self.per_byte).map(|(bytes, ratio)| bytes * ratio).sum();
         text.fixed + texts
@@ -71,6 +90,19 @@ mod tests {
     fn before_anything_is_reported_prose_has_about_four_bytes_to_a_token() {
         assert_eq!(TokenRatios::default().expected(&text([3_800.0, 0.0, 0.0])), Tokens(1_010));
         assert_eq!(TokenRatios::default().expected(&text([0.0, 300.0, 400.0])), Tokens(210));
+    }
+
+    #[test]
+    fn what_two_processes_have_learned_counts_by_their_reports_and_is_read_as_it_was_written() {
+        let (mut one, mut other) = (TokenRatios::default(), TokenRatios::default());
+        (0..30).for_each(|_| one.record(&text([4_000.0, 0.0, 0.0]), Tokens(810)));
+        (0..10).for_each(|_| other.record(&text([4_000.0, 0.0, 0.0]), Tokens(1_610)));
+        other.merge(&one);
+        let merged = other.expected(&text([4_000.0, 0.0, 0.0])).0;
+        assert!((980..1_040).contains(&merged), "{merged}");
+        let written = serde_json::to_string(&other).unwrap();
+        assert_eq!(serde_json::from_str::<TokenRatios>(&written).unwrap(), other);
+        assert!(other.is_sound() && other.expected(&text([0.0, 300.0, 0.0])) == Tokens(110));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which thinking budgets a model is offered with: the stated one, the effort's, or a grid to choose from.
 
-use stint_types::catalog::{EnforcementClass, LogNormal, Service, WorstCase};
+use stint_types::catalog::{EnforcementClass, ModelDemand, Service, WorstCase};
 use stint_types::chat::{MemberNames, ReasoningEffort};
 use stint_types::units::{Effort, Tokens};
 
@@ -104,8 +104,8 @@ impl<'a> ThinkingBudgets<'a> {
 /// The budget of an effort: below 1 the least t with `E[min(L, t)] ≥ effort·E[L]`, though never beyond P99, so
 /// that it joins what holds from 1 on, effort × P99. That more effort never yields less holds for the search too, whatever the rounding:
 /// two searches take the same steps until the smaller target goes left.
-pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
-    let longest = thinking.p99().ceil();
+pub(super) fn effort_budget(demand: &ModelDemand, effort: Effort) -> Tokens {
+    let (thinking, longest) = (&demand.thinking, demand.thinking_p99().ceil());
     if effort.get() >= 1.0 {
         return Tokens::round((effort.get() * longest).ceil());
     }
@@ -145,7 +145,7 @@ impl<'a> ThinkingCeiling<'a> {
     fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
         let is_none = depth.effort.get() <= 0.0;
         if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
-            let share = effort_budget(&terms.demand.thinking, depth.effort);
+            let share = effort_budget(terms.demand, depth.effort);
             let budget = if is_none { share } else { share.max(terms.model.thinking_min) };
             return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }
@@ -226,10 +226,13 @@ pub(super) fn largest_fitting(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::tests::demand;
     use proptest::prelude::*;
+    use stint_types::catalog::LogNormal;
 
     fn check(effort: f64, mu: f64, sigma: f64) -> Tokens {
-        effort_budget(&LogNormal { mu, sigma }, Effort::try_from(effort).unwrap())
+        let demand = ModelDemand { thinking: LogNormal { mu, sigma }, ..demand(mu, 0.1, 0.9) };
+        effort_budget(&demand, Effort::try_from(effort).unwrap())
     }
 
     #[test]
@@ -240,7 +243,7 @@ mod tests {
             assert!((spent - effort).abs() < 0.005, "{effort} spends {spent}");
         }
         assert_eq!(check(0.0, 6.0, 0.8), Tokens::ZERO);
-        assert_eq!(check(1.0, 6.0, 0.8), Tokens::round(length.p99().ceil()));
+        assert_eq!(check(1.0, 6.0, 0.8), Tokens::round(length.quantile(2.326_347_874_040_840_8).ceil()));
         assert_eq!(check(2.0, 6.0, 0.8), check(1.0, 6.0, 0.8) * 2);
     }
 

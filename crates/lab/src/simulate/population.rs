@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use stint_types::catalog::{
-    LogNormal, MeasuredLengths, ModelConditions, ModelDemand, TaskClass, ThinkingStopReason,
+    LengthTails, LogNormal, MeasuredLengths, ModelConditions, ModelDemand, TaskClass, ThinkingStopReason,
 };
 use stint_types::units::{Chance, Difficulty, SeededRng, Tokens, mix64};
 
@@ -251,6 +251,7 @@ impl Population {
             prompt_least: Tokens::ZERO,
             prompt_usual: request.prompt,
             measured: MeasuredLengths { thinking: true, solution: true },
+            tails: LengthTails::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use stint_types::catalog::{
-    LogNormal, MeasuredLengths, ModelConditions, ModelDemand, TaskClass, ThinkingStopReason,
+    LengthTails, LogNormal, MeasuredLengths, ModelConditions, ModelDemand, TaskClass, ThinkingStopReason,
 };
 use stint_types::units::{Chance, Timestamp, Tokens};
 
@@ -241,6 +241,7 @@ impl TracePrediction {
             prompt_least: self.prompt,
             prompt_usual: Tokens::ZERO,
             measured: MeasuredLengths { thinking: true, solution: true },
+            tails: LengthTails::default(),
         }
     }
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use stint_types::catalog::{
-    Candidate, ChoiceOutcome, ChoiceUsage, Decision, DecisionOutcome, EnforcementClass, LogNormal,
-    MeasuredLengths, ModelConditions, ModelDemand, SolutionStopReason, Stakes, TaskClass, ThinkingStopReason,
-    Verdict, VerdictSource,
+    Candidate, ChoiceOutcome, ChoiceUsage, Decision, DecisionOutcome, EnforcementClass, LengthTails,
+    LogNormal, MeasuredLengths, ModelConditions, ModelDemand, SolutionStopReason, Stakes, TaskClass,
+    ThinkingStopReason, Verdict, VerdictSource,
 };
 use stint_types::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 
@@ -67,6 +67,7 @@ fn candidate(name: &str) -> Candidate {
         prompt_least: Tokens(3),
         prompt_usual: Tokens::ZERO,
         measured: MeasuredLengths { thinking: true, solution: false },
+        tails: LengthTails::default(),
     };
     Candidate {
         model: name.into(),

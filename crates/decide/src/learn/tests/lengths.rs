@@ -1,6 +1,6 @@
 //! How long answers are expected to be on work that is hardly known.
 
-use super::{Demand, OutcomeSample, TaskClass, Tokens, lesson, prior, taught};
+use super::{Chance, Demand, OutcomeSample, TaskClass, ThinkingStopReason, Tokens, lesson, prior, taught};
 
 fn demand(class: TaskClass, prompt: u64) -> Demand {
     let mut demand = Demand { class, ..prior() };
@@ -43,4 +43,86 @@ fn one_answer_to_another_kind_of_request_moves_little() {
     lessons.push(answered(TaskClass::Chat, 300, 188));
     let expected = expected(&lessons, 32);
     assert!((93..110).contains(&expected), "{expected}");
+}
+
+/// A thought of `model` so many times as long as predicted, on a request with such a word.
+fn thought(model: &str, times: f64, word: u16) -> OutcomeSample {
+    let plain = lesson("one", 1.0);
+    let mut request = plain.request.clone();
+    request.words = vec![word];
+    let thinking = Tokens::round(plain.predicted.thinking.median() * times);
+    OutcomeSample { model: model.into(), thinking, request, success: None, ..plain }
+}
+
+/// What is believed of a model with that name.
+fn of_model(lessons: &[OutcomeSample], name: &str, word: u16) -> super::ModelDemand {
+    let mut demand = prior();
+    demand.request.words = vec![word];
+    demand.models = [(name.into(), demand.models["one"].clone())].into();
+    taught(lessons).adjust(&mut demand);
+    demand.models[name].clone()
+}
+
+#[test]
+fn a_model_that_nobody_asked_begins_where_its_family_stands() {
+    let lessons = [vec![thought("qwen3-8b", 3.0, 3); 40], vec![thought("gpt-5", 1.0, 3); 40]].concat();
+    let usual = prior().models["one"].thinking.mu;
+    let longer = |name: &str| of_model(&lessons, name, 3).thinking.mu - usual;
+    let (relative, stranger, own) = (longer("qwen3-32b"), longer("claude-x"), longer("gpt-5"));
+    assert!(relative > 0.4 && stranger < relative - 0.2 && own < 0.2, "{relative} {stranger} {own}");
+}
+
+#[test]
+fn a_family_that_fails_is_not_trusted_in_its_next_model_and_others_are() {
+    let failed = |name: &str| OutcomeSample {
+        model: name.into(),
+        success: Some(Chance::new(0.0)),
+        ..lesson("one", 0.0)
+    };
+    let lessons = [vec![failed("qwen3-8b"); 60], vec![failed("qwen3-14b"); 60]].concat();
+    let lessons: Vec<OutcomeSample> = lessons
+        .into_iter()
+        .map(|mut lesson| {
+            lesson.predicted.spread = 0.25;
+            lesson
+        })
+        .collect();
+    let done = |name: &str| {
+        let mut demand = prior();
+        demand.models =
+            [(name.into(), super::ModelDemand { spread: 0.25, ..demand.models["one"].clone() })].into();
+        taught(&lessons).adjust(&mut demand);
+        demand.models[name].done.get()
+    };
+    let (relative, stranger) = (done("qwen3-32b"), done("claude-x"));
+    assert!(relative < stranger - 0.05, "{relative} {stranger}");
+}
+
+#[test]
+fn which_requests_are_thought_about_longer_is_learned_for_each_model() {
+    let lessons = vec![[thought("one", 3.0, 3), thought("one", 0.4, 900)]; 40].concat();
+    let mu = |word| of_model(&lessons, "one", word).thinking.mu;
+    assert!(mu(3) > mu(900) + 1.0, "{} {}", mu(3), mu(900));
+}
+
+#[test]
+fn one_thought_in_a_hundred_lies_beyond_what_is_said_of_it() {
+    let lesson = |at: usize| thought("one", if at % 25 == 0 { 12.0 } else { 1.0 }, 3);
+    let lessons: Vec<OutcomeSample> = (0..1_000).map(lesson).collect();
+    let now = of_model(&lessons, "one", 3);
+    let longest = 12.0 * prior().models["one"].thinking.median();
+    assert!(now.thinking_p99() > longest * 0.95, "{} of {longest}", now.thinking_p99());
+    assert!(now.tails.thought > 1.0, "{:?}", now.tails);
+}
+
+#[test]
+fn thoughts_that_our_own_caps_cut_do_not_draw_the_percentiles_in() {
+    let cut = |at: usize| {
+        let whole = thought("one", [0.4, 0.7, 1.0, 1.4, 2.5][at % 5], 3);
+        let most = Tokens::round(whole.predicted.thinking.median() * 1.1);
+        let ended = if whole.thinking > most { ThinkingStopReason::Cut } else { whole.ended };
+        OutcomeSample { thinking: whole.thinking.min(most), ended, ..whole }
+    };
+    let now = of_model(&(0..1_000).map(cut).collect::<Vec<_>>(), "one", 3);
+    assert!(now.thinking_p99() > 2.5 * prior().models["one"].thinking.median(), "{now:?}");
 }

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 use crate::learn::{BeliefStore, JudgementMark, LearnedState, OutcomeSample, Settings, StateError};
 use stint_types::catalog::{
-    Demand, LogNormal, MeasuredLengths, ModelDemand, RequestTraits, SolutionStopReason, TaskClass,
-    ThinkingStopReason,
+    Demand, LengthTails, LogNormal, MeasuredLengths, ModelDemand, RequestTraits, SolutionStopReason,
+    TaskClass, ThinkingStopReason,
 };
 use stint_types::units::{Chance, Difficulty, SeededRng, Tokens};
 
@@ -32,6 +32,7 @@ fn prior() -> Demand {
         prompt_least: Tokens(200),
         prompt_usual: Tokens::ZERO,
         measured: MeasuredLengths::default(),
+        tails: LengthTails::default(),
     };
     Demand {
         class: TaskClass::Math,
@@ -242,7 +243,8 @@ fn answers_that_ran_longer_are_expected_to_run_longer() {
     long.solution = Tokens(300);
     let now = believed(&taught(&vec![long; 200]));
     assert!((240..310).contains(&now.models["one"].solution.0), "{}", now.models["one"].solution);
-    assert_eq!(now.models["two"].solution, Tokens(100));
+    let other = now.models["two"].solution.0;
+    assert!((110..150).contains(&other), "a little goes for a model that nobody asked: {other}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ prop_compose! {
         let (done, blind) = (Chance::new(done), Chance::new(blind));
         let (prompt_least, measured) = (Tokens(prompt.0.div_ceil(bytes)), MeasuredLengths { thinking: known, solution: known });
         let thinking = LogNormal { mu, sigma };
-        ModelDemand { thinking, solution, prompt, done, blind, bend, saturation, spread: 0.0, prompt_least, prompt_usual: Tokens::ZERO, measured }
+        ModelDemand { thinking, solution, prompt, done, blind, bend, saturation, spread: 0.0, prompt_least, prompt_usual: Tokens::ZERO, measured, tails: LengthTails::default() }
     }
 }
 

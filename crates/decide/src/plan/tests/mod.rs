@@ -12,9 +12,9 @@ mod switching;
 mod voting;
 
 use stint_types::catalog::{
-    Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LogNormal, Market,
-    MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota, RequestTraits,
-    Route, Service, Tariff, TaskClass, TrialBounds,
+    Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LengthTails, LogNormal,
+    Market, MeasuredLengths, Model, ModelDemand, Needs, Offer, Plan, Prices, Rates, RemainingQuota,
+    RequestTraits, Route, Service, Tariff, TaskClass, TrialBounds,
 };
 use stint_types::chat::{Budget, ReasoningEffort};
 use stint_types::units::{
@@ -122,7 +122,7 @@ fn price(per_million: u64) -> Price {
     Price { per_million_tokens: Money(per_million) }
 }
 
-fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
+pub(super) fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
     ModelDemand {
         thinking: LogNormal { mu, sigma: 0.5 },
         solution: Tokens(20),
@@ -135,6 +135,7 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         prompt_least: Tokens(100),
         prompt_usual: Tokens::ZERO,
         measured: MeasuredLengths { thinking: true, solution: true },
+        tails: LengthTails::default(),
     }
 }
 

@@ -71,6 +71,31 @@ pub struct ModelDemand {
     /// Which of these lengths were measured on this model.
     #[serde(default)]
     pub measured: MeasuredLengths,
+    /// How far its longest thoughts and answers lie beyond what is predicted of them.
+    #[serde(default, skip_serializing_if = "LengthTails::is_usual")]
+    pub tails: LengthTails,
+}
+
+/// What outcomes say of predicted 99th percentiles: 1 where they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LengthTails {
+    /// How many times as far from the median as predicted one thought in a hundred is, in ln L.
+    pub thought: f64,
+    /// How many times as long as predicted one answer in a hundred is.
+    pub answer: f64,
+}
+
+impl Default for LengthTails {
+    fn default() -> LengthTails {
+        LengthTails { thought: 1.0, answer: 1.0 }
+    }
+}
+
+impl LengthTails {
+    /// True where nothing is corrected.
+    fn is_usual(&self) -> bool {
+        *self == LengthTails::default()
+    }
 }
 
 /// Which lengths of a model rest on what it wrote, rather than on what other models did.
@@ -134,10 +159,23 @@ impl ModelDemand {
     }
 
     /// The length that so large a share of its answers stays within: wide where answers of this model were never measured.
+    /// What outcomes say of the 99th percentile counts the less, the nearer the share is to a half.
     pub fn solution_within(&self, share: Chance) -> Tokens {
         let spread = if self.measured.solution { &MEASURED_QUANTILES } else { &PRIOR_QUANTILES };
-        Tokens::round(self.solution_trusted().as_f64() * quantile_multiple(spread, share.get()))
-            + SOLUTION_SLACK
+        let out = (2.0 * (1.0 - share.get())).ln() / (2.0 * (1.0 - TAIL_SHARE)).ln();
+        let corrected = self.tails.answer.powf(out.clamp(0.0, 1.0));
+        let within = self.solution_trusted().as_f64() * quantile_multiple(spread, share.get());
+        Tokens::round(within * corrected) + SOLUTION_SLACK
+    }
+
+    /// The length that one thought in ten passes.
+    pub fn thinking_p90(&self) -> f64 {
+        self.thinking.quantile(Z90 * (1.0 + (self.tails.thought - 1.0) * Z90 / Z99))
+    }
+
+    /// The length that one thought in a hundred passes.
+    pub fn thinking_p99(&self) -> f64 {
+        self.thinking.quantile(Z99 * self.tails.thought)
     }
 
     /// How many tokens the prompt is expected to have: for choices and forecasts, where the bound is for what is set aside.
@@ -159,6 +197,13 @@ impl ModelDemand {
 fn unsaturated() -> f64 {
     1.0
 }
+
+/// The percentile that outcomes correct.
+const TAIL_SHARE: f64 = 0.99;
+/// The standard normal's 90th percentile.
+const Z90: f64 = 1.281_551_565_544_600_4;
+/// The standard normal's 99th percentile.
+const Z99: f64 = 2.326_347_874_040_840_8;
 
 /// What an answer may take beyond any multiple of its expected length: of one that is a number or two, the words around it.
 const SOLUTION_SLACK: Tokens = Tokens(16);
@@ -226,6 +271,7 @@ mod tests {
             prompt_least: Tokens(1),
             prompt_usual: Tokens::ZERO,
             measured: MeasuredLengths { thinking: measured, solution: measured },
+            tails: LengthTails::default(),
         }
     }
 
@@ -239,6 +285,19 @@ mod tests {
         check(true, 400, 0.99, 2016);
         check(false, 400, 0.99, 12_016);
         check(true, 3, 0.99, 31);
+    }
+
+    #[test]
+    fn what_outcomes_say_of_the_longest_moves_the_ends_and_leaves_the_middle() {
+        let usual = demand(true, 400);
+        let far = ModelDemand { tails: LengthTails { thought: 1.5, answer: 2.0 }, ..usual.clone() };
+        assert_eq!(far.solution_within(Chance::new(0.99)), Tokens(4016));
+        assert_eq!(far.solution_within(Chance::new(0.5)), usual.solution_within(Chance::new(0.5)));
+        let beyond = |length: f64, of: &ModelDemand| (length / of.thinking.median()).ln();
+        assert!((beyond(far.thinking_p99(), &far) - 1.5 * beyond(usual.thinking_p99(), &usual)).abs() < 1e-9);
+        assert!(far.thinking_p90() > usual.thinking_p90() && far.thinking_p90() < far.thinking_p99());
+        let text = serde_json::to_string(&usual).unwrap();
+        assert!(!text.contains("tails") && serde_json::from_str::<ModelDemand>(&text).unwrap() == usual);
     }
 
     fn check_rise(bend: f64, saturation: f64, share: f64, expected: f64) {

@@ -12,7 +12,7 @@ mod request_traits;
 mod usage;
 
 pub use allowance::{Allowance, RemainingQuota, TightestLimits};
-pub use demand::{Demand, MeasuredLengths, ModelDemand, TaskClass};
+pub use demand::{Demand, LengthTails, MeasuredLengths, ModelDemand, TaskClass};
 pub use length::{LogNormal, TruncatedMoments};
 pub use market::{Market, ModelConditions};
 pub use offer::{Contender, ContinuationLimit, Offer, Plan, WorstCase};
