@@ -23,20 +23,24 @@
 //! cache are f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
-mod block_allocator;
+mod block_pool;
 mod error;
 mod failure_cause;
 #[cfg(any(test, feature = "faults"))]
 mod faults;
 mod forward;
+mod generation;
 mod gpu;
 mod ops;
+mod penalties;
 mod phases;
 #[doc(hidden)]
 pub mod probe;
-mod schedule;
+mod scheduler;
+mod sequence;
 mod shape;
 mod step_limit;
+mod step_pace;
 mod warm_up;
 mod weights;
 mod worker;
@@ -50,14 +54,16 @@ mod supervised;
 mod supervisor;
 mod token_stream;
 
+pub use block_pool::CacheScope;
 pub use error::{EngineError, JobRejection};
 pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
 #[cfg(any(test, feature = "faults"))]
 pub use faults::InjectedFault;
 pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
-pub use messages::GenerationEvent;
+pub use messages::{EngineCounts, GenerationEvent};
 pub use ops::SamplingParams;
+pub use penalties::TokenPenalties;
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };

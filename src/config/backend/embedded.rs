@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stint_backend::local;
 use stint_types::catalog::{
-    ConversationRules, EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty,
-    Tariff,
+    Capability, ConversationRules, EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service,
+    Specialty, Tariff,
 };
 use stint_types::units::{Money, Price, Tokens};
 
@@ -42,9 +42,9 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
             overhead_without_thought: Tokens(1),
         },
         services: vec![Service::Chat, Service::Completions],
-        capabilities: Vec::new(),
+        capabilities: vec![Capability::Penalties],
         efforts: Vec::new(),
-        members: MemberRules::default(),
+        members: MemberRules { documented: local::DOCUMENTED_MEMBERS, ..MemberRules::default() },
         resumes_tools: false,
         goes_on: GoesOn::Never,
         stops_billing: true,

@@ -1,6 +1,7 @@
 //! `unknown_members`: what a backend does with members of a request that nobody here knows.
 
 use crate::config::reader::Section;
+use stint_backend::local;
 use stint_backend::remote::members;
 use stint_types::catalog::{MemberRules, UnknownMembers};
 
@@ -26,6 +27,7 @@ fn documented(kind: BackendKind) -> &'static [&'static str] {
         BackendKind::OpenRouter => members::OPENROUTER,
         BackendKind::Mistral => members::MISTRAL,
         BackendKind::DashScope => members::DASHSCOPE,
+        BackendKind::Local => local::DOCUMENTED_MEMBERS,
         _ => &[],
     }
 }
