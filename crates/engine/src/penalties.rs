@@ -36,8 +36,12 @@ impl TokenPenalties {
         numbers.into_iter().chain(biases).all(f32::is_finite) && self.repetition > 0.0
     }
 
+    fn lessens_repetition(&self) -> bool {
+        (self.repetition - 1.0).abs() > f32::EPSILON
+    }
+
     fn counts_tokens(&self) -> bool {
-        self.presence != 0.0 || self.frequency != 0.0 || self.repetition != 1.0
+        self.presence != 0.0 || self.frequency != 0.0 || self.lessens_repetition()
     }
 }
 
@@ -62,7 +66,7 @@ impl LogitChanges {
         for (id, bias) in penalties.biases.iter() {
             tokens.entry(*id).or_default().bias += bias;
         }
-        if penalties.repetition != 1.0 {
+        if penalties.lessens_repetition() {
             prompt.iter().for_each(|id| tokens.entry(*id).or_default().was_seen = true);
         }
         Self { penalties, tokens }

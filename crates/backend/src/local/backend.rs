@@ -25,7 +25,7 @@ use stint_types::units::Tokens;
 
 use super::penalties;
 use super::settings::{LocalModelLimits, Settings};
-use super::steps::{self, StepDecoder};
+use super::steps::StepDecoder;
 
 /// Longer than any token of the vocabularies in use, in bytes.
 const TOKEN_BYTES_MAX: u64 = 256;

@@ -231,10 +231,10 @@ fn a_job_that_goes_on_with_another_goes_before_those_that_have_not_begun() {
 #[test]
 fn hanging_up_frees_the_cache_for_those_who_wait() {
     // The cache holds one such prompt, so the second can only run once the first's blocks are free.
-    let engine = engine(&Settings { kv_tokens: 128, ..settings() });
-    let mut first = engine.generate(job(100, 20, 2)).unwrap();
+    let engine = engine(&Settings { kv_tokens: 128, prefix_reuse: false, ..settings() });
+    let mut first = engine.generate(job(60, 20, 2)).unwrap();
     assert!(has_begun(&mut first));
-    let mut second = engine.generate(job(100, 20, 3)).unwrap();
+    let mut second = engine.generate(job(60, 20, 3)).unwrap();
     drop(first);
     assert!(has_begun(&mut second));
     drop(second);
