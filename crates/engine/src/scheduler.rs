@@ -176,7 +176,8 @@ impl<T> Scheduler<T> {
             let Some(running) = rest.first_mut() else { break };
             running.sequence.reuse(&mut self.pool);
             let pending = running.sequence.pending().len();
-            let waits = self.pool.reuses()
+            let waits = pending > 1
+                && self.pool.reuses()
                 && earlier.iter().any(|other| running.sequence.can_wait_for(&other.sequence));
             running.rows = match pending {
                 1 => 1,

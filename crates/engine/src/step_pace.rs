@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::scheduler::StepPlan;
 
 /// A step with rows of prompts may take so many times one without.
-const SLOWDOWN_MAX: f64 = 2.5;
+const SLOWDOWN_MAX: f64 = 2.0;
 
 /// No step is made shorter than this: nobody sees such a pause, and small chunks cost more for each row.
 const STEP_MIN: f64 = 0.020;
@@ -96,10 +96,10 @@ mod tests {
         let mut pace = pace(12);
         record(&mut pace, 4, 0, 48.0);
         record(&mut pace, 4, 8, 48.0 + 8.0 * 11.0);
-        // 120 ms, of which 48 are the others': six rows, and all together in groups of four.
+        // 96 ms, of which 48 are the others': four rows, and all together in groups of four.
         assert_eq!(pace.prefill_rows(4), 4);
         record(&mut pace, 4, 8, 48.0 + 8.0 * 2.9);
-        assert_eq!(pace.prefill_rows(4), 24);
+        assert_eq!(pace.prefill_rows(4), 16);
     }
 
     #[test]
