@@ -10,7 +10,7 @@ use super::phases::{GeneratedToken, GenerationPhase, PhaseMachine, TokenRole};
 
 /// A generation that was accepted and whose caller has not heard its end.
 #[derive(Debug)]
-pub(crate) struct Generation {
+pub(crate) struct RunningGeneration {
     sampling: SamplingParams,
     changes: LogitChanges,
     machine: PhaseMachine,
@@ -24,7 +24,7 @@ pub(crate) struct Generation {
     final_event: Option<GenerationEvent>,
 }
 
-impl Generation {
+impl RunningGeneration {
     pub(crate) fn new(
         machine: PhaseMachine,
         sampling: SamplingParams,

@@ -15,13 +15,13 @@ use super::sequence::Sequence;
 #[derive(Debug)]
 struct WaitingSequence<T> {
     sequence: Sequence<T>,
-    turn: Turn,
+    turn: WaitingOrder,
 }
 
-/// Who goes before whom. In a turn it is first come, first served, and nobody overtakes: a long text would otherwise never
+/// Who goes before whom. Among equals it is first come, first served, and nobody overtakes: a long text would otherwise never
 /// find enough room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+enum WaitingOrder {
     /// It ran, and had to stop.
     Preempted,
     /// It goes on with one that was given up.
@@ -60,14 +60,14 @@ pub(crate) struct TableUpdate {
 
 /// One step.
 #[derive(Debug, Default)]
-pub(crate) struct StepPlan {
+pub(crate) struct BatchPlan {
     pub(crate) tables: Vec<TableUpdate>,
     pub(crate) batch: ForwardBatch,
     /// Rows that are not one text's next token.
     pub(crate) prefill_rows: u32,
 }
 
-impl StepPlan {
+impl BatchPlan {
     /// The slots of the picks, in their order.
     pub(crate) fn slots_picked(&self) -> impl Iterator<Item = Option<u32>> {
         self.batch.picks.iter().map(|pick| self.batch.rows.get(*pick as usize).map(|row| row.slot))
@@ -82,7 +82,7 @@ impl<T> Scheduler<T> {
 
     /// A text that is to run, when there is a place and room for it.
     pub(crate) fn add(&mut self, job: T, prompt: Vec<u32>, scope: CacheScope, resumes: bool) {
-        let turn = if resumes { Turn::Resumes } else { Turn::Fresh };
+        let turn = if resumes { WaitingOrder::Resumes } else { WaitingOrder::Fresh };
         let at = self.waiting.partition_point(|other| other.turn <= turn);
         let sequence = Sequence::new(job, prompt, scope);
         self.waiting.insert(at, WaitingSequence { sequence, turn });
@@ -167,9 +167,9 @@ impl<T> Scheduler<T> {
 
     /// The next step: a row for every text's next token, so that nobody's answer waits for another's prompt, and at most
     /// `prefill_rows` of texts that have more to compute, oldest first.
-    pub(crate) fn plan(&mut self, prefill_rows: u32) -> StepPlan {
+    pub(crate) fn plan(&mut self, prefill_rows: u32) -> BatchPlan {
         self.make_room();
-        let mut plan = StepPlan::default();
+        let mut plan = BatchPlan::default();
         let mut left = prefill_rows as usize;
         for at in 0..self.running.len() {
             let (earlier, rest) = self.running.split_at_mut(at);
@@ -213,7 +213,7 @@ impl<T> Scheduler<T> {
         self.slots.push(newest.slot);
         self.preemptions += 1;
         // All that were stopped before began later.
-        self.waiting.push_front(WaitingSequence { sequence: newest.sequence, turn: Turn::Preempted });
+        self.waiting.push_front(WaitingSequence { sequence: newest.sequence, turn: WaitingOrder::Preempted });
     }
 
     /// The step that was planned has run: the cache has its rows. Returns how many of them were of prompts.
@@ -230,7 +230,7 @@ impl<T> Scheduler<T> {
 
 impl<T> RunningSequence<T> {
     /// Adds its rows, and with its last one the wish for what follows.
-    fn add_to(&mut self, plan: &mut StepPlan) {
+    fn add_to(&mut self, plan: &mut BatchPlan) {
         let slot = self.slot;
         let (first, blocks) = self.sequence.take_untabled();
         if !blocks.is_empty() {

@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Every row writes its own cell, and finds its whole text in the cells of its table.
-    fn run_rows(&mut self, plan: &StepPlan) {
+    fn run_rows(&mut self, plan: &BatchPlan) {
         self.rows_run += plan.batch.rows.len();
         let cell = |tables: &[Vec<u32>], slot: u32, position: u32| {
             (tables[slot as usize][(position / BLOCK) as usize] * BLOCK + position % BLOCK) as usize

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scheduler::StepPlan;
+use super::scheduler::BatchPlan;
 
 /// A step with rows of prompts may take so many times one without.
 const SLOWDOWN_MAX: f64 = 2.0;
@@ -51,7 +51,7 @@ impl StepPace {
     }
 
     /// A step took so long.
-    pub(crate) fn record(&mut self, plan: &StepPlan, took: Duration) {
+    pub(crate) fn record(&mut self, plan: &BatchPlan, took: Duration) {
         let (took, prefill) = (took.as_secs_f64(), plan.prefill_rows);
         let decoding = plan.batch.rows.len().saturating_sub(prefill as usize);
         if prefill > 0 {
@@ -83,7 +83,7 @@ mod tests {
 
     fn record(pace: &mut StepPace, decoding: usize, prefill: u32, millis: f64) {
         let batch = ForwardBatch { rows: vec![ROW; decoding + prefill as usize], picks: vec![] };
-        let plan = StepPlan { batch, prefill_rows: prefill, ..StepPlan::default() };
+        let plan = BatchPlan { batch, prefill_rows: prefill, ..BatchPlan::default() };
         (0..40).for_each(|_| pace.record(&plan, Duration::from_secs_f64(millis / 1e3)));
     }
 

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use super::block_pool::BlockPool;
 use super::error::EngineError;
 use super::forward::EngineModel;
-use super::generation::{Generation, LastWord};
+use super::generation::{LastWord, RunningGeneration};
 use super::messages::{AcceptedJob, WorkerMessage, WorkerStatus};
 use super::ops::{LogitChange, SampledToken};
 use super::penalties::LogitChanges;
-use super::scheduler::{Scheduler, StepPlan};
+use super::scheduler::{BatchPlan, Scheduler};
 use super::step_pace::StepPace;
 
 /// How long a worker without work waits until it counts a turn.
@@ -28,7 +28,7 @@ const PROBE_TURNS: u32 = 10;
 
 pub(crate) struct EngineWorker {
     model: EngineModel,
-    scheduler: Scheduler<Generation>,
+    scheduler: Scheduler<RunningGeneration>,
     pace: StepPace,
     messages: Receiver<WorkerMessage>,
     shared: Arc<WorkerStatus>,
@@ -111,7 +111,8 @@ impl EngineWorker {
 
     fn take_job(&mut self, job: AcceptedJob) {
         let AcceptedJob { mut prompt, sampling, penalties, machine, scope, resumes, out } = job;
-        let mut generation = Generation::new(machine, sampling, LogitChanges::new(penalties, &prompt), out);
+        let mut generation =
+            RunningGeneration::new(machine, sampling, LogitChanges::new(penalties, &prompt), out);
         prompt.extend(generation.force());
         self.scheduler.add(generation, prompt, scope, resumes);
     }
@@ -124,10 +125,10 @@ impl EngineWorker {
 
     /// Frees the places of all that is over or that nobody reads any more; what is to be said to whom.
     fn take_finished(&mut self) -> Vec<LastWord> {
-        let gone = self.scheduler.remove(Generation::is_over);
+        let gone = self.scheduler.remove(RunningGeneration::is_over);
         self.shared.accepted.fetch_sub(gone.len(), Ordering::AcqRel);
         self.publish();
-        gone.into_iter().filter_map(Generation::into_last_word).collect()
+        gone.into_iter().filter_map(RunningGeneration::into_last_word).collect()
     }
 
     fn publish(&self) {
@@ -158,7 +159,7 @@ impl EngineWorker {
         Ok(())
     }
 
-    fn logit_changes(&mut self, plan: &StepPlan) -> Vec<LogitChange> {
+    fn logit_changes(&mut self, plan: &BatchPlan) -> Vec<LogitChange> {
         let mut picks = (0u32..).zip(plan.slots_picked()).peekable();
         let mut changes = Vec::new();
         // Picks are in the order of what runs.
@@ -171,7 +172,7 @@ impl EngineWorker {
     }
 
     /// Hands on what was drawn for the picks of a step.
-    fn accept(&mut self, plan: &StepPlan, drawn: Vec<SampledToken>) {
+    fn accept(&mut self, plan: &BatchPlan, drawn: Vec<SampledToken>) {
         let mut drawn = plan.slots_picked().zip(drawn).peekable();
         let (mut decoded, mut reused) = (0, 0);
         // Picks are in the order of what runs.

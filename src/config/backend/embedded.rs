@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use stint_backend::local;
 use stint_types::catalog::{
-    Capability, ConversationRules, EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service,
-    Specialty, Tariff,
+    Capability, ConversationRules, EnforcementClass, GoesOn, HandOff, Model, Prices, Service, Specialty,
+    Tariff,
 };
 use stint_types::units::{Money, Price, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
+use super::members;
 use super::model_config::{BackendConfig, ModelConfig};
 use super::model_source::{LocalModelSettings, ModelSource};
 
@@ -44,7 +45,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         services: vec![Service::Chat, Service::Completions],
         capabilities: vec![Capability::Penalties],
         efforts: Vec::new(),
-        members: MemberRules { documented: local::DOCUMENTED_MEMBERS, ..MemberRules::default() },
+        members: members::local_rules(),
         resumes_tools: false,
         goes_on: GoesOn::Never,
         stops_billing: true,

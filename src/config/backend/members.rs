@@ -21,13 +21,17 @@ pub(super) fn rules(section: &Section<'_>, kind: BackendKind, is_own: bool) -> M
     }
 }
 
+/// What a model in the local engine does with them.
+pub(super) fn local_rules() -> MemberRules {
+    MemberRules { documented: local::DOCUMENTED_MEMBERS, ..MemberRules::default() }
+}
+
 fn documented(kind: BackendKind) -> &'static [&'static str] {
     match kind {
         BackendKind::Vllm | BackendKind::Sglang => members::SALTED,
         BackendKind::OpenRouter => members::OPENROUTER,
         BackendKind::Mistral => members::MISTRAL,
         BackendKind::DashScope => members::DASHSCOPE,
-        BackendKind::Local => local::DOCUMENTED_MEMBERS,
         _ => &[],
     }
 }
