@@ -117,6 +117,23 @@ fn resident() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
+/// What texts have to wait for that run beside others.
+fn print_beside_others(engine: &Engine) -> Result<(), Box<dyn Error>> {
+    if engine.context() >= 1024 {
+        let [alone, beside] = gaps(engine)?;
+        println!(
+            "a token of four comes within {:.1} ms, beside a prompt of 512 tokens within {:.1} ms: {:.1} times (95 %)",
+            alone * 1e3,
+            beside * 1e3,
+            beside / alone
+        );
+    }
+    let firsts = first_tokens(engine)?;
+    let shown: Vec<_> = firsts.iter().map(|first| format!("{first:.2}")).collect();
+    println!("first tokens of eight texts that may each fill the cache: {} s", shown.join(", "));
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     // `cargo bench` passes `--bench`.
     let path = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).map(PathBuf::from);
@@ -168,18 +185,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let rate = f64::from(sequences * 80) / seconds(&engine, sequences, 20, 60)?;
         println!("{sequences} at once, 20 tokens in and 60 out: {rate:.0} tokens/s in all");
     }
-    if engine.context() >= 1024 {
-        let [alone, beside] = gaps(&engine)?;
-        println!(
-            "a token of four comes within {:.1} ms, beside a prompt of 512 tokens within {:.1} ms: {:.1} times (95 %)",
-            alone * 1e3,
-            beside * 1e3,
-            beside / alone
-        );
-    }
-    let firsts = first_tokens(&engine)?;
-    let shown: Vec<_> = firsts.iter().map(|first| format!("{first:.2}")).collect();
-    println!("first tokens of eight texts that may each fill the cache: {} s", shown.join(", "));
+    print_beside_others(&engine)?;
     println!("{:.0} MB resident", resident().unwrap_or_default() as f64 / 1e6);
     engine.stop();
     Ok(())
