@@ -161,6 +161,25 @@ fn a_bias_bans_or_forces_a_token_and_penalties_keep_tokens_from_coming_again() {
 }
 
 #[test]
+fn white_space_before_a_thought_leaves_it_open_and_has_its_room_in_the_answer_s_budget() {
+    let engine = engine(&settings());
+    // Every token comes once, those with a bias first: white space, the tag, a token of thought.
+    let biases = [(10, 3e6), (11, 2e6), (12, 1e6)].into();
+    let penalties = TokenPenalties { presence: 1e7, biases, ..TokenPenalties::default() };
+    let blanks = [10].into();
+    let thinking =
+        ThinkingPhase { budget: 1, hand_off: vec![60], start: Some(11), end: 63, open: false, blanks };
+    let phases = PhaseBudgets { thinking: Some(thinking), solution: 3, solution_max: 3 };
+    let (steps, last) = finish(engine.generate(GenerationJob { penalties, phases, ..job(4, 0, 0) }).unwrap());
+    let roles: Vec<_> = steps.iter().map(|step| step.role).collect();
+    use TokenRole::{Blank, HandOff, Solution, Tag, Thought};
+    assert_eq!(roles, [Blank, Tag, Thought, HandOff, Solution, Solution], "{last:?}");
+    let GenerationEvent::Done(done) = last else { panic!("{last:?}") };
+    assert_eq!((done.thought_tokens, done.overhead_tokens, done.solution_tokens), (1, 3, 2));
+    engine.stop();
+}
+
+#[test]
 fn a_hand_off_is_computed_in_a_step_or_two_however_long_it_is() {
     let engine = engine(&Settings { prefill_chunk: 128, ..settings() });
     let mut long = job(4, 1, 2);
