@@ -110,13 +110,15 @@ pub(super) fn load_local(
     loaded: &mut Option<LoadedModel>,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let gguf = weights.open()?;
+    let prompt_cache = weights.settings.prompt_cache.unwrap_or_default();
     let vocabulary = Vocabulary::from_gguf(&gguf)?;
     let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
     let engine = match loaded.take() {
         Some(running) => running.engine,
         None => Arc::new(MonitoredEngine::start(&gguf, weights, name.clone())?),
     };
-    let local = LocalBackend::new(engine.engine.clone(), format, manner.settings.clone())?;
+    let speech = stint_backend::local::Settings { prompt_cache, ..manner.settings.clone() };
+    let local = LocalBackend::new(engine.engine.clone(), format, speech)?;
     *loaded = Some(LoadedModel { engine, limits: local.limits() });
     Ok(Arc::new(local))
 }
@@ -128,6 +130,7 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         sequences,
         context,
         kv_tokens,
+        prompt_cache,
         prefill_chunk,
         queue,
         allow_cpu,
@@ -141,6 +144,7 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         sequences,
         context,
         kv_tokens,
+        prefix_reuse: prompt_cache.is_some(),
         prefill_chunk,
         queue,
         allow_cpu,
@@ -163,7 +167,9 @@ pub(super) struct MonitoredEngine {
     engine: SupervisedEngine,
     weights: WeightsSpec,
     prefilled: AtomicU64,
+    reused: AtomicU64,
     decoded: AtomicU64,
+    preempted: AtomicU64,
     /// By the causes in their order.
     restarts: [AtomicU64; FailureCause::ALL.len()],
 }
@@ -181,7 +187,9 @@ impl MonitoredEngine {
             engine,
             weights,
             prefilled: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
             decoded: AtomicU64::new(0),
+            preempted: AtomicU64::new(0),
             restarts: Default::default(),
         })
     }
@@ -211,14 +219,20 @@ impl MonitoredEngine {
     /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
     pub(super) fn refresh(&self, metrics: &Metrics) {
         let load = self.engine.load();
-        for (phase, seen, now) in
-            [("prefill", &self.prefilled, load.prefilled), ("decode", &self.decoded, load.decoded)]
-        {
+        let engine::EngineCounts { prefilled, reused, decoded, preempted } = load.counts;
+        for (phase, seen, now) in [
+            ("prefill", &self.prefilled, prefilled),
+            ("reused", &self.reused, reused),
+            ("decode", &self.decoded, decoded),
+        ] {
             let before = seen.fetch_max(now, Ordering::Relaxed);
             let counter = metrics.backends.engine_tokens.with_label_values(&[&*self.model, phase]);
             counter.inc_by(now.saturating_sub(before));
         }
         let backends = &metrics.backends;
+        let before = self.preempted.fetch_max(preempted, Ordering::Relaxed);
+        let counter = backends.engine_preemptions.with_label_values(&[&*self.model]);
+        counter.inc_by(preempted.saturating_sub(before));
         backends.engine_up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
         for (seen, (cause, now)) in self.restarts.iter().zip(self.engine.restarts()) {
             let before = seen.fetch_max(now, Ordering::Relaxed);

@@ -3,10 +3,18 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use stint_backend::remote::prompt_cache::PromptCacheSharing;
+
 use super::reader::Section;
 
 /// A second is more than any step takes that is served to somebody who waits.
 const STEP_TIMEOUTS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+
+const PROMPT_CACHES: [(&str, Option<PromptCacheSharing>); 3] = [
+    ("account", Some(PromptCacheSharing::Account)),
+    ("shared", Some(PromptCacheSharing::Everyone)),
+    ("off", None),
+];
 
 /// How the engine of local models runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,10 +25,11 @@ pub struct EngineSettings {
     pub sequences: u32,
     /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
     pub context: Option<u32>,
-    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes what
-    /// its prompt and budgets may come to, and waits until that is free.
+    /// Tokens that the cache holds, all sequences together. A job takes room as it needs it.
     pub kv_tokens: u32,
-    /// Prompt tokens that run in one step, beside one token of every sequence past its prompt.
+    /// Whose prompts are found in the cache again; `None` where none is.
+    pub prompt_cache: Option<PromptCacheSharing>,
+    /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt.
     pub prefill_chunk: u32,
     /// Jobs that may wait beside those that run.
     pub queue: usize,
@@ -38,6 +47,9 @@ pub(super) fn engine(root: &Section<'_>) -> (EngineSettings, bool, bool) {
         sequences: engine.within("sequences", 1..=256).unwrap_or(8),
         context: engine.within("context", 16..=1 << 20),
         kv_tokens: engine.within("kv_tokens", 256..=1 << 24).unwrap_or(8192),
+        prompt_cache: engine
+            .word("prompt_cache", &PROMPT_CACHES)
+            .unwrap_or(Some(PromptCacheSharing::Account)),
         prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(128),
         queue: engine.within("queue", 1..=65_536).unwrap_or(64),
         allow_cpu: engine.get("allow_cpu"),

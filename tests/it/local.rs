@@ -108,3 +108,37 @@ async fn a_model_that_always_thinks_is_ended_by_a_small_limit_inside_its_thought
         assert!((1..=most).contains(&usage["completion_tokens"].as_u64().unwrap()), "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_prompt_that_was_read_before_is_not_read_again_and_costs_what_the_cache_costs() {
+    let process = desk("", "price_cache_read = \"0.001\"\n");
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let body = json!({ "model": "own", "temperature": 0, "budget": { "thinking_tokens": 20 },
+            "messages": [{ "role": "user", "content": "17*24+3=" }] });
+        let answer = process.ask("", &body).await.good();
+        let cached = answer["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap();
+        let cost: f64 = answer["budget"]["cost_usd"].as_str().unwrap().parse().unwrap();
+        told.push((cached, cost, answer["choices"][0]["message"].clone()));
+    }
+    let [(none, whole, first), (cached, less, second)] = <[_; 2]>::try_from(told).unwrap();
+    assert_eq!((none, cached), (0, 16), "a whole block");
+    assert_eq!(first, second);
+    // Sixteen tokens at a tenth of their price.
+    assert!((whole - less - 16.0 * 0.009e-6).abs() < 3e-9, "{whole} {less}");
+}
+
+#[tokio::test]
+async fn penalties_and_biases_are_taken_and_refused_by_their_names() {
+    let process = desk("", "");
+    let taken = json!({ "presence_penalty": 0.5, "frequency_penalty": 0.1, "repetition_penalty": 1.1, "min_p": 0.05,
+        "logit_bias": { "20": -1 } });
+    answered(&process, &taken).await;
+    for (name, value) in [("logit_bias", json!({ "seven": 1 })), ("logit_bias", json!({ "999999": 1 }))] {
+        let body =
+            json!({ "model": "own", name: value, "messages": [{ "role": "user", "content": "1+1=" }] });
+        let answer = process.ask("", &body).await;
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(answer.text.contains("bias"), "{}", answer.text);
+    }
+}

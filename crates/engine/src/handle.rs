@@ -9,15 +9,18 @@ use tokio::sync::mpsc;
 
 use stint_gguf::Gguf;
 
+use super::block_pool::{BlockPool, CacheScope};
 use super::error::{EngineError, JobRejection};
 use super::facts::describe;
 use super::forward::{EngineCapacity, EngineModel};
 use super::gpu::{DeviceInfo, DeviceKind, Gpu};
-use super::messages::{AcceptedJob, GenerationEvent, WorkerMessage, WorkerStatus};
+use super::messages::{AcceptedJob, EngineCounts, GenerationEvent, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
+use super::penalties::{BIASES_MAX, TokenPenalties};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 use super::step_limit::plausible_step;
+use super::step_pace::StepPace;
 use super::token_stream::TokenStream;
 use super::warm_up::warm_up;
 use super::worker::EngineWorker;
@@ -32,10 +35,13 @@ pub struct Settings {
     pub sequences: u32,
     /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
     pub context: Option<u32>,
-    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes what
-    /// its prompt and budgets may come to, and waits until that is free.
+    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes room as it needs it.
+    /// When there is none left, the one that began last stops and is computed anew later.
     pub kv_tokens: u32,
-    /// Prompt tokens that run in one step, beside one token of every sequence past its prompt.
+    /// Whether beginnings of texts that are in the cache are used again.
+    pub prefix_reuse: bool,
+    /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt. Fewer run where others
+    /// would wait too long.
     pub prefill_chunk: u32,
     /// Jobs that may wait beside those that run.
     pub queue: usize,
@@ -55,6 +61,7 @@ impl Default for Settings {
             sequences: 8,
             context: None,
             kv_tokens: 8192,
+            prefix_reuse: true,
             prefill_chunk: 128,
             queue: 64,
             allow_cpu: false,
@@ -71,10 +78,14 @@ pub struct GenerationJob {
     pub prompt: Vec<u32>,
     /// How to draw.
     pub sampling: SamplingParams,
+    /// What makes single tokens less likely, or more.
+    pub penalties: TokenPenalties,
     /// How many tokens each phase may have.
     pub phases: PhaseBudgets,
     /// The tokens that end the text.
     pub eos: Vec<u32>,
+    /// Whose texts it may share the cache with.
+    pub scope: CacheScope,
     /// Whether it goes on with a job that was given up. Then it goes before all that have not begun.
     pub resumes: bool,
 }
@@ -88,14 +99,12 @@ pub struct EngineLoad {
     pub waiting: usize,
     /// Sequences that run at once.
     pub slots: usize,
-    /// Blocks of the cache that are free.
+    /// Blocks of the cache that nobody holds.
     pub blocks_free: usize,
     /// Blocks of the cache.
     pub blocks_total: usize,
-    /// Prompt tokens processed since the start.
-    pub prefilled: u64,
-    /// Tokens generated since the start.
-    pub decoded: u64,
+    /// What it did since the start.
+    pub counts: EngineCounts,
 }
 
 /// A running engine. Cheap to clone; when the last handle is gone the thread ends its work and exits.
@@ -146,7 +155,9 @@ impl Engine {
         let single = warm_up(&model, extent)?;
         let step_max = settings.step_timeout.unwrap_or_else(|| plausible_step(single, extent.rows));
         model.limit_steps(step_max);
-        let worker = EngineWorker::new(model, extent, settings.prefill_chunk, inbox, Arc::clone(&shared));
+        let blocks = BlockPool::new(extent.blocks, settings.prefix_reuse);
+        let pace = StepPace::new(single, extent.rows - extent.slots);
+        let worker = EngineWorker::new(model, blocks, pace, inbox, Arc::clone(&shared));
         let thread = WorkerThread::start("engine", move || worker.run())?;
         let (context, vocab, blocks) = (extent.context, shape.vocab, extent.blocks);
         let thread = Mutex::new(Some(thread));
@@ -188,15 +199,8 @@ impl Engine {
         if shared.accepted.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return Err(JobRejection::Busy);
         }
-        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-        let order = AcceptedJob {
-            prompt: job.prompt,
-            sampling: job.sampling,
-            machine,
-            needed,
-            resumes: job.resumes,
-            out,
-        };
+        let GenerationJob { prompt, sampling, penalties, scope, resumes, .. } = job;
+        let order = AcceptedJob { prompt, sampling, penalties, machine, scope, resumes, out };
         self.0.messages.try_send(WorkerMessage::Job(Box::new(order))).map_err(|error| {
             shared.accepted.fetch_sub(1, Ordering::AcqRel);
             match error {
@@ -227,6 +231,14 @@ impl Engine {
             "its temperature is negative or not a number"
         } else if !(0.0..=1.0).contains(&job.sampling.top_p) {
             "its top_p is not between 0 and 1"
+        } else if !(0.0..=1.0).contains(&job.sampling.min_p) {
+            "its min_p is not between 0 and 1"
+        } else if !job.penalties.is_valid() {
+            "a penalty or a bias of it is not a number, or its repetition penalty is not above 0"
+        } else if job.penalties.biases.len() > BIASES_MAX {
+            "it has more than 1024 biases"
+        } else if !job.penalties.biases.iter().all(|(id, _)| *id < self.0.vocab) {
+            "it has a bias for a token that the model does not know"
         } else {
             return Ok(());
         };
@@ -244,8 +256,7 @@ impl Engine {
             slots: self.0.slots,
             blocks_free: shared.blocks_free.load(Ordering::Acquire),
             blocks_total: self.0.blocks as usize,
-            prefilled: shared.prefilled.load(Ordering::Relaxed),
-            decoded: shared.decoded.load(Ordering::Relaxed),
+            counts: shared.counts(),
         }
     }
 

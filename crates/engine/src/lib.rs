@@ -23,7 +23,7 @@
 //! cache are f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
-mod block_allocator;
+mod block_pool;
 mod error;
 mod facts;
 mod failure_cause;
@@ -31,16 +31,20 @@ mod family;
 #[cfg(any(test, feature = "faults"))]
 mod faults;
 mod forward;
+mod generation;
 mod gpu;
 mod ops;
+mod penalties;
 mod phases;
 #[doc(hidden)]
 pub mod probe;
 mod repack;
 mod rope_scaling;
-mod schedule;
+mod scheduler;
+mod sequence;
 mod shape;
 mod step_limit;
+mod step_pace;
 mod warm_up;
 mod weights;
 mod worker;
@@ -54,6 +58,7 @@ mod supervised;
 mod supervisor;
 mod token_stream;
 
+pub use block_pool::CacheScope;
 pub use error::{EngineError, JobRejection};
 pub use facts::{ModelFacts, describe};
 pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
@@ -61,8 +66,9 @@ pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
 pub use faults::InjectedFault;
 pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
-pub use messages::GenerationEvent;
+pub use messages::{EngineCounts, GenerationEvent};
 pub use ops::SamplingParams;
+pub use penalties::TokenPenalties;
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, watch};
 
+use super::block_pool::CacheScope;
 use super::error::EngineError;
 use super::ops::SamplingParams;
+use super::penalties::TokenPenalties;
 use super::phases::{GeneratedToken, GenerationSummary, PhaseMachine};
 
 /// What reaches the thread.
@@ -22,9 +24,10 @@ pub(crate) enum WorkerMessage {
 pub(crate) struct AcceptedJob {
     pub(crate) prompt: Vec<u32>,
     pub(crate) sampling: SamplingParams,
+    pub(crate) penalties: TokenPenalties,
     pub(crate) machine: PhaseMachine,
-    /// Positions that it may come to occupy.
-    pub(crate) needed: usize,
+    /// Whose texts it may share the cache with.
+    pub(crate) scope: CacheScope,
     /// It goes before those that have not begun.
     pub(crate) resumes: bool,
     pub(crate) out: mpsc::Sender<GenerationEvent>,
@@ -33,12 +36,39 @@ pub(crate) struct AcceptedJob {
 /// What a generation sends.
 #[derive(Debug, Clone)]
 pub enum GenerationEvent {
+    /// The prompt was read; comes before the first token.
+    PromptRead {
+        /// How many of its tokens were in the cache already.
+        reused: u32,
+    },
     /// One more token.
     Token(GeneratedToken),
     /// It ended as it should. Nothing follows.
     Done(GenerationSummary),
     /// It had to be ended. Nothing follows.
     Failed(EngineError),
+}
+
+/// What an engine did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EngineCounts {
+    /// Prompt tokens processed, those of sequences that had to be computed anew among them.
+    pub prefilled: u64,
+    /// Prompt tokens that were in the cache already.
+    pub reused: u64,
+    /// Tokens generated.
+    pub decoded: u64,
+    /// How often a sequence had to stop for want of room in the cache, to be computed anew.
+    pub preempted: u64,
+}
+
+impl std::ops::AddAssign for EngineCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.prefilled += more.prefilled;
+        self.reused += more.reused;
+        self.decoded += more.decoded;
+        self.preempted += more.preempted;
+    }
 }
 
 /// What the worker reports to its handles.
@@ -49,6 +79,8 @@ pub(crate) struct WorkerStatus {
     pub(crate) accepted: AtomicUsize,
     pub(crate) blocks_free: AtomicUsize,
     pub(crate) prefilled: AtomicU64,
+    pub(crate) reused: AtomicU64,
+    pub(crate) preempted: AtomicU64,
     pub(crate) decoded: AtomicU64,
     pub(crate) stopping: AtomicBool,
     /// Rises with every turn of the worker, also while it has nothing to do. A worker whose number stays is stuck.
@@ -58,6 +90,17 @@ pub(crate) struct WorkerStatus {
 }
 
 impl WorkerStatus {
+    /// What the worker did so far.
+    pub(crate) fn counts(&self) -> EngineCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        EngineCounts {
+            prefilled: read(&self.prefilled),
+            reused: read(&self.reused),
+            decoded: read(&self.decoded),
+            preempted: read(&self.preempted),
+        }
+    }
+
     /// It takes no more jobs, and every stream that waits hears why. The first reason stays.
     pub(crate) fn end(&self, reason: &EngineError) {
         self.stopping.store(true, Ordering::Release);

@@ -28,9 +28,10 @@ impl LogitsProbe {
         let blocks = context.div_ceil(BLOCK);
         let extent = EngineCapacity { slots: 1, rows: context, context, blocks };
         let model = EngineModel::load(gpu, &gguf, &shape, extent)?;
-        let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+        let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
         let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
-        model.init_slot(0, &slot_words(&machine, sampling), &(0..blocks).collect::<Vec<_>>());
+        model.init_slot(0, &slot_words(&machine, sampling));
+        model.update_table(0, 0, &(0..blocks).collect::<Vec<_>>());
         Ok(Self { model, position: 0 })
     }
 

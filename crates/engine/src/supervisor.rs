@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::error::EngineError;
 use super::failure_cause::{EngineEvent, EngineOutage, FailureCause};
 use super::handle::{Engine, EngineLoad};
+use super::messages::EngineCounts;
 use super::restart::{EngineStart, Restarter};
 use super::step_limit::StallDetector;
 use super::supervised::SupervisedInner;
@@ -66,7 +67,8 @@ pub(crate) fn supervise(watched: &Weak<SupervisedInner>) {
 impl SupervisedState {
     pub(crate) fn new(engine: Engine, restarter: Restarter) -> Self {
         let (now, load) = (Instant::now(), engine.load());
-        let before = EngineLoad { running: 0, waiting: 0, blocks_free: 0, prefilled: 0, decoded: 0, ..load };
+        let counts = EngineCounts::default();
+        let before = EngineLoad { running: 0, waiting: 0, blocks_free: 0, counts, ..load };
         let restarts = [0; FailureCause::ALL.len()];
         Self { stage: Stage::running(engine, now), restarter, restarts, before, looked: now }
     }
@@ -103,9 +105,7 @@ impl SupervisedState {
         let failed = std::mem::replace(&mut self.stage, Stage::Waiting { outage, until: now + wait });
         if let Stage::Running { engine, .. } = failed {
             self.restarter.give_up(engine.give_up(error));
-            let load = engine.load();
-            self.before.prefilled += load.prefilled;
-            self.before.decoded += load.decoded;
+            self.before.counts += engine.load().counts;
         }
         EngineEvent::Failed { cause, error: error.clone(), wait }
     }
@@ -160,14 +160,11 @@ impl SupervisedState {
     }
 
     pub(crate) fn load(&self) -> EngineLoad {
-        let EngineLoad { prefilled, decoded, .. } = self.before;
-        let now = self.engine().map_or(self.before, Engine::load);
-        match self.stage {
-            Stage::Running { .. } => {
-                EngineLoad { prefilled: now.prefilled + prefilled, decoded: now.decoded + decoded, ..now }
-            }
-            Stage::Waiting { .. } | Stage::Starting { .. } | Stage::Stopped => now,
+        let mut now = self.engine().map_or(self.before, Engine::load);
+        if matches!(self.stage, Stage::Running { .. }) {
+            now.counts += self.before.counts;
         }
+        now
     }
 
     pub(crate) fn outage(&self) -> Option<EngineOutage> {
@@ -194,12 +191,7 @@ impl SupervisedState {
     pub(crate) fn stop(&mut self) -> StoppedParts {
         match std::mem::replace(&mut self.stage, Stage::Stopped) {
             Stage::Running { engine, .. } => {
-                let load = engine.load();
-                self.before = EngineLoad {
-                    prefilled: load.prefilled + self.before.prefilled,
-                    decoded: load.decoded + self.before.decoded,
-                    ..self.before
-                };
+                self.before.counts += engine.load().counts;
                 StoppedParts { engine: Some(engine), start: None }
             }
             Stage::Starting { start, .. } => StoppedParts { engine: None, start: Some(start) },

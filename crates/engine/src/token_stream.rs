@@ -34,7 +34,7 @@ impl TokenStream {
         };
         // A stream that breaks off without a last word would look like one that is still going.
         let event = event.unwrap_or_else(|| GenerationEvent::Failed(self.reason()));
-        self.is_over = !matches!(event, GenerationEvent::Token(_));
+        self.is_over = matches!(event, GenerationEvent::Done(_) | GenerationEvent::Failed(_));
         Some(event)
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::error::EngineError;
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::ops::{SamplingParams, slot_words};
+use super::ops::{LogitChange, SamplingParams, slot_words};
 use super::phases::{PhaseBudgets, PhaseMachine};
 
 /// Of so many steps the quickest counts: the others may have waited for the processor.
@@ -15,19 +15,23 @@ const TIMED_STEPS: usize = 3;
 /// the jobs that get them.
 pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<Duration, EngineError> {
     let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
-    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
     let slots = capacity.slots.min(2);
-    (0..slots).for_each(|slot| model.init_slot(slot, &slot_words(&machine, sampling), &[0]));
+    for slot in 0..slots {
+        model.init_slot(slot, &slot_words(&machine, sampling));
+        model.update_table(slot, 0, &[0]);
+    }
     let row = |slot| BatchRow { token: 0, slot, position: 0 };
     // Other kernels than for a single row.
     let several = ForwardBatch { rows: vec![row(0), row(slots - 1)], picks: (0..slots).collect() };
-    model.step(&several)?;
+    let unchanged = LogitChange { pick: 0, token: 0, divisor: 1.0, less: 0.0 };
+    model.step(&several, &[unchanged])?;
     let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
-    model.step(&single)?;
+    model.step(&single, &[])?;
     let mut quickest = Duration::MAX;
     for _ in 0..TIMED_STEPS {
         let began = Instant::now();
-        model.step(&single)?;
+        model.step(&single, &[])?;
         quickest = quickest.min(began.elapsed());
     }
     Ok(quickest)

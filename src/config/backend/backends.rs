@@ -104,7 +104,9 @@ fn read_backend(
     if base.is_guess {
         section.allow(&KIND_SPECIFIC_KEYS);
     }
-    if kind != BackendKind::Local {
+    if kind == BackendKind::Local {
+        base.client.members = members::local_rules();
+    } else {
         base.deployments = deployment::deployments(section, kind, &name, &base.client);
         let members = members::rules(section, kind, base.is_self_hosted_server());
         base.client.members = members;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use stint_backend::local;
 use stint_types::catalog::{
-    ConversationRules, EnforcementClass, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty,
+    Capability, ConversationRules, EnforcementClass, GoesOn, HandOff, Model, Prices, Service, Specialty,
     Tariff,
 };
 use stint_types::units::{Money, Price, Tokens};
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
+use super::members;
 use super::model_config::{BackendConfig, ModelConfig};
 use super::model_source::{LocalModelSettings, ModelSource};
 
@@ -42,9 +43,9 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
             overhead_without_thought: Tokens(1),
         },
         services: vec![Service::Chat, Service::Completions],
-        capabilities: Vec::new(),
+        capabilities: vec![Capability::Penalties],
         efforts: Vec::new(),
-        members: MemberRules::default(),
+        members: members::local_rules(),
         resumes_tools: false,
         goes_on: GoesOn::Never,
         stops_billing: true,

@@ -225,11 +225,12 @@ impl BackendKind {
         match self {
             _ if is_own => SELF_HOSTED_CAPABILITIES,
             // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
-            BackendKind::Local | BackendKind::DeepSeek | BackendKind::Mistral | BackendKind::Xai => &[],
+            BackendKind::DeepSeek | BackendKind::Mistral | BackendKind::Xai => &[],
             BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
                 &[Capability::Tools, Capability::Images, Capability::Schema]
             }
             BackendKind::OpenAi
+            | BackendKind::Local
             | BackendKind::LlamaCpp
             | BackendKind::DashScope
             | BackendKind::OpenRouter

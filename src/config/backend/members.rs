@@ -1,6 +1,7 @@
 //! `unknown_members`: what a backend does with members of a request that nobody here knows.
 
 use crate::config::reader::Section;
+use stint_backend::local;
 use stint_backend::remote::members;
 use stint_types::catalog::{MemberRules, UnknownMembers};
 
@@ -18,6 +19,11 @@ pub(super) fn rules(section: &Section<'_>, kind: BackendKind, is_own: bool) -> M
         documented: documented(kind),
         resumed: resumed(kind),
     }
+}
+
+/// What a model in the local engine does with them.
+pub(super) fn local_rules() -> MemberRules {
+    MemberRules { documented: local::DOCUMENTED_MEMBERS, ..MemberRules::default() }
 }
 
 fn documented(kind: BackendKind) -> &'static [&'static str] {

@@ -82,11 +82,6 @@ fn apply_model_keys(section: &Section<'_>, DeclaredModel { kind, model, .. }: &m
     section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {
         model.capabilities = section.words("capabilities", &CAPABILITIES);
-        if model.classes == [EnforcementClass::Inline] && model.capabilities.contains(&Capability::Penalties)
-        {
-            let what = "the local engine takes no penalties";
-            section.reject("capabilities", what, "take \"penalties\" out");
-        }
     }
 }
 

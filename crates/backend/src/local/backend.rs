@@ -7,21 +7,25 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
+use serde_json::json;
+
 use crate::failure::ENGINE_RESTARTING;
+use crate::remote::prompt_cache::{CACHE_SALT, PromptCacheSharing};
 use crate::speed::{CallTimer, SpeedEstimator};
 use crate::tool_calls;
 use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought};
 use stint_engine::{
-    self as engine, EngineError, EngineOutage, FailureCause, GenerationJob, JobRejection, PhaseBudgets,
-    SamplingParams, SupervisedEngine, ThinkingPhase,
+    self as engine, CacheScope, EngineError, EngineOutage, FailureCause, GenerationJob, JobRejection,
+    PhaseBudgets, SamplingParams, SupervisedEngine, ThinkingPhase,
 };
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::{Message, RawPrompt, Request, Role};
 use stint_types::units::Tokens;
 
+use super::penalties;
 use super::settings::{LocalModelLimits, Settings};
-use super::steps::{self, StepDecoder};
+use super::steps::StepDecoder;
 
 /// Longer than any token of the vocabularies in use, in bytes.
 const TOKEN_BYTES_MAX: u64 = 256;
@@ -32,6 +36,8 @@ pub struct LocalBackend {
     engine: SupervisedEngine,
     format: Arc<PromptFormat>,
     hand_off: Vec<u32>,
+    /// The tokens that are white space alone.
+    blanks: Arc<[u32]>,
     settings: Settings,
     speed: SpeedEstimator,
 }
@@ -47,7 +53,12 @@ impl LocalBackend {
         let tool_syntax = settings.tool_syntax.or_else(|| format.syntax());
         let settings = Settings { tool_syntax, ..settings };
         let speed = SpeedEstimator::with_token(engine.single_step());
-        Ok(LocalBackend { engine, format, hand_off, settings, speed })
+        let is_blank = |id: &u32| {
+            let text = format.detokenizer().push(*id);
+            !text.is_empty() && text.chars().all(char::is_whitespace)
+        };
+        let blanks = (0..engine.vocab()).filter(is_blank).collect();
+        Ok(LocalBackend { engine, format, hand_off, blanks, settings, speed })
     }
 
     /// The engine's context, and how many tokens come on top of the budgets. With a thought these are the start tag, the
@@ -81,8 +92,8 @@ impl LocalBackend {
             lap.mark_queued();
         }
         let tokens = self.engine.generate(job).map_err(|refused| self.refusal_failure(&refused))?;
-        let pieces = VecDeque::from([steps::prompt_usage(prompt)]);
         let decoder = StepDecoder::new(&self.format, prompt);
+        let pieces = VecDeque::from([decoder.prompt_usage()]);
         let flow = LocalStream { tokens, engine: self.engine.clone(), decoder, pieces, timer: lap };
         let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
@@ -127,6 +138,7 @@ impl LocalBackend {
             temperature: request.sampling.temperature.unwrap_or(self.settings.temperature),
             top_k: request.sampling.top_k.unwrap_or(self.settings.top_k),
             top_p: request.sampling.top_p.unwrap_or(self.settings.top_p),
+            min_p: penalties::min_p(request)?,
             seed: call.seed,
         };
         // Whose thought was cut at a deadline has no time for another wait.
@@ -134,10 +146,25 @@ impl LocalBackend {
         Ok(GenerationJob {
             prompt,
             resumes,
+            scope: self.cache_scope(request),
             sampling,
+            penalties: penalties::read(request)?,
             phases,
             eos: self.format.stop_tokens().iter().copied().take(ENDS_MAX).collect(),
         })
+    }
+
+    /// Whose prompts it shares the cache with: its account's, unless the operator shares it, and of these those alone that state
+    /// the same `cache_salt`, where one is stated.
+    fn cache_scope(&self, request: &Request) -> CacheScope {
+        let is_shared = self.settings.prompt_cache == PromptCacheSharing::Everyone;
+        let owner = request.cache_owner.as_deref().filter(|_| !is_shared);
+        let salt = request.unknown_members.get(CACHE_SALT).or_else(|| request.extra.get(CACHE_SALT));
+        match (owner, salt) {
+            (None, None) => CacheScope::default(),
+            // In the form of JSON no two pairs look alike.
+            (owner, salt) => CacheScope::of(json!([owner, salt]).to_string().into()),
+        }
     }
 
     /// The prompt and the budgets of a raw prompt: without template, tags or hand-off.
@@ -222,6 +249,7 @@ impl LocalBackend {
             start: Some(tags.start),
             end: tags.end,
             open,
+            blanks: self.blanks.clone(),
         });
         PhaseBudgets { thinking, solution: solution.clamp_u32(), solution_max: solution.clamp_u32() }
     }
@@ -291,6 +319,9 @@ impl LocalStream {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
         while self.pieces.is_empty() {
             match self.tokens.next().await? {
+                engine::GenerationEvent::PromptRead { reused } => {
+                    self.pieces.push_back(self.decoder.prompt_read(reused));
+                }
                 engine::GenerationEvent::Token(step) => self.pieces.extend(self.decoder.step(step)),
                 engine::GenerationEvent::Done(done) => self.pieces.extend(self.decoder.finish(done)),
                 engine::GenerationEvent::Failed(error) => {

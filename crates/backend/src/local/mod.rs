@@ -2,10 +2,12 @@
 
 #[cfg(feature = "local")]
 mod backend;
+#[cfg(feature = "local")]
+mod penalties;
 mod settings;
 #[cfg(feature = "local")]
 mod steps;
 
 #[cfg(feature = "local")]
 pub use backend::LocalBackend;
-pub use settings::{LocalModelLimits, Settings};
+pub use settings::{DOCUMENTED_MEMBERS, LocalModelLimits, Settings};

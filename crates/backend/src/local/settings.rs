@@ -1,7 +1,11 @@
 //! How a local model is spoken to, and what holds once it is loaded.
 
+use crate::remote::prompt_cache::PromptCacheSharing;
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::units::Tokens;
+
+/// Members that the local engine takes beside those that every API here knows.
+pub const DOCUMENTED_MEMBERS: &[&str] = &["min_p", "repetition_penalty", "cache_salt"];
 
 /// How the local model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +20,8 @@ pub struct Settings {
     pub top_k: u32,
     /// How the model writes its tool calls, where it calls any; by its template, where nothing is said.
     pub tool_syntax: Option<ToolCallSyntax>,
+    /// Who shares what the engine has cached of prompts.
+    pub prompt_cache: PromptCacheSharing,
 }
 
 impl Default for Settings {
@@ -27,6 +33,7 @@ impl Default for Settings {
             top_p: 0.95,
             top_k: 20,
             tool_syntax: None,
+            prompt_cache: PromptCacheSharing::default(),
         }
     }
 }

@@ -11,15 +11,13 @@ pub(super) struct StepDecoder {
     thought: Detokenizer,
     answer: Detokenizer,
     start: Option<u32>,
+    /// White space that came while a thought could still be opened, and how much of it.
+    blank: (String, Tokens),
     prompt: Tokens,
+    /// How much of the prompt was in the cache.
+    reused: Tokens,
     /// 1 once the end-of-text token came.
     end: Tokens,
-}
-
-/// What is known before the first token: how long the prompt is.
-pub(super) fn prompt_usage(tokens: usize) -> Piece {
-    let prompt = Tokens(tokens.try_into().unwrap_or(u64::MAX));
-    Piece::Usage(TokenUsage { prompt, ..TokenUsage::default() })
 }
 
 impl StepDecoder {
@@ -29,22 +27,52 @@ impl StepDecoder {
             thought: format.detokenizer(),
             answer: format.detokenizer(),
             start: format.tags().map(|tags| tags.start),
+            blank: (String::new(), Tokens::ZERO),
             prompt: Tokens(prompt.try_into().unwrap_or(u64::MAX)),
+            reused: Tokens::ZERO,
             end: Tokens::ZERO,
         }
     }
 
-    /// What one token is. The end of text is counted by [`StepDecoder::finish`].
+    /// What is known before the first token: how long the prompt is, and later how much of it was in the cache.
+    pub(super) fn prompt_usage(&self) -> Piece {
+        Piece::Usage(self.usage())
+    }
+
+    /// The prompt was read; so much of it was in the cache.
+    pub(super) fn prompt_read(&mut self, reused: u32) -> Piece {
+        self.reused = Tokens::from(reused).min(self.prompt);
+        self.prompt_usage()
+    }
+
+    fn usage(&self) -> TokenUsage {
+        TokenUsage { prompt: self.prompt, cache_read: self.reused, ..TokenUsage::default() }
+    }
+
+    /// What one token is. White space waits until it is known what follows. The end of text is counted by
+    /// [`StepDecoder::finish`].
     pub(super) fn step(&mut self, step: GeneratedToken) -> Option<Piece> {
         let tokens = Tokens(1);
         Some(match step.role {
             TokenRole::Thought => {
                 Piece::Thought { text: self.thought.push(step.id), tokens, ids: vec![step.id] }
             }
-            TokenRole::Tag if Some(step.id) == self.start => Piece::Tag { tokens, edge: TagEdge::Start },
+            TokenRole::Tag if Some(step.id) == self.start => {
+                let (_, blanks) = std::mem::take(&mut self.blank);
+                Piece::Tag { tokens: blanks + tokens, edge: TagEdge::Start }
+            }
             TokenRole::Tag => Piece::Tag { tokens, edge: TagEdge::End },
             TokenRole::HandOff => Piece::HandOff { tokens },
-            TokenRole::Solution => Piece::Answer { text: self.answer.push(step.id), tokens },
+            TokenRole::Solution => {
+                let (blank, blanks) = std::mem::take(&mut self.blank);
+                let text = blank + &self.answer.push(step.id);
+                Piece::Answer { text, tokens: blanks + tokens }
+            }
+            TokenRole::Blank => {
+                self.blank.0.push_str(&self.answer.push(step.id));
+                self.blank.1 += tokens;
+                return None;
+            }
             TokenRole::End => {
                 self.end = tokens;
                 return None;
@@ -55,18 +83,18 @@ impl StepDecoder {
     /// The last pieces.
     pub(super) fn finish(&mut self, done: GenerationSummary) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        let rest = self.answer.finish();
-        if !rest.is_empty() {
-            pieces.push(Piece::Answer { text: rest, tokens: Tokens::ZERO });
+        let (blank, tokens) = std::mem::take(&mut self.blank);
+        let text = blank + &self.answer.finish();
+        if !text.is_empty() || tokens > Tokens::ZERO {
+            pieces.push(Piece::Answer { text, tokens });
         }
         let count = |tokens: u32| Tokens::from(tokens);
         pieces.push(Piece::Usage(TokenUsage {
-            prompt: self.prompt,
             completion: count(done.thought_tokens)
                 + count(done.solution_tokens)
                 + count(done.overhead_tokens),
             thinking: Some(count(done.thought_tokens)),
-            ..TokenUsage::default()
+            ..self.usage()
         }));
         pieces.push(Piece::End(match done.solution {
             SolutionEnd::Stop => GenerationEnd::Stop { tokens: self.end },

@@ -13,7 +13,9 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
-use super::ops::{BoundMatmul, Embed, RmsNorm, SLOT_WORDS, SampledToken, Sampler};
+use super::ops::{
+    AdjustLogits, BoundMatmul, Embed, LogitChange, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
+};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
 
@@ -21,6 +23,9 @@ use buffers::StepBuffers;
 use layer::{Activations, Layer, LayerKernels};
 
 pub(crate) use buffers::EngineCapacity;
+
+/// Logits that a text may change beside those of its own tokens.
+const LOGIT_BIASES: u32 = 1024;
 
 /// One token to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +54,7 @@ pub(crate) struct EngineModel {
     layers: Vec<Layer>,
     last_norm: (RmsNorm, wgpu::BindGroup),
     lm_head: BoundMatmul,
+    adjust: AdjustLogits,
     sample: Sampler,
     state: StepBuffers,
     weight_bytes: u64,
@@ -93,6 +99,8 @@ impl EngineModel {
         if output.rows != shape.vocab {
             return Err(EngineError::Model("its output and its embeddings differ in size".into()));
         }
+        let changes = extent.slots * shape.vocab.min(extent.context.saturating_add(LOGIT_BIASES));
+        let adjust = AdjustLogits::new(&gpu, shape.vocab, &state.logits, changes);
         let sample =
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
@@ -108,6 +116,7 @@ impl EngineModel {
             layers,
             last_norm,
             lm_head: head,
+            adjust,
             sample,
             state,
             weight_bytes,
@@ -136,17 +145,30 @@ impl EngineModel {
         self.weight_bytes
     }
 
-    /// Puts a new generation into a slot: its sampler's state and its blocks.
-    pub(crate) fn init_slot(&self, slot: u32, words: &[u32], blocks: &[u32]) {
+    /// How much room there is.
+    pub(crate) fn capacity(&self) -> &EngineCapacity {
+        &self.capacity
+    }
+
+    /// Puts a generation into a slot: its sampler's state.
+    pub(crate) fn init_slot(&self, slot: u32, words: &[u32]) {
         let state = u64::from(slot) * u64::from(SLOT_WORDS) * 4;
-        let table = u64::from(slot) * u64::from(self.capacity.table_len()) * 4;
         self.gpu.queue.write_buffer(&self.state.slots, state, bytemuck::cast_slice(words));
+    }
+
+    /// Writes blocks into a slot's table, from this place on.
+    pub(crate) fn update_table(&self, slot: u32, first: u32, blocks: &[u32]) {
+        let table = (u64::from(slot) * u64::from(self.capacity.table_len()) + u64::from(first)) * 4;
         self.gpu.queue.write_buffer(&self.state.tables, table, bytemuck::cast_slice(blocks));
     }
 
-    /// Runs a batch and draws a token for each of its picks, in their order.
-    pub(crate) fn step(&self, batch: &ForwardBatch) -> Result<Vec<SampledToken>, EngineError> {
-        self.submit(batch, true);
+    /// Runs a batch, changes logits of its picks and draws a token for each, in their order.
+    pub(crate) fn step(
+        &self,
+        batch: &ForwardBatch,
+        changes: &[LogitChange],
+    ) -> Result<Vec<SampledToken>, EngineError> {
+        self.submit(batch, Some(changes));
         if batch.picks.is_empty() {
             self.gpu.wait_for(self.step_max)?;
             return Ok(Vec::new());
@@ -158,31 +180,33 @@ impl EngineModel {
 
     /// Runs a batch and reads the logits of its picks instead of drawing from them.
     pub(crate) fn logits(&self, batch: &ForwardBatch) -> Result<Vec<Vec<f32>>, EngineError> {
-        self.submit(batch, false);
+        self.submit(batch, None);
         let vocab = self.vocab as usize;
         let all: Vec<f32> = self.gpu.read(&self.state.logits, batch.picks.len() * vocab)?;
         Ok(all.chunks(vocab).map(<[f32]>::to_vec).collect())
     }
 
-    fn submit(&self, batch: &ForwardBatch, draw: bool) {
+    /// Without `changes` nothing is drawn.
+    fn submit(&self, batch: &ForwardBatch, changes: Option<&[LogitChange]>) {
         let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
         let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
         let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
         self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
         self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
+        let changed = changes.map(|changes| self.adjust.write(&self.gpu, changes));
         let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        self.record(&mut pass, count(rows.len()), count(picks.len()), draw);
+        self.record(&mut pass, count(rows.len()), count(picks.len()), changed);
         drop(pass);
-        if draw && !picks.is_empty() {
+        if changed.is_some() && !picks.is_empty() {
             let bytes = picks.len() as u64 * 16;
             encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
         }
         self.gpu.queue.submit([encoder.finish()]);
     }
 
-    fn record(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32, picks: u32, draw: bool) {
+    fn record(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32, picks: u32, changed: Option<u32>) {
         self.embed.run(pass, rows);
         for layer in &self.layers {
             layer.run(&self.gpu, &self.ops, pass, rows);
@@ -192,7 +216,8 @@ impl EngineModel {
         }
         self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
         self.lm_head.run(&self.gpu, pass, picks);
-        if draw {
+        if let Some(changed) = changed {
+            self.adjust.run(pass, changed);
             self.sample.run(pass, picks);
         }
     }

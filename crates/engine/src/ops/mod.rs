@@ -5,6 +5,7 @@
 //! Every kernel reduces in an order that depends on its row alone, never on how many rows run with
 //! it. So a sequence computes the same bits alone and in a batch, prefilled at once or in chunks.
 
+mod adjust;
 mod attend;
 mod embed;
 mod formats;
@@ -17,6 +18,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use adjust::{AdjustLogits, LogitChange};
 pub(crate) use attend::{Attention, AttentionBuffers as AttendTied};
 pub(crate) use embed::Embed;
 pub(crate) use gate::SwiGlu;

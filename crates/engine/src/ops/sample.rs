@@ -29,6 +29,8 @@ pub struct SamplingParams {
     pub top_k: u32,
     /// Only the likeliest tokens that together have this probability; 1 for all.
     pub top_p: f32,
+    /// Only tokens that are at least so likely as this times the likeliest; 0 for all.
+    pub min_p: f32,
     /// Equal seeds draw equal tokens.
     pub seed: u64,
 }
@@ -56,12 +58,15 @@ impl SampledToken {
     }
 }
 
-/// A slot as the kernel reads it, for a generation that has not begun.
+/// A slot as the kernel reads it, for a generation as far as it is.
 pub(crate) fn slot_words(machine: &PhaseMachine, sampling: SamplingParams) -> Vec<u32> {
     let phases = machine.phases();
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let mut words = vec![0; SLOT_WORDS as usize];
     words[0] = machine.phase() as u32;
+    let [thought, handed, solved] = machine.counts();
+    (words[1], words[3], words[5]) = (thought, handed, solved);
+    words[10] = machine.token_count();
     (words[6], words[25]) = (phases.solution, phases.solution_max.max(phases.solution));
     (words[7], words[8]) = (u32::MAX, u32::MAX);
     if let Some(thinking) = &phases.thinking {
@@ -76,6 +81,7 @@ pub(crate) fn slot_words(machine: &PhaseMachine, sampling: SamplingParams) -> Ve
     words[11] = temperature.to_bits();
     words[12] = sampling.top_k;
     words[13] = sampling.top_p.to_bits();
+    words[26] = sampling.min_p.to_bits();
     let seed = sampling.seed.to_le_bytes();
     words[14] = u32::from_le_bytes([seed[0], seed[1], seed[2], seed[3]]);
     words[15] = u32::from_le_bytes([seed[4], seed[5], seed[6], seed[7]]);
@@ -155,7 +161,7 @@ mod tests {
             sum += w;
             sum >= total * f64::from(sampling.top_p)
         });
-        let least = enough.map_or(0.0, |at| all[at].1);
+        let least = enough.map_or(0.0, |at| all[at].1).max(f64::from(sampling.min_p));
         all.retain(|(_, w)| *w >= least);
         all
     }
@@ -202,7 +208,8 @@ mod tests {
         slot_words(&PhaseMachine::new(phases.clone(), vec![]), sampling)
     }
 
-    const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    const GREEDY: SamplingParams =
+        SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
 
     fn check(vocab: u32, sampling: SamplingParams) {
         let logits: Vec<f32> = numbers(11, vocab).iter().map(|n| n * 6.0).collect();
@@ -234,7 +241,13 @@ mod tests {
 
     #[test]
     fn draws_agree_with_the_obvious_version() {
-        let all = SamplingParams { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0x1234_5678_9abc_def0 };
+        let all = SamplingParams {
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            seed: 0x1234_5678_9abc_def0,
+        };
         for vocab in [3, 64, 300, 1000] {
             check(vocab, all);
             check(vocab, SamplingParams { temperature: 0.3, ..all });
@@ -242,7 +255,9 @@ mod tests {
             check(vocab, SamplingParams { top_k: 7, ..all });
             check(vocab, SamplingParams { top_p: 0.5, ..all });
             check(vocab, SamplingParams { top_p: 0.0, ..all });
-            check(vocab, SamplingParams { temperature: 2.0, top_k: 40, top_p: 0.9, seed: 7 });
+            check(vocab, SamplingParams { min_p: 0.2, ..all });
+            check(vocab, SamplingParams { min_p: 1.0, temperature: 2.0, ..all });
+            check(vocab, SamplingParams { temperature: 2.0, top_k: 40, top_p: 0.9, min_p: 0.0, seed: 7 });
         }
     }
 
@@ -251,7 +266,9 @@ mod tests {
         // 64 slots that differ in their seeds only, 16 draws each.
         let logits = vec![0.0, 2f32.ln(), 4f32.ln(), -1e9, 1f32.ln()];
         let slots: Vec<_> = (0..64u64)
-            .map(|seed| slot(&PLAIN, SamplingParams { temperature: 1.0, top_k: 0, top_p: 1.0, seed }))
+            .map(|seed| {
+                slot(&PLAIN, SamplingParams { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed })
+            })
             .collect();
         let drawn = draw(&vec![logits; 64], &slots, 16).concat();
         for (id, share) in [(0, 1.0 / 8.0), (1, 2.0 / 8.0), (2, 4.0 / 8.0), (3, 0.0), (4, 1.0 / 8.0)] {
@@ -263,7 +280,7 @@ mod tests {
     #[test]
     fn a_slot_draws_the_same_among_others_as_alone() {
         let logits: Vec<f32> = numbers(12, 500).iter().map(|n| n * 4.0).collect();
-        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 50, top_p: 0.95, seed };
+        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 50, top_p: 0.95, min_p: 0.0, seed };
         let alone = draw(std::slice::from_ref(&logits), &[slot(&PLAIN, warm(5))], 8);
         let slots = [slot(&PLAIN, warm(1)), slot(&PLAIN, GREEDY), slot(&PLAIN, warm(5))];
         let among = draw(&vec![logits; 3], &slots, 8);
@@ -291,8 +308,14 @@ mod tests {
             .map(|_| {
                 let hand_off = [vec![], vec![2], vec![6, 7, 2]][pick(3)].clone();
                 let start = [None, Some(1)][pick(2)];
-                let thinking =
-                    ThinkingPhase { budget: small(pick(5)), hand_off, start, end: 2, open: pick(2) == 0 };
+                let thinking = ThinkingPhase {
+                    budget: small(pick(5)),
+                    hand_off,
+                    start,
+                    end: 2,
+                    open: pick(2) == 0,
+                    blanks: [].into(),
+                };
                 let thinking = (pick(6) > 0).then_some(thinking);
                 let eos = [vec![], vec![3], vec![3, 4]][pick(3)].clone();
                 let least = u32::from(thinking.as_ref().is_some_and(|thinking| !thinking.open));

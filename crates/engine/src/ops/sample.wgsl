@@ -1,5 +1,5 @@
 // Draws one token for each pick, one workgroup a pick, and moves its slot's budget machine by it. The machine is
-// the one of phases.rs; the draw is a race: every token i that passes top-k and top-p runs with rate
+// the one of phases.rs; the draw is a race: every token i that passes top-k, top-p and min-p runs with rate
 // exp(logit / temperature), on a random number made of (seed, how many tokens this slot has drawn, i) alone.
 override VOCAB: u32;
 override SLOT_WORDS: u32;
@@ -12,14 +12,14 @@ override SLOT_WORDS: u32;
 const PHASE = 0u; const THOUGHT = 1u; const THOUGHT_MAX = 2u; const HANDED = 3u; const HAND_OFF = 4u;
 const SOLVED = 5u; const SOLUTION_MAX = 6u; const START = 7u; const END = 8u; const LAST = 9u; const COUNT = 10u;
 const TEMPERATURE = 11u; const TOP_K = 12u; const TOP_P = 13u; const SEED = 14u; const EOS_COUNT = 16u; const EOS = 17u;
-const SOLUTION_MOST = 25u; const HAND_OFF_IDS = 32u;
+const SOLUTION_MOST = 25u; const MIN_P = 26u; const HAND_OFF_IDS = 32u;
 // Phases, then roles.
 const IDLE = 0u; const THINKING = 1u; const HANDING = 2u; const SOLUTION = 3u; const DONE = 4u;
 const AS_THOUGHT = 0u; const AS_TAG = 1u; const AS_HAND_OFF = 2u; const AS_SOLUTION = 3u; const AS_END = 4u;
 
 override THREADS: u32;  // 256 at most
 const NONE = 0xffffffffu;
-var<workgroup> sums: array<f32, 64>;    // one a subgroup, which has 4 threads at least
+var<workgroup> sums: array<vec4<f32>, 256>;  // four a subgroup, which has 4 threads at least
 var<workgroup> tops: array<f32, 64>;
 var<workgroup> ids: array<u32, 64>;
 var<private> thread: u32; var<private> subgroup: u32; var<private> subgroups: u32; var<private> lane: u32;
@@ -60,36 +60,68 @@ fn best(value: f32, id: u32) -> u32 {
   return winner;
 }
 
-fn add(value: f32) -> f32 {
-  let part = subgroupAdd(value);
-  if (lane == 0u) { sums[subgroup] = part; }
+// Sixteen sums over all threads.
+fn add(own: mat4x4<f32>) -> mat4x4<f32> {
+  let a = subgroupAdd(own[0]); let b = subgroupAdd(own[1]); let c = subgroupAdd(own[2]); let d = subgroupAdd(own[3]);
+  if (lane == 0u) {
+    let first = subgroup * 4u;
+    sums[first] = a; sums[first + 1u] = b; sums[first + 2u] = c; sums[first + 3u] = d;
+  }
   workgroupBarrier();
-  var sum = 0.0;
-  for (var s = 0u; s < subgroups; s++) { sum += sums[s]; }
+  var all = mat4x4<f32>();
+  for (var s = 0u; s < subgroups; s++) {
+    all += mat4x4<f32>(sums[s * 4u], sums[s * 4u + 1u], sums[s * 4u + 2u], sums[s * 4u + 3u]);
+  }
   workgroupBarrier();
-  return sum;
+  return all;
 }
 
-// How much the tokens of at least this order weigh: their number, or their probability times a constant.
-fn weight(least: u32, by_probability: bool, top: f32, coldness: f32) -> f32 {
-  var sum = 0.0;
+// The tokens of at least an order weigh so much: their number, or their probability times a constant.
+struct Weighing { by_probability: bool, top: f32, coldness: f32 }
+
+// What the tokens of at least each of sixteen orders weigh, in one pass.
+fn weigh(least: array<vec4<u32>, 4>, by: Weighing) -> mat4x4<f32> {
+  let l0 = least[0]; let l1 = least[1]; let l2 = least[2]; let l3 = least[3];
+  var own = mat4x4<f32>();
+  let none = vec4<f32>();
   for (var id = thread; id < VOCAB; id += THREADS) {
     let value = logit(id);
-    if (order(value) >= least) {
-      if (by_probability) { sum += exp((value - top) * coldness); } else { sum += 1.0; }
-    }
+    let at = vec4<u32>(order(value));
+    var weight = vec4<f32>(1.0);
+    if (by.by_probability) { weight = vec4<f32>(exp((value - by.top) * by.coldness)); }
+    own[0] += select(none, weight, at >= l0);
+    own[1] += select(none, weight, at >= l1);
+    own[2] += select(none, weight, at >= l2);
+    own[3] += select(none, weight, at >= l3);
   }
-  return add(sum);
+  return add(own);
 }
 
-// The highest order, not below `floor`, at which the tokens weigh `target` or more; found bit by bit.
-fn threshold(floor: u32, target_weight: f32, by_probability: bool, top: f32, coldness: f32) -> u32 {
+// How many of four weights are enough. The lower the order, the more tokens weigh.
+fn enough(weights: vec4<f32>, target_weight: f32) -> u32 {
+  let ones = select(vec4<u32>(), vec4<u32>(1u), weights >= vec4<f32>(target_weight));
+  return ones.x + ones.y + ones.z + ones.w;
+}
+
+// The highest order, not below `lowest`, at which the tokens weigh `target_weight` or more; found four bits at a time.
+fn threshold(lowest: u32, target_weight: f32, by: Weighing) -> u32 {
   var found = 0u;
-  for (var bit = 32u; bit > 0u; bit--) {
-    let trial = found | (1u << (bit - 1u));
-    if (weight(max(trial, floor), by_probability, top, coldness) >= target_weight) { found = trial; }
+  for (var digit = 8u; digit > 0u; digit--) {
+    let shift = vec4<u32>(4u * (digit - 1u));
+    let start = vec4<u32>(found);
+    let low = vec4<u32>(lowest);
+    var trials: array<vec4<u32>, 4>;
+    trials[0] = max(start | (vec4<u32>(1u, 2u, 3u, 4u) << shift), low);
+    trials[1] = max(start | (vec4<u32>(5u, 6u, 7u, 8u) << shift), low);
+    trials[2] = max(start | (vec4<u32>(9u, 10u, 11u, 12u) << shift), low);
+    trials[3] = max(start | (vec4<u32>(13u, 14u, 15u, 15u) << shift), low);
+    let weights = weigh(trials, by);
+    var reached = enough(weights[0], target_weight) + enough(weights[1], target_weight)
+        + enough(weights[2], target_weight) + enough(weights[3], target_weight);
+    reached = min(reached, 15u);  // the last was tried twice
+    found |= reached << (4u * (digit - 1u));
   }
-  return max(found, floor);
+  return max(found, lowest);
 }
 
 fn greedy() -> u32 {
@@ -108,18 +140,22 @@ fn race(slot: u32, first: u32) -> u32 {
   let top_k = slots[slot + TOP_K];
   let top_p = bitcast<f32>(slots[slot + TOP_P]);
   var least = 0u;
-  if (top_k > 0u && top_k < VOCAB) { least = threshold(0u, f32(top_k), false, top, coldness); }
+  if (top_k > 0u && top_k < VOCAB) { least = threshold(0u, f32(top_k), Weighing(false, top, coldness)); }
   if (top_p < 1.0) {
-    let all = weight(least, true, top, coldness);
-    least = threshold(least, top_p * all, true, top, coldness);
+    let by = Weighing(true, top, coldness);
+    let low = vec4<u32>(least);
+    let all = weigh(array<vec4<u32>, 4>(low, low, low, low), by)[0].x;
+    least = threshold(least, top_p * all, by);
   }
+  let min_p = bitcast<f32>(slots[slot + MIN_P]);
+  let deepest = select(-3e38, log(min_p), min_p > 0.0);
   let a = mix(slots[slot + SEED] ^ mix(slots[slot + SEED + 1u] ^ mix(slots[slot + COUNT])));
   let b = mix(a ^ 0x85ebca6bu);
   var high = -3e38;
   var winner = first;
   for (var id = thread; id < VOCAB; id += THREADS) {
     let value = logit(id);
-    if (value > -1e30 && order(value) >= least) {
+    if (value > -1e30 && order(value) >= least && (value - top) * coldness >= deepest) {
       // Evenly spread in (0, 1]; fine-grained near 0, where the race is decided.
       let u = (f32(mix(mix(id ^ a) + b)) + 0.5) / 4294967296.0;
       let time = select(-log(max(1.0 - u, 1e-9)), u * (1.0 + 0.5 * u), u < 1e-3);

@@ -25,7 +25,11 @@ pub(crate) struct PhaseMachine {
     thinking_tokens: u32,
     hand_off_tokens: usize,
     solution_tokens: u32,
+    /// White space of which it is not known yet what it counts as.
+    blank_tokens: u32,
     overhead_tokens: u32,
+    /// White space that came before a thought: the solution has so much less room.
+    solution_used: u32,
     thinking_end: ThinkingEnd,
     solution_end: SolutionEnd,
 }
@@ -44,7 +48,9 @@ impl PhaseMachine {
             thinking_tokens: 0,
             hand_off_tokens: 0,
             solution_tokens: 0,
+            blank_tokens: 0,
             overhead_tokens: 0,
+            solution_used: 0,
             thinking_end: ThinkingEnd::None,
             solution_end: SolutionEnd::Stop,
         };
@@ -62,6 +68,27 @@ impl PhaseMachine {
 
     pub(crate) fn eos(&self) -> &[u32] {
         &self.eos
+    }
+
+    /// Tokens of thought and of hand-off so far, and those that take the solution's room.
+    pub(crate) fn counts(&self) -> [u32; 3] {
+        let handed_off = u32::try_from(self.hand_off_tokens).unwrap_or(u32::MAX);
+        [self.thinking_tokens, handed_off, self.solution_room_used()]
+    }
+
+    /// All tokens so far.
+    pub(crate) fn token_count(&self) -> u32 {
+        self.thinking_tokens + self.solution_tokens + self.blank_tokens + self.overhead_tokens
+    }
+
+    fn solution_room_used(&self) -> u32 {
+        self.solution_tokens + self.blank_tokens + self.solution_used
+    }
+
+    /// The next token that is forced, where one is.
+    pub(crate) fn force(&mut self) -> Option<GeneratedToken> {
+        // What is sampled counts for nothing here.
+        if self.phase == GenerationPhase::HandOff { self.accept(0) } else { None }
     }
 
     /// What is known once it has ended.
@@ -105,11 +132,18 @@ impl PhaseMachine {
     }
 
     fn idle(&mut self, id: u32) -> (u32, TokenRole) {
-        let start = self.phases.thinking.as_ref().and_then(|thinking| thinking.start);
-        if Some(id) == start {
+        let thinking = self.phases.thinking.as_ref();
+        if Some(id) == thinking.and_then(|thinking| thinking.start) {
             self.phase = GenerationPhase::Thinking;
+            self.solution_used = std::mem::take(&mut self.blank_tokens);
+            self.overhead_tokens += self.solution_used;
             return (id, TokenRole::Tag);
         }
+        if thinking.is_some_and(|thinking| thinking.blanks.binary_search(&id).is_ok()) {
+            self.blank_tokens += 1;
+            return (id, TokenRole::Blank);
+        }
+        self.solution_tokens += std::mem::take(&mut self.blank_tokens);
         self.phase = GenerationPhase::Solution;
         self.solution(id)
     }
@@ -167,8 +201,13 @@ impl PhaseMachine {
                 self.phase = GenerationPhase::Solution;
             }
         }
+        if self.phase == GenerationPhase::Idle && self.blank_tokens >= self.phases.solution {
+            // A thought would have no room for its answer.
+            self.solution_tokens += std::mem::take(&mut self.blank_tokens);
+            self.phase = GenerationPhase::Solution;
+        }
         if self.phase == GenerationPhase::Solution
-            && self.solution_tokens >= self.phases.solution_after(self.thinking_tokens)
+            && self.solution_room_used() >= self.phases.solution_after(self.thinking_tokens)
         {
             self.phase = GenerationPhase::Done;
             self.solution_end = SolutionEnd::Length;
@@ -184,10 +223,12 @@ mod tests {
     const START: u32 = 1;
     const END: u32 = 2;
     const EOS: u32 = 3;
+    const BLANK: u32 = 10;
 
     fn phases(budget: u32, solution: u32, open: bool) -> PhaseBudgets {
         let hand_off = vec![7, END];
-        let thinking = ThinkingPhase { budget, hand_off, start: Some(START), end: END, open };
+        let blanks = [BLANK, BLANK + 1].into();
+        let thinking = ThinkingPhase { budget, hand_off, start: Some(START), end: END, open, blanks };
         PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution }
     }
 
@@ -282,6 +323,24 @@ mod tests {
     }
 
     #[test]
+    fn white_space_before_a_thought_does_not_keep_it_from_being_opened() {
+        let (cut, closed) = (ThinkingEnd::Cut, ThinkingEnd::Closed);
+        let thought = "10B 11B 1T 5T 2T 8S 3E";
+        check(
+            phases(3, 5, false),
+            &[BLANK, BLANK + 1, START, 5, END, 8, EOS],
+            thought,
+            closed,
+            SolutionEnd::Stop,
+        );
+        // It has its room in the answer's budget, so that no more comes than was allowed.
+        check(phases(1, 2, false), &[BLANK, START, 5, 8], "10B 1T 5T 7H 2H 8S", cut, SolutionEnd::Length);
+        check(phases(3, 2, false), &[BLANK, BLANK], "10B 10B", ThinkingEnd::None, SolutionEnd::Length);
+        let answer = "10B 8S 10S 3E";
+        check(phases(3, 5, false), &[BLANK, 8, BLANK, EOS], answer, ThinkingEnd::None, SolutionEnd::Stop);
+    }
+
+    #[test]
     fn tags_are_banned_from_the_answer() {
         let mut machine = PhaseMachine::new(phases(1, 5, false), vec![EOS]);
         assert_eq!(machine.banned(), [None, Some(END)]);
@@ -296,9 +355,12 @@ mod tests {
         fn no_phase_outgrows_its_budget_and_none_lasts_forever(
             budget in 0u32..6, solution in 0u32..6, more in 0u32..6, open: bool, thinks: bool,
             hand_off in proptest::collection::vec(5u32..9, 0..4),
+            blanks in proptest::sample::subsequence(vec![0u32, 4, 6], 0..3),
             samples in proptest::collection::vec(0u32..8, 32),
         ) {
-            let thinking = ThinkingPhase { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
+            let blanks = blanks.into();
+            let thinking =
+                ThinkingPhase { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open, blanks };
             // The engine refuses the one combination that could not keep its word.
             let solution = solution.max(u32::from(thinks && !open));
             let phases =
@@ -313,12 +375,17 @@ mod tests {
             assert!(done.thought_tokens <= budget && done.solution_tokens <= solution);
             assert!(steps.len() as u64 <= most.max(1));
             assert_eq!(ids(TokenRole::Thought).len(), done.thought_tokens as usize);
-            assert_eq!(ids(TokenRole::Solution).len(), done.solution_tokens as usize);
+            let blank = ids(TokenRole::Blank).len();
+            let opened = blank > 0 && steps.iter().any(|s| s.role == TokenRole::Tag && s.id == START);
+            let solved = ids(TokenRole::Solution).len() + if opened { 0 } else { blank };
+            assert_eq!(solved, done.solution_tokens as usize);
             let cut = done.thinking == ThinkingEnd::Cut;
             let handed = cut || done.thinking == ThinkingEnd::Stopped;
             assert_eq!(ids(TokenRole::HandOff), if handed { hand_off } else { vec![] });
             assert!(!cut || done.thought_tokens == budget);
-            assert!(done.solution == SolutionEnd::Stop || done.solution_tokens == solution);
+            let room_used = done.solution_tokens as usize + if opened { blank } else { 0 };
+            assert!(done.solution == SolutionEnd::Stop || room_used >= solution as usize);
+            assert!(room_used <= solution as usize);
         }
     }
 }

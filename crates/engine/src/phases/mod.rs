@@ -1,10 +1,10 @@
 //! The two phases of a generation, thinking and solution: their budgets, what tokens count as, how they end.
 
+use std::sync::Arc;
+
 mod machine;
 
-#[cfg(test)]
-pub(crate) use machine::GenerationPhase;
-pub(crate) use machine::PhaseMachine;
+pub(crate) use machine::{GenerationPhase, PhaseMachine};
 
 /// How many tokens each phase of a generation may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct ThinkingPhase {
     pub end: u32,
     /// Whether the prompt has already opened the thought.
     pub open: bool,
+    /// Tokens that are white space alone, in order: as long as nothing else came, a thought may still be opened.
+    pub blanks: Arc<[u32]>,
 }
 
 /// What a token counts as.
@@ -39,6 +41,9 @@ pub struct ThinkingPhase {
 pub enum TokenRole {
     /// A token of the thought.
     Thought,
+    /// White space before it is known whether there is a thought. It has its room in the solution's budget. Where a thought
+    /// follows it counts as overhead in the end, else as solution.
+    Blank,
     /// A tag that the model sampled.
     Tag,
     /// A token that the engine forced to close the thought.
@@ -91,7 +96,7 @@ pub struct GenerationSummary {
     pub thought_tokens: u32,
     /// Tokens of solution.
     pub solution_tokens: u32,
-    /// Tags, forced tokens and the end-of-text token.
+    /// Tags, white space before a thought, forced tokens and the end-of-text token.
     pub overhead_tokens: u32,
 }
 

@@ -15,7 +15,7 @@ use super::phases::PhaseMachine;
 use super::shape::ModelShape;
 use super::*;
 
-const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
 
 fn gguf(kind: TensorType) -> Gguf {
     Gguf::from_bytes(SyntheticModel { kind, ..SyntheticModel::default() }.bytes().into()).unwrap()
@@ -38,13 +38,21 @@ fn engine(settings: &Settings) -> Engine {
 
 /// A job whose thought no token of the model can close, so that its budgets alone decide.
 fn job(prompt: u32, thinking: u32, solution: u32) -> GenerationJob {
-    let thinking =
-        ThinkingPhase { budget: thinking, hand_off: vec![60, 61, 62], start: None, end: 63, open: true };
+    let thinking = ThinkingPhase {
+        budget: thinking,
+        hand_off: vec![60, 61, 62],
+        start: None,
+        end: 63,
+        open: true,
+        blanks: [].into(),
+    };
     GenerationJob {
         prompt: (1..=prompt).collect(),
         sampling: GREEDY,
         phases: PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution },
         eos: vec![],
+        penalties: TokenPenalties::default(),
+        scope: CacheScope::default(),
         resumes: false,
     }
 }
@@ -54,6 +62,7 @@ fn finish(mut tokens: TokenStream) -> (Vec<GeneratedToken>, GenerationEvent) {
     let mut steps = Vec::new();
     loop {
         match tokens.blocking_next().expect("a last word") {
+            GenerationEvent::PromptRead { .. } => {}
             GenerationEvent::Token(step) => steps.push(step),
             last => {
                 assert!(tokens.blocking_next().is_none());
@@ -61,6 +70,12 @@ fn finish(mut tokens: TokenStream) -> (Vec<GeneratedToken>, GenerationEvent) {
             }
         }
     }
+}
+
+/// Waits for its first token.
+fn has_begun(tokens: &mut TokenStream) -> bool {
+    let is_read = matches!(tokens.blocking_next(), Some(GenerationEvent::PromptRead { .. }));
+    is_read && matches!(tokens.blocking_next(), Some(GenerationEvent::Token(_)))
 }
 
 fn ids(engine: &Engine, job: GenerationJob) -> Vec<u32> {
@@ -99,7 +114,7 @@ fn a_job_with_nothing_to_generate_is_done_at_once() {
 fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
     for kind in [TensorType::F32, TensorType::F16, TensorType::Q8_0] {
         let engine = Engine::start_on(shared(), &gguf(kind), &settings()).unwrap();
-        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, seed };
+        let warm = |seed| SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed };
         let jobs: Vec<_> = (0..6u32)
             .map(|n| GenerationJob { sampling: warm(u64::from(n / 2)), ..job(3 + 7 * n, 10 + n, 8) })
             .collect();
@@ -115,10 +130,74 @@ fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
 }
 
 #[test]
+fn a_bias_bans_or_forces_a_token_and_penalties_keep_tokens_from_coming_again() {
+    let engine = engine(&settings());
+    let with =
+        |penalties| GenerationJob { penalties, phases: PhaseBudgets::without_thinking(20), ..job(6, 0, 0) };
+    let plain = ids(&engine, with(TokenPenalties::default()));
+    let bias = |id, bias| TokenPenalties { biases: [(id, bias)].into(), ..TokenPenalties::default() };
+    assert!(!ids(&engine, with(bias(plain[0], -100.0))).contains(&plain[0]));
+    assert_eq!(ids(&engine, with(bias(9, 1e6))), [9; 20]);
+    let penalties = TokenPenalties { presence: 1e6, ..TokenPenalties::default() };
+    let unlike = |mut tokens: Vec<u32>| {
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens.len()
+    };
+    assert_eq!(unlike(ids(&engine, with(penalties.clone()))), 20, "no token comes twice");
+    let alone = ids(&engine, with(penalties.clone()));
+    let start = |n| {
+        let penalties = if n % 2 == 0 { penalties.clone() } else { TokenPenalties::default() };
+        engine.generate(with(penalties)).unwrap()
+    };
+    let streams: Vec<_> = (0..6).map(start).collect();
+    for (n, tokens) in streams.into_iter().enumerate() {
+        let among: Vec<_> = finish(tokens).0.iter().map(|token| token.id).collect();
+        assert_eq!(among, if n % 2 == 0 { alone.clone() } else { plain.clone() });
+    }
+    let unknown = engine.generate(with(bias(64, 1.0))).unwrap_err();
+    assert!(matches!(unknown, JobRejection::Invalid(_)));
+    engine.stop();
+}
+
+#[test]
+fn white_space_before_a_thought_leaves_it_open_and_has_its_room_in_the_answer_s_budget() {
+    let engine = engine(&settings());
+    // Every token comes once, those with a bias first: white space, the tag, a token of thought.
+    let biases = [(10, 3e6), (11, 2e6), (12, 1e6)].into();
+    let penalties = TokenPenalties { presence: 1e7, biases, ..TokenPenalties::default() };
+    let blanks = [10].into();
+    let thinking =
+        ThinkingPhase { budget: 1, hand_off: vec![60], start: Some(11), end: 63, open: false, blanks };
+    let phases = PhaseBudgets { thinking: Some(thinking), solution: 3, solution_max: 3 };
+    let (steps, last) = finish(engine.generate(GenerationJob { penalties, phases, ..job(4, 0, 0) }).unwrap());
+    let roles: Vec<_> = steps.iter().map(|step| step.role).collect();
+    use TokenRole::{Blank, HandOff, Solution, Tag, Thought};
+    assert_eq!(roles, [Blank, Tag, Thought, HandOff, Solution, Solution], "{last:?}");
+    let GenerationEvent::Done(done) = last else { panic!("{last:?}") };
+    assert_eq!((done.thought_tokens, done.overhead_tokens, done.solution_tokens), (1, 3, 2));
+    engine.stop();
+}
+
+#[test]
+fn a_hand_off_is_computed_in_a_step_or_two_however_long_it_is() {
+    let engine = engine(&Settings { prefill_chunk: 128, ..settings() });
+    let mut long = job(4, 1, 2);
+    if let Some(thinking) = &mut long.phases.thinking {
+        thinking.hand_off = vec![60; 100];
+    }
+    let before = engine.turns();
+    assert_eq!(ids(&engine, long).len(), 1 + 100 + 2);
+    let steps = engine.turns() - before;
+    assert!(steps < 20, "{steps} turns for a hand-off of 100 tokens");
+    engine.stop();
+}
+
+#[test]
 fn equal_seeds_draw_equal_tokens_and_others_do_not() {
     let engine = engine(&settings());
     let warm = |seed| GenerationJob {
-        sampling: SamplingParams { temperature: 1.5, top_k: 0, top_p: 1.0, seed },
+        sampling: SamplingParams { temperature: 1.5, top_k: 0, top_p: 1.0, min_p: 0.0, seed },
         ..job(4, 20, 20)
     };
     assert_eq!(ids(&engine, warm(1)), ids(&engine, warm(1)));
@@ -185,31 +264,81 @@ fn a_full_queue_refuses_and_a_freed_one_takes_again() {
 fn a_job_that_goes_on_with_another_goes_before_those_that_have_not_begun() {
     let engine = engine(&Settings { sequences: 1, queue: 2, ..settings() });
     let mut first = engine.generate(job(4, 60, 50)).unwrap();
-    assert!(matches!(first.blocking_next(), Some(GenerationEvent::Token(_))));
+    assert!(has_begun(&mut first));
     let waits = engine.generate(job(4, 60, 50)).unwrap();
     let resumed = engine.generate(GenerationJob { resumes: true, ..job(4, 1, 1) }).unwrap();
     let one = finish(first).0.len() + 1;
     assert_eq!(finish(resumed).0.len(), 5);
-    assert!(engine.load().decoded < 2 * one as u64, "what waits has not been served before it");
+    assert!(engine.load().counts.decoded < 2 * one as u64, "what waits has not been served before it");
     finish(waits);
     engine.stop();
 }
 
 #[test]
 fn hanging_up_frees_the_cache_for_those_who_wait() {
-    // The cache holds one such job, so the second can only run once the first's blocks are free.
-    let engine = engine(&Settings { kv_tokens: 128, ..settings() });
-    let mut first = engine.generate(job(4, 60, 60)).unwrap();
-    assert!(matches!(first.blocking_next(), Some(GenerationEvent::Token(_))));
-    assert_eq!(engine.load().blocks_free, 0);
-    let mut second = engine.generate(job(4, 60, 60)).unwrap();
+    // The cache holds one such prompt, so the second can only run once the first's blocks are free.
+    let engine = engine(&Settings { kv_tokens: 128, prefix_reuse: false, ..settings() });
+    let mut first = engine.generate(job(60, 20, 2)).unwrap();
+    assert!(has_begun(&mut first));
+    let mut second = engine.generate(job(60, 20, 3)).unwrap();
     drop(first);
-    assert!(matches!(second.blocking_next(), Some(GenerationEvent::Token(_))));
+    assert!(has_begun(&mut second));
     drop(second);
     assert_eq!(finish(engine.generate(job(2, 1, 1)).unwrap()).0.len(), 5);
     engine.stop();
     let load = engine.load();
     assert_eq!((load.running, load.waiting, load.blocks_free), (0, 0, load.blocks_total));
+}
+
+/// What four jobs make that may each fill the cache, one after the other and all at once.
+#[test]
+fn who_has_to_stop_for_want_of_room_goes_on_with_the_same_tokens() {
+    let small = Settings { kv_tokens: 160, prefix_reuse: false, ..settings() };
+    for sampling in [GREEDY, SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed: 3 }]
+    {
+        let engine = engine(&small);
+        let jobs: Vec<_> = (0..4).map(|n| GenerationJob { sampling, ..job(10 + n, 60, 30) }).collect();
+        let alone: Vec<_> = jobs.iter().map(|job| finish(engine.generate(job.clone()).unwrap()).0).collect();
+        assert_eq!(engine.load().counts.preempted, 0);
+        let streams: Vec<_> = jobs.iter().map(|job| engine.generate(job.clone()).unwrap()).collect();
+        let together: Vec<_> = streams.into_iter().map(|tokens| finish(tokens).0).collect();
+        assert_eq!(alone, together);
+        assert!(engine.load().counts.preempted > 0);
+        engine.stop();
+    }
+}
+
+/// How many tokens of its prompt a job found in the cache, and what it made.
+fn reused(engine: &Engine, job: GenerationJob) -> (u32, Vec<GeneratedToken>) {
+    let mut tokens = engine.generate(job).unwrap();
+    let Some(GenerationEvent::PromptRead { reused }) = tokens.blocking_next() else {
+        panic!("the prompt is read first")
+    };
+    (reused, finish(tokens).0)
+}
+
+#[test]
+fn what_was_read_before_is_read_no_more_and_makes_the_same_tokens() {
+    for kind in [TensorType::F32, TensorType::Q8_0] {
+        let start = |prefix_reuse| {
+            Engine::start_on(shared(), &gguf(kind), &Settings { prefix_reuse, ..settings() }).unwrap()
+        };
+        let (with, without) = (start(true), start(false));
+        let mut text = GenerationJob { phases: PhaseBudgets::without_thinking(22), ..job(50, 0, 0) };
+        for (found, turn) in [(0, 1), (64, 2), (80, 3)] {
+            let again = reused(&with, text.clone());
+            let anew = reused(&without, text.clone());
+            assert_eq!((again.0, anew.0), (found, 0), "{kind:?}, turn {turn}");
+            assert_eq!(again.1, anew.1, "{kind:?}, turn {turn}");
+            text.prompt.extend(again.1.iter().map(|token| token.id));
+            text.prompt.truncate(text.prompt.len() - 3);
+            text.phases = PhaseBudgets::without_thinking(17);
+        }
+        assert_eq!(with.load().counts.reused, 64 + 80);
+        let other = GenerationJob { scope: CacheScope::of("another".into()), ..text };
+        assert_eq!(reused(&with, other).0, 0, "nobody finds what others asked");
+        (with.stop(), without.stop());
+    }
 }
 
 #[test]
@@ -265,7 +394,8 @@ fn model(kind: TensorType, grain: ReductionStrategy) -> EngineModel {
     let machine = PhaseMachine::new(PhaseBudgets::without_thinking(9), vec![]);
     for slot in 0..3 {
         let blocks: Vec<_> = (0..64 / BLOCK).map(|n| n * 3 + slot).rev().collect();
-        model.init_slot(slot, &slot_words(&machine, GREEDY), &blocks);
+        model.init_slot(slot, &slot_words(&machine, GREEDY));
+        model.update_table(slot, 0, &blocks);
     }
     model
 }

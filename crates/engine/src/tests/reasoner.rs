@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::gpu::shared;
 use crate::{
-    Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, PhaseBudgets, SolutionEnd,
-    ThinkingEnd, ThinkingPhase, TokenRole, TokenStream,
+    CacheScope, Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, PhaseBudgets,
+    SolutionEnd, ThinkingEnd, ThinkingPhase, TokenPenalties, TokenRole, TokenStream,
 };
 use stint_gguf::Gguf;
 
@@ -37,12 +37,21 @@ fn job(question: &str, thinking: u32) -> GenerationJob {
     let asked = [vec![start, user, newline], bytes(question), vec![end, newline]].concat();
     let prompt = [asked, vec![start, assistant, newline, think, newline]].concat();
     let hand_off = vec![newline, 4, 8];
-    let thinking = ThinkingPhase { budget: thinking, hand_off, start: Some(think), end: 4, open: true };
+    let thinking = ThinkingPhase {
+        budget: thinking,
+        hand_off,
+        start: Some(think),
+        end: 4,
+        open: true,
+        blanks: [].into(),
+    };
     GenerationJob {
         prompt,
         sampling: GREEDY,
         phases: PhaseBudgets { thinking: Some(thinking), solution: 8, solution_max: 8 },
         eos: vec![end],
+        penalties: TokenPenalties::default(),
+        scope: CacheScope::default(),
         resumes: false,
     }
 }

@@ -38,7 +38,7 @@ fn check(fault: InjectedFault, cause: FailureCause, heard_within: Duration) {
     let settings = Settings { step_timeout: Some(Duration::from_secs(1)), ..settings() };
     let (engine, events) = supervised(0, &settings);
     assert_eq!((finish(engine.generate(job(2, 1, 1)).unwrap()).0.len(), engine.outage()), (5, None));
-    let decoded = engine.load().decoded;
+    let decoded = engine.load().counts.decoded;
     engine.inject(fault);
     let (job_in_flight, began) = (engine.generate(job(4, 60, 50)), Instant::now());
     // A thread that panicked may have left already.
@@ -55,7 +55,7 @@ fn check(fault: InjectedFault, cause: FailureCause, heard_within: Duration) {
     assert!(began.elapsed() < heard_within + Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!(finish(engine.generate(job(2, 1, 1)).unwrap()).0.len(), 5);
     assert_eq!((restarts(&engine, cause), engine.outage()), (1, None));
-    assert!(engine.load().decoded > decoded, "what was counted is not counted away");
+    assert!(engine.load().counts.decoded > decoded, "what was counted is not counted away");
     engine.stop();
     assert!(!engine.is_alive());
 }

@@ -22,6 +22,7 @@ pub struct BackendMetrics {
     pub engine_tokens: IntCounterVec,
     pub engine_up: IntGaugeVec,
     pub engine_restarts: IntCounterVec,
+    pub engine_preemptions: IntCounterVec,
     pub withdrawals: IntCounterVec,
     pub event_loop_lag: Counter,
     pub overruns: IntCounterVec,
@@ -59,7 +60,7 @@ impl BackendMetrics {
             engine_tokens: by_model_and(
                 "phase",
                 "engine_tokens_total",
-                "Tokens that the local engine read and wrote",
+                "Tokens that the local engine read, found in its cache and wrote",
             )?,
             engine_up: make.gauge_vec(
                 "engine_up",
@@ -70,6 +71,11 @@ impl BackendMetrics {
                 "cause",
                 "engine_restarts_total",
                 "Starts of a local engine after it failed, by why it had",
+            )?,
+            engine_preemptions: make.counter_vec(
+                "engine_preemptions_total",
+                "Generations of a local engine that stopped for want of room in its cache and were computed anew",
+                &["model"],
             )?,
             overruns: by_target("target_overruns_total", overruns)?,
         })

@@ -1,0 +1,153 @@
+//! One generation beside its text: its budgets, and the caller who reads it.
+
+use tokio::sync::mpsc;
+
+use super::error::EngineError;
+use super::messages::GenerationEvent;
+use super::ops::{LogitChange, SampledToken, SamplingParams, slot_words};
+use super::penalties::LogitChanges;
+use super::phases::{GeneratedToken, GenerationPhase, PhaseMachine, TokenRole};
+
+/// A generation that was accepted and whose caller has not heard its end.
+#[derive(Debug)]
+pub(crate) struct RunningGeneration {
+    sampling: SamplingParams,
+    changes: LogitChanges,
+    machine: PhaseMachine,
+    out: mpsc::Sender<GenerationEvent>,
+    /// Forced tokens that the caller hears of once they are computed.
+    forced: Vec<GeneratedToken>,
+    /// Tokens that the caller heard of since that was last asked.
+    told: u64,
+    was_read: bool,
+    /// Its last word, once it is over.
+    final_event: Option<GenerationEvent>,
+}
+
+impl RunningGeneration {
+    pub(crate) fn new(
+        machine: PhaseMachine,
+        sampling: SamplingParams,
+        changes: LogitChanges,
+        out: mpsc::Sender<GenerationEvent>,
+    ) -> Self {
+        Self {
+            sampling,
+            changes,
+            machine,
+            out,
+            forced: Vec::new(),
+            told: 0,
+            was_read: false,
+            final_event: None,
+        }
+    }
+
+    /// Over, or read by nobody any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.final_event.is_some() || self.out.is_closed()
+    }
+
+    /// The sampler's state of it.
+    pub(crate) fn slot_words(&self) -> Vec<u32> {
+        slot_words(&self.machine, self.sampling)
+    }
+
+    /// What changes of the logits from which its next token is drawn, as the pick of this number.
+    pub(crate) fn logit_changes(&self, pick: u32) -> impl Iterator<Item = LogitChange> {
+        self.changes.of_pick(pick)
+    }
+
+    /// The sampler's state, where that cannot know it: what is forced is no business of its, nor is white space.
+    pub(crate) fn changed_slot_words(&self) -> Option<Vec<u32>> {
+        let has_changed = !self.forced.is_empty() || self.machine.phase() == GenerationPhase::Idle;
+        has_changed.then(|| self.slot_words())
+    }
+
+    /// The tokens that are forced now. They are known beforehand, so they are computed all at once.
+    pub(crate) fn force(&mut self) -> Vec<u32> {
+        let before = self.forced.len();
+        self.forced.extend(std::iter::from_fn(|| self.machine.force()));
+        let ids: Vec<_> = self.forced.iter().skip(before).map(|token| token.id).collect();
+        ids.iter().for_each(|id| self.changes.record(*id));
+        self.end_if_done();
+        ids
+    }
+
+    /// Its prompt is in the cache, so much of it from before. Told once, however often it is computed.
+    pub(crate) fn tell_read(&mut self, reused: u32) -> bool {
+        let is_first = !std::mem::replace(&mut self.was_read, true);
+        if is_first {
+            self.send(GenerationEvent::PromptRead { reused });
+        }
+        is_first
+    }
+
+    /// Takes a token and tells of it. The budget's specification replays it: the device may not differ from it.
+    pub(crate) fn accept(&mut self, drawn: SampledToken) {
+        self.tell_forced();
+        let banned = self.machine.banned().contains(&Some(drawn.sampled));
+        let Some(step) = self.machine.accept(drawn.sampled) else { return };
+        // The device takes white space for the answer's beginning.
+        let role = if step.role == TokenRole::Blank { TokenRole::Solution } else { step.role };
+        let phase = match self.machine.phase() {
+            GenerationPhase::Idle => GenerationPhase::Solution,
+            phase => phase,
+        };
+        let agrees = step.id == drawn.id && Some(role) == drawn.role && phase as u32 == drawn.phase;
+        if banned || !agrees {
+            return self.fail(EngineError::SamplerMismatch);
+        }
+        self.changes.record(step.id);
+        self.tell(step);
+        self.end_if_done();
+    }
+
+    /// How many tokens the caller heard of since this was last asked.
+    pub(crate) fn take_told(&mut self) -> u64 {
+        std::mem::take(&mut self.told)
+    }
+
+    /// It ends with this error, unless it has ended.
+    pub(crate) fn fail(&mut self, error: EngineError) {
+        self.final_event.get_or_insert(GenerationEvent::Failed(error));
+    }
+
+    /// The last word, and where it is read.
+    pub(crate) fn into_last_word(self) -> Option<LastWord> {
+        Some(LastWord { event: self.final_event?, out: self.out })
+    }
+
+    fn end_if_done(&mut self) {
+        if let Some(done) = self.machine.done() {
+            self.tell_forced();
+            self.final_event = Some(GenerationEvent::Done(done));
+        }
+    }
+
+    fn tell_forced(&mut self) {
+        std::mem::take(&mut self.forced).into_iter().for_each(|step| self.tell(step));
+    }
+
+    fn tell(&mut self, step: GeneratedToken) {
+        self.told += 1;
+        self.send(GenerationEvent::Token(step));
+    }
+
+    /// There is room for every token and the last word.
+    fn send(&self, event: GenerationEvent) {
+        let _ = self.out.try_send(event);
+    }
+}
+
+/// The end of a generation. Who hears it may count on its place being free.
+pub(crate) struct LastWord {
+    event: GenerationEvent,
+    out: mpsc::Sender<GenerationEvent>,
+}
+
+impl LastWord {
+    pub(crate) fn say(self) {
+        let _ = self.out.try_send(self.event);
+    }
+}
