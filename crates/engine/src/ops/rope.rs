@@ -90,7 +90,7 @@ mod tests {
             // The pair, whether it is its first number, and where the other one is.
             let (pair, first, other) = match shape.rope_pairs {
                 RopePairs::Halves => (n % half, n < half, (n + half) % size),
-                RopePairs::Neighbours => (n / 2, n % 2 == 0, n ^ 1),
+                RopePairs::Neighbours => (n / 2, n.is_multiple_of(2), n ^ 1),
             };
             let base = f64::from(shape.rope.base);
             let angle = f64::from(position) * base.powf(-2.0 * pair as f64 / size as f64);
