@@ -72,10 +72,11 @@ impl Subject {
                     .iter()
                     .filter(|(demand, _)| self.learned.iter().any(|own| Arc::ptr_eq(&own.0, demand)))
                     .collect();
-                teach(&mut store, &other.name, known, THOUGHTS_EACH, None);
+                teach(&mut store, &other.name, &known, THOUGHTS_EACH, None);
             }
         }
-        teach(&mut store, &self.name, self.learned.iter().collect(), stage.own, stage.cut);
+        let own: Vec<&Thoughts> = self.learned.iter().collect();
+        teach(&mut store, &self.name, &own, stage.own, stage.cut);
         self.measure(&store)
     }
 
@@ -107,7 +108,7 @@ impl Subject {
 }
 
 /// Learns so many thoughts, in random order.
-fn teach(store: &mut BeliefStore, name: &Arc<str>, known: Vec<&Thoughts>, most: usize, cut: Option<f64>) {
+fn teach(store: &mut BeliefStore, name: &Arc<str>, known: &[&Thoughts], most: usize, cut: Option<f64>) {
     let mut thoughts: Vec<(&Arc<Demand>, f64)> = known
         .iter()
         .flat_map(|(demand, lengths)| lengths.iter().map(move |&length| (demand, length)))

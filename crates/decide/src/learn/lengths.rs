@@ -27,7 +27,7 @@ const PRIOR: f64 = 20.0;
 /// What counts beforehand in the slopes of answers, and in those of thoughts. Of 10 and 30 the middle: with many questions, the
 /// worked out answers of 29 models on MMLU-Pro, 10 ranks better; with thoughts on some 25 texts, each thought about again and again, 30.
 const ANSWER_PRIORS: SlopePriors = SlopePriors { slope: 20.0, class: PRIOR };
-const THOUGHT_PRIORS: SlopePriors = SlopePriors { slope: 20.0, class: 6.0 };
+const THOUGHT_PRIORS: SlopePriors = SlopePriors { slope: 20.0, class: 3.0 };
 
 /// How many features an answer's length may depend on.
 const ANSWER_FEATURES: usize = 5;
@@ -192,8 +192,7 @@ pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &LengthBel
         let counted = thought_features(&sample.predicted.thinking, &row);
         slopes::add(&mut sums[ANSWER_SLOPES_END..SLOPES_END], class, &counted, u);
         let surprise = u - (demand.thinking.mu - mu) / sigma;
-        let known = believed.thoughts.known(class);
-        believed.words.add(&mut sums[SLOPES_END..], features.words(), surprise, known);
+        believed.words.add(&mut sums[SLOPES_END..], features.words(), surprise);
     }
     if sample.solution > Tokens::ZERO {
         let usual = sample.predicted.solution.as_f64().max(1.0);

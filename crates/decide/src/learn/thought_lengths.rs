@@ -14,11 +14,11 @@ pub(super) const SUMS: usize = SUMS_EACH * CLASSES + 1;
 
 /// For how many thoughts the spread counts that is expected beforehand.
 const SPREAD_PRIOR: f64 = 20.0;
-/// The variance of u about the level of a class where the level is not known: with the level's own (0.43) and a sixth of it for
+/// The variance of u about the level of a class where the level is not known: with the level's own (0.43) and a third of it for
 /// the class it makes 1.
-const WITHIN: f64 = 0.488_571_4;
+const WITHIN: f64 = 0.427_5;
 /// For how many thoughts a model's level counts in a class, where it was not measured.
-const CLASS_PRIOR: f64 = 6.0;
+const CLASS_PRIOR: f64 = 3.0;
 /// The same of a model that was measured, and for how many the prediction counts in its level.
 const MEASURED_PRIOR: f64 = 20.0;
 
@@ -95,12 +95,6 @@ impl ThoughtLengths {
     /// How many thoughts it rests on.
     pub(super) fn count(&self) -> f64 {
         self.all.count
-    }
-
-    /// How far the level of a class is known, from 0 to 1.
-    pub(super) fn known(&self, class: usize) -> f64 {
-        let count = self.classes.get(class).map_or(0.0, |own| own.count);
-        count / (count + CLASS_PRIOR)
     }
 
     /// What they say of the model's level to others: the less, the fewer kinds of work they are from. Nothing of a model that was

@@ -48,12 +48,11 @@ impl ThoughtWords {
         (sum(PLACES + place) * variance, variance)
     }
 
-    /// Adds to the sums that a thought was so much longer than was believed; `known` is how far the model's level was known by
-    /// then, from 0 to 1, for a surprise at that is none at words.
-    pub(super) fn add(&self, sums: &mut [f64], words: RequestWords<'_>, surprise: f64, known: f64) {
+    /// Adds to the sums that a thought was so much longer than was believed.
+    pub(super) fn add(&self, sums: &mut [f64], words: RequestWords<'_>, surprise: f64) {
         let square = words.value.powi(2);
         let unsure = square * words.each().map(|place| self.word(place).1).sum::<f64>();
-        let part = known / (1.0 + unsure);
+        let part = 1.0 / (1.0 + unsure);
         for place in words.each() {
             let (mean, _) = self.word(place);
             sums[place] += part * square;
@@ -75,7 +74,7 @@ mod tests {
             for (words, truth) in [(long, 1.0), (short, -1.0)] {
                 let believed = ThoughtWords::of(&sums);
                 let surprise = truth - believed.longer(words);
-                believed.add(&mut sums, words, surprise, 1.0);
+                believed.add(&mut sums, words, surprise);
             }
         }
         let believed = ThoughtWords::of(&sums);
