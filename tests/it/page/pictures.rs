@@ -11,7 +11,7 @@ use crate::harness::{Chromium, View};
 use super::load::{Desk, KEY};
 
 const WIDE: View = View { width: 1200, height: 730, scale: 1.0, is_dark: false };
-const PHONE: View = View { width: 390, height: 780, scale: 2.0, is_dark: true };
+const PHONE: View = View { width: 390, height: 780, scale: 1.0, is_dark: true };
 
 /// What is asked for the pictures: sums of several lengths, with several budgets, in runs and alone.
 async fn load(desk: &Desk, rounds: u64) {
