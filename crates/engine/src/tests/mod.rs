@@ -337,7 +337,8 @@ fn what_was_read_before_is_read_no_more_and_makes_the_same_tokens() {
         assert_eq!(with.load().counts.reused, 64 + 80);
         let other = GenerationJob { scope: CacheScope::of("another".into()), ..text };
         assert_eq!(reused(&with, other).0, 0, "nobody finds what others asked");
-        (with.stop(), without.stop());
+        with.stop();
+        without.stop();
     }
 }
 
