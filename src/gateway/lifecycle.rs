@@ -151,11 +151,12 @@ fn spawn(
     state.pacing.record_price(&tenant.account, context.market.shadow_price);
     state.pacing.record_dispatch(&tenant.account, paced, *expected, parts.ledger.now());
     state.trials.record_dispatch(*trial, *expected);
-    parts.tasks.spawn(async move {
+    // Boxed, since a task is moved several times before it runs, and this one is large.
+    parts.tasks.spawn(Box::pin(async move {
         serve(context, decision, reservation, updates).await;
         // Until here those that are planned wait behind it.
         drop((permit, work));
-    });
+    }));
     task
 }
 

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
-use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 
@@ -62,14 +61,17 @@ struct AccessDetails {
     seconds: Option<f64>,
 }
 
-/// The layer: keeps a record of every request of the API.
-pub(super) async fn record(request: Request, next: Next) -> Response {
+/// Keeps a record of every request of the API.
+pub(super) async fn record<F: Future<Output = Response>>(
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     if UNLOGGED.contains(&request.uri().path()) {
-        return next.run(request).await;
+        return next(request).await;
     }
     let record = Arc::new(AccessRecord::new(&request));
     let caller = CallerGuard(record.clone());
-    let response = CURRENT.scope(record, next.run(request)).await;
+    let response = CURRENT.scope(record, next(request)).await;
     caller.0.set_response(&response);
     if response.body().size_hint().exact().is_some() {
         return response;

@@ -1,13 +1,10 @@
 //! Limits how many requests of one account are in flight, from however many addresses they come: where there are keys, none takes
 //! all connections, nor all places of the gateway, from the others.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::Request;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use stint_types::units::AccountId;
@@ -27,20 +24,21 @@ pub struct AccountRequests(RequestsInFlight<AccountId>);
 
 /// Counts a request from its head to the end of its answer, and refuses those beyond the share of its account. Whose key is not
 /// accepted is told so by what is behind this.
-pub(super) async fn limit(
-    State((service, requests)): State<(Arc<ApiState>, AccountRequests)>,
+pub(super) async fn limit<F: Future<Output = Response>>(
+    service: &ApiState,
+    requests: &AccountRequests,
     request: Request<Body>,
-    next: Next,
+    next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
     let tenant = auth::tenant(&service.keys, request.headers()).ok().filter(|tenant| tenant.key.is_some());
-    let Some(tenant) = tenant else { return next.run(request).await };
+    let Some(tenant) = tenant else { return next(request).await };
     let most = service.settings.account_requests_max;
     let Some(counted) = requests.0.begin(tenant.account.clone(), most) else {
         service.metrics.requests.turned_away.with_label_values(&[ACCOUNT]).inc();
         return crowded(most).into_response();
     };
     body_limiter::assign(request.extensions(), &tenant);
-    next.run(request).await.map(|body| hold(body, counted))
+    next(request).await.map(|body| hold(body, counted))
 }
 
 fn crowded(most: usize) -> ApiError {

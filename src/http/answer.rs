@@ -19,7 +19,7 @@ use super::dialect::ApiDialect;
 use super::error::ApiError;
 use super::events::{NO_FINAL_REPORT, stream};
 use super::idempotency_key::{BodyDigest, IdempotencyDecision, IdempotentRequest, StreamRecorder};
-use super::json_response::json_response;
+use super::json_response::json_text;
 use super::{access_log, headers, idempotency_key, images};
 
 /// A request that was read and understood.
@@ -137,7 +137,7 @@ async fn whole(
             }
             RequestUpdate::Failed(refusal) => return Err(refusal.into()),
             RequestUpdate::Done(receipt) => {
-                let mut response = json_response(&dialect.render(&receipt, collected, created).await);
+                let mut response = json_text(dialect.render(&receipt, collected, created).await);
                 receipt.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
                 return Ok(response);
             }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::header::{self, Entry};
+use axum::http::{HeaderMap, HeaderName};
 
 use stint_types::tenant::{KeyLookup, Tenant};
 use stint_types::units::{Priority, Timestamp};
@@ -14,10 +15,19 @@ const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Where callers put their keys.
-pub(super) const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
+const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
 
 /// The longest key that is looked at.
 const KEY_MAX: usize = 512;
+
+/// Keeps a request's keys out of whatever prints its headers.
+pub(super) fn hide_keys(headers: &mut HeaderMap) {
+    for name in HEADERS {
+        if let Entry::Occupied(mut found) = headers.entry(name) {
+            found.iter_mut().for_each(|value| value.set_sensitive(true));
+        }
+    }
+}
 
 /// The tenant whose key the request carries, as a bearer token or as `x-api-key`.
 ///

@@ -14,9 +14,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::State;
 use axum::http::{Extensions, Method, Request};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dashmap::DashMap;
 use hyper::body::{Frame, SizeHint};
@@ -209,10 +207,10 @@ pub(super) fn refusal(error: &axum::Error) -> Option<ApiError> {
 }
 
 /// Takes room for each body as it arrives, and keeps it until the answer is over. What is behind it may ask for more.
-pub(super) async fn limit_bodies(
-    State(room): State<BodyLimiter>,
+pub(super) async fn limit_bodies<F: Future<Output = Response>>(
+    room: BodyLimiter,
     request: Request<Body>,
-    next: Next,
+    next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
     let taken = Arc::new(room.permit());
     let (mut parts, body) = request.into_parts();
@@ -220,7 +218,7 @@ pub(super) async fn limit_bodies(
     parts.extensions.insert(taken.clone());
     let body = Body::new(CountedBody { body, permit: taken.clone() });
     let is_read_again = parts.method == Method::GET;
-    let answer = next.run(Request::from_parts(parts, body)).await;
+    let answer = next(Request::from_parts(parts, body)).await;
     let Some(size) = answer.body().size_hint().exact() else { return answer.map(|body| hold(body, taken)) };
     if size < ANSWER_FREE {
         return answer;
@@ -277,7 +275,8 @@ fn pieces(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use axum::Router;
-    use axum::middleware::from_fn_with_state;
+    use axum::extract::State;
+    use axum::middleware::{Next, from_fn_with_state};
     use axum::routing::get;
     use stint_types::tenant::hash_key;
     use tower_service::Service;
@@ -330,7 +329,12 @@ mod tests {
         let router = Router::new()
             .route("/", get(async || "x".repeat(150 << 10)).post(async || "x".repeat(150 << 10)))
             .route("/small", get(async || "x"))
-            .layer(from_fn_with_state(room.clone(), limit_bodies));
+            .layer(from_fn_with_state(
+                room.clone(),
+                async |State(room), request: Request<Body>, next: Next| {
+                    limit_bodies(room, request, |request| next.run(request)).await
+                },
+            ));
         let ask = async |method: Method, path: &str| {
             let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
             router.clone().call(request).await.unwrap()

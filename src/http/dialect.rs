@@ -4,7 +4,6 @@
 use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use stint_types::chat::ChoiceEvent;
@@ -18,13 +17,13 @@ pub(super) trait ApiDialect {
     /// The endpoint's name. It is part of an idempotency key's fingerprint, since two endpoints may take the same body.
     fn endpoint(&self) -> &'static str;
 
-    /// The whole answer as one object. It may store the answer first.
+    /// The whole answer as the text of one object. It may store the answer first.
     fn render(
         &self,
         receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> impl Future<Output = Value> + Send;
+    ) -> impl Future<Output = String> + Send;
 
     /// What writes the answer as events.
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter>;

@@ -52,7 +52,8 @@ pub(super) fn stream(
 }
 
 fn pieces(state: EventStream) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    unfold(state, |mut state| async move {
+    // Boxed: the stream moves it with every piece.
+    unfold(Box::new(state), |mut state| async move {
         let mut text = state.next().await?;
         // What waits to be written takes no more memory than it has bytes.
         text.shrink_to_fit();

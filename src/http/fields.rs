@@ -144,8 +144,8 @@ impl Fields {
 
     /// The members of a member.
     pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, ApiError> {
-        let name = self.full_name(key);
-        self.take(key).map(|value| Fields::from_value(&name, value)).transpose()
+        let Some(value) = self.take(key) else { return Ok(None) };
+        Fields::from_value(&self.full_name(key), value).map(Some)
     }
 
     /// The members of a member that must be there.

@@ -6,5 +6,10 @@ use serde_json::Value;
 
 /// A JSON value as a response.
 pub(super) fn json_response(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+    json_text(value.to_string())
+}
+
+/// The text of a JSON value as a response.
+pub(super) fn json_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }

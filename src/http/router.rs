@@ -1,19 +1,20 @@
 //! What every router of this server has: one row per route, answers to unknown paths, and the layers around all routes.
 //! The API's table and the admin API's are built with it.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, Uri, Version, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
+use futures_util::FutureExt;
 
 use stint_types::units::RequestId;
 
 use super::error::ApiError;
-use super::{anthropic, auth, headers, unserved_paths};
+use super::{access_log, anthropic, auth, headers, unserved_paths};
 
 /// One method of one path. The routes are data, so that tests can walk them.
 pub(super) struct ApiRoute<S> {
@@ -45,28 +46,47 @@ pub(super) fn with_fallbacks(routes: Router) -> Router {
         .method_not_allowed_fallback(async || ApiError::wrong_method())
 }
 
-/// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
-/// do not show themselves.
+/// What [`protect`] does, around all routes.
 pub(super) fn with_layers(routes: Router) -> Router {
-    routes
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(check_host_and_id))
-        .layer(from_fn(anthropic::rewrite_errors))
-        .layer(SetSensitiveRequestHeadersLayer::new(auth::HEADERS))
+    routes.layer(from_fn(protect))
 }
 
-async fn check_host_and_id(request: Request<Body>, next: Next) -> Response {
-    let id = RequestId::new();
+/// The same, with a line in the log for each request.
+pub(super) fn with_logged_layers(routes: Router) -> Router {
+    routes.layer(from_fn(log_and_protect))
+}
+
+async fn log_and_protect(request: Request<Body>, next: Next) -> Response {
+    access_log::record(request, |request| protect(request, next)).await
+}
+
+/// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
+/// do not show themselves. One layer for all of it: each layer of a router allocates and copies for every request.
+async fn protect(mut request: Request<Body>, next: Next) -> Response {
+    auth::hide_keys(request.headers_mut());
+    let checked = |request| check_host_and_id(request, |request| catch_panic(next.run(request)));
+    anthropic::rewrite_errors(request, checked).await
+}
+
+async fn check_host_and_id<F: Future<Output = Response>>(
+    request: Request<Body>,
+    next: impl FnOnce(Request<Body>) -> F,
+) -> Response {
     let mut response = if has_one_host(request.headers(), &request) {
-        next.run(request).await
+        next(request).await
     } else {
         let error = ApiError::invalid(None, "there must be exactly one Host header");
         error.with_code("bad_host").into_response()
     };
     if !headers::has_request_id(response.headers()) {
-        headers::set_request_id(response.headers_mut(), id);
+        headers::set_request_id(response.headers_mut(), RequestId::new());
     }
     response
+}
+
+async fn catch_panic(work: impl Future<Output = Response>) -> Response {
+    // Nothing of a handler that panicked is used again.
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
 }
 
 /// A proxy and we must not disagree about whom a request is for.
@@ -84,7 +104,7 @@ fn has_one_host(headers: &HeaderMap, request: &Request<Body>) -> bool {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the layer's signature")]
+#[expect(clippy::needless_pass_by_value, reason = "what catching gives back")]
 fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     let id = RequestId::new();

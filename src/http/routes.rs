@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{MethodRouter, any, delete, get, post};
 
 use super::account_requests::{self, AccountRequests};
@@ -12,10 +16,8 @@ use super::api_state::ApiState;
 use super::body_limiter::{self, BodyLimiter};
 use super::openai::completions;
 use super::responses::{self, conversations};
-use super::router::{ApiRoute, build_router, complete_router};
-use super::{
-    access_log, cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage,
-};
+use super::router::{ApiRoute, build_router, complete_router, with_fallbacks, with_logged_layers};
+use super::{cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage};
 
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
 /// are keys: they show who spends how much.
@@ -28,18 +30,27 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
     idempotency_key::zero_metrics(&service.metrics);
     let front = Router::new().route("/", any(front::page)).with_state(service.clone());
     let routes = build_router(api_routes(), service.clone())
-        .layer(from_fn_with_state((service.clone(), requests), account_requests::limit))
-        .layer(from_fn_with_state(room, body_limiter::limit_bodies))
+        .layer(from_fn_with_state((service.clone(), room, requests), limit))
         .merge(front);
-    let routes = complete_router(match service.settings.metrics_listen {
+    let routes = with_logged_layers(with_fallbacks(match service.settings.metrics_listen {
         Some(_) => routes,
         None => routes.merge(monitoring_routes(service, get(pages::metrics_for_admins))),
-    });
-    let routes = routes.layer(from_fn(access_log::record));
+    }));
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),
         None => routes,
     }
+}
+
+/// Holds a request to the room for bodies, and to its account's share of requests in flight.
+async fn limit(
+    State((service, room, requests)): State<(Arc<ApiState>, BodyLimiter, AccountRequests)>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let counted =
+        |request| account_requests::limit(&service, &requests, request, |request| next.run(request));
+    body_limiter::limit_bodies(room, request, counted).await
 }
 
 /// Every method and path of the API, the monitoring pages among them.

@@ -10,12 +10,14 @@ use stint_sessions::history::{HistoryStore, HistoryStoreError, ReplicaId, Replic
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::units::{Chance, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, decode_error, sql};
+use super::sql::{SqlConnection, SqlDatabase, SqlRow, SqlValue, Statement, ToSqlValue, decode_error, sql};
 
+const INSERT: &str = "INSERT INTO stories (request, account, decided_at, decision, outcome) VALUES ";
 /// A record that is there already stays as it is.
-const INSERT: &str = "\
-    INSERT INTO stories (request, account, decided_at, decision, outcome) VALUES ($1, $2, $3, $4, $5) \
-    ON CONFLICT (request) DO NOTHING";
+const KEEP: &str = " ON CONFLICT (request) DO NOTHING";
+/// So many values has a row, and so many rows a statement.
+const COLUMNS: usize = 5;
+const ROWS_MAX: usize = 1024;
 
 const FIND: &str = "SELECT account, decision, outcome FROM stories WHERE request = $1 AND decided_at >= $2";
 
@@ -56,13 +58,18 @@ impl SqlHistoryStore {
     async fn insert_records(&self, records: &[Arc<RequestRecord>]) -> Result<(), sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
-        for record in records {
-            transaction.execute(insertion(record)?).await?;
-            for verdict in &record.verdicts {
-                // A verdict that came with its record does not replace a later one.
-                let insert = verdict_insertion(verdict, "ON CONFLICT (request, source) DO NOTHING");
-                transaction.execute(insert).await?;
+        for part in records.chunks(ROWS_MAX) {
+            let mut values = Vec::with_capacity(COLUMNS * part.len());
+            for record in part {
+                values.extend(row(record)?);
             }
+            let dialect = transaction.dialect();
+            transaction.execute(Statement::with_rows(dialect, INSERT, COLUMNS, values, KEEP)).await?;
+        }
+        for verdict in records.iter().flat_map(|record| &record.verdicts) {
+            // A verdict that came with its record does not replace a later one.
+            let insert = verdict_insertion(verdict, "ON CONFLICT (request, source) DO NOTHING");
+            transaction.execute(insert).await?;
         }
         transaction.commit().await
     }
@@ -203,12 +210,16 @@ async fn read_record(
     Ok(Some(record))
 }
 
-fn insertion(record: &RequestRecord) -> Result<Statement, sqlx::Error> {
+fn row(record: &RequestRecord) -> Result<[SqlValue; COLUMNS], sqlx::Error> {
     let RequestRecord { account, decision, outcome, .. } = record;
-    let statement = Statement::new(INSERT).bind(decision.id).bind(account).bind(decision.at);
     let encode = |error| sqlx::Error::Encode(Box::new(error));
-    let decision = serde_json::to_string(decision).map_err(encode)?;
-    Ok(statement.bind(decision).bind(serde_json::to_string(outcome).map_err(encode)?))
+    Ok([
+        decision.id.to_sql(),
+        account.to_sql(),
+        decision.at.to_sql(),
+        serde_json::to_string(decision).map_err(encode)?.to_sql(),
+        serde_json::to_string(outcome).map_err(encode)?.to_sql(),
+    ])
 }
 
 fn verdict_insertion(verdict: &Verdict, on_conflict: &'static str) -> Statement {

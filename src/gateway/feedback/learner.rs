@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use stint_decide::learn::{BeliefStore, LearnedState, OutcomeSample};
 use stint_sessions::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
@@ -16,8 +16,10 @@ use super::marks::VerdictMarks;
 use super::story_writer::{StoryWriter, WriteJob};
 use super::{lesson, state_exchange};
 
-/// Jobs between two moments at which what was learned is made known.
-const BATCH_MAX: usize = 256;
+/// Jobs between two moments at which what was learned is made known, and the pause after it: each time all that has changed is
+/// copied.
+const BATCH_MAX: usize = 1024;
+const PAUSE: Duration = Duration::from_millis(20);
 /// How long the last words may take at the end, for the store and for the log.
 const LAST_SAVE: Duration = Duration::from_secs(2);
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -46,6 +48,7 @@ impl LearnerTask {
                     }
                     batch.drain(..).for_each(|job| self.learn(job));
                     self.inner.book.store(Arc::new(self.book.clone()));
+                    pause(&self.arrived, &tasks).await;
                 }
                 () = &mut stopping, if !is_closing => {
                     is_closing = true;
@@ -165,6 +168,17 @@ impl LearnerTask {
         if let Some(log_writer) = self.log_writer {
             log_writer.close(LAST_LINES).await;
         }
+    }
+}
+
+/// Lets more arrive; not at the end, nor where much waits already.
+async fn pause(arrived: &mpsc::Receiver<LearnJob>, tasks: &Tasks) {
+    if arrived.len() >= BATCH_MAX {
+        return;
+    }
+    tokio::select! {
+        () = sleep(PAUSE) => {}
+        () = tasks.stopping() => {}
     }
 }
 

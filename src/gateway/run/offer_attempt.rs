@@ -6,6 +6,7 @@ use crate::gateway::request::RequestContext;
 use stint_decide::plan::WHOLE_MAX;
 use stint_types::catalog::Offer;
 use stint_types::chat::CompletionKind;
+use stint_types::units::Tokens;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
@@ -50,6 +51,14 @@ fn may_come_whole(context: &RequestContext, offer: &Offer) -> bool {
     let is_awaited =
         !request.streams && request.kind == CompletionKind::Chat && request.sampling.stop.is_empty();
     let is_hedged = context.fleet(offer).is_ok_and(|fleet| fleet.hedge_after().is_some());
-    let most = offer.thinking + offer.solution + offer.overhead;
-    is_awaited && !is_hedged && request.budget.deadline.is_none() && offer.samples <= 1 && most <= WHOLE_MAX
+    let is_single = request.budget.deadline.is_none() && offer.samples <= 1;
+    is_awaited && !is_hedged && is_single && likely_max(context, offer) <= WHOLE_MAX
+}
+
+/// What thought and answer hardly exceed.
+fn likely_max(context: &RequestContext, offer: &Offer) -> Tokens {
+    let share = context.parts().settings.opening_quantile;
+    let demand = context.demand.models.get(&offer.model);
+    let answer = demand.map_or(offer.solution, |demand| offer.solution.min(demand.solution_within(share)));
+    offer.thinking + answer + offer.overhead
 }

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -60,12 +59,15 @@ pub(in crate::http) fn error_response(problem: ApiError, id: &str) -> Response {
 }
 
 /// Rewords what was refused before anybody looked at what dialect is spoken.
-pub(in crate::http) async fn rewrite_errors(request: Request<Body>, next: Next) -> Response {
+pub(in crate::http) async fn rewrite_errors<F: Future<Output = Response>>(
+    request: Request<Body>,
+    next: impl FnOnce(Request<Body>) -> F,
+) -> Response {
     let path = request.uri().path();
     let is_below =
         |of: &str| path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let ours = is_below(PATHS) || (is_below(MODELS) && models::speaks(request.headers()));
-    let mut response = next.run(request).await;
+    let mut response = next(request).await;
     if !ours {
         return response;
     }

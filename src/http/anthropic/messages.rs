@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
 use crate::http::access_log;
@@ -66,8 +66,8 @@ impl ApiDialect for MessagesDialect {
         "messages"
     }
 
-    async fn render(&self, receipt: &RequestReceipt, choices: Vec<CollectedChoice>, _: Timestamp) -> Value {
-        message(receipt, choices, self.thoughts)
+    async fn render(&self, receipt: &RequestReceipt, choices: Vec<CollectedChoice>, _: Timestamp) -> String {
+        message(receipt, choices, self.thoughts).to_string()
     }
 
     fn stream_writer(&self, task: &RequestTask, _: Timestamp) -> Box<dyn StreamWriter> {

@@ -22,7 +22,7 @@ pub(super) fn message(
     let mut message = empty_message(receipt.id, &receipt.model, &usage(receipt));
     message["content"] = blocks::render_blocks(choice, thoughts).into();
     (message["stop_reason"], message["stop_sequence"]) = stop(receipt);
-    message["budget"] = budget(receipt);
+    message["budget"] = json!(budget(receipt));
     message
 }
 

@@ -3,6 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::http::budget_report::BudgetReport;
+
+use super::render::Usage;
+
 /// A chunk. What it is made of is borrowed: most live as long as it takes to write them.
 #[derive(Debug, Serialize)]
 pub(super) struct CompletionChunk<'a> {
@@ -13,9 +17,9 @@ pub(super) struct CompletionChunk<'a> {
     pub(super) choices: &'a [ChunkChoice<'a>],
     /// Null in all chunks but the last, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<Value>,
+    pub(super) usage: Option<Option<Usage>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) budget: Option<Value>,
+    pub(super) budget: Option<BudgetReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) system_fingerprint: Option<&'a str>,
 }

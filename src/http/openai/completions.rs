@@ -6,7 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::answer::{ParsedRequest, answer};
@@ -75,7 +74,7 @@ impl ApiDialect for CompletionsDialect {
         receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> Value {
+    ) -> String {
         completion(receipt, choices, created, self.options)
     }
 

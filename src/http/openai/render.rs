@@ -1,51 +1,114 @@
 //! A whole completion as one object, and its usage.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::gateway::RequestReceipt;
-use crate::http::budget_report::budget;
+use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::ChoiceEvent;
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
+/// A whole answer.
+#[derive(Debug, Serialize)]
+struct Completion<'r> {
+    id: String,
+    object: &'static str,
+    created: i64,
+    model: &'r str,
+    system_fingerprint: &'r str,
+    choices: Vec<WholeChoice>,
+    usage: Usage,
+    budget: BudgetReport<'r>,
+}
+
+/// A choice: of a conversation's answer its `message`, of how a text goes on its `text`.
+#[derive(Debug, Serialize)]
+struct WholeChoice {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<ChatMessage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    logprobs: Value,
+    finish_reason: &'static str,
+}
+
+/// An answer as a message.
+#[derive(Debug, Serialize)]
+struct ChatMessage {
+    role: &'static str,
+    content: Option<String>,
+    /// Always null: a refusal is text here.
+    refusal: (),
+    /// The thought once more, under another name, where that is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+}
+
+/// What was counted.
+#[derive(Debug, Serialize)]
+pub(super) struct Usage {
+    prompt_tokens: Tokens,
+    completion_tokens: Tokens,
+    total_tokens: Tokens,
+    prompt_tokens_details: PromptDetails,
+    completion_tokens_details: CompletionDetails,
+}
+
+#[derive(Debug, Serialize)]
+struct PromptDetails {
+    cached_tokens: Tokens,
+}
+
+#[derive(Debug, Serialize)]
+struct CompletionDetails {
+    reasoning_tokens: Tokens,
+}
+
 /// A choice as a message, and the chances of its tokens where they are wanted.
-fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (Value, Value) {
+fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessage, Value) {
     let mut logprobs = Value::Null;
     let (mut thought, mut answer) = (String::new(), String::new());
-    let (mut calls, mut details) = (Vec::new(), Vec::new());
+    let (mut tool_calls, mut reasoning_details) = (Vec::new(), Vec::new());
     for event in choice.into_events() {
         match event {
+            ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
             ChoiceEvent::Thought(text) => thought += &text,
+            ChoiceEvent::Answer(text) if answer.is_empty() => answer = text,
             ChoiceEvent::Answer(text) => answer += &text,
             ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
-            ChoiceEvent::Signed(signed) => details.push(signed::reasoning_detail(&signed)),
+            ChoiceEvent::Signed(signed) => reasoning_details.push(signed::reasoning_detail(&signed)),
             ChoiceEvent::ToolCall(call) => {
                 let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
                 let id = call.id.unwrap_or_default();
-                calls.push(json!({ "id": id, "type": "function", "function": function }));
+                tool_calls.push(json!({ "id": id, "type": "function", "function": function }));
             }
         }
     }
-    let mut message = Map::new();
-    message.insert("role".into(), "assistant".into());
-    let silent = answer.is_empty() && !calls.is_empty();
-    message.insert("content".into(), if silent { Value::Null } else { answer.into() });
-    message.insert("refusal".into(), Value::Null);
-    if options.thoughts && !thought.is_empty() {
-        if options.mirror {
-            message.insert("reasoning".into(), thought.clone().into());
-        }
-        message.insert("reasoning_content".into(), thought.into());
+    if !options.thoughts {
+        reasoning_details.clear();
     }
-    if options.thoughts && !details.is_empty() {
-        message.insert("reasoning_details".into(), details.into());
-    }
-    if !calls.is_empty() {
-        message.insert("tool_calls".into(), calls.into());
-    }
-    (message.into(), logprobs)
+    let is_silent = answer.is_empty() && !tool_calls.is_empty();
+    let reasoning_content = Some(thought).filter(|thought| options.thoughts && !thought.is_empty());
+    let message = ChatMessage {
+        role: "assistant",
+        content: (!is_silent).then_some(answer),
+        refusal: (),
+        reasoning: reasoning_content.clone().filter(|_| options.mirror),
+        reasoning_content,
+        reasoning_details,
+        tool_calls,
+    };
+    (message, logprobs)
 }
 
 /// The chances of tokens, as OpenAI has them in a choice.
@@ -109,35 +172,40 @@ pub(super) struct OpenAiRenderOptions {
     pub(super) mirror: bool,
 }
 
-/// The whole answer as one object.
+/// The whole answer as the text of one object.
 pub(super) fn completion(
     receipt: &RequestReceipt,
     choices: Vec<CollectedChoice>,
     created: Timestamp,
     options: OpenAiRenderOptions,
-) -> Value {
+) -> String {
     let choices = choices.into_iter().zip(&receipt.choices).enumerate().map(|(index, (choice, settled))| {
         let choice = choice.without_partial_calls(settled.finish);
-        let (name, (content, logprobs)) = match options.kind {
-            CompletionFormat::Chat => ("message", message(choice, options)),
-            CompletionFormat::Text => ("text", (text(choice).into(), Value::Null)),
+        let (message, text, logprobs) = match options.kind {
+            CompletionFormat::Chat => {
+                let (message, logprobs) = message(choice, options);
+                (Some(message), None, logprobs)
+            }
+            CompletionFormat::Text => (None, Some(text(choice)), Value::Null),
         };
-        json!({ "index": index, name: content, "logprobs": logprobs, "finish_reason": settled.finish.as_str() })
+        WholeChoice { index, message, text, logprobs, finish_reason: settled.finish.as_str() }
     });
-    json!({
-        "id": options.kind.id(receipt.id),
-        "object": options.kind.objects().0,
-        "created": created.as_seconds(),
-        "model": &*receipt.model,
-        "system_fingerprint": &*receipt.fingerprint,
-        "choices": choices.collect::<Vec<_>>(),
-        "usage": usage(receipt),
-        "budget": budget(receipt),
-    })
+    let completion = Completion {
+        id: options.kind.id(receipt.id),
+        object: options.kind.objects().0,
+        created: created.as_seconds(),
+        model: &receipt.model,
+        system_fingerprint: &receipt.fingerprint,
+        choices: choices.collect(),
+        usage: usage(receipt),
+        budget: budget(receipt),
+    };
+    // Values of ours always have JSON.
+    serde_json::to_string(&completion).unwrap_or_default()
 }
 
 /// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
-pub(super) fn usage(receipt: &RequestReceipt) -> Value {
+pub(super) fn usage(receipt: &RequestReceipt) -> Usage {
     let total = |count: fn(&ChoiceUsage) -> Tokens| -> Tokens {
         receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
     };
@@ -145,11 +213,11 @@ pub(super) fn usage(receipt: &RequestReceipt) -> Value {
     let prompt = first.map_or(Tokens::ZERO, |spent| spent.prompt);
     let cached = first.map_or(Tokens::ZERO, |spent| spent.cache_read().min(prompt));
     let completion = total(ChoiceUsage::completion);
-    json!({
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": cached },
-        "completion_tokens_details": { "reasoning_tokens": total(|spent| spent.thinking) },
-    })
+    Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt + completion,
+        prompt_tokens_details: PromptDetails { cached_tokens: cached },
+        completion_tokens_details: CompletionDetails { reasoning_tokens: total(|spent| spent.thinking) },
+    }
 }

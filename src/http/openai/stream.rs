@@ -19,8 +19,9 @@ use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usag
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";
 
-/// What most events take, in bytes.
+/// What most events take, in bytes, and what most choices do.
 const EVENT_USUAL: usize = 320;
+const CHOICE_USUAL: usize = 128;
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub(super) struct OpenAiStreamWriter {
     created: i64,
     include_usage: bool,
     options: OpenAiRenderOptions,
+    /// What every event begins with, up to its choices, and what it ends with: only the choice between differs.
+    frame: (String, &'static str),
     begun: Vec<bool>,
     /// The chances of each choice's next tokens: they go out with their text.
     logprobs: Vec<Value>,
@@ -43,20 +46,28 @@ impl OpenAiStreamWriter {
         options: OpenAiRenderOptions,
     ) -> OpenAiStreamWriter {
         let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
-        OpenAiStreamWriter {
+        let writer = OpenAiStreamWriter {
             id: options.kind.id(task.id()),
             model: task.model().clone(),
             created: created.as_seconds(),
             include_usage,
             options,
+            frame: (String::new(), ""),
             begun: vec![false; choices],
             logprobs: vec![Value::Null; choices],
-        }
+        };
+        OpenAiStreamWriter { frame: frame(&writer.chunk(&[])), ..writer }
     }
 
-    /// A chunk with these choices, as an event.
-    fn data(&self, choices: &[ChunkChoice<'_>]) -> String {
-        data(&self.chunk(choices))
+    /// A chunk with this choice, as an event.
+    fn event(&self, choice: &ChunkChoice<'_>) -> String {
+        let (head, tail) = (self.frame.0.as_bytes(), self.frame.1.as_bytes());
+        let mut text = Vec::with_capacity(EVENT_USUAL.max(head.len() + CHOICE_USUAL));
+        text.extend_from_slice(head);
+        // Values of ours always have JSON, and JSON is always text.
+        let _ = serde_json::to_writer(&mut text, choice);
+        text.extend_from_slice(tail);
+        String::from_utf8(text).unwrap_or_default()
     }
 
     fn chunk<'a>(&'a self, choices: &'a [ChunkChoice<'a>]) -> CompletionChunk<'a> {
@@ -66,7 +77,7 @@ impl OpenAiStreamWriter {
             created: self.created,
             model: &self.model,
             choices,
-            usage: self.include_usage.then_some(Value::Null),
+            usage: self.include_usage.then_some(None),
             budget: None,
             system_fingerprint: None,
         }
@@ -130,7 +141,7 @@ impl OpenAiStreamWriter {
             });
         }
         if self.include_usage {
-            let usage = Some(usage(receipt));
+            let usage = Some(Some(usage(receipt)));
             let system_fingerprint = fingerprint;
             text += &data(&CompletionChunk { usage, system_fingerprint, ..self.chunk(&[]) });
         }
@@ -147,8 +158,8 @@ impl StreamWriter for OpenAiStreamWriter {
             return String::new();
         }
         let Some(delta) = self.delta(&event) else { return String::new() };
-        let choices = [self.choice(choice, delta, None)];
-        self.data(&choices)
+        let choice = self.choice(choice, delta, None);
+        self.event(&choice)
     }
 
     fn write_end(&mut self, receipt: &RequestReceipt) -> String {
@@ -163,6 +174,14 @@ impl StreamWriter for OpenAiStreamWriter {
     fn write_error(&mut self, problem: &ApiError) -> String {
         data(&problem.to_json())
     }
+}
+
+/// What stands around the choice of each of these chunks, which has none itself.
+fn frame(chunk: &CompletionChunk<'_>) -> (String, &'static str) {
+    let tail = if chunk.usage.is_some() { "],\"usage\":null}\n\n" } else { "]}\n\n" };
+    let mut text = data(chunk);
+    text.truncate(text.len() - tail.len());
+    (text, tail)
 }
 
 /// An event of this.

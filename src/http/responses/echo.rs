@@ -124,7 +124,7 @@ pub(super) fn finished(
     frame["model"] = (*receipt.model).into();
     frame["output"] = output.into();
     frame["usage"] = usage(receipt);
-    frame["budget"] = budget(receipt);
+    frame["budget"] = json!(budget(receipt));
     let omitted: Vec<&str> = omitted.kinds().collect();
     if !omitted.is_empty() {
         frame["budget"]["omitted_tools"] = omitted.into();

@@ -128,7 +128,7 @@ impl ApiDialect for ResponsesDialect {
         receipt: &RequestReceipt,
         choices: Vec<CollectedChoice>,
         created: Timestamp,
-    ) -> Value {
+    ) -> String {
         let mut writer = EventWriter::new(receipt.id, self.options.clone());
         let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
         let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
@@ -139,13 +139,13 @@ impl ApiDialect for ResponsesDialect {
         let (now, items) = (Timestamp::now(), writer.items());
         if let Some(said) = &self.users_items {
             let output: Vec<Value> = said.iter().cloned().chain(visible_items(items)).collect();
-            return echo::compacted(receipt, created, &output);
+            return echo::compacted(receipt, created, &output).to_string();
         }
         let frame =
             echo::in_progress(receipt.id, created, &receipt.model, self.recorder.is_stored(), &self.echo);
         let mut response = echo::finished(frame, receipt, visible_items(items), &self.options.omitted, now);
         self.recorder.store(receipt, now, &mut response, items).await;
-        response
+        response.to_string()
     }
 
     fn stream_writer(&self, task: &RequestTask, created: Timestamp) -> Box<dyn StreamWriter> {

@@ -163,7 +163,9 @@ impl CallMonitor {
     /// Monitors what comes of a call.
     fn wrap(mut self, generation: Result<Generation, Failure>) -> Result<Generation, Failure> {
         let generation = generation.inspect_err(|failure| self.fail(failure))?;
-        Ok(Box::pin(stream::unfold((generation, self), |(mut generation, mut monitor)| async move {
+        // Boxed: the stream moves it with every piece.
+        let monitored = (generation, Box::new(self));
+        Ok(Box::pin(stream::unfold(monitored, |(mut generation, mut monitor)| async move {
             let piece = generation.next().await?;
             monitor.record(&piece);
             Some((piece, (generation, monitor)))

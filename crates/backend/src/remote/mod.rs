@@ -275,7 +275,8 @@ fn generation_stream<R: EventReader>(
     lap: CallTimer,
     first: VecDeque<Piece>,
 ) -> Generation {
-    let flow = RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false };
+    // Boxed: the stream moves it with every piece.
+    let flow = Box::new(RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false });
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
         flow.is_finished |= piece.is_err();

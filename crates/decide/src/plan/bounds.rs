@@ -18,7 +18,7 @@ const ANSWER_PART: u64 = 4;
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
-/// The longest thought and answer that are asked for in one piece: of more an upstream would be silent for minutes.
+/// What a thought and an answer that are asked for in one piece hardly exceed: of more an upstream would be silent for minutes.
 pub const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// The most that a thought may take, and what says so.
@@ -50,7 +50,7 @@ pub(super) struct TokenBounds<'a> {
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub likely_max: Tokens,
-    /// How much of an answer may come in one piece, where nobody reads it while it is written and nothing cuts it.
+    /// How much is likely to come in one piece at most, where nobody reads it while it is written and nothing cuts it.
     pub whole_max: Tokens,
     /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,

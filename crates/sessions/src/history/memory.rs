@@ -1,6 +1,6 @@
 //! Stories that are gone when the process ends: for tests, and for trying things out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
@@ -12,7 +12,10 @@ use stint_types::units::{RequestId, Timestamp};
 use super::record::set_verdict;
 use super::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
 
-/// Stories in memory.
+/// So many stories are kept, whatever else is allowed: each takes a few kilobytes.
+const STORIES_MAX: usize = 20_000;
+
+/// The latest stories, in memory.
 #[derive(Debug, Default)]
 pub struct MemoryHistoryStore {
     tables: Mutex<HistoryTables>,
@@ -21,7 +24,12 @@ pub struct MemoryHistoryStore {
 #[derive(Debug, Default)]
 struct HistoryTables {
     records: BTreeMap<RequestId, Arc<RequestRecord>>,
+    /// The records by their age.
+    decided: BTreeSet<(Timestamp, RequestId)>,
+    /// Of requests of which something was said.
     verdicts: BTreeMap<RequestId, Vec<Verdict>>,
+    /// When something was said of them.
+    said: BTreeSet<(Timestamp, RequestId)>,
     states: BTreeMap<ReplicaId, ReplicaState>,
 }
 
@@ -38,32 +46,45 @@ impl HistoryTables {
             return;
         }
         self.records.insert(id, story.clone());
-        let verdicts = self.verdicts.entry(id).or_default();
+        self.decided.insert((story.decision.at, id));
         for verdict in &story.verdicts {
-            if verdicts.iter().all(|known| known.source != verdict.source) {
-                set_verdict(verdicts, verdict.clone());
+            let known = self.verdicts.get(&id).map_or(&[][..], Vec::as_slice);
+            if known.iter().all(|known| known.source != verdict.source) {
+                self.set_verdict(verdict.clone());
             }
         }
+        while self.records.len() > STORIES_MAX {
+            let Some((_, oldest)) = self.decided.pop_first() else { break };
+            self.records.remove(&oldest);
+            self.verdicts.remove(&oldest);
+        }
+    }
+
+    fn set_verdict(&mut self, verdict: Verdict) -> Option<Verdict> {
+        self.said.insert((verdict.at, verdict.id));
+        set_verdict(self.verdicts.entry(verdict.id).or_default(), verdict)
     }
 
     fn retention_cutoff(&self, most: usize) -> Option<Timestamp> {
-        let mut decided: Vec<Timestamp> = self.records.values().map(|story| story.decision.at).collect();
-        decided.sort();
-        decided.into_iter().rev().nth(most)
+        self.decided.iter().rev().nth(most).map(|(at, _)| *at)
     }
 
     fn purge(&mut self, before: Timestamp, most: usize) -> usize {
-        let old = self.records.values().map(|story| (story.decision.at, story.decision.id));
-        let mut old: Vec<_> = old.filter(|(at, _)| *at < before).collect();
-        old.sort();
-        old.truncate(most);
-        for (_, id) in &old {
-            self.records.remove(id);
+        let old = self.decided.iter().take_while(|(at, _)| *at < before).take(most);
+        let old: Vec<(Timestamp, RequestId)> = old.copied().collect();
+        for entry in &old {
+            self.decided.remove(entry);
+            self.records.remove(&entry.1);
         }
-        for verdicts in self.verdicts.values_mut() {
-            verdicts.retain(|verdict| verdict.at >= before);
+        while self.said.first().is_some_and(|(at, _)| *at < before) {
+            let Some((_, id)) = self.said.pop_first() else { break };
+            if let Some(verdicts) = self.verdicts.get_mut(&id) {
+                verdicts.retain(|verdict| verdict.at >= before);
+                if verdicts.is_empty() {
+                    self.verdicts.remove(&id);
+                }
+            }
         }
-        self.verdicts.retain(|_, verdicts| !verdicts.is_empty());
         old.len()
     }
 }
@@ -99,8 +120,7 @@ impl HistoryStore for MemoryHistoryStore {
         &'a self,
         verdict: &'a Verdict,
     ) -> BoxFuture<'a, Result<Option<Verdict>, HistoryStoreError>> {
-        async move { Ok(set_verdict(self.tables().verdicts.entry(verdict.id).or_default(), verdict.clone())) }
-            .boxed()
+        async move { Ok(self.tables().set_verdict(verdict.clone())) }.boxed()
     }
 
     fn retention_cutoff(&self, most: u32) -> BoxFuture<'_, Result<Option<Timestamp>, HistoryStoreError>> {

@@ -24,6 +24,6 @@ pub(super) use row::{FromColumn, SqlRow, column_error, decode_error};
 #[cfg(feature = "postgres")]
 pub(super) use session::BEGIN_SNAPSHOT;
 pub(super) use session::Session;
-pub(super) use statement::Statement;
+pub(super) use statement::{STATEMENTS_MAX, Statement};
 pub(super) use text::{SqlText, sql};
 pub(super) use value::{SqlValue, ToSqlValue, from_column, to_column};

@@ -17,6 +17,12 @@ pub(crate) struct Statement {
     is_kept: bool,
 }
 
+/// The most values of a list of rows whose statement is kept: a settlement's rows have fifty. With what [`STATEMENTS_MAX`] says a
+/// connection's statements take a few megabytes at most.
+const KEPT_VALUES_MAX: usize = 512;
+/// How many statements a connection keeps prepared.
+pub(crate) const STATEMENTS_MAX: usize = 200;
+
 impl Statement {
     /// A statement without values yet.
     pub(crate) fn new(sql: impl Into<SqlText>) -> Statement {
@@ -31,8 +37,8 @@ impl Statement {
 
     /// A statement with a list of rows in the middle, each in parentheses and of so many values.
     ///
-    /// `SQLite` takes 32,766 values in one statement, PostgreSQL 65,535. Batches differ in length, so there is little to gain
-    /// from keeping their statements prepared.
+    /// `SQLite` takes 32,766 values in one statement, PostgreSQL 65,535. Short batches come in few lengths, and their statements
+    /// are kept: to prepare one takes as long as to run it. Long ones differ in length, and there is little to gain from that.
     pub(crate) fn with_rows(
         dialect: SqlDialect,
         before: impl Into<SqlText>,
@@ -43,37 +49,40 @@ impl Statement {
         let mut sql = before.into();
         sql.reserve(7 * values.len());
         for place in 0..values.len() {
-            let opening = match place % columns {
-                0 if place == 0 => "(",
-                0 => "), (",
-                _ => ", ",
+            let is_first = place % columns == 0;
+            // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
+            let opening = match dialect {
+                SqlDialect::Sqlite if place == 0 => "(?",
+                SqlDialect::Sqlite if is_first => "), (?",
+                SqlDialect::Sqlite => ", ?",
+                SqlDialect::Postgres if place == 0 => "($",
+                SqlDialect::Postgres if is_first => "), ($",
+                SqlDialect::Postgres => ", $",
             };
             sql.push(&opening);
-            // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
-            match dialect {
-                SqlDialect::Sqlite => sql.push(&"?"),
-                SqlDialect::Postgres => {
-                    sql.push(&"$");
-                    sql.push(&(place + 1));
-                }
+            if dialect == SqlDialect::Postgres {
+                sql.push(&(place + 1));
             }
         }
         sql.push(&")");
         sql.push(&after.into());
-        Statement { sql, values, is_kept: false }
+        let is_kept = values.len() <= KEPT_VALUES_MAX;
+        Statement { sql, values, is_kept }
     }
 
     /// Several statements as one, each of which ends before the next begins. For `SQLite` alone, and of parameters without names:
     /// those of one statement follow those of the one before it.
     pub(crate) fn together(statements: impl IntoIterator<Item = Statement>) -> Statement {
-        let mut all = Statement { sql: SqlText::default(), values: Vec::new(), is_kept: false };
+        let mut all = Statement { sql: SqlText::default(), values: Vec::new(), is_kept: true };
         for (place, mut statement) in statements.into_iter().enumerate() {
             if place > 0 {
                 all.sql.push(&"; ");
             }
             all.sql.push(&statement.sql);
             all.values.append(&mut statement.values);
+            all.is_kept &= statement.is_kept;
         }
+        all.is_kept &= all.values.len() <= KEPT_VALUES_MAX;
         all
     }
 

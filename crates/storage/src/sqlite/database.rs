@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::file::DatabaseLock;
-use crate::sql::{Session, SqlConnection, SqlDatabase, Statement};
+use crate::sql::{STATEMENTS_MAX, Session, SqlConnection, SqlDatabase, Statement};
 use crate::{SqliteSettings, StorageError, Synchronous};
 use stint_ledger::JournalError;
 
@@ -132,6 +132,7 @@ async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Er
         .synchronous(synchronous)
         .foreign_keys(true)
         .busy_timeout(BUSY_MAX)
+        .statement_cache_capacity(STATEMENTS_MAX)
         .disable_statement_logging()
         .connect()
         .await

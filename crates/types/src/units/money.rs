@@ -89,7 +89,12 @@ impl fmt::Display for Money {
         if nanos == 0 {
             return write!(f, "{dollars}");
         }
-        let fraction = format!("{nanos:09}");
+        let (mut digits, mut rest) = ([b'0'; DECIMALS], nanos);
+        for digit in digits.iter_mut().rev() {
+            *digit += u8::try_from(rest % 10).unwrap_or_default();
+            rest /= 10;
+        }
+        let fraction = std::str::from_utf8(&digits).unwrap_or_default();
         write!(f, "{dollars}.{}", fraction.trim_end_matches('0'))
     }
 }

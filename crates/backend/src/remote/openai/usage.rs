@@ -69,19 +69,19 @@ impl UsageReader {
 
 /// `usage`, as OpenAI has it.
 fn parse_usage(usage: &Value) -> Option<TokenUsage> {
-    let number = |path: &str| usage.pointer(path).and_then(Value::as_u64).map(Tokens);
-    let cached =
-        number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
-    let written = number("/prompt_tokens_details/cache_write_tokens")
-        .or_else(|| number("/prompt_tokens_details/cache_creation_input_tokens"));
-    let (prompt, completion) = (number("/prompt_tokens")?, number("/completion_tokens")?);
+    let number_in = |object: &Value, name: &str| object.get(name).and_then(Value::as_u64).map(Tokens);
+    let number = |name: &str| number_in(usage, name);
+    let of_prompt = |name: &str| number_in(usage.get("prompt_tokens_details")?, name);
+    let of_answer = |name: &str| number_in(usage.get("completion_tokens_details")?, name);
+    let cached = of_prompt("cached_tokens").or_else(|| number("prompt_cache_hit_tokens"));
+    let written = of_prompt("cache_write_tokens").or_else(|| of_prompt("cache_creation_input_tokens"));
+    let (prompt, completion) = (number("prompt_tokens")?, number("completion_tokens")?);
     // Some leave out what they had cached. No more of a prompt can be in the cache than there is.
     let (read, wrote) = (cached.unwrap_or_default(), written.unwrap_or_default());
     let whole = if read > prompt || wrote > prompt { prompt + read + wrote } else { prompt };
-    let thinking =
-        number("/completion_tokens_details/reasoning_tokens").or_else(|| number("/reasoning_tokens"));
+    let thinking = of_answer("reasoning_tokens").or_else(|| number("reasoning_tokens"));
     // xAI counts the thought beside the answer, not in it; the total tells.
-    let beside = thinking.filter(|thought| number("/total_tokens") == Some(prompt + completion + *thought));
+    let beside = thinking.filter(|thought| number("total_tokens") == Some(prompt + completion + *thought));
     Some(TokenUsage {
         prompt: whole,
         cache_read: read,
