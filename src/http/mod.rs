@@ -53,6 +53,7 @@ mod settings;
 mod signed;
 mod strict;
 mod swappable_router;
+mod tool_choice;
 mod tool_pairing;
 mod unknown_members;
 mod unserved_paths;
