@@ -93,7 +93,10 @@ async fn a_refusal_before_the_router_has_the_form_of_its_api() {
             let answer = said_in(&rig.world.base, head.as_bytes(), head.len() / pieces).await;
             let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
             let (kind, code) = (&body["error"]["type"], &body["error"]["details"]["error_code"]);
-            assert_eq!(json!([body["type"], kind, code]), json!(["error", "invalid_request_error", "bad_framing"]));
+            assert_eq!(
+                json!([body["type"], kind, code]),
+                json!(["error", "invalid_request_error", "bad_framing"])
+            );
             let id = body["request_id"].as_str().unwrap();
             assert!(id.starts_with("req_") && answer.contains(&format!("request-id: {id}")), "{answer}");
         }
