@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: libraries suites image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: site libraries suites image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -157,6 +157,11 @@ image:
 DATA ?= ../shared/data
 decide:
 	cargo run -p decide --locked -- all --data $(DATA)
+
+# The documentation as a site, in target/site, by mdBook, which is built once; fails where a link leads nowhere.
+site:
+	@scripts/packages.sh python3
+	@scripts/site.sh
 
 # Which entries of config/models.toml nobody has compared with their source for 90 days: make models-age ARGS=30 for another number.
 models-age:

@@ -21,6 +21,7 @@ mod connections;
 mod crash;
 mod curves;
 mod dialects;
+mod documents;
 mod endpoints;
 mod engines;
 mod expecting;

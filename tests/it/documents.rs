@@ -1,0 +1,10 @@
+//! What people read: links lead somewhere, examples do what they say, and sentences are short.
+
+mod commands;
+mod configurations;
+mod links;
+mod page;
+mod plain;
+mod programs;
+
+use page::{Page, pages};

@@ -1,0 +1,75 @@
+//! Every configuration in the documentation is one that `stint check` takes.
+
+use super::pages;
+use crate::harness::Folder;
+
+/// A hash of no key, in place of the one that is left out.
+const HASH: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Beside each: models and a route that examples name and another part of the page configures, where a whole file says nothing of them.
+const AROUND: &str = "\n[[backend]]\nname = 'around'\nbase_url = 'http://127.0.0.1:9/v1'\nmodels = [NAMES]\n";
+const NAMES: [&str; 7] = [
+    "qwen3-8b",
+    "gpt-5",
+    "gpt-5-mini",
+    "gpt-4.1-mini",
+    "claude-sonnet-4-5",
+    "claude-haiku-4-5",
+    "qwen3-235b",
+];
+
+#[test]
+fn every_configuration_is_taken_by_check() {
+    let mut checked = 0;
+    let mut faults = Vec::new();
+    for page in pages() {
+        for code in page.code.iter().filter(|code| code.language == "toml") {
+            let toml = whole(&code.text);
+            let folder = Folder::new(&toml);
+            let mut check = folder.stint("check");
+            check.env_remove("STINT_LEDGER");
+            for name in [
+                "OPENAI_API_KEY",
+                "ANTHROPIC_API_KEY",
+                "OPENROUTER_API_KEY",
+                "SECOND_KEY",
+                "STINT_ADMIN_TOKEN",
+            ] {
+                check.env(name, "text-in-place-of-a-secret");
+            }
+            check.env("DATABASE_URL", "postgres://127.0.0.1:1/none");
+            let output = check.output().unwrap();
+            if !output.status.success() {
+                let words = String::from_utf8_lossy(&output.stderr).into_owned();
+                faults.push(format!("{}:\n{toml}\n{words}", page.path.display()));
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 15, "the configurations are not read");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// The example as a file of its own.
+fn whole(text: &str) -> String {
+    let toml =
+        text.replace("sha256:…the new one…", HASH).replace("sha256:…the old one…", &HASH.replace('0', "1"));
+    let toml = toml.replace("sha256:…", HASH);
+    let missing: Vec<String> = NAMES
+        .iter()
+        .filter(|name| toml.contains(**name) && !configures(&toml, name))
+        .map(|name| format!("'{name}'"))
+        .collect();
+    if missing.is_empty() { toml } else { toml + &AROUND.replace("NAMES", &missing.join(", ")) }
+}
+
+fn configures(toml: &str, name: &str) -> bool {
+    let document: toml::Table = toml.parse().unwrap_or_default();
+    let backends = document.get("backend").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    backends.iter().any(|backend| {
+        let listed =
+            backend.get("models").is_some_and(|models| models.to_string().contains(&format!("\"{name}\"")));
+        let own = backend.get("model").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        listed || own.iter().any(|model| model.get("name").and_then(toml::Value::as_str) == Some(name))
+    })
+}

@@ -1,0 +1,38 @@
+//! Every program in the pages for newcomers runs as it stands, but for the address.
+
+use std::process::Command;
+
+use super::pages;
+use crate::harness::{Folder, Process};
+
+/// Where the pages have the server.
+pub(super) const BASE: &str = "http://127.0.0.1:8080";
+
+/// A server on which every model that the pages name is the embedded one, by another name.
+pub(super) fn server() -> Process {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+    let names = ["gpt-5", "gpt-5-mini", "claude-sonnet-4-5", "claude-haiku-4-5"];
+    let routes: String =
+        names.iter().map(|name| format!("[[route]]\nname = '{name}'\nmodels = ['qwen3-8b']\n")).collect();
+    Folder::new(&format!(
+        "[[backend]]\nkind = 'local'\nfile = '{file}'\n[[backend.model]]\nname = 'qwen3-8b'\nprice_input = '0.05'\n\
+         price_output = '0.2'\n{routes}"
+    ))
+    .serve()
+}
+
+#[test]
+fn every_program_of_the_first_pages_runs() {
+    let server = server();
+    let mut ran = 0;
+    for page in pages().iter().filter(|page| page.path.starts_with("docs/start")) {
+        for code in page.code.iter().filter(|code| code.language == "python") {
+            let program = code.text.replace(BASE, &server.base);
+            let output = Command::new(".venv/bin/python").args(["-c", &program]).output().unwrap();
+            let words = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {words}", page.path.display());
+            ran += 1;
+        }
+    }
+    assert!(ran >= 2, "the programs are not read");
+}
