@@ -74,7 +74,7 @@ async fn a_task_s_budget_is_told_in_its_provider_s_own_words_and_stays_the_same(
         backend(
             "anthropic",
             &claude,
-            "models = [\"claude-opus-5-5-bound\", \"claude-sonnet-4-5\"]\n\
+            "models = [\"claude-sonnet-4-5\"]\n\
              [[backend.model]]\nname = \"claude-opus-5-5-bound\"\nprice_input = \"5\"\nprice_output = \"25\"",
         )
     );
