@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Codex and Claude Code, at pinned versions and by their hashes, into .cache/clients (some 800 MB), and runs both
-# through a gateway whose model is a script.
+# through a gateway: over a model that is a script, and over providers that bind thoughts to what stood before them.
 set -eu
 
 clients=.cache/clients
@@ -13,3 +13,4 @@ if ! cmp -s tests/clients/package-lock.json "$clients/installed.json"; then
     cp tests/clients/package-lock.json "$clients/installed.json"
 fi
 .venv/bin/python tests/clients/run.py "${STINT_BINARY:-target/release/stint}" "$clients/node_modules"
+.venv/bin/python tests/clients/binding.py "${STINT_BINARY:-target/release/stint}" "$clients/node_modules"

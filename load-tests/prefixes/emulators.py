@@ -60,6 +60,8 @@ class Emulators(ThreadingHTTPServer):
         self.seed, self.checks_betas, self.lock = seed, checks_betas, threading.Lock()
         self.asked, self.by_name, self.prefixes, self.binds = [], {}, {}, True
         self.caches = {name: model.cache() for name, model in MODELS.items()}
+        # What a model says, by what it sees and the request.
+        self.said = lambda view, _: script.said(seed, view)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -109,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         call.bill = dialect.bill(self.server.caches[model.name], prompt)
         call.manner = dialect.manner(body)
         view = script.View(name, turns, since, before, dialect.offered(body), dialect.is_told_final(body), dialect.thinks(body))
-        blocks = script.said(self.server.seed, view)
+        blocks = self.server.said(view, body)
         events, call.wrote, _ = dialect.events(self.server, model, body, blocks, call, prompt)
         if not body.get("stream"):
             return self._send(200, "application/json", json.dumps(dialect.whole(events)).encode())

@@ -10,7 +10,7 @@ import json
 from caches import digest, tokens
 
 BETAS = {"clear_at": "mid-conversation-system-clear-at-2026-08-21", "tools": "mid-conversation-tool-changes-2026-07-01",
-         "binding": "thinking-binding-controls-2026-08-01"}
+         "binding": "thinking-binding-controls-2026-08-01", "task": "task-budgets-2026-03-13"}
 BLOCKS = {"text": {"type", "text", "cache_control"}, "tool_use": {"type", "id", "name", "input", "cache_control"},
           "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
           "thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"},
@@ -92,7 +92,8 @@ def thinks(body):
 def manner(body):
     """What restarts the cache of the messages when it is changed."""
     thinking = {name: value for name, value in (body.get("thinking") or {}).items() if name in ("type", "budget_tokens")}
-    return canonical([body.get("tool_choice") or {"type": "auto"}, thinking, (body.get("output_config") or {}).get("effort")])
+    output = body.get("output_config") or {}
+    return canonical([body.get("tool_choice") or {"type": "auto"}, thinking, output.get("effort"), output.get("task_budget")])
 
 
 class Prompt:
@@ -115,6 +116,10 @@ def check(server, model, body, headers, call):
     binding = (body.get("thinking") or {}).get("block_binding")
     if binding is not None:
         needs("binding")
+    task = (body.get("output_config") or {}).get("task_budget")
+    if task is not None:
+        needs("task")
+        ensure(task["type"] == "tokens" and task["total"] >= 20_000, "output_config.task_budget.total: must be at least 20000")
     drops = (binding or {}).get("prefix_mismatch_behavior") == "drop_block"
     prompt = Prompt()
     prompt.manner = manner(body)
@@ -145,7 +150,7 @@ def check(server, model, body, headers, call):
                     prompt.unmarked += tokens(block["text"]) if at > last_user else 0
                 else:
                     add(prompt, prompt.tail, block, canonical([role, bare(block)]), is_bound=False)
-            prompt.extend(role, canonical([listed(message["content"]), message.get("clear_at")]))
+            prompt.extend(role, canonical([[bare(block) for _, _, block in blocks], message.get("clear_at")]))
             continue
         results = {block["tool_use_id"] for _, _, block in blocks if block["type"] == "tool_result"}
         ensure(open_calls == results, f"messages: `tool_use` ids {open_calls} and `tool_result` ids {results}")

@@ -32,6 +32,7 @@ pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
     let additions = section.within("additions_max", 1024..=1_048_576_usize);
     Settings {
         tracker: section.get_or("tracker", usual.tracker),
+        task_budget: section.get_or("task_budget", usual.task_budget),
         thresholds: budget_levels(&section),
         tracker_messages: words(&section.section("words")),
         additions_max: additions.unwrap_or(usual.additions_max),

@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::body::HttpBody;
-use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::body::{Body, HttpBody};
+use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use tokio::time::Instant;
 
@@ -63,8 +62,8 @@ struct AccessDetails {
 
 /// Keeps a record of every request of the API.
 pub(super) async fn record<F: Future<Output = Response>>(
-    request: Request,
-    next: impl FnOnce(Request) -> F,
+    request: Request<Body>,
+    next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
     if UNLOGGED.contains(&request.uri().path()) {
         return next(request).await;
@@ -77,6 +76,15 @@ pub(super) async fn record<F: Future<Output = Response>>(
         return response;
     }
     response.map(|body| hold(body, caller))
+}
+
+/// Writes the line of a request that is answered before it reaches the layer.
+pub(super) fn record_early<B>(request: &Request<B>, answer: impl FnOnce() -> Response) -> Response {
+    let record = Arc::new(AccessRecord::new(request));
+    let caller = CallerGuard(record.clone());
+    let response = CURRENT.sync_scope(record, answer);
+    caller.0.set_response(&response);
+    response
 }
 
 /// The record of the request at hand, where there is one.
@@ -101,7 +109,7 @@ impl Drop for CallerGuard {
 }
 
 impl AccessRecord {
-    fn new(request: &Request) -> AccessRecord {
+    fn new<B>(request: &Request<B>) -> AccessRecord {
         AccessRecord {
             began: Instant::now(),
             method: request.method().clone(),

@@ -20,7 +20,7 @@ use super::held_body::hold;
 use super::request_reader::RefusedHead;
 use super::requests_in_flight::{RequestInFlight, RequestsInFlight};
 use super::unwritten::UnwrittenBytes;
-use super::{SwappableRouter, headers};
+use super::{SwappableRouter, access_log, anthropic, headers};
 
 /// What is served where there is place for nothing else.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
@@ -47,7 +47,7 @@ impl ConnectionService {
         let busy = self.place.begin();
         let (response, counted) = match self.check(&request) {
             Ok(counted) => (self.router.router().call(request).await?, counted),
-            Err(error) => (refusal(error), None),
+            Err(error) => (refusal(&request, error), None),
         };
         Ok(response.map(|body| hold(self.unwritten.bound(body), (busy, counted))))
     }
@@ -55,7 +55,6 @@ impl ConnectionService {
     /// Whether a request is served, and counts in the share of the address that a proxy brings it from.
     fn check(&self, request: &Request<Incoming>) -> Result<Option<RequestInFlight<IpAddr>>, ApiError> {
         if let Some(error) = self.refused.reason(request.method()) {
-            tracing::debug!(%error, "a request was refused by its head");
             return Err(error.into());
         }
         if let Some(crowding) = self.place.crowding()
@@ -88,10 +87,14 @@ fn crowded(what: &str) -> ApiError {
     ApiError::overloaded(format!("{what}; try again shortly"), Duration::from_secs(1))
 }
 
-/// What a caller is told whose request is not looked at. The connection ends with it.
-fn refusal(error: ApiError) -> Response {
-    let mut response = error.into_response();
-    headers::set_request_id(response.headers_mut(), RequestId::new());
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
+/// What a caller is told whose request is not looked at, in the form of its API. The connection ends with it.
+fn refusal(request: &Request<Incoming>, error: ApiError) -> Response {
+    let answer = || {
+        let mut response = error.into_response();
+        headers::set_request_id(response.headers_mut(), RequestId::new());
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        let is_anthropic = anthropic::is_spoken(request.uri().path(), request.headers());
+        if is_anthropic { anthropic::reword(response) } else { response }
+    };
+    access_log::record_early(request, answer)
 }

@@ -56,6 +56,7 @@ mod signed;
 mod strict;
 mod swappable_router;
 pub mod tls;
+mod tool_choice;
 mod tool_pairing;
 mod unknown_members;
 mod unserved_paths;

@@ -15,6 +15,11 @@ use super::framing::{FramingError, HeadLimits, RequestFraming};
 const STAND_IN_METHOD: &str = "REFUSED";
 /// The request that stands for one that was refused. The connection ends with it.
 const STAND_IN: &[u8] = b"REFUSED / HTTP/1.1\r\nhost: stint\r\nconnection: close\r\n\r\n";
+/// The same, for one whose caller reads Anthropic's errors.
+const STAND_IN_FOR_MESSAGES: &[u8] =
+    b"REFUSED /v1/messages HTTP/1.1\r\nhost: stint\r\nconnection: close\r\n\r\n";
+/// How such a request begins.
+const MESSAGES: &[u8] = b"POST /v1/messages";
 
 /// Why a connection's last request is not read. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -109,9 +114,10 @@ impl RequestReader {
             Err(error) => {
                 // Nobody else sets it.
                 let _ = self.refused.0.set(error);
-                self.head = Vec::new();
-                self.pending = BytesMut::from(STAND_IN);
-                self.checked = STAND_IN.len();
+                let head = std::mem::take(&mut self.head);
+                let stand_in = stand_in(head.iter().chain(bytes).copied());
+                self.pending = BytesMut::from(stand_in);
+                self.checked = stand_in.len();
                 Ok(0)
             }
         }
@@ -130,7 +136,10 @@ impl RequestReader {
         }
         let mut head = std::mem::take(&mut self.head);
         head.extend_from_slice(last);
-        self.framing.begin_body(&head)?;
+        if let Err(error) = self.framing.begin_body(&head) {
+            self.head = head;
+            return Err(error);
+        }
         self.checked = head.len();
         self.keep(rest);
         self.keep(&head);
@@ -147,6 +156,13 @@ impl RequestReader {
         kept.extend_from_slice(&self.pending);
         self.pending = kept;
     }
+}
+
+/// What stands for a request that begins so.
+fn stand_in(mut head: impl Iterator<Item = u8>) -> &'static [u8] {
+    let is_message = head.by_ref().take(MESSAGES.len()).eq(MESSAGES.iter().copied());
+    let is_whole = matches!(head.next(), Some(b' ' | b'/' | b'?'));
+    if is_message && is_whole { STAND_IN_FOR_MESSAGES } else { STAND_IN }
 }
 
 /// Reads what still comes after a refusal, so that the answer arrives: a connection that is closed with bytes unread takes it along.

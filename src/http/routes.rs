@@ -71,6 +71,7 @@ fn api_routes() -> Vec<ApiRoute<Arc<ApiState>>> {
         ApiRoute::new("POST", "/v1/responses/input_tokens", post(responses::input_tokens)),
         ApiRoute::new("GET", "/v1/responses/{id}", get(responses::retrieve)),
         ApiRoute::new("DELETE", "/v1/responses/{id}", delete(responses::delete)),
+        ApiRoute::new("POST", "/v1/responses/{id}/cancel", post(responses::cancel)),
         ApiRoute::new("GET", "/v1/responses/{id}/input_items", get(responses::input_items)),
         ApiRoute::new("POST", "/v1/conversations", post(conversations::create)),
         ApiRoute::new("GET", "/v1/conversations/{id}", get(conversations::retrieve)),

@@ -7,15 +7,17 @@ use stint_types::units::nearest_within;
 use super::error::ApiError;
 
 /// What OpenAI and its likes have under `/v1` and this gateway has not.
-const ELSEWHERE: [&str; 18] = [
+const ELSEWHERE: [&str; 20] = [
     "assistants",
     "audio",
     "batches",
+    "complete",
     "containers",
     "evals",
     "files",
     "fine_tuning",
     "images",
+    "messages/batches",
     "moderations",
     "realtime",
     "rerank",
@@ -51,8 +53,12 @@ const SLIPS_MAX: usize = 3;
 
 /// 404, in words that help.
 pub(super) fn not_served(uri: &Uri) -> ApiError {
-    let family = uri.path().strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
-    match family.and_then(|family| ELSEWHERE.iter().find(|known| **known == family)) {
+    let rest = uri.path().strip_prefix("/v1/");
+    let is_below = |family: &str| {
+        let below = rest.and_then(|rest| rest.strip_prefix(family));
+        below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    };
+    match ELSEWHERE.iter().find(|family| is_below(family)) {
         Some(family) => ApiError::not_found(format!(
             "/v1/{family} is not served here: this gateway serves /v1/chat/completions, /v1/responses, /v1/messages, \
              /v1/completions and /v1/embeddings; send this request to its provider itself"
@@ -92,6 +98,8 @@ mod tests {
         check("/v1/audio/speech", "endpoint_not_served", "/v1/audio is not served here");
         check("/v1/images/generations", "endpoint_not_served", "/v1/chat/completions");
         check("/v1/batches", "endpoint_not_served", "/v1/embeddings");
+        check("/v1/messages/batches", "endpoint_not_served", "/v1/messages/batches is not served");
+        check("/v1/messages/batches/b_1/results", "endpoint_not_served", "/v1/messages");
         check("/v1/nothing", "not_found", "under /v1");
         check("/v1/chat/completion", "not_found", "did you mean /v1/chat/completions?");
         check("/v1/chat/completions/", "not_found", "did you mean /v1/chat/completions?");

@@ -3,7 +3,6 @@
     python run.py STINT NODE_MODULES
 """
 
-import glob
 import json
 import os
 import re
@@ -17,12 +16,14 @@ import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from programs import Programs
+
 stint, modules = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # The second is a name that Codex knows: it then brings its tools in an item, in namespaces, and one that runs scripts.
 MODELS = {"codex": ["coder", "gpt-6.1-sol"], "claude": ["coder", "claude-opus-5-5"]}
 # A file such as agents write in one call.
 LONG = "".join(f"{number:04} of the vectors: {number * number}\n" for number in range(3000))
-seen, children, folders = [], [], []
+seen = []
 
 
 def plain(message):
@@ -43,7 +44,7 @@ def run(names, command):
 def write(names, path, text):
     """A call that writes a whole file."""
     if "Write" in names:
-        return "Write", {"file_path": f"{folders[-1]}/{path}", "content": text}
+        return "Write", {"file_path": f"{programs.folders[-1]}/{path}", "content": text}
     return run(names, f"cat > {path} <<'END_OF_FILE'\n{text}END_OF_FILE")
 
 
@@ -122,60 +123,9 @@ def get(path):
         return answer.read().decode()
 
 
-def command(program, model, task, home, headers):
-    """The program's command, as the pages have it, and what its environment is to have."""
-    path = {"codex": "@openai/codex-*/vendor/*/bin/codex", "claude": "@anthropic-ai/claude-code-*/claude"}[program]
-    binary = glob.glob(f"{modules}/{path}")[0]
-    if program == "claude":
-        lines = "\n".join(f"{name}: {value}" for name, value in headers.items())
-        more = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_API_KEY": "none-needed", "ANTHROPIC_CUSTOM_HEADERS": lines}
-        more |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"}
-        return [binary, "-p", task, "--model", model, "--dangerously-skip-permissions"], more
-    told = ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in headers.items())
-    with open(f"{home}/config.toml", "w") as config:
-        config.write(f"""model = "{model}"
-model_provider = "stint"
-[model_providers.stint]
-name = "Stint"
-base_url = "{base}/v1"
-env_key = "STINT_KEY"
-wire_api = "responses"
-http_headers = {{ {told} }}
-""")
-    flags = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-    return [binary, "exec", *flags, task], {"CODEX_HOME": home, "STINT_KEY": "none-needed"}
-
-
-def start(program, model, task, headers):
-    folder = tempfile.mkdtemp(dir=data)
-    folders.append(folder)
-    home = tempfile.mkdtemp(dir=data)
-    words, more = command(program, model, task, home, headers)
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    piped = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    child = subprocess.Popen(words, cwd=folder, env=kept | {"HOME": home} | more, start_new_session=True, **piped)
-    children.append(child)
-    return child, folder, home
-
-
-def end(child):
-    """It, and whatever it has started."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    child.wait(timeout=30)
-
-
 def through(program, model, task, run, budget):
     """Runs it to its end; gives back what it printed, its folder, and how its run stands."""
-    child, folder, home = start(program, model, task, budget | ({"X-Episode-Id": run} if run else {}))
-    said, _ = child.communicate(timeout=120)
-    assert child.returncode == 0, said
-    for path in glob.glob(f"{home}/**/*", recursive=True, include_hidden=True):
-        if path.endswith((".jsonl", ".json")):
-            assert "<budget>" not in open(path, errors="replace").read(), f"{path} tells of the budget"
-    assert "<budget>" not in said, said
+    said, (folder, _) = programs.through(program, model, task, budget | ({"X-Episode-Id": run} if run else {}))
     return said, folder, json.loads(get(f"/v1/episodes/{run}")) if run else None
 
 
@@ -205,7 +155,7 @@ def tries(program, model):
     assert float(stands["cost_usd"]) <= 0.40 and stands["tool_calls"]["used"] > 0, stands
 
     before = len(seen)
-    child, _, _ = start(program, model, "TASK dawdle", {})
+    child, _, _ = programs.start(program, model, "TASK dawdle", {})
     while len(seen) == before:
         assert child.poll() is None, child.stdout.read()
         time.sleep(0.1)
@@ -226,6 +176,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as data:
     threading.Thread(target=model.serve_forever, daemon=True).start()
     listen = f"127.0.0.1:{port()}"
     base = f"http://{listen}"
+    programs = Programs(modules, base, data)
     routes = "".join(f'[[route]]\nname = "{names[1]}"\nmodels = ["coder"]\n' for names in MODELS.values())
     with open(f"{data}/stint.toml", "w") as config:
         config.write(f"""[server]
@@ -265,7 +216,6 @@ price_output = "5"
         refused = [line for line in get("/metrics").splitlines() if "stint_requests_total{" in line and '"refused"' in line]
         assert not refused, refused
     finally:
-        for child in children:
-            end(child)
+        programs.stop()
         gateway.terminate()
         gateway.wait(timeout=60)

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::harness::{Folder, Process};
 use crate::operating::silent_upstream;
@@ -83,6 +85,18 @@ async fn refusals_have_lines_with_their_codes_and_health_checks_none() {
         assert!(line.contains(told), "{told} in {line}");
     }
     assert_eq!(lines(&process, 2).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_refused_before_anybody_reads_it_has_its_line_too() {
+    let process = Folder::new(&keyed("")).serve();
+    let mut connection = TcpStream::connect(process.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let twice = "content-length: 4\r\ncontent-length: 4\r\n\r\n";
+    connection.write_all(format!("POST /v1/messages HTTP/1.1\r\n{twice}").as_bytes()).await.unwrap();
+    let line = process.logged("code=\"bad_framing\"").await;
+    for told in ["status=400", "outcome=\"refused\"", "path=\"/v1/messages\"", "request=\"req_"] {
+        assert!(line.contains(told), "{told} in {line}");
+    }
 }
 
 #[tokio::test]

@@ -12,8 +12,18 @@ use crate::harness::faultup::script::answers;
 
 /// What a server says to these bytes until it ends the connection.
 async fn said(base: &str, bytes: &[u8]) -> String {
+    said_in(base, bytes, bytes.len()).await
+}
+
+/// The same, sent in pieces of so many bytes.
+async fn said_in(base: &str, bytes: &[u8], piece: usize) -> String {
     let mut connection = TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap();
-    connection.write_all(bytes).await.unwrap();
+    connection.set_nodelay(true).unwrap();
+    for piece in bytes.chunks(piece) {
+        connection.write_all(piece).await.unwrap();
+        connection.flush().await.unwrap();
+        tokio::task::yield_now().await;
+    }
     let mut answer = Vec::new();
     let ended = timeout(Duration::from_secs(5), connection.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "still open after {:?}", String::from_utf8_lossy(&answer));
@@ -70,6 +80,29 @@ async fn requests_before_the_one_that_is_refused_are_answered_and_those_behind_i
     );
     let stand_in = said(&rig.world.base, b"REFUSED / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
     assert!(stand_in.starts_with("HTTP/1.1 404") || stand_in.starts_with("HTTP/1.1 405"), "{stand_in}");
+}
+
+#[tokio::test]
+async fn a_refusal_before_the_router_has_the_form_of_its_api() {
+    let rig = Rig::new(vec![answers()]).await;
+    let twice = "content-length: 4\r\ncontent-length: 4\r\n\r\n";
+    for path in ["/v1/messages", "/v1/messages/count_tokens?beta=true"] {
+        // Whether its head comes whole or in pieces.
+        for pieces in [1, 7] {
+            let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\nx: y\r\n{twice}");
+            let answer = said_in(&rig.world.base, head.as_bytes(), head.len() / pieces).await;
+            let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let (kind, code) = (&body["error"]["type"], &body["error"]["details"]["error_code"]);
+            assert_eq!(
+                json!([body["type"], kind, code]),
+                json!(["error", "invalid_request_error", "bad_framing"])
+            );
+            let id = body["request_id"].as_str().unwrap();
+            assert!(id.starts_with("req_") && answer.contains(&format!("request-id: {id}")), "{answer}");
+        }
+    }
+    let other = said(&rig.world.base, format!("POST /v1/messagesx HTTP/1.1\r\n{twice}").as_bytes()).await;
+    assert_eq!(error_of(&other)["code"], json!("bad_framing"));
 }
 
 /// 17.14: a head has as many bytes and lines as the settings say, and not one more, however it is sent.

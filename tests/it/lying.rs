@@ -92,7 +92,10 @@ impl Way {
             Way::LlamaCpp => liar.address.clone(),
             _ => format!("{}/v1", liar.address),
         };
-        let client = remote::Settings { base_url, ..remote::Settings::default() };
+        self.backend_at(remote::Settings { base_url, ..remote::Settings::default() })
+    }
+
+    fn backend_at(self, client: remote::Settings) -> Arc<dyn Backend> {
         let connections = Connections::default();
         let (name, model) = (Arc::<str>::from("m"), "m".to_owned());
         let chat = |dialect| openai::Settings {

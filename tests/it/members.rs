@@ -8,7 +8,7 @@ mod refusals;
 use serde_json::{Value, json};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Script};
-use crate::harness::{Folder, Process};
+use crate::harness::{Answer, Folder, Process};
 use picky::Picky;
 
 /// What becomes of a member.
@@ -268,4 +268,41 @@ async fn logprobs_come_back_beside_the_text_that_they_are_of() {
     assert_eq!(upstream.asked()[0]["top_logprobs"], 2);
     let plain = process.ask("", &body("m", &json!({}))).await.good();
     assert_eq!(plain["choices"][0]["logprobs"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logprobs_of_a_response_stand_in_its_text_whole_and_streamed() {
+    let upstream = Picky::start(|_| false);
+    let process = serve(&[backend("m", "openai", &upstream.base, "")]);
+    let tokens = |entries: &Value| -> String {
+        let entries = entries.as_array().unwrap().iter();
+        entries.map(|entry| entry["token"].as_str().unwrap()).collect()
+    };
+    let included = json!(["message.output_text.logprobs"]);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = |more: Value| {
+        let mut body = json!({ "model": "m", "input": "Is it so?" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let request = client.post(format!("{}/v1/responses", process.base));
+        Answer::of(request.header("content-type", "application/json").body(body.to_string()))
+    };
+    let answer = ask(json!({ "include": included, "top_logprobs": 2 })).await.good();
+    let part = &answer["output"].as_array().unwrap().last().unwrap()["content"][0];
+    assert_eq!(
+        (part["text"].as_str().unwrap(), tokens(&part["logprobs"]).as_str()),
+        ("It is so", "It is so")
+    );
+    assert_eq!((&answer["top_logprobs"], &upstream.asked()[0]["top_logprobs"]), (&json!(2), &json!(2)));
+    let streamed = ask(json!({ "include": included, "stream": true })).await;
+    let (mut deltas, mut done) = (String::new(), Value::Null);
+    for event in streamed.chunks().all {
+        match event["type"].as_str().unwrap() {
+            "response.output_text.delta" => deltas += &tokens(&event["logprobs"]),
+            "response.output_text.done" => done = event["logprobs"].clone(),
+            _ => {}
+        }
+    }
+    assert_eq!((deltas.as_str(), tokens(&done).as_str()), ("It is so", "It is so"));
+    let plain = ask(json!({})).await.good();
+    assert_eq!(plain["output"].as_array().unwrap().last().unwrap()["content"][0]["logprobs"], json!([]));
 }

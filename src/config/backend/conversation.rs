@@ -14,7 +14,6 @@ pub(super) fn apply(section: &Section<'_>, rules: &mut ConversationRules) {
     section.set("late_tools", &mut rules.late_tools);
     section.set("allowed_tools", &mut rules.allowed_tools);
     section.set("cache_breakpoints", &mut rules.cache_breakpoints);
-    section.set("late_effort", &mut rules.late_effort);
     section.set("refuses_forced_tools", &mut rules.refuses_forced_tools);
     let least = [("task_budget_min", &mut rules.task_budget_min), ("cache_min", &mut rules.cache_min)];
     for (key, known) in least {

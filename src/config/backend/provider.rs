@@ -87,6 +87,7 @@ pub(super) fn anthropic(
     }
     if let Some(tariff) = &model.tariff {
         settings.cache_break_even = tariff.rates.cache_break_even();
+        settings.price_output = Some(tariff.rates.list.output);
     }
     settings.rules = model.conversation;
     section.set("hand_off", &mut settings.answer_now);

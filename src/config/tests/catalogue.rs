@@ -54,7 +54,6 @@ fn told() -> Vec<(String, Vec<String>, String)> {
         "late_tools",
         "allowed_tools",
         "cache_breakpoints",
-        "late_effort",
         "refuses_forced_tools",
         "cache_min",
     ];

@@ -29,7 +29,6 @@ fn the_catalogue_tells_what_a_going_conversation_with_a_claude_model_may_hold() 
         late_tools: true,
         allowed_tools: false,
         cache_breakpoints: false,
-        late_effort: true,
         refuses_forced_tools: true,
         cache_min: Some(Tokens(512)),
     };
@@ -38,8 +37,8 @@ fn the_catalogue_tells_what_a_going_conversation_with_a_claude_model_may_hold() 
     }
     let unbound = ConversationRules { thoughts_bound: false, refuses_forced_tools: false, ..all };
     assert_eq!(rules("claude-opus-5"), unbound);
-    assert_eq!(rules("claude-fable-5"), ConversationRules { late_effort: false, ..unbound });
-    let haiku = ConversationRules { thoughts_bound: true, late_effort: false, cache_min: None, ..unbound };
+    assert_eq!(rules("claude-fable-5"), unbound);
+    let haiku = ConversationRules { thoughts_bound: true, cache_min: None, ..unbound };
     assert_eq!(rules("claude-haiku-5-5"), haiku);
     let only_cached = ConversationRules { cache_min: Some(Tokens(1024)), ..ConversationRules::default() };
     assert_eq!(rules("claude-sonnet-5"), only_cached);

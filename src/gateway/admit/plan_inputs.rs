@@ -55,6 +55,15 @@ pub(crate) struct ModelAffinity {
     pub(crate) evidence: bool,
 }
 
+impl ModelAffinity {
+    /// How much of the context is in a cache, where these models are to be had: nothing of one that is too short to be kept.
+    fn cached_of(&self, models: &[&Model]) -> Tokens {
+        let own = models.iter().find(|model| *model.name == *self.model);
+        let least = own.and_then(|model| model.conversation.cache_min).unwrap_or_default();
+        if self.cached >= least { self.cached } else { Tokens::ZERO }
+    }
+}
+
 impl PlanInputs {
     /// Asks `what` of the plan on what is left; draws are made from `seed`.
     pub(crate) fn ask<T>(
@@ -150,7 +159,7 @@ impl PlanInputs {
             streams: self.request.streams,
             sticky: self.sticky.as_ref().map(|stuck| plan::StickyModel {
                 model: &stuck.model,
-                cached: stuck.cached,
+                cached: stuck.cached_of(&models),
                 has_problems: stuck.evidence,
             }),
             explore: self.draw_rule(route).map(|rule| plan::Exploration { seed, rule }),

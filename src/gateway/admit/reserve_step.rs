@@ -100,6 +100,7 @@ pub(super) fn step_inputs(
     step: &DecidedStep,
 ) -> Option<PlanInputs> {
     let mut request: Request = step.plan.applied(&context.enforced_request);
+    request.run_cost = context.told_cost();
     if let Some(most) = request.budget.cost {
         if most < step.plan.tools_cost {
             return None;

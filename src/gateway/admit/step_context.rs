@@ -77,6 +77,12 @@ impl<'a> StepContext<'a> {
         StepContext { limits: enforced_limits(self.rules, limits), ..self.clone() }
     }
 
+    /// What the whole episode may cost, where the model is to be told by its provider's own means.
+    pub(super) fn told_cost(&self) -> Option<Money> {
+        let is_told = self.episodes.inner.settings.task_budget && self.rules.route.tracker;
+        self.limits.cost.filter(|_| is_told && !self.rules.is_unenforced())
+    }
+
     /// How the episode stands, as this process knows it.
     pub(super) fn balance(&self) -> EpisodeBalance {
         self.ledger.episode(self.account, &self.episode.id)

@@ -7,7 +7,7 @@ use crate::http::budget::{
 };
 use crate::http::error::{ApiError, MISSING};
 use crate::http::fields::Fields;
-use stint_types::chat::MemberNames;
+use stint_types::chat::{MemberNames, TaskBudget};
 use stint_types::units::Tokens;
 
 /// A parser whose errors name the members of Messages.
@@ -46,6 +46,31 @@ pub(super) fn check_thinking(members: &Map<String, Value>, is_interleaved: bool)
         return Err(ApiError::invalid(Some(PARAM), why));
     }
     Ok(())
+}
+
+/// The least budget of a whole task that the API takes.
+const TASK_MIN: Tokens = Tokens(20_000);
+
+/// Reads what the model is told of its whole task.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(super) fn read_task_budget(mut task: Fields) -> Result<TaskBudget, ApiError> {
+    if task.text("type")?.as_deref() != Some("tokens") {
+        return Err(ApiError::invalid(Some(&task.full_name("type")), "must be tokens"));
+    }
+    let (name, left) = (task.full_name("total"), task.full_name("remaining"));
+    let total = task.integer("total")?.map(Tokens).filter(|total| *total >= TASK_MIN);
+    let total = total.ok_or_else(|| {
+        let must = format!("must be a whole number, {TASK_MIN} at least");
+        ApiError::invalid(Some(&name), must)
+    })?;
+    let remaining = task.integer("remaining")?.map(Tokens);
+    if remaining.is_some_and(|remaining| remaining > total) {
+        return Err(ApiError::invalid(Some(&left), "must be at most total"));
+    }
+    task.finish()?;
+    Ok(TaskBudget { total, remaining })
 }
 
 /// Reads the members of a Messages body. `max_tokens` must be there, and holds thought and answer.

@@ -1,7 +1,7 @@
 //! Errors in Anthropic's shape, wherever on its paths they come from.
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -63,14 +63,20 @@ pub(in crate::http) async fn rewrite_errors<F: Future<Output = Response>>(
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
-    let path = request.uri().path();
+    let is_ours = is_spoken(request.uri().path(), request.headers());
+    let response = next(request).await;
+    if is_ours { reword(response) } else { response }
+}
+
+/// Whether a request's caller reads this dialect's errors.
+pub(in crate::http) fn is_spoken(path: &str, headers: &HeaderMap) -> bool {
     let is_below =
         |of: &str| path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let ours = is_below(PATHS) || (is_below(MODELS) && models::speaks(request.headers()));
-    let mut response = next(request).await;
-    if !ours {
-        return response;
-    }
+    is_below(PATHS) || (is_below(MODELS) && models::speaks(headers))
+}
+
+/// An answer with its error, if it is one, in this dialect, and with its id where the SDK looks for it.
+pub(in crate::http) fn reword(mut response: Response) -> Response {
     let id = headers::request_id_of(response.headers()).cloned();
     let text = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     if let Some(refused) = response.extensions_mut().remove::<ApiError>() {

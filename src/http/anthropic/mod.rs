@@ -23,7 +23,7 @@ use super::fields::Fields;
 use super::{cache_control, unknown_members};
 
 pub(super) use budget::read_thinking;
-pub(super) use errors::rewrite_errors;
+pub(super) use errors::{is_spoken, reword, rewrite_errors};
 use thoughts::AnthropicThoughts;
 
 /// What the caller wants of the wire, apart from the answer itself.

@@ -1,16 +1,23 @@
 //! Reads the members of a Messages request, all but budgets, into the canonical request.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use crate::http::tool_choice;
 use stint_types::chat::{Request, SamplingOptions, Tool};
 use stint_types::units::EpisodeId;
 
+use super::budget::read_task_budget;
 use super::conversation::{self, EffortOverride};
 use super::errors::NO_THREADS;
+
+/// The most bytes of a tool's name.
+const TOOL_NAME_MAX: usize = 128;
 
 /// The members that are not about budgets; those were taken before.
 pub(super) fn request(
@@ -22,7 +29,9 @@ pub(super) fn request(
     cache_control::take_from_request(fields, &mut messages)?;
     check_unsupported(fields)?;
     let response_format = output_config(fields, budgets, efforts)?;
+    let tools = tools(fields)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
+    tool_choice.as_ref().map_or(Ok(()), |choice| tool_choice::check(choice, &tools))?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
     budgets.name_episode(episode);
@@ -34,7 +43,7 @@ pub(super) fn request(
     }
     Ok(Request {
         sampling: sampling(fields)?,
-        tools: tools(fields)?,
+        tools,
         tool_choice,
         response_format,
         extra,
@@ -129,6 +138,9 @@ fn output_config(
     // Of several the last holds, however deep the others.
     budgets.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
     let Some(mut output) = output else { return Ok(format) };
+    if let Some(task) = output.fields("task_budget")? {
+        budgets.task(read_task_budget(task)?);
+    }
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.finish()?;
     Ok(format)
@@ -159,7 +171,27 @@ fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), 
 
 fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     let list = fields.list("tools")?.unwrap_or_default();
-    list.into_iter().enumerate().map(|(at, tool)| read_tool(&format!("tools[{at}]"), tool)).collect()
+    let mut tools: Vec<Tool> = Vec::new();
+    let mut names = BTreeSet::new();
+    for (at, tool) in list.into_iter().enumerate() {
+        let tool = read_tool(&format!("tools[{at}]"), tool)?;
+        if !names.insert(tool.name.clone()) {
+            let why = format!("is {:?}, as another tool's is; each needs a name of its own", tool.name);
+            return Err(ApiError::invalid(Some(&format!("tools[{at}].name")), why));
+        }
+        tools.push(tool);
+    }
+    Ok(tools)
+}
+
+/// Anthropic's own rule for names.
+fn check_tool_name(param: &str, name: &str) -> Result<(), ApiError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    let must = format!("must be 1 to {TOOL_NAME_MAX} letters, digits, _ and -");
+    Err(ApiError::invalid(Some(param), must))
 }
 
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
@@ -170,6 +202,7 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
         return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
     }
     let name = fields.require("name")?;
+    check_tool_name(&fields.full_name("name"), &name)?;
     let schema = fields.full_name("input_schema");
     let parameters = fields.take("input_schema").filter(Value::is_object);
     let parameters = parameters.ok_or_else(|| ApiError::invalid(Some(&schema), "must be an object"))?;

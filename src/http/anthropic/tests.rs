@@ -153,6 +153,22 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
     check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
     check_refused(&json!({ "tools": [{ "type": "bash_20250124", "name": "f" }] }), "tools[0].type must be");
+    let tool = |name: &str| json!({ "name": name, "input_schema": {} });
+    check_refused(&json!({ "tools": [tool("a b")] }), "tools[0].name must be 1 to 128 letters");
+    check_refused(
+        &json!({ "tools": [tool("f"), tool("f")] }),
+        "tools[1].name is \"f\", as another tool's is",
+    );
+    let chooses = |choice: Value, tools: Value| json!({ "tools": tools, "tool_choice": choice });
+    check_refused(
+        &chooses(json!({ "type": "any" }), json!([])),
+        "tool_choice is required, and no tools are declared",
+    );
+    let other = json!({ "type": "tool", "name": "g" });
+    check_refused(
+        &chooses(other, json!([tool("f")])),
+        "tool_choice names \"g\", which tools does not declare",
+    );
     for member in
         ["container", "compaction", "thread", "fallbacks", "billing_policy", "diagnostics", "inference_geo"]
     {

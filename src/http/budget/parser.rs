@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use stint_types::chat::{Budget, MemberNames, ReasoningEffort, Tool};
+use stint_types::chat::{Budget, MemberNames, ReasoningEffort, TaskBudget, Tool};
 use stint_types::units::{Count, Effort, EpisodeId, Tokens};
 
 use super::episode::{EpisodeSettings, NamedTools};
@@ -54,6 +54,11 @@ impl<'a> BudgetParser<'a> {
     pub(in crate::http) fn max_tool_calls(&mut self, fields: &mut Fields) -> Result<(), ApiError> {
         take_least(&mut self.budget.tool_calls_max, fields.integer("max_tool_calls")?.map(Count));
         Ok(())
+    }
+
+    /// What the model is told of its whole task.
+    pub(in crate::http) fn task(&mut self, task: TaskBudget) {
+        self.budget.task = Some(task);
     }
 
     /// What is stated of the episode. The first name holds; of limits the least.

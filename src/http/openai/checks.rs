@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use crate::http::error::ApiError;
-use stint_types::chat::{Request, Tool};
+use crate::http::tool_choice;
+use stint_types::chat::Request;
 
 /// The most bytes of a tool's name.
 const TOOL_NAME_MAX: usize = 64;
@@ -17,7 +18,7 @@ pub(super) const STOPS_MAX: usize = 4;
 /// 400 that names the member and the remedy.
 pub(super) fn check(request: &Request) -> Result<(), ApiError> {
     request.tools.iter().enumerate().try_for_each(|(at, tool)| check_tool_name(at, &tool.name))?;
-    request.tool_choice.as_ref().map_or(Ok(()), |choice| check_tool_choice(choice, &request.tools))?;
+    request.tool_choice.as_ref().map_or(Ok(()), |choice| tool_choice::check(choice, &request.tools))?;
     request.response_format.as_ref().map_or(Ok(()), check_response_format)
 }
 
@@ -28,28 +29,6 @@ fn check_tool_name(at: usize, name: &str) -> Result<(), ApiError> {
     }
     let must = format!("must be 1 to {TOOL_NAME_MAX} letters, digits, _ and -");
     Err(ApiError::invalid(Some(&format!("tools[{at}].function.name")), must))
-}
-
-fn check_tool_choice(choice: &Value, tools: &[Tool]) -> Result<(), ApiError> {
-    let wrong = |must: String| Err(ApiError::invalid(Some("tool_choice"), must));
-    match (choice.as_str(), choice["type"].as_str()) {
-        (Some("none" | "auto"), _) => Ok(()),
-        (Some("required"), _) if tools.is_empty() => {
-            wrong("is required, and no tools are declared; send tools".to_owned())
-        }
-        (Some("required"), _) => Ok(()),
-        (None, Some("function")) => {
-            let Some(name) = choice["function"]["name"].as_str() else {
-                return Err(ApiError::missing("tool_choice.function.name", "the name of a tool"));
-            };
-            if tools.iter().any(|tool| tool.name == name) {
-                return Ok(());
-            }
-            wrong(format!("names {name:?}, which tools does not declare; declare it, or name another"))
-        }
-        (None, Some("allowed_tools" | "custom")) => Ok(()),
-        _ => wrong("must be none, auto, required, or an object that names a tool".to_owned()),
-    }
 }
 
 fn check_response_format(format: &Value) -> Result<(), ApiError> {

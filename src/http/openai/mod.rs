@@ -21,6 +21,7 @@ use super::{cache_control, unknown_members};
 
 pub(super) use budget::read_reasoning;
 use parse::OpenAiDeliveryOptions;
+pub(super) use parse::TOP_LOGPROBS_MAX;
 
 /// Reads the members of a chat completion's body, and its headers.
 ///

@@ -39,7 +39,7 @@ const PASSED: &[&str] = &[
 const IGNORED: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
 
 /// So many other tokens may be listed beside each; OpenAI's own limit.
-const TOP_LOGPROBS_MAX: u32 = 20;
+pub(in crate::http) const TOP_LOGPROBS_MAX: u32 = 20;
 
 /// What is not offered, each with what to do instead.
 const REFUSED: &[(&str, &str)] = &[

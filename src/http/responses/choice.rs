@@ -84,6 +84,10 @@ impl ResponsesToolChoice {
     /// 400 where it names a tool that is not offered, or allows none.
     pub(super) fn resolve(self, offer: &mut ToolSet) -> Result<Value, ApiError> {
         match self {
+            ResponsesToolChoice::Word(word) if word == "required" && offer.names().is_empty() => {
+                let why = "is required, and no tools are declared; send tools";
+                Err(ApiError::invalid(Some("tool_choice"), why))
+            }
             ResponsesToolChoice::Word(word) => Ok(word.into()),
             ResponsesToolChoice::One(tool) => {
                 let name = tool.flat_name(offer)?;

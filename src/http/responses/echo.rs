@@ -34,6 +34,7 @@ pub(super) fn request_members(members: &Map<String, Value>) -> Map<String, Value
     echo.extend(
         NUMBERS.iter().map(|&(key, usual)| (key.to_owned(), sent(key).unwrap_or_else(|| usual.into()))),
     );
+    echo.insert("top_logprobs".to_owned(), sent("top_logprobs").unwrap_or_else(|| 0.into()));
     echo.extend(sent("user").map(|user| ("user".to_owned(), user)));
     let text = sent("text").unwrap_or_else(|| json!({}));
     let format = text.get("format").filter(|format| !format.is_null()).cloned();
@@ -97,7 +98,6 @@ pub(super) fn in_progress(
         "output": [],
         "service_tier": "default",
         "store": store,
-        "top_logprobs": 0,
         "truncation": "disabled",
         "usage": null,
     });
@@ -163,10 +163,11 @@ fn usage(receipt: &RequestReceipt) -> Value {
     let spent = receipt.choices.first().map(|choice| &choice.spent);
     let count = |of: fn(&ChoiceUsage) -> Tokens| spent.map_or(Tokens::ZERO, of);
     let (input, output) = (count(|spent| spent.prompt), count(ChoiceUsage::completion));
+    let written = count(ChoiceUsage::cache_write);
     json!({
         "input_tokens": input,
         "input_tokens_details":
-            { "cached_tokens": count(|spent| spent.cache_read().min(spent.prompt)), "cache_write_tokens": 0 },
+            { "cached_tokens": count(|spent| spent.cache_read().min(spent.prompt)), "cache_write_tokens": written },
         "output_tokens": output,
         "output_tokens_details": { "reasoning_tokens": count(|spent| spent.thinking) },
         "total_tokens": input + output,

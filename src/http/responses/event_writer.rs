@@ -15,7 +15,8 @@ use super::tool_set::ToolCallForm;
 #[derive(Debug, Clone)]
 enum OpenItem {
     Thought(String),
-    Answer(String),
+    /// With the chances of its tokens.
+    Answer(String, Vec<Value>),
     Call(ToolCallDelta),
     Summary(String),
 }
@@ -30,6 +31,8 @@ pub(super) struct EventWriter {
     sequence: u64,
     items: Vec<OutputItem>,
     open: Option<OpenItem>,
+    /// Chances of tokens whose text has not come.
+    logprobs: Vec<Value>,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
 }
@@ -43,6 +46,7 @@ impl EventWriter {
             sequence: 0,
             items: Vec::new(),
             open: None,
+            logprobs: Vec::new(),
             waiting: BTreeMap::new(),
         }
     }
@@ -67,7 +71,10 @@ impl EventWriter {
             ChoiceEvent::Answer(text) if self.options.is_compaction => self.summary(&text),
             ChoiceEvent::Answer(text) => self.answer(&text),
             ChoiceEvent::ToolCall(piece) => self.call(piece),
-            ChoiceEvent::Logprobs(_) => String::new(),
+            ChoiceEvent::Logprobs(entries) => {
+                self.logprobs.extend(entries);
+                String::new()
+            }
         }
     }
 
@@ -144,17 +151,20 @@ impl EventWriter {
 
     fn answer(&mut self, text: &str) -> String {
         let mut events = String::new();
-        if !matches!(self.open, Some(OpenItem::Answer(_))) {
+        if !matches!(self.open, Some(OpenItem::Answer(..))) {
             events += &self.close("completed");
-            let mut item = output::message(&self.id("msg"), "");
+            let mut item = output::message(&self.id("msg"), "", &[]);
             item["content"] = json!([]);
-            events += &self.open(OpenItem::Answer(String::new()), item, true);
-            events += &self.part("response.content_part.added", json!({ "part": output::text_part("") }));
+            events += &self.open(OpenItem::Answer(String::new(), Vec::new()), item, true);
+            let part = json!({ "part": output::text_part("", &[]) });
+            events += &self.part("response.content_part.added", part);
         }
-        if let Some(OpenItem::Answer(so_far)) = &mut self.open {
+        let logprobs = std::mem::take(&mut self.logprobs);
+        if let Some(OpenItem::Answer(so_far, of_tokens)) = &mut self.open {
             so_far.push_str(text);
+            of_tokens.extend_from_slice(&logprobs);
         }
-        events + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": [] }))
+        events + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": logprobs }))
     }
 
     /// Nothing of a summary is told before it is whole.
@@ -237,11 +247,13 @@ impl EventWriter {
                 self.open = Some(OpenItem::Thought(text));
                 self.close_thought(None, status)
             }
-            Some(OpenItem::Answer(text)) => {
-                let done = self.part("response.output_text.done", json!({ "text": text, "logprobs": [] }));
-                let part =
-                    self.part("response.content_part.done", json!({ "part": output::text_part(&text) }));
-                let item = output::message(&self.item_id(), &text);
+            Some(OpenItem::Answer(text, mut logprobs)) => {
+                logprobs.append(&mut self.logprobs);
+                let whole = json!({ "text": text, "logprobs": logprobs });
+                let done = self.part("response.output_text.done", whole);
+                let part = json!({ "part": output::text_part(&text, &logprobs) });
+                let part = self.part("response.content_part.done", part);
+                let item = output::message(&self.item_id(), &text, &logprobs);
                 done + &part + &self.done(item, status)
             }
             Some(OpenItem::Call(call)) => self.close_call(&call, status),

@@ -31,4 +31,4 @@ mod tools;
 
 pub(super) use input_tokens::input_tokens;
 pub(super) use respond::{compact, respond};
-pub(super) use stored::{delete, input_items, retrieve};
+pub(super) use stored::{cancel, delete, input_items, retrieve};

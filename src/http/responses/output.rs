@@ -75,14 +75,15 @@ pub(super) fn reasoning(
     item
 }
 
-/// The text of an answer.
-pub(super) fn message(id: &str, text: &str) -> Value {
-    json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": [text_part(text)] })
+/// The text of an answer, with the chances of its tokens where they are wanted.
+pub(super) fn message(id: &str, text: &str, logprobs: &[Value]) -> Value {
+    let content = [text_part(text, logprobs)];
+    json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": content })
 }
 
 /// Its only part.
-pub(super) fn text_part(text: &str) -> Value {
-    json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
+pub(super) fn text_part(text: &str, logprobs: &[Value]) -> Value {
+    json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": logprobs })
 }
 
 /// A call of one of the caller's tools.

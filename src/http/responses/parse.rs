@@ -47,14 +47,26 @@ pub(super) struct ResponsesRequest {
 }
 
 /// Members that some upstreams understand and that do not change the bill.
-const PASSED: &[&str] = &["metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user"];
+const PASSED: &[&str] = &[
+    "frequency_penalty",
+    "metadata",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "prompt_cache_key",
+    "safety_identifier",
+    "user",
+];
 
 /// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, and who they are.
 const IGNORED: &[&str] = &["client_metadata", "prompt_cache_retention", "prompt_cache_options"];
 
-/// What may be asked for beside: of these only the first ever comes.
+/// What asks for the chances of the answer's tokens.
+const LOGPROBS: &str = "message.output_text.logprobs";
+
+/// What may be asked for beside: of these only the first two ever come.
 const INCLUDABLE: &[&str] = &[
     "reasoning.encrypted_content",
+    LOGPROBS,
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
@@ -100,7 +112,7 @@ pub(super) fn read(
         (true, false) => ResponsesThoughts::Content,
     };
     check_unsupported(&mut fields)?;
-    check_include(&mut fields)?;
+    let logprobs = logprobs(&mut fields)?;
     let (offer, choice) = (tools::read(&mut fields)?, choice::read(&mut fields)?);
     let (response_format, verbosity) = form::read(&mut fields)?;
     let stream = fields.boolean("stream")?.unwrap_or(false);
@@ -130,6 +142,7 @@ pub(super) fn read(
             response_format,
             extra,
             streams: stream,
+            logprobs,
             budget,
             ..Request::new(model, Vec::new())
         },
@@ -184,23 +197,23 @@ fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
     if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "default")) {
         return Err(ApiError::invalid(Some("service_tier"), "may only be auto or default here"));
     }
-    if fields.integer("top_logprobs")?.unwrap_or(0) > 0 {
-        let why = "is not offered yet, so it is refused rather than ignored";
-        return Err(ApiError::invalid(Some("top_logprobs"), why));
-    }
     Ok(())
 }
 
-fn check_include(fields: &mut Fields) -> Result<(), ApiError> {
-    let list = fields.list("include")?.unwrap_or_default();
+/// Whether the chances of tokens are wanted, and how many others beside each.
+fn logprobs(fields: &mut Fields) -> Result<Option<u32>, ApiError> {
+    let included = fields.list("include")?.unwrap_or_default();
     let is_known = |asked: &Value| asked.as_str().is_some_and(|asked| INCLUDABLE.contains(&asked));
-    match list.iter().position(|asked| !is_known(asked)) {
-        None => Ok(()),
-        Some(at) => {
-            let must = format!("must be one of {}", INCLUDABLE.join(", "));
-            Err(ApiError::invalid(Some(&format!("include[{at}]")), must))
-        }
+    if let Some(at) = included.iter().position(|asked| !is_known(asked)) {
+        let must = format!("must be one of {}", INCLUDABLE.join(", "));
+        return Err(ApiError::invalid(Some(&format!("include[{at}]")), must));
     }
+    let top = fields.integer("top_logprobs")?.unwrap_or(0);
+    let most = openai::TOP_LOGPROBS_MAX;
+    let Some(top) = u32::try_from(top).ok().filter(|top| *top <= most) else {
+        return Err(ApiError::invalid(Some("top_logprobs"), format!("must be at most {most}")));
+    };
+    Ok((top > 0 || included.iter().any(|asked| asked == LOGPROBS)).then_some(top))
 }
 
 fn stream_options(fields: &mut Fields) -> Result<(), ApiError> {

@@ -38,6 +38,17 @@ pub(in crate::http) async fn retrieve(
     Ok(json_response(&response))
 }
 
+/// None can be cancelled: an answer is given to the call that waits for it, and hanging up stops it.
+pub(in crate::http) async fn cancel(
+    State(service): State<Arc<ApiState>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    find(&service, &headers, &id).await?;
+    let why = "only a response that was made in the background could be cancelled, and this one has ended; hang up to stop one";
+    Err(ApiError::invalid(None, why))
+}
+
 /// Deletes it for good.
 pub(in crate::http) async fn delete(
     State(service): State<Arc<ApiState>>,

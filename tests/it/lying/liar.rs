@@ -189,7 +189,7 @@ fn events(all: &[Value]) -> String {
     all.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-fn begins(speech: Speech, thinks: bool) -> String {
+pub(super) fn begins(speech: Speech, thinks: bool) -> String {
     if speech != Speech::Anthropic {
         return String::new();
     }
@@ -205,7 +205,7 @@ fn begins(speech: Speech, thinks: bool) -> String {
     ])
 }
 
-fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> String {
+pub(super) fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> String {
     let event = match (speech, thinks) {
         (Speech::Chat, _) => {
             let member = if thinks { "reasoning_content" } else { "content" };
@@ -237,7 +237,7 @@ fn says(speech: Speech, thinks: bool, text: &str, (at, lie): (u64, Lie)) -> Stri
     events(&[event])
 }
 
-fn ends(speech: Speech, usage: Option<&Value>) -> String {
+pub(super) fn ends(speech: Speech, usage: Option<&Value>) -> String {
     let (read, wrote) = (5, usage.cloned().unwrap_or(json!(0)));
     let told = |value: Value| if usage.is_some() { value } else { Value::Null };
     match speech {

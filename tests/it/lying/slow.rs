@@ -3,16 +3,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::resident;
+use super::liar::{Lie, begins, ends, says};
+use super::{Way, resident};
 use crate::harness::{Answer, World, model, tenant};
-use stint_backend::Backend;
-use stint_backend::remote::openai::{self, OpenAiBackend};
-use stint_backend::remote::{self, Connections};
+use stint_backend::remote;
+use stint_backend::remote::openai::Dialect;
 use stint_types::catalog::{EnforcementClass, Model};
 
 /// How long the gateway waits for a piece, and for the whole.
@@ -74,24 +73,27 @@ const STALLS: [Stall; 14] = [
 ];
 
 impl Stall {
-    /// Whether its answer is whole all the same.
-    fn is_whole(self) -> bool {
-        matches!(self, Stall::AfterDone | Stall::BodyOpen)
+    /// Whether its answer is whole all the same. Gemini marks the end of an answer by that of its body alone.
+    fn is_whole(self, way: Way) -> bool {
+        match self {
+            Stall::AfterDone => true,
+            Stall::BodyOpen => !matches!(way, Way::Gemini),
+            _ => false,
+        }
     }
 
     /// Whether a token came before it went wrong.
     fn has_token(self) -> bool {
         use Stall::{AfterFirst, Comments, EmptyDeltas, LongLine, NotANumber, SlowComments};
         matches!(self, AfterFirst | Comments | SlowComments | EmptyDeltas | LongLine | NotANumber)
-            || self.is_whole()
+            || matches!(self, Stall::AfterDone | Stall::BodyOpen)
     }
 
     /// Plays it to a client, until that hangs up.
-    fn play(self, client: &mut TcpStream) -> std::io::Result<()> {
-        let token = delta(&json!({ "content": "word " }));
+    fn play(self, way: Way, client: &mut TcpStream) -> std::io::Result<()> {
         if self.has_token() {
             client.write_all(HEAD.as_bytes())?;
-            chunk(client, &token)?;
+            chunk(client, &(begins(way.speech(), false) + &text(way, "word ")))?;
         }
         match self {
             Stall::Silent | Stall::AfterFirst => Ok(()),
@@ -117,32 +119,36 @@ impl Stall {
                 pause();
                 chunk(client, ": so it goes on\n\n")
             }),
-            Stall::EmptyDeltas => forever(|| chunk(client, &delta(&json!({})))),
+            Stall::EmptyDeltas => forever(|| chunk(client, &text(way, ""))),
             Stall::LongLine => {
                 chunk(client, "data: ")?;
                 (0..100).try_for_each(|_| chunk(client, &"y".repeat(1 << 20)))
             }
-            Stall::NotANumber => chunk(
-                client,
-                "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":NaN}}\n\n",
-            ),
+            Stall::NotANumber => chunk(client, &not_a_number(way)),
             Stall::AfterDone => {
-                chunk(client, &end())?;
-                forever(|| chunk(client, &delta(&json!({ "reasoning_content": "still " }))))
+                chunk(client, &ends(way.speech(), Some(&json!(1))))?;
+                forever(|| chunk(client, &says(way.speech(), true, "still ", (0, Lie::Repeats))))
             }
-            Stall::BodyOpen => chunk(client, &end()),
+            Stall::BodyOpen => chunk(client, &ends(way.speech(), Some(&json!(1)))),
         }
     }
 }
 
-fn delta(delta: &Value) -> String {
-    format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }))
+/// The chat completions of OpenAI.
+const CHAT: Way = Way::Chat(Dialect::openai, EnforcementClass::Effort);
+/// The other dialects. What goes wrong before an answer begins is the same for all.
+const OTHERS: [Way; 3] = [Way::Anthropic(EnforcementClass::Native), Way::Gemini, Way::Responses];
+
+/// An event with a piece of the answer.
+fn text(way: Way, text: &str) -> String {
+    says(way.speech(), false, text, (0, Lie::Repeats))
 }
 
-fn end() -> String {
-    let stop = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] });
-    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 5, "completion_tokens": 1 } });
-    format!("data: {stop}\n\ndata: {usage}\n\ndata: [DONE]\n\n")
+/// The event that has the usage, which is no number.
+fn not_a_number(way: Way) -> String {
+    let all = ends(way.speech(), Some(&json!("@"))).replace("\"@\"", "NaN");
+    let usage = all.split_inclusive("\n\n").find(|event| event.contains("NaN"));
+    usage.unwrap_or_default().to_owned()
 }
 
 fn chunk(client: &mut TcpStream, text: &str) -> std::io::Result<()> {
@@ -169,7 +175,7 @@ fn drip(client: &mut TcpStream, bytes: &[u8], last: &[u8]) -> std::io::Result<()
 }
 
 /// The provider, on threads of its own: it blocks while nobody reads. Returns its address.
-fn start(stall: Stall) -> String {
+fn start(way: Way, stall: Stall) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -177,7 +183,7 @@ fn start(stall: Stall) -> String {
             std::thread::spawn(move || {
                 let mut request = [0; 64 << 10];
                 let _ = client.read(&mut request);
-                let _ = stall.play(&mut client);
+                let _ = stall.play(way, &mut client);
                 // It keeps the connection open until the client ends it.
                 while client.read(&mut request).is_ok_and(|read| read > 0) {}
             });
@@ -186,19 +192,16 @@ fn start(stall: Stall) -> String {
     address
 }
 
-async fn world(stall: Stall) -> World {
+async fn world(way: Way, stall: Stall) -> World {
     let client = remote::Settings {
-        base_url: start(stall),
+        base_url: start(way, stall),
         first_byte: IDLE,
         idle: IDLE,
         total: TOTAL,
         ..remote::Settings::default()
     };
-    let settings =
-        openai::Settings { client, name: "m".into(), model: "m".to_owned(), ..openai::Settings::default() };
-    let backend: Arc<dyn Backend> = Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap());
-    let model = Model { thinking_max: stint_types::units::Tokens(0), ..model("m", EnforcementClass::Effort) };
-    World::with(vec![(model, backend)], vec![tenant("t", 20_000)], |_| ()).await
+    let model = Model { thinking_max: stint_types::units::Tokens(0), ..model("m", way.class()) };
+    World::with(vec![(model, way.backend_at(client))], vec![tenant("t", 20_000)], |_| ()).await
 }
 
 async fn ask(world: &World, stream: bool) -> Answer {
@@ -209,19 +212,19 @@ async fn ask(world: &World, stream: bool) -> Answer {
     world.ask("sk-t", &body).await
 }
 
-async fn check(stall: Stall, stream: bool) {
-    let world = world(stall).await;
+async fn check(way: Way, stall: Stall, stream: bool) {
+    let world = world(way, stall).await;
     let began = Instant::now();
     let answer = ask(&world, stream).await;
     let (took, shown) = (began.elapsed(), answer.text.chars().take(600).collect::<String>());
-    let what = format!("{stall:?} stream={stream}: {} after {took:?} {shown}", answer.status);
+    let what = format!("{way:?} {stall:?} stream={stream}: {} after {took:?} {shown}", answer.status);
     assert!(took < END_MAX, "{what}");
     let is_clear = ["upstream_failed", "upstream_timeout", "no_answer", "stream_interrupted"]
         .iter()
         .any(|code| answer.text.contains(code));
-    assert_eq!(is_clear, !stall.is_whole(), "{what}");
+    assert_eq!(is_clear, !stall.is_whole(way), "{what}");
     if !stream || !stall.has_token() {
-        assert_eq!(answer.status < 300, stall.is_whole(), "{what}");
+        assert_eq!(answer.status < 300, stall.is_whole(way), "{what}");
     }
     world.settled().await;
     let account = world.account("t");
@@ -237,7 +240,7 @@ async fn check(stall: Stall, stream: bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_call_ends_within_its_limits_and_what_was_received_is_booked() {
     for stream in [false, true] {
-        let cases = STALLS.map(|stall| tokio::spawn(check(stall, stream)));
+        let cases = STALLS.map(|stall| tokio::spawn(check(CHAT, stall, stream)));
         let before = resident();
         let mut failed = Vec::new();
         for case in cases {
@@ -248,4 +251,17 @@ async fn every_call_ends_within_its_limits_and_what_was_received_is_booked() {
         // The provider's own lines of a megabyte and its bomb among it.
         assert!(grown < 256 << 20, "{grown} bytes more are held");
     }
+}
+
+/// 17.2: once an answer has begun, each dialect has its own way to stop, to say nothing and to go on behind its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_of_any_dialect_that_stops_or_never_ends_is_given_up_within_its_limits() {
+    let stalls = STALLS.into_iter().filter(|stall| stall.has_token());
+    let cases: Vec<_> =
+        stalls.flat_map(|stall| OTHERS.map(|way| tokio::spawn(check(way, stall, true)))).collect();
+    let mut failed = Vec::new();
+    for case in cases {
+        failed.extend(case.await.err().map(|error| error.to_string()));
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
 }

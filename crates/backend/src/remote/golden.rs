@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
-    CacheTtl, ContentPart, Message, Request, Role, SamplingOptions, SignedThought, ThoughtSigner, Tool,
-    ToolCall,
+    Budget, CacheTtl, ContentPart, Message, Request, Role, SamplingOptions, SignedThought, TaskBudget,
+    ThoughtSigner, Tool, ToolCall,
 };
 use stint_types::units::Tokens;
 
@@ -130,6 +130,8 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
         unknown_members: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
+        budget: Budget { task: task_budget(&fixture["task_budget"]), ..Budget::default() },
+        run_cost: fixture["run_cost_usd"].as_str().map(|usd| usd.parse().unwrap()),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
@@ -152,6 +154,11 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         effort,
         effort_least: None,
     }
+}
+
+fn task_budget(stated: &Value) -> Option<TaskBudget> {
+    let total = stated["total"].as_u64().map(Tokens)?;
+    Some(TaskBudget { total, remaining: stated["remaining"].as_u64().map(Tokens) })
 }
 
 /// The part that a fixture describes, under `part`.

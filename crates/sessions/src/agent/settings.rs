@@ -11,6 +11,8 @@ use super::Tools;
 pub struct Settings {
     /// Whether a tracker tells the model what is left, if something is limited. A route may turn it off for itself.
     pub tracker: bool,
+    /// Whether a run's money is told to models in their providers' own way too, as a number of tokens for the whole task.
+    pub task_budget: bool,
     /// The shares left at which the tracker changes its line.
     pub thresholds: BudgetThresholds,
     /// The texts of the tracker.
@@ -68,6 +70,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             tracker: true,
+            task_budget: false,
             thresholds: BudgetThresholds::default(),
             tracker_messages: TrackerMessages::default(),
             additions_max: 16 << 10,

@@ -53,6 +53,16 @@ impl Default for MemberNames {
     }
 }
 
+/// What a model is told that its whole task may take: everything that it thinks and writes, and what its tools bring. Nobody holds
+/// it to that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskBudget {
+    /// All of it.
+    pub total: Tokens,
+    /// What is left of it, where the caller counted: of a conversation that was shortened.
+    pub remaining: Option<Tokens>,
+}
+
 /// The limits that a caller stated for one request. Absent members leave the choice to the plan. Token
 /// members hold for each choice, money and deadline for the whole request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -77,6 +87,8 @@ pub struct Budget {
     pub episode: Option<EpisodeId>,
     /// What that whole run may take, or, where it has no name, the run that the request turns out to belong to.
     pub episode_limits: EpisodeLimits,
+    /// What the model is told of the whole task, where its provider has a way to.
+    pub task: Option<TaskBudget>,
     /// What the caller calls these.
     pub members: MemberNames,
 }

@@ -14,7 +14,7 @@ mod tool_name;
 mod tools;
 mod vendor_headers;
 
-pub use budget::{Budget, MemberNames, ReasoningEffort};
+pub use budget::{Budget, MemberNames, ReasoningEffort, TaskBudget};
 pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};
 pub use event::{ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};

@@ -129,7 +129,8 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "reasoning": { "mode": "pro" } }), "reasoning.mode may only be");
     check_refused(&json!({ "reasoning": { "summary": "long" } }), "reasoning.summary must be");
     check_refused(&json!({ "reasoning": { "deep": 1 } }), "reasoning.deep is not known");
-    check_refused(&json!({ "include": ["message.output_text.logprobs"] }), "include[0] must be one of");
+    check_refused(&json!({ "include": ["message.thoughts"] }), "include[0] must be one of");
+    check_refused(&json!({ "top_logprobs": 21 }), "top_logprobs must be at most 20");
     check_refused(&json!({ "text": { "format": { "type": "xml" } } }), "text.format.type must be");
     check_refused(&json!({ "previous_response_id": "chatcmpl-1" }), "previous_response_id names no response");
     check_refused(&json!({ "messages": [] }), "messages is not known");

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use crate::http::responses::choice::ResponsesToolChoice;
 use crate::http::responses::conversation_builder::ConversationBuilder;
 use crate::http::responses::parse::ResponsesRequest;
 use crate::http::responses::tool_set::{ToolCallForm, flat_name};
@@ -140,6 +141,10 @@ fn a_choice_names_tools_by_their_own_names_where_those_are_enough() {
         let problem = choose(choice).map(|_| ()).expect_err(says);
         assert!(problem.message().starts_with(says), "{}", problem.message());
     };
+    let mut none = super::asked(&json!({}));
+    let choice = ResponsesToolChoice::Word("required".to_owned());
+    let refusal = choice.resolve(&mut none.tool_set).expect_err("there are no tools");
+    assert!(refusal.message().starts_with("tool_choice is required, and no tools are declared"));
     refused(f("send"), "tool_choice.name is the name of tools in several namespaces");
     refused(f("fnid"), "tool_choice.name names no tool that is offered");
     refused(

@@ -105,6 +105,7 @@ impl Api for Anthropic {
         output(body, adaptive)?;
         let shows = body["thinking"]["display"] == "summarized" || !adaptive;
         bound::check_betas(body, &asked).map_err(wrong)?;
+        bound::check_task_budget(body).map_err(wrong)?;
         let prefix = is_bound(model).then(|| Prefix::read(model, body)).transpose().map_err(wrong)?;
         Ok(Grant { model: model.to_owned(), bill: self.bill(body), thinking, most, shows, prefix })
     }
@@ -456,7 +457,7 @@ fn tools(body: &Value) -> Result<(), Refusal> {
 
 fn output(body: &Value, adaptive: bool) -> Result<(), Refusal> {
     let output = &body["output_config"];
-    members("output_config.", output, &["effort", "format"])?;
+    members("output_config.", output, &["effort", "format", "task_budget"])?;
     let effort = &output["effort"];
     ensure(effort.is_null() || adaptive, "This model does not support the effort parameter.")?;
     let known = matches!(effort.as_str(), None | Some("low" | "medium" | "high" | "xhigh" | "max"));

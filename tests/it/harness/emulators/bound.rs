@@ -12,10 +12,21 @@ const MESSAGE: &str = "Invalid `signature` in `thinking` block. The block is bou
                        `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".";
 
 /// The features that such models have before their release.
-pub(super) const BETAS: [&str; 3] = [CLEAR_AT, TOOL_CHANGES, BINDING];
+pub(super) const BETAS: [&str; 4] = [CLEAR_AT, TOOL_CHANGES, BINDING, TASK_BUDGET];
 const CLEAR_AT: &str = "mid-conversation-system-clear-at-2026-08-21";
 const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01";
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
+const TASK_BUDGET: &str = "task-budgets-2026-03-13";
+
+/// Refuses a task's budget that there cannot be: platform.claude.com/docs/en/build-with-claude/task-budgets (2026-11).
+pub(super) fn check_task_budget(body: &Value) -> Result<(), String> {
+    let task = &body["output_config"]["task_budget"];
+    match (task["type"].as_str(), task["total"].as_u64(), task["remaining"].as_u64().unwrap_or(0)) {
+        _ if task.is_null() => Ok(()),
+        (Some("tokens"), Some(total), left) if total >= 20_000 && left <= total => Ok(()),
+        _ => Err(format!("output_config.task_budget: {task}: total must be at least 20000")),
+    }
+}
 
 /// Refuses what wants a feature that was not asked for.
 pub(super) fn check_betas(body: &Value, asked: &[&str]) -> Result<(), String> {
@@ -28,6 +39,7 @@ pub(super) fn check_betas(body: &Value, asked: &[&str]) -> Result<(), String> {
             text.contains("\"tool_removal\"") || text.contains("\"tool_addition\""),
         ),
         (BINDING, "block_binding", !body["thinking"]["block_binding"].is_null()),
+        (TASK_BUDGET, "task_budget", !body["output_config"]["task_budget"].is_null()),
     ];
     match used.iter().find(|(beta, _, is_used)| *is_used && !asked.contains(beta)) {
         Some((_, name, _)) => Err(format!("{name}: Extra inputs are not permitted")),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::remote::wire;
+use stint_prompt::token_bound;
 use stint_types::chat::{CacheTtl, Request, Role};
 use stint_types::units::Chance;
 
@@ -33,9 +34,17 @@ pub(super) fn is_kept(settings: &Settings, request: &Request) -> bool {
         Caching::Always => true,
         Caching::Never => false,
         Caching::WhereItPays => {
-            settings.cache_break_even.is_some_and(|least| Chance::new(chance_of_reuse(request)) > least)
+            let pays =
+                settings.cache_break_even.is_some_and(|least| Chance::new(chance_of_reuse(request)) > least);
+            pays && !is_too_short(settings, request)
         }
     }
+}
+
+/// Whether the provider would not keep it, marked or not: by the bound of its tokens, so that none is left out that might be kept.
+fn is_too_short(settings: &Settings, request: &Request) -> bool {
+    let bound = || token_bound::prompt_tokens(request, &settings.client.images);
+    settings.rules.cache_min.is_some_and(|least| bound() < least)
 }
 
 /// Has all of a request kept, and what stands before its messages by itself too: that holds where something makes the provider
@@ -64,7 +73,9 @@ fn chance_of_reuse(request: &Request) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stint_types::catalog::ConversationRules;
     use stint_types::chat::{Message, Tool};
+    use stint_types::units::Tokens;
 
     #[test]
     fn a_prompt_is_kept_where_it_is_likely_to_come_again_and_that_is_cheaper() {
@@ -78,6 +89,9 @@ mod tests {
         assert_eq!(kept(&usual), [false, true, true]);
         assert_eq!(kept(&Settings { caching: Caching::Never, ..usual.clone() }), [false; 3]);
         assert_eq!(kept(&Settings { caching: Caching::Always, ..usual.clone() }), [true; 3]);
-        assert_eq!(kept(&Settings { cache_break_even: None, ..usual }), [false; 3]);
+        assert_eq!(kept(&Settings { cache_break_even: None, ..usual.clone() }), [false; 3]);
+        let least = |tokens| ConversationRules { cache_min: Some(tokens), ..ConversationRules::default() };
+        assert_eq!(kept(&Settings { rules: least(Tokens(10_000)), ..usual.clone() }), [false; 3]);
+        assert_eq!(kept(&Settings { rules: least(Tokens(2)), ..usual }), [false, true, true]);
     }
 }

@@ -12,6 +12,7 @@ mod assistant_turn;
 mod caching;
 mod conversation;
 mod events;
+mod output_config;
 mod placed_thought;
 mod request;
 mod settings;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, disables_parallel_tools, end_user,
-    insert_present, refuse_penalties,
+    FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present,
+    refuse_penalties,
 };
 use crate::remote::wire::{self, decimal};
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
@@ -18,7 +18,7 @@ use stint_types::units::Tokens;
 
 use super::conversation::{self, turns};
 use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
-use super::{additions, caching};
+use super::{additions, caching, output_config};
 
 /// The least budget of a thought.
 const BUDGET_MIN: Tokens = Tokens(1024);
@@ -29,6 +29,8 @@ const BETA_TURN_SCOPED: &str = "mid-conversation-system-clear-at-2026-08-21";
 const BETA_TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01";
 /// What is to come of a thought that is bound to another conversation.
 const BETA_BINDING: &str = "thinking-binding-controls-2026-08-01";
+/// What a whole task may take.
+const BETA_TASK_BUDGET: &str = "task-budgets-2026-03-13";
 
 /// Hardly any text has fewer bytes to a token.
 const BYTES_PER_TOKEN: u64 = 2;
@@ -71,7 +73,7 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
             ("system", system),
             ("messages", Some(messages)),
             ("thinking", told),
-            ("output_config", output(request, word)?),
+            ("output_config", output_config::write(settings, request, word)?),
             ("stop_sequences", stops(request)),
             ("metadata", end_user(request).map(|id| json!({"user_id": id}))),
             ("tools", tools(request)),
@@ -101,6 +103,7 @@ pub(super) fn betas(body: &Value) -> Vec<&'static str> {
         (BETA_TURN_SCOPED, messages().any(|message| message.get("clear_at").is_some())),
         (BETA_TOOL_CHANGES, instructions.any(changes)),
         (BETA_BINDING, body.pointer("/thinking/block_binding").is_some()),
+        (BETA_TASK_BUDGET, body.pointer("/output_config/task_budget").is_some()),
     ]
     .into_iter()
     .filter_map(|(beta, is_used)| is_used.then_some(beta))
@@ -300,25 +303,6 @@ fn sampling(settings: &Settings, request: &Request, thinks: bool, body: &mut Map
 fn stops(request: &Request) -> Option<Value> {
     let stops: Vec<&String> = request.sampling.stop.iter().filter(|text| !text.trim().is_empty()).collect();
     (!stops.is_empty()).then(|| json!(stops))
-}
-
-fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Failure> {
-    let mut output = Map::new();
-    insert_present(&mut output, [("effort", effort.map(Value::String))]);
-    match OpenAiResponseFormat::of(request)? {
-        OpenAiResponseFormat::Text => {}
-        OpenAiResponseFormat::Json => {
-            return Err(Failure::incapable(
-                UnsupportedFeature::Form,
-                "this model writes JSON by a schema only: send json_schema",
-            ));
-        }
-        OpenAiResponseFormat::Schema(named) => {
-            let format = json!({"type": "json_schema", "schema": named["schema"]});
-            output.insert("format".to_owned(), format);
-        }
-    }
-    Ok((!output.is_empty()).then_some(Value::Object(output)))
 }
 
 fn tools(request: &Request) -> Option<Value> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::remote;
 use stint_types::catalog::ConversationRules;
 use stint_types::chat::{ThoughtSigner, VendorHeaders};
-use stint_types::units::{Chance, Tokens};
+use stint_types::units::{Chance, Price, Tokens};
 
 use super::caching::Caching;
 
@@ -62,6 +62,8 @@ pub struct Settings {
     pub caching: Caching,
     /// How likely a prompt must be to come again for that to pay; nothing where it never does.
     pub cache_break_even: Option<Chance>,
+    /// What it is paid for a token that it writes, where that is known.
+    pub price_output: Option<Price>,
     /// What its provider asks of a conversation that goes on.
     pub rules: ConversationRules,
     /// The most that it writes in one call, where that is known.
@@ -124,6 +126,7 @@ impl Default for Settings {
             caching: Caching::default(),
             // A fourth more for what is kept, and nine tenths less for what is read again.
             cache_break_even: Some(Chance::new(0.25 / 0.9)),
+            price_output: None,
             rules: ConversationRules::default(),
             output_max: None,
             context: None,

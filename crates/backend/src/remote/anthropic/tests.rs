@@ -4,7 +4,7 @@ use crate::remote::{self, CallerHeaderRules, Connections, golden};
 use crate::{Backend, Fault, GenerationPart};
 use stint_types::catalog::ConversationRules;
 use stint_types::chat::VendorHeaders;
-use stint_types::units::Tokens;
+use stint_types::units::{Price, Tokens};
 
 use super::*;
 
@@ -29,11 +29,15 @@ fn settings(fixture: &Value) -> Settings {
         caching: if settings["caches"] == true { Caching::Always } else { Caching::Never },
         rules: ConversationRules {
             refuses_forced_tools: settings["refuses_forced_tools"] == true,
+            task_budget_min: settings["task_budget_min"].as_u64().map(Tokens),
             thoughts_bound: settings["thoughts_bound"] == true,
             late_instructions: settings["late_instructions"] == true,
             late_tools: settings["late_tools"] == true,
             ..ConversationRules::default()
         },
+        price_output: settings["price_output"]
+            .as_str()
+            .map(|usd| Price { per_million_tokens: usd.parse().unwrap() }),
         output_max: settings["output_max"].as_u64().map(Tokens),
         context: settings["context"].as_u64().map(Tokens),
         thought_so_far: "So far:".to_owned(),

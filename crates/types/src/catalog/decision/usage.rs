@@ -193,6 +193,11 @@ impl ChoiceUsage {
         self.calls.iter().map(|call| call.cache_read).sum()
     }
 
+    /// What was put into a cache, in all calls.
+    pub fn cache_write(&self) -> Tokens {
+        self.calls.iter().map(|call| call.cache_write).sum()
+    }
+
     /// What it all costs.
     pub fn cost(&self, tariff: &Tariff) -> Money {
         self.calls.iter().map(|call| tariff.cost(call)).sum()

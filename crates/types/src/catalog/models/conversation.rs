@@ -18,8 +18,6 @@ pub struct ConversationRules {
     pub allowed_tools: bool,
     /// True if a part of a message can be marked as one up to which its provider's cache is to hold, in OpenAI's form.
     pub cache_breakpoints: bool,
-    /// True if the effort may be changed among the messages, while the request's own stays as it was.
-    pub late_effort: bool,
     /// True if no tool call can be forced: it is left to the model whether it calls one.
     pub refuses_forced_tools: bool,
     /// The shortest prompt that its provider keeps in a cache, where that is known.
