@@ -61,6 +61,7 @@ impl ConfigSnapshot {
             responses: shared.responses.clone(),
             conversations: shared.conversations.clone(),
             metrics: shared.metrics.clone(),
+            tracer: shared.tracer.clone(),
             refresh: self.metrics_refresher(shared),
         });
         let admin = settings.admin.clone().map(|access| {

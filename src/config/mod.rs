@@ -24,6 +24,7 @@ mod settings;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 pub use backend::{
     BackendConfig, Deployment, LocalModelSettings, ModelConfig, ModelSource, OpenRouterPrices,

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any, delete, get, post};
 
+use super::access_log::AccessContext;
 use super::account_requests::{self, AccountRequests};
 use super::anthropic::messages;
 use super::api_state::ApiState;
 use super::body_limiter::{self, BodyLimiter};
+use super::endpoint_counters::EndpointCounters;
 use super::openai::completions;
 use super::responses::{self, conversations};
 use super::router::{ApiRoute, build_router, complete_router};
 use super::{
-    access_log, cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage,
+    access_log, cors, embeddings, episodes, feedback, front, idempotency_key, openapi, pages, plan, requests,
+    usage,
 };
 
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
@@ -30,12 +33,16 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
     let routes = build_router(api_routes(), service.clone())
         .layer(from_fn_with_state((service.clone(), requests), account_requests::limit))
         .layer(from_fn_with_state(room, body_limiter::limit_bodies))
-        .merge(front);
+        .merge(front)
+        .merge(openapi::routes());
     let routes = complete_router(match service.settings.metrics_listen {
         Some(_) => routes,
         None => routes.merge(monitoring_routes(service, get(pages::metrics_for_admins))),
     });
-    let routes = routes.layer(from_fn(access_log::record));
+    let paths = ["/", "/openapi.json"].into_iter().chain(api_table().into_iter().map(|(_, path)| path));
+    let counters = EndpointCounters::new(&service.metrics, paths);
+    let context = AccessContext { counters, tracer: service.tracer.clone() };
+    let routes = routes.layer(from_fn_with_state(context, access_log::record));
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),
         None => routes,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::trace::TraceLink;
+
 use super::{Budget, CacheTtl, ContentPart, Message, RawPrompt, Role, VendorHeaders};
 
 /// How tokens are drawn.
@@ -80,6 +82,8 @@ pub struct Request {
     pub logprobs: Option<u32>,
     /// Whose prompts it may share an upstream's cache with: its account's; everybody's where there is none.
     pub cache_owner: Option<Arc<str>>,
+    /// The trace that it belongs to, where upstreams are told.
+    pub trace: Option<Arc<TraceLink>>,
     /// What its caller says in a provider's own headers.
     pub vendor_headers: VendorHeaders,
 }
@@ -138,6 +142,7 @@ impl Request {
             unknown_members: Map::new(),
             logprobs: None,
             cache_owner: None,
+            trace: None,
             vendor_headers: VendorHeaders::default(),
         }
     }
