@@ -25,7 +25,7 @@ run: build
 
 build:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
-	cargo build --release --locked
+	STINT_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked
 
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
@@ -34,7 +34,7 @@ test: test-tools
 	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 
 # What the tests run: Chromium, PostgreSQL, .venv/bin/python with the official SDKs and a llama.cpp server, LiteLLM's client, a chat
-# model, .venv/bin/node for the SDKs in tests/node, and .cache/promtool.
+# model, .venv/bin/node for the SDKs in tests/node, and Prometheus with its promtool in .cache.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
 	@scripts/python.sh .venv tests/requirements.txt

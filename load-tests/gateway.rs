@@ -118,8 +118,17 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         episodes: EpisodeManager::open(tasks, database.episodes(), metrics.clone(), settings.agents.clone()),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
-    let service =
-        ApiState { settings, keys, gateway, idempotency, responses, conversations, metrics, refresh };
+    let service = ApiState {
+        settings,
+        keys,
+        gateway,
+        idempotency,
+        responses,
+        conversations,
+        metrics,
+        tracer: None,
+        refresh,
+    };
     Ok(http::api(&Arc::new(service)))
 }
 

@@ -9,6 +9,8 @@ pub mod config;
 
 pub mod http;
 
+pub mod traces;
+
 pub mod gateway;
 
 pub mod execute;

@@ -23,7 +23,7 @@ use super::price_refresh::keep_prices;
 use super::reload::{ConfigSource, Reloader, mark_applied};
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key, local_listener, recipe_ranges};
+use super::{directory, first_key, local_listener, recipe_ranges, refresh};
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -58,6 +58,7 @@ fn example_question(settings: &Settings) -> &'static str {
 /// When any of them cannot be had; the error says which and why.
 pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
+    refresh::show_build(&metrics);
     let (request_tasks, ledger_tasks) = (Tasks::default(), Tasks::default());
     let database = Database::open(&settings.storage).await?;
     let first_key = settings.first_key.as_deref().map(first_key::load_or_create).transpose();

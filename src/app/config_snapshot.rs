@@ -62,6 +62,7 @@ impl ConfigSnapshot {
             responses: shared.responses.clone(),
             conversations: shared.conversations.clone(),
             metrics: shared.metrics.clone(),
+            tracer: shared.tracer.clone(),
             refresh: self.metrics_refresher(shared),
         });
         let api = http::api_with_limits(
@@ -104,6 +105,7 @@ impl ConfigSnapshot {
             listen,
             token,
             hosts: Vec::new(),
+            tls: None,
         })
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::http::tls::TlsError;
+use crate::traces::CollectorError;
 use stint_backend::remote::SettingsError;
 use stint_decide::estimate;
 #[cfg(feature = "local")]
@@ -26,6 +27,9 @@ pub enum BuildError {
     /// The keys contradict each other, or cannot be read.
     #[error("the keys cannot be used")]
     Keys(#[from] KeyChangeError),
+    /// The collector of traces cannot be spoken to.
+    #[error(transparent)]
+    Traces(#[from] CollectorError),
     /// The series contradict each other.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

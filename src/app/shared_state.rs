@@ -8,6 +8,7 @@ use crate::config::Settings;
 use crate::gateway::{EpisodeManager, Learning};
 use crate::http::admin::PageHistory;
 use crate::http::{AccountRequests, BodyLimiter};
+use crate::traces::{self, Tracer};
 use stint_ledger::{self as ledger, Ledger};
 use stint_sessions::agent::conversations::ConversationService;
 use stint_sessions::agent::stored::ResponseService;
@@ -27,6 +28,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// All that configuration snapshots share.
 pub(super) struct SharedState {
+    /// Begins the traces of requests, where they go somewhere.
+    pub(super) tracer: Option<Tracer>,
     pub(super) metrics: Arc<Metrics>,
     /// Connections and requests.
     pub(super) request_tasks: Tasks,
@@ -83,8 +86,11 @@ impl SharedState {
             metrics.clone(),
             settings.agents.clone(),
         );
+        let open = |settings| traces::open(ledger_tasks, metrics.clone(), settings);
+        let tracer = settings.traces.as_ref().map(open).transpose()?;
         Ok(SharedState {
             page_history: PageHistory::start(request_tasks, metrics.clone()),
+            tracer,
             metrics,
             request_tasks: request_tasks.clone(),
             ledger,

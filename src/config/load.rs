@@ -11,7 +11,7 @@ use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPol
 use super::settings::Settings;
 use super::{
     account, admin, agents, alerts, backend, engine, idempotency, key, learn, resilience, responses, route,
-    server, storage,
+    server, storage, traces,
 };
 
 /// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
@@ -153,6 +153,7 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
         backends,
         terms,
         webhook: alerts::webhook(root),
+        traces: traces::traces(root),
         tenants,
         keys_required,
         admin,

@@ -26,6 +26,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod traces;
 
 pub use backend::{
     BackendConfig, Deployment, LocalModelSettings, ModelConfig, ModelSource, OpenRouterPrices,

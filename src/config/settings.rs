@@ -6,6 +6,7 @@ use reqwest::Url;
 
 use crate::gateway;
 use crate::http;
+use crate::traces;
 use stint_backend::fleet;
 use stint_types::catalog::Catalog;
 use stint_types::tenant::{AccountTerms, Tenant};
@@ -52,6 +53,8 @@ pub struct Settings {
     pub terms: Vec<AccountTerms>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
     pub webhook: Option<Url>,
+    /// Where traces of requests go, if anywhere.
+    pub traces: Option<traces::Settings>,
     /// Who may call; open to everyone who reaches the address where empty, `first_key` is absent, no key was ever
     /// stored and none is required.
     pub tenants: Vec<Tenant>,

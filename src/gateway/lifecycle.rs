@@ -2,6 +2,7 @@
 //! the next.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -20,10 +21,10 @@ use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
 use super::request::refusal_labels::{limit, limit_label};
-use super::request::{CutOff, DecisionContext, RequestContext, RequestReservation};
+use super::request::{CutOff, DecisionContext, RequestContext, RequestReservation, WaitClock};
 use super::run::{self, RunningRequest};
 use super::state::GatewayState;
-use super::{Denial, RequestObserver, RequestRefusal, RequestTask, RequestUpdate};
+use super::{Denial, RequestObserver, RequestRefusal, RequestStage, RequestTask, RequestUpdate};
 
 /// What a request came with, whatever is decided about it.
 struct IncomingRequest {
@@ -33,6 +34,8 @@ struct IncomingRequest {
     /// Is notified of its end.
     observer: Option<Arc<dyn RequestObserver>>,
     arrived: Instant,
+    /// How long it waited for what others hold.
+    waited: Duration,
     deadline: Instant,
     /// Its place among those in flight.
     permit: OwnedSemaphorePermit,
@@ -53,6 +56,8 @@ impl Gateway {
     ) -> Result<RequestTask, Denial> {
         let (arrived, parts) = (Instant::now(), &self.state.parts);
         let (route, named) = (parts.route_label(&request.model), request.budget.episode.clone());
+        let watching = observer.clone();
+        watching.iter().for_each(|observer| observer.reached(RequestStage::Arrived));
         let mut admitted = self.start(tenant, request, ticket, observer, arrived).await;
         if let Err(Denial { refusal, episode }) = &mut admitted {
             *episode = episode.take().or(named);
@@ -61,7 +66,9 @@ impl Gateway {
             }
             let requests = &parts.metrics.requests;
             requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
-            requests.refusals.with_label_values(&[&limit_label(refusal)]).inc();
+            let label = limit_label(refusal);
+            requests.refusals.with_label_values(&[&label]).inc();
+            watching.iter().for_each(|observer| observer.reached(RequestStage::Refused(&label)));
         }
         admitted
     }
@@ -82,7 +89,9 @@ impl Gateway {
         state.check_choices(&request)?;
         let permit = state.acquire_admission()?;
         let (id, deadline) = (RequestId::new(), arrived + state.parts.time_limit(&request));
-        let admission = Admission { state, tenant, id, deadline };
+        let waits = WaitClock::default();
+        let watching = observer.as_deref();
+        let admission = Admission { state, tenant, id, deadline, waits: &waits, observer: watching };
         let reserved = if is_step(&request) {
             Box::pin(admit::prepare_step(&admission, Arc::new(request))).await?
         } else {
@@ -90,7 +99,8 @@ impl Gateway {
         };
         let observed = admit::observe_plan(&admission, &reserved.inputs);
         let decision = reserved.inputs.decision_context(&tenant.account, observed, &reserved.plan);
-        let incoming = IncomingRequest { id, ticket, observer, arrived, deadline, permit };
+        let incoming =
+            IncomingRequest { id, ticket, observer, arrived, waited: waits.waited(), deadline, permit };
         Ok(spawn(state, tenant, incoming, reserved, decision))
     }
 
@@ -123,7 +133,7 @@ fn spawn(
 ) -> RequestTask {
     let parts = &state.parts;
     let (updates, received) = event_channel(parts.settings.events);
-    let IncomingRequest { id, ticket, observer, arrived, deadline, permit } = incoming;
+    let IncomingRequest { id, ticket, observer, arrived, waited, deadline, permit } = incoming;
     let task = task_handle(state, id, &reserved, received);
     let work = admit::planned_work(state, &reserved.inputs, &reserved.plan.best);
     let ReservedRequest { inputs, plan, reservation, step } = reserved;
@@ -145,6 +155,7 @@ fn spawn(
         plan,
         step,
         arrived,
+        decided_in: arrived.elapsed().saturating_sub(waited),
         deadline,
     };
     let DecisionContext { paced, expected, trial, .. } = &decision;

@@ -30,8 +30,8 @@ pub use episodes::{EpisodeManager, EpisodeSnapshot, EpisodeView};
 pub use feedback::{CallerFeedback, FeedbackError, LearnSettings, Learning, NotLearned};
 pub use handle::{Gateway, Readiness};
 pub use request::{
-    Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestTask, RequestUpdate,
-    SettledChoice, VoteTally,
+    Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestStage, RequestTask,
+    RequestUpdate, SettledChoice, VoteTally,
 };
 pub use settings::Settings;
 pub use state::{GatewayParts, PaceStatus};

@@ -12,10 +12,13 @@ use super::state::GatewayParts;
 /// Begins every count whose labels are known beforehand.
 pub(super) fn zero_all(parts: &GatewayParts) {
     let metrics = &parts.metrics;
-    for model in parts.catalog.models.keys() {
+    for (model, known) in &parts.catalog.models {
         metrics.zero_model(model);
         for ended in SolutionStopReason::ALL {
             metrics.thinking.solution_ended.with_label_values(&[&**model, ended.as_str()]);
+        }
+        for capability in &known.capabilities {
+            metrics.backends.withdrawals.with_label_values(&[&**model, capability.as_str()]);
         }
         metrics.learning.observations.with_label_values(&[&**model]);
         metrics.learning.alarms.with_label_values(&[&**model]);

@@ -10,10 +10,14 @@ use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use tokio::time::Instant;
 
-use crate::gateway::RequestObserver;
-use stint_types::catalog::{ChoiceOutcome, DecisionOutcome};
+use crate::gateway::{RequestObserver, RequestStage};
+use crate::traces::{LiveTrace, RootDetails, Tracer};
+use stint_sessions::history::RequestRecord;
+use stint_types::catalog::ChoiceOutcome;
+use stint_types::trace::TraceLink;
 use stint_types::units::{AccountId, Money, Tokens};
 
+use super::endpoint_counters::EndpointCounters;
 use super::headers;
 use super::held_body::hold;
 
@@ -31,6 +35,13 @@ tokio::task_local! {
     static CURRENT: Arc<AccessRecord>;
 }
 
+/// What the layer needs: the counters of answers, and where traces begin, if anywhere.
+#[derive(Debug, Clone)]
+pub(super) struct AccessContext {
+    pub(super) counters: EndpointCounters,
+    pub(super) tracer: Option<Tracer>,
+}
+
 /// What is known of one request so far.
 #[derive(Debug)]
 pub(super) struct AccessRecord {
@@ -38,6 +49,8 @@ pub(super) struct AccessRecord {
     method: Method,
     path: Box<str>,
     details: Mutex<AccessDetails>,
+    /// Its trace, and the endpoint that it is for.
+    trace: Option<(LiveTrace, &'static str)>,
 }
 
 #[derive(Debug, Default)]
@@ -60,17 +73,23 @@ struct AccessDetails {
     seconds: Option<f64>,
 }
 
-/// Keeps a record of every request of the API.
+/// Keeps a record of every request of the API, and counts the answers.
 pub(super) async fn record<F: Future<Output = Response>>(
+    AccessContext { counters, tracer }: AccessContext,
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
-    if UNLOGGED.contains(&request.uri().path()) {
-        return next(request).await;
+    if let Some(path) = UNLOGGED.into_iter().find(|path| *path == request.uri().path()) {
+        let response = next(request).await;
+        counters.count(path, response.status());
+        return response;
     }
-    let record = Arc::new(AccessRecord::new(&request));
+    let record =
+        Arc::new(AccessRecord::new(&request, tracer.map(|tracer| begin_trace(&tracer, &counters, &request))));
     let caller = CallerGuard(record.clone());
-    let response = CURRENT.scope(record, next(request)).await;
+    // The record has the path shortened, which is never that of an endpoint without variables.
+    let response = CURRENT.scope(record.clone(), next(request)).await;
+    counters.count(&record.path, response.status());
     caller.0.set_response(&response);
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -80,11 +99,22 @@ pub(super) async fn record<F: Future<Output = Response>>(
 
 /// Writes the line of a request that is answered before it reaches the layer.
 pub(super) fn record_early<B>(request: &Request<B>, answer: impl FnOnce() -> Response) -> Response {
-    let record = Arc::new(AccessRecord::new(request));
+    let record = Arc::new(AccessRecord::new(request, None));
     let caller = CallerGuard(record.clone());
     let response = CURRENT.sync_scope(record, answer);
     caller.0.set_response(&response);
     response
+}
+
+/// A trace that goes on from the caller's, where that has one.
+fn begin_trace<B>(
+    tracer: &Tracer,
+    counters: &EndpointCounters,
+    request: &Request<B>,
+) -> (LiveTrace, &'static str) {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let trace = tracer.begin(header("traceparent"), header("tracestate"));
+    (trace, counters.endpoint(request.uri().path()))
 }
 
 /// The record of the request at hand, where there is one.
@@ -109,13 +139,19 @@ impl Drop for CallerGuard {
 }
 
 impl AccessRecord {
-    fn new<B>(request: &Request<B>) -> AccessRecord {
+    fn new<B>(request: &Request<B>, trace: Option<(LiveTrace, &'static str)>) -> AccessRecord {
         AccessRecord {
             began: Instant::now(),
             method: request.method().clone(),
             path: truncated(request.uri().path()),
             details: Mutex::default(),
+            trace,
         }
+    }
+
+    /// What upstreams are told of its trace.
+    pub(super) fn trace_link(&self) -> Option<Arc<TraceLink>> {
+        self.trace.as_ref()?.0.link()
     }
 
     /// Whose key it carried.
@@ -163,9 +199,17 @@ impl RequestObserver for AccessRecord {
     fn dispatched(&self, model: &Arc<str>, target: &Arc<str>) {
         let mut details = self.details();
         (details.model, details.target) = (Some(model.clone()), Some(target.clone()));
+        drop(details);
+        self.trace.iter().for_each(|(trace, _)| trace.dispatched(model, target));
     }
 
-    fn settled(&self, outcome: &DecisionOutcome) {
+    fn reached(&self, stage: RequestStage<'_>) {
+        self.trace.iter().for_each(|(trace, _)| trace.reached(&stage));
+    }
+
+    fn settled(&self, record: &Arc<RequestRecord>) {
+        self.trace.iter().for_each(|(trace, _)| trace.settled(record));
+        let outcome = &record.outcome;
         let sum = |of: fn(&ChoiceOutcome) -> Tokens| Some(outcome.choices.iter().map(of).sum());
         let mut details = self.details();
         details.model = Some(outcome.model.clone());
@@ -181,6 +225,19 @@ impl RequestObserver for AccessRecord {
 }
 
 impl AccessDetails {
+    /// What a trace says of the request itself.
+    fn as_root(&self, method: &Method, endpoint: &'static str) -> RootDetails {
+        RootDetails {
+            method: method.to_string(),
+            endpoint,
+            id: self.id.clone(),
+            account: self.key.as_ref().map(|key| key.as_str().to_owned()),
+            status: self.status.map(|status| status.as_u16()),
+            code: self.code.as_deref().map(str::to_owned),
+            outcome: self.outcome(),
+        }
+    }
+
     /// How it ended, in a word.
     fn outcome(&self) -> &'static str {
         match (self.ended.as_deref(), self.status) {
@@ -219,6 +276,9 @@ impl Drop for AccessRecord {
             first_token_seconds = details.first_token.map(round_to_millis),
             "request"
         );
+        if let Some((trace, endpoint)) = self.trace.take() {
+            trace.end(|| details.as_root(&self.method, endpoint));
+        }
     }
 }
 

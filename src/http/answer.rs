@@ -67,7 +67,9 @@ pub(super) async fn answer_with_ticket(
     let created = Timestamp::now();
     access_log::note(|record| record.set_requested_model(&call.request.model));
     let observer = access_log::current().map(|record| record as Arc<dyn RequestObserver>);
-    let task = match service.gateway.admit(tenant, call.request, ticket.clone(), observer).await {
+    let mut request = call.request;
+    request.trace = access_log::current().and_then(|record| record.trace_link());
+    let task = match service.gateway.admit(tenant, request, ticket.clone(), observer).await {
         Ok(task) => task,
         Err(denial) => {
             let refusal = images::with_image_path(*denial.refusal, &call.extensions, &call.body).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::gateway::Gateway;
+use crate::traces::Tracer;
 use stint_sessions::agent::conversations::ConversationService;
 use stint_sessions::agent::stored::ResponseService;
 use stint_sessions::idempotency::Idempotency;
@@ -31,6 +32,8 @@ pub struct ApiState {
     pub conversations: ConversationService,
     /// The series that Prometheus reads.
     pub metrics: Arc<Metrics>,
+    /// Begins the traces of requests, where they go somewhere.
+    pub tracer: Option<Tracer>,
     /// Sets the gauges that are computed on demand, before `/metrics` is rendered.
     pub refresh: Box<dyn Fn() + Send + Sync>,
 }

@@ -5,14 +5,16 @@ use std::panic::AssertUnwindSafe;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, Request, Uri, Version, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use futures_util::FutureExt;
 
 use stint_types::units::RequestId;
 
+use super::access_log::AccessContext;
 use super::error::ApiError;
 use super::{access_log, anthropic, auth, headers, unserved_paths};
 
@@ -52,12 +54,16 @@ pub(super) fn with_layers(routes: Router) -> Router {
 }
 
 /// The same, with a line in the log for each request.
-pub(super) fn with_logged_layers(routes: Router) -> Router {
-    routes.layer(from_fn(log_and_protect))
+pub(super) fn with_logged_layers(routes: Router, context: AccessContext) -> Router {
+    routes.layer(from_fn_with_state(context, log_and_protect))
 }
 
-async fn log_and_protect(request: Request<Body>, next: Next) -> Response {
-    access_log::record(request, |request| protect(request, next)).await
+async fn log_and_protect(
+    State(context): State<AccessContext>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    access_log::record(context, request, |request| protect(request, next)).await
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that

@@ -10,14 +10,18 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, any, delete, get, post};
 
+use super::access_log::AccessContext;
 use super::account_requests::{self, AccountRequests};
 use super::anthropic::messages;
 use super::api_state::ApiState;
 use super::body_limiter::{self, BodyLimiter};
+use super::endpoint_counters::EndpointCounters;
 use super::openai::completions;
 use super::responses::{self, conversations};
 use super::router::{ApiRoute, build_router, complete_router, with_fallbacks, with_logged_layers};
-use super::{cors, embeddings, episodes, feedback, front, idempotency_key, pages, plan, requests, usage};
+use super::{
+    cors, embeddings, episodes, feedback, front, idempotency_key, openapi, pages, plan, requests, usage,
+};
 
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
 /// are keys: they show who spends how much.
@@ -31,11 +35,15 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
     let front = Router::new().route("/", any(front::page)).with_state(service.clone());
     let routes = build_router(api_routes(), service.clone())
         .layer(from_fn_with_state((service.clone(), room, requests), limit))
-        .merge(front);
-    let routes = with_logged_layers(with_fallbacks(match service.settings.metrics_listen {
+        .merge(front)
+        .merge(openapi::routes());
+    let routes = with_fallbacks(match service.settings.metrics_listen {
         Some(_) => routes,
         None => routes.merge(monitoring_routes(service, get(pages::metrics_for_admins))),
-    }));
+    });
+    let paths = ["/", "/openapi.json"].into_iter().chain(api_table().into_iter().map(|(_, path)| path));
+    let counters = EndpointCounters::new(&service.metrics, paths);
+    let routes = with_logged_layers(routes, AccessContext { counters, tracer: service.tracer.clone() });
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),
         None => routes,

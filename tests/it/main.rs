@@ -80,6 +80,8 @@ mod street;
 mod surface;
 mod surfaces;
 mod thinkers;
+mod traces;
 mod trying;
 mod upstreams;
 mod voting;
+mod watching;

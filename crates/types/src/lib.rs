@@ -10,5 +10,6 @@ pub mod chat;
 
 pub mod metrics;
 pub mod tasks;
+pub mod trace;
 
 pub mod units;

@@ -20,6 +20,7 @@ pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), ConfigErrors>
         ("idempotency", now.idempotency == remembered),
         ("responses", now.responses == next.responses),
         ("learn", now.learn == next.learn),
+        ("traces", now.traces == next.traces),
         ("log.format", now.log.format == next.log.format),
     ];
     let errors: Vec<Diagnostic> = if now.is_written && !next.is_written {

@@ -58,8 +58,18 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    let sections =
-        ["server", "admin", "gateway", "idempotency", "responses", "ledger", "resilience", "alerts", "log"];
+    let sections = [
+        "server",
+        "admin",
+        "gateway",
+        "idempotency",
+        "responses",
+        "ledger",
+        "resilience",
+        "alerts",
+        "log",
+        "traces",
+    ];
     for section in sections.into_iter().chain(["engine", "keys", "server.tls"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
@@ -75,7 +85,7 @@ fn every_known_key_is_in_the_complete_file() {
     let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
     assert!(keys.len() > 50, "{mistakes}");
     // Literal secrets are known only to be refused.
-    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token")) {
+    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token" | "headers")) {
         assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
     }
 }

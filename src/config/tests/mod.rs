@@ -18,6 +18,7 @@ mod recipes;
 mod resilience;
 mod routes;
 mod server;
+mod traces;
 mod unthought;
 
 use std::io::Write;
@@ -39,6 +40,7 @@ fn env(name: &str) -> Option<String> {
         "HOME" => Some("/home/alice".to_owned()),
         "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "GEMINI_API_KEY" => Some("sk-secret".to_owned()),
         "STINT_ADMIN_TOKEN" => Some("sk-secret-of-the-admin".to_owned()),
+        "COLLECTOR_HEADERS" => Some("authorization=Bearer%20sk-secret".to_owned()),
         "EMPTY" => Some("  ".to_owned()),
         "SHORT" => Some("guess-me".to_owned()),
         _ => None,

@@ -3,7 +3,9 @@
 use tokio::time::Instant;
 
 use crate::gateway::episodes::RunningStep;
+use crate::gateway::request::WaitClock;
 use crate::gateway::state::{GatewayParts, GatewayState};
+use crate::gateway::{RequestObserver, RequestStage};
 use stint_ledger::Reservation;
 use stint_types::catalog::Plan;
 use stint_types::tenant::Tenant;
@@ -18,9 +20,17 @@ pub(crate) struct Admission<'a> {
     pub(crate) tenant: &'a Tenant,
     pub(crate) id: RequestId,
     pub(crate) deadline: Instant,
+    /// How long it waited for what others hold.
+    pub(crate) waits: &'a WaitClock,
+    pub(crate) observer: Option<&'a dyn RequestObserver>,
 }
 
 impl<'a> Admission<'a> {
+    /// Tells the observer that a stage is over.
+    pub(super) fn reached(&self, stage: RequestStage<'_>) {
+        self.observer.iter().for_each(|observer| observer.reached(stage));
+    }
+
     pub(super) fn parts(&self) -> &'a GatewayParts {
         &self.state.parts
     }

@@ -39,7 +39,7 @@ pub(super) async fn wait_for_money(
             None => return Err(refusal),
         },
     };
-    if !waiting.wait_turn(&holder, notified).await {
+    if !admission.waits.during(waiting.wait_turn(&holder, notified)).await {
         return Err(RequestRefusal::FundsReserved { shortfall, retry_after: RETRY_AFTER });
     }
     admission.parts().ledger.refresh_limits(&admission.tenant.account, about).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::gateway::episodes::wait::{busy, money_wait};
 use crate::gateway::state::BoundedWait;
-use crate::gateway::{Denial, RequestRefusal};
+use crate::gateway::{Denial, RequestRefusal, RequestStage};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
 use stint_sessions::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
@@ -48,6 +48,7 @@ pub(crate) async fn prepare_step(
     let rules = rules(admission.state, admission.tenant, &request)?;
     let (parts, account) = (admission.parts(), &admission.tenant.account);
     let (joined, checkout) = parts.episodes.join(account, &request, parts.ledger.now()).await?;
+    admission.reached(RequestStage::Joined);
     let context = StepContext::new(parts, account, &request, &joined, &rules);
     let decided = decide_until_reserved(admission, context).await;
     if let Some(checkout) = checkout {
@@ -111,7 +112,8 @@ async fn try_prepare_step(
     let plan = match context.decide(&balance, headroom, tries.calls_max) {
         StepDecision::Proceed(step) => *step,
         StepDecision::Wait(wait) => {
-            episodes.wait_for_steps(account, &mut tries.step_wait, notified, &wait).await?;
+            let wait = episodes.wait_for_steps(account, &mut tries.step_wait, notified, &wait);
+            admission.waits.during(wait).await?;
             return Ok(None);
         }
         StepDecision::Exhausted(spent) => return Err(spent_refusal(episode, spent)),
@@ -135,7 +137,9 @@ async fn try_prepare_step(
             tries.calls_max = fewer;
         }
         StepReserveResult::TooExpensive { .. } | StepReserveResult::Wait => {
-            episodes.wait_for_steps(account, &mut tries.step_wait, notified, &money_wait()).await?;
+            let wait = money_wait();
+            let wait = episodes.wait_for_steps(account, &mut tries.step_wait, notified, &wait);
+            admission.waits.during(wait).await?;
             tries.calls_max = admission.parts().episodes.inner.settings.calls_per_answer;
         }
     }

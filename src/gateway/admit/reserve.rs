@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::gateway::RequestRefusal;
 use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
 use crate::gateway::state::GatewayState;
+use crate::gateway::{RequestRefusal, RequestStage};
 use stint_decide::plan;
 use stint_ledger::{RequestScope, Reservation, ReservationRequest, ReserveError, SpendRate, StepReservation};
 use stint_types::catalog::{Plan, Tariff, WorstCase};
@@ -22,6 +22,7 @@ pub(crate) async fn reserve_single(
     request: Request,
 ) -> Result<ReservedRequest, RequestRefusal> {
     let inputs = gather_inputs(admission.state, admission.tenant, request)?;
+    admission.reached(RequestStage::Estimated);
     let (plan, reservation) = reserve(admission, &inputs).await?;
     Ok(ReservedRequest { inputs, plan, reservation, step: None })
 }
@@ -79,6 +80,7 @@ async fn try_reserve(
     let mut plan = inputs
         .plan(&allowance, mix64(admission.id.seed()))
         .map_err(|refusal| explain(admission.state, refusal, inputs))?;
+    admission.reached(RequestStage::Planned);
     // Who came before waits for the same money; what costs nothing needs none.
     if !goes_first && plan.best.worst.money > Money::ZERO {
         return Err(RequestRefusal::behind_in_queue());
@@ -93,6 +95,7 @@ async fn try_reserve(
         );
     }
     let reservation = admission.parts().ledger.obtain(claim(admission, inputs, &plan, about, None)).await?;
+    admission.reached(RequestStage::Reserved);
     Ok((plan, reservation))
 }
 

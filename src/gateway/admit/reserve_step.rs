@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::gateway::RequestRefusal;
 use crate::gateway::episodes::running_step::RunningStep;
 use crate::gateway::state::GatewayState;
+use crate::gateway::{RequestRefusal, RequestStage};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, StepReservation};
 use stint_types::catalog::{Allowance, TightestLimits};
@@ -42,6 +42,7 @@ pub(super) async fn try_reserve_step(
     let Some(inputs) = step_inputs(admission.state, admission.tenant, context, &step) else {
         return StepReserveResult::TooExpensive { of_episode: false };
     };
+    admission.reached(RequestStage::Estimated);
     let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
     let (about, now) = (context.limit_scope(), admission.parts().ledger.now());
     let limits = without_answer_reserve(&context.limits, kept);
@@ -52,6 +53,7 @@ pub(super) async fn try_reserve_step(
         Ok(plan) => plan,
         Err(refusal) => return on_plan_refusal(admission.state, &step, &inputs, refusal),
     };
+    admission.reached(RequestStage::Planned);
     if !goes_first && plan.best.worst.money > Money::ZERO {
         return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
     }
@@ -67,6 +69,7 @@ pub(super) async fn try_reserve_step(
     let claim = claim(admission, &inputs, &plan, about, Some(asked));
     match admission.parts().ledger.obtain(claim).await {
         Ok(reservation) => {
+            admission.reached(RequestStage::Reserved);
             let left = money_left(&limits, &step.balance);
             let manager = admission.parts().episodes.clone();
             let running = &manager.inner.running_additions;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::gateway::feedback;
 use crate::gateway::request::{ActualUsage, DecisionContext, RequestContext, canary_policy};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
+use crate::gateway::{RequestStage, feedback};
 use stint_decide::learn::CanaryEvidence;
 use stint_prompt::prompt_text;
 use stint_sessions::history::RequestRecord;
@@ -36,8 +36,10 @@ pub(super) fn learn(
         let used = ActualUsage { model: &outcome.offer.model, spent: &outcome.spent, cost: settlement.cost };
         observed.record_outcome(&context.parts().metrics, context.id, &context.route, &used);
     }
+    let passed = settlement.passed.tools.all.0;
+    context.reached(RequestStage::ToolCalls(passed));
     let record = request_record(context, decision, outcome, settlement);
-    context.observer.iter().for_each(|observer| observer.settled(&record.outcome));
+    context.observer.iter().for_each(|observer| observer.settled(&record));
     let learning = &context.parts().learning;
     learning.record_finished(&record, decision.question);
     learning.record_signals(&record, feedback::of_ending(&record, &context.request));

@@ -1,10 +1,13 @@
 //! Updates the Prometheus metrics at the end of a request.
 
+use std::time::Duration;
+
 use crate::execute::ChoiceProgress;
 use crate::gateway::request::RequestContext;
 use crate::gateway::run::RequestOutcome;
 use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use stint_types::metrics::Metrics;
+use stint_types::units::Tokens;
 
 /// How a request ended.
 pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
@@ -13,11 +16,17 @@ pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
     requests.seconds.with_label_values(&[&*context.route]).observe(context.arrived.elapsed().as_secs_f64());
 }
 
+/// What the gateway itself took of a request.
+pub(super) fn overhead(context: &RequestContext, took: Duration) {
+    context.parts().metrics.requests.overhead_seconds.observe(took.as_secs_f64());
+}
+
 /// Everything about a settled request but its money, which the ledger's metrics cover.
 pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
     request(context, model, outcome.result.as_str());
     metrics.requests.success_predicted.with_label_values(&[model]).observe(outcome.offer.success.get());
+    read(metrics, model, &outcome.spent);
     for (choice, spent) in outcome.progress.iter().zip(&outcome.spent) {
         timing(context, model, choice, spent);
         tokens(metrics, outcome.offer, spent);
@@ -41,6 +50,16 @@ fn timing(context: &RequestContext, model: &str, choice: &ChoiceProgress, spent:
     if let Some(first) = choice.first_answer {
         let waited = first.duration_since(context.arrived).as_secs_f64();
         metrics.requests.first_solution_token_seconds.with_label_values(&[model]).observe(waited);
+    }
+}
+
+/// What was read, and what of it came from a cache. The prompt is the same for every choice.
+fn read(metrics: &Metrics, model: &str, spent: &[ChoiceUsage]) {
+    let prompt = spent.first().map_or(Tokens::ZERO, |spent| spent.prompt);
+    let cached: Tokens = spent.iter().flat_map(|spent| &spent.calls).map(|call| call.cache_read).sum();
+    metrics.requests.prompt_tokens.with_label_values(&[model]).inc_by(prompt.0);
+    if cached > Tokens::ZERO {
+        metrics.requests.cached_tokens.with_label_values(&[model]).inc_by(cached.0);
     }
 }
 

@@ -8,12 +8,15 @@ mod record;
 mod report;
 mod settle;
 
+use tokio::time::Instant;
+
 use crate::execute::EventSender;
 use stint_types::units::Money;
 
+use super::request::refusal_labels::limit_label;
 use super::request::{DecisionContext, RequestContext, RequestReservation, needs};
 use super::run::{AttemptResult, RequestOutcome};
-use super::{RequestRefusal, RequestUpdate, feedback};
+use super::{RequestRefusal, RequestStage, RequestUpdate, feedback};
 
 /// Settles a request and reports its end.
 pub(super) async fn finish(
@@ -30,8 +33,11 @@ pub(super) async fn finish(
         };
         return abort(context, decision, reservation, refusal, updates).await;
     }
+    context.reached(RequestStage::Settling);
+    let (began, dispatched_in) = (Instant::now(), reservation.dispatched_in());
     let settlement = settle::settle(context, &mut outcome, reservation).await;
     let record = learn::learn(context, decision, &outcome, &settlement);
+    metrics::overhead(context, context.decided_in + dispatched_in + began.elapsed());
     let progress = std::mem::take(&mut outcome.progress);
     let Some(report) = report::report(context, outcome, &settlement) else { return };
     let _ = updates.send(report).await;
@@ -51,5 +57,6 @@ pub(super) async fn abort(
     learn::record_pace(context, decision, Money::ZERO);
     let Some(refusal) = refusal else { return metrics::request(context, "none", "hung_up") };
     metrics::request(context, "none", "refused");
+    context.reached(RequestStage::Refused(&limit_label(&refusal)));
     let _ = updates.send(RequestUpdate::Failed(refusal)).await;
 }

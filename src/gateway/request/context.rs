@@ -2,6 +2,7 @@
 //! read it; each keeps its own mutable state to itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ use stint_types::chat::Request;
 use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::bill::Bill;
-use super::observer::RequestObserver;
+use super::observer::{RequestObserver, RequestStage};
 use super::scope;
 
 /// A planned request, as every stage after its reservation sees it.
@@ -44,12 +45,19 @@ pub(crate) struct RequestContext {
     /// The step of an episode that it is, if it is one.
     pub(crate) step: Option<RunningStep>,
     pub(crate) arrived: Instant,
+    /// What the gateway itself took to decide and to reserve, without what was waited for.
+    pub(crate) decided_in: Duration,
     pub(crate) deadline: Instant,
 }
 
 impl RequestContext {
     pub(crate) fn parts(&self) -> &GatewayParts {
         &self.state.parts
+    }
+
+    /// Tells the observer that a stage is over.
+    pub(crate) fn reached(&self, stage: RequestStage<'_>) {
+        self.observer.iter().for_each(|observer| observer.reached(stage));
     }
 
     /// What it may cost at most: by its caller's own limit, and by what its episode leaves it.

@@ -13,8 +13,9 @@ pub(super) mod refusal_labels;
 mod reservation;
 pub(super) mod scope;
 mod task;
+mod wait_clock;
 
-pub use observer::RequestObserver;
+pub use observer::{RequestObserver, RequestStage};
 pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
 pub use refusal::{Denial, RequestRefusal};
 pub(super) use task::CutOff;
@@ -27,3 +28,4 @@ pub(super) use dispatch::{EXPIRY_MARGIN, record_dispatch};
 pub(super) use observed_plan::{ActualUsage, ObservedPlan};
 pub(super) use refusal::RETRY_AFTER;
 pub(super) use reservation::{ExtensionError, RequestReservation};
+pub(super) use wait_clock::WaitClock;

@@ -27,6 +27,8 @@ pub(crate) struct RequestReservation {
     cost_max: Option<Money>,
     undelivered: UndeliveredSpend,
     is_dispatched: bool,
+    /// How long it took to make the dispatch durable.
+    dispatched_in: Duration,
 }
 
 /// Why no more was reserved.
@@ -67,6 +69,7 @@ impl RequestReservation {
             cost_max,
             undelivered: UndeliveredSpend::default(),
             is_dispatched: false,
+            dispatched_in: Duration::ZERO,
         }
     }
 
@@ -78,8 +81,9 @@ impl RequestReservation {
         deadline: Instant,
     ) -> Result<(), RequestRefusal> {
         if !self.is_dispatched {
+            let began = Instant::now();
             record_dispatch(ledger, ticket, deadline, &mut self.reservation).await?;
-            self.is_dispatched = true;
+            (self.is_dispatched, self.dispatched_in) = (true, began.elapsed());
         }
         Ok(())
     }
@@ -87,6 +91,11 @@ impl RequestReservation {
     /// True from when on something may have been sent.
     pub(crate) fn is_dispatched(&self) -> bool {
         self.is_dispatched
+    }
+
+    /// How long it took to make the dispatch durable.
+    pub(crate) fn dispatched_in(&self) -> Duration {
+        self.dispatched_in
     }
 
     /// Gives everything back: nothing was sent.

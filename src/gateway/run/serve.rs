@@ -1,5 +1,6 @@
 //! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
+use crate::gateway::RequestStage;
 use crate::gateway::request::{RequestRefusal, RequestReservation};
 
 use super::attempt_result::AttemptResult;
@@ -27,13 +28,17 @@ pub(crate) async fn serve<'r>(
         let mut current = OfferAttempt::new(context, attempts.offer);
         let result = match acquired {
             Ok(permit) => {
+                context.reached(RequestStage::PlaceFound);
                 let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
                 reservation.record_dispatch(ledger, ticket, context.deadline).await.inspect_err(|refusal| {
                     // The ledger has already logged that its database is gone.
                     tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
                 })?;
+                context.reached(RequestStage::Recorded);
                 let (result, permit) =
                     attempt(running, permit, &mut attempts, &mut current, reservation).await;
+                let (ended, error) = (result.as_str(), result.error());
+                context.reached(RequestStage::AttemptEnded { ended, error });
                 if let AttemptResult::Failed(failure) = &result {
                     count_failure(context, attempts.offer, &permit, failure);
                     start_trials(context, attempts.offer, failure);

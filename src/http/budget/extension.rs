@@ -17,7 +17,7 @@ use super::{episode, members};
 pub(super) const HEADERS: &str = "x-budget-";
 
 /// The object's members.
-const EXTENSION_MEMBERS: [&str; 9] = [
+pub(in crate::http) const EXTENSION_MEMBERS: [&str; 9] = [
     "thinking_tokens",
     "solution_tokens",
     "cost_usd",

@@ -9,6 +9,8 @@ mod parser;
 mod without_thinking;
 
 pub(super) use episode::{from_metadata, parse_episode_id, tool_calls};
+#[cfg(test)]
+pub(super) use extension::EXTENSION_MEMBERS;
 pub(super) use extension::{read_extension, read_headers};
 pub(super) use foreign::{TOTALS, read_foreign_thinking, read_foreign_totals, token_limit};
 pub(super) use members::cost;

@@ -366,6 +366,7 @@ impl World {
             responses,
             conversations,
             metrics: shared,
+            tracer: None,
             refresh,
         };
         let bound = http::bind(listen).unwrap();

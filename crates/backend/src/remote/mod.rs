@@ -156,6 +156,10 @@ impl<P: Provider> RemoteBackend<P> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
         self.client.separate_cache(&mut sent.body, &call.request);
+        if let Some(trace) = &call.request.trace {
+            sent.headers.push(("traceparent", trace.parent()));
+            sent.headers.extend(trace.state().map(|state| ("tracestate", state.to_owned())));
+        }
         let mut lap = self.speed.start();
         let events = if call.whole {
             lap.mark_whole();

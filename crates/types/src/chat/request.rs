@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::trace::TraceLink;
 use crate::units::Money;
 
 use super::{Budget, CacheTtl, ContentPart, Message, RawPrompt, Role, VendorHeaders};
@@ -84,6 +85,8 @@ pub struct Request {
     pub cache_owner: Option<Arc<str>>,
     /// What its whole run may cost, where the model is to be told in its provider's own way.
     pub run_cost: Option<Money>,
+    /// The trace that it belongs to, where upstreams are told.
+    pub trace: Option<Arc<TraceLink>>,
     /// What its caller says in a provider's own headers.
     pub vendor_headers: VendorHeaders,
 }
@@ -143,6 +146,7 @@ impl Request {
             logprobs: None,
             cache_owner: None,
             run_cost: None,
+            trace: None,
             vendor_headers: VendorHeaders::default(),
         }
     }

@@ -29,7 +29,7 @@ pub struct BackendMetrics {
 }
 
 impl BackendMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<BackendMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<BackendMetrics, Error> {
         let gauge = |name, help| make.gauge_vec(name, help, &["model", "target"]);
         let by_target = |name, help| make.counter_vec(name, help, &["model", "target"]);
         let by_target_and = |label, name, help| make.counter_vec(name, help, &["model", "target", label]);

@@ -5,6 +5,11 @@ pub(super) fn seconds() -> Vec<f64> {
     vec![0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 }
 
+/// Times that the gateway itself takes: 0.1 ms to 5 s.
+pub(super) fn overhead_seconds() -> Vec<f64> {
+    vec![0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]
+}
+
 /// Times of one token: 0.1 ms to 1 s.
 pub(super) fn token_seconds() -> Vec<f64> {
     vec![0.0001, 0.0003, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0]

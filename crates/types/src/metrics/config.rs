@@ -15,7 +15,7 @@ pub struct ConfigMetrics {
 }
 
 impl ConfigMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<ConfigMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<ConfigMetrics, Error> {
         let help = "1 where the configuration was taken when it was last read, 0 where it was refused and the one before is in force";
         let state = make.gauge("config_state", help)?;
         let help = "When the configuration in force was read, in seconds since 1970";

@@ -15,7 +15,7 @@ pub struct EpisodeMetrics {
 }
 
 impl EpisodeMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<EpisodeMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<EpisodeMetrics, Error> {
         let help = "Steps of agents' runs, by how their run was found; lost where the store of runs did not do its work";
         let episodes = make.counter_vec("episode_steps_total", help, &["found"])?;
         for found in ["named", "found", "begun", "lost"] {

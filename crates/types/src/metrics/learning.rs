@@ -18,7 +18,7 @@ pub struct LearningMetrics {
 }
 
 impl LearningMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<LearningMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<LearningMetrics, Error> {
         Ok(LearningMetrics {
             feedback_score: make.histogram_vec(
                 "feedback_score",

@@ -12,11 +12,12 @@ use super::factory::MetricFactory;
 pub struct LedgerMetrics {
     pub commit_seconds: Histogram,
     pub pending: IntGauge,
+    pub stalled: IntGauge,
     pub stranded: Gauge,
 }
 
 impl LedgerMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<LedgerMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<LedgerMetrics, Error> {
         Ok(LedgerMetrics {
             commit_seconds: make.histogram(
                 "ledger_commit_seconds",
@@ -24,6 +25,10 @@ impl LedgerMetrics {
                 buckets::commit_seconds(),
             )?,
             pending: make.gauge("ledger_pending", "Ledger entries that wait for their commit")?,
+            stalled: make.gauge(
+                "ledger_stalled",
+                "1 while the ledger can record nothing and new requests are refused, else 0",
+            )?,
             stranded: make.float_gauge(
                 "lease_stranded_usd",
                 "Money of shared limits that this replica holds and neither spent nor reserved, in dollars",

@@ -6,34 +6,44 @@
 mod backends;
 mod buckets;
 mod config;
+mod description;
 mod episodes;
 mod factory;
 mod learning;
 mod ledger;
 mod money;
+mod process;
 mod requests;
 mod rollout;
+mod server;
 mod storage;
 mod thinking;
 mod tools;
+mod traces;
 mod votes;
 mod zero_metrics;
 
+use std::cell::RefCell;
+
+pub use prometheus::IntCounter;
 use prometheus::{Encoder, Registry, TextEncoder};
 
 use factory::MetricFactory;
 
 pub use backends::BackendMetrics;
 pub use config::ConfigMetrics;
+pub use description::{SeriesDescription, SeriesKind, SeriesUnit};
 pub use episodes::EpisodeMetrics;
 pub use learning::LearningMetrics;
 pub use ledger::LedgerMetrics;
 pub use money::MoneyMetrics;
 pub use requests::RequestMetrics;
 pub use rollout::RolloutMetrics;
+pub use server::ServerMetrics;
 pub use storage::StorageMetrics;
 pub use thinking::ThinkingMetrics;
 pub use tools::{ToolCallMetrics, ToolDecision};
+pub use traces::TraceMetrics;
 pub use votes::VoteMetrics;
 
 /// The label of what is not known by name.
@@ -43,6 +53,11 @@ pub const OTHER: &str = "other";
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    descriptions: Vec<SeriesDescription>,
+    /// What becomes of traces.
+    pub traces: TraceMetrics,
+    /// What runs, what it answers, and how its runtime stands.
+    pub server: ServerMetrics,
     /// How requests go.
     pub requests: RequestMetrics,
     /// What is kept of answers.
@@ -80,30 +95,33 @@ impl Metrics {
     /// # Errors
     /// Never, unless two series share a name.
     pub fn new() -> Result<Metrics, MetricsError> {
-        let registry = Registry::new();
-        let make = MetricFactory(&registry);
-        let (requests, kept) = (RequestMetrics::new(&make)?, StorageMetrics::new(&make)?);
-        let (thinking, money) = (ThinkingMetrics::new(&make)?, MoneyMetrics::new(&make)?);
-        let (backends, ledger) = (BackendMetrics::new(&make)?, LedgerMetrics::new(&make)?);
-        let (learning, votes, rollout) =
-            (LearningMetrics::new(&make)?, VoteMetrics::new(&make)?, RolloutMetrics::new(&make)?);
-        let (tools, agents) = (ToolCallMetrics::new(&make)?, EpisodeMetrics::new(&make)?);
-        let config = ConfigMetrics::new(&make)?;
-        Ok(Metrics {
-            requests,
-            storage: kept,
-            thinking,
-            money,
-            backends,
-            ledger,
-            learning,
-            votes,
-            tools,
-            episodes: agents,
-            rollout,
-            config,
-            registry,
-        })
+        let (registry, described) = (Registry::new(), RefCell::default());
+        let make = MetricFactory::new(&registry, &described);
+        let metrics = Metrics {
+            requests: RequestMetrics::new(&make.about("Requests"))?,
+            thinking: ThinkingMetrics::new(&make.about("Thoughts and answers"))?,
+            money: MoneyMetrics::new(&make.about("Money"))?,
+            backends: BackendMetrics::new(&make.about("Backends"))?,
+            ledger: LedgerMetrics::new(&make.about("Ledger"))?,
+            config: ConfigMetrics::new(&make.about("Configuration"))?,
+            tools: ToolCallMetrics::new(&make.about("Tools"))?,
+            episodes: EpisodeMetrics::new(&make.about("Runs of agents"))?,
+            learning: LearningMetrics::new(&make.about("Learning"))?,
+            votes: VoteMetrics::new(&make.about("Votes and cascades"))?,
+            rollout: RolloutMetrics::new(&make.about("Rollout and pace"))?,
+            storage: StorageMetrics::new(&make.about("What is kept"))?,
+            traces: TraceMetrics::new(&make.about("Traces"))?,
+            server: ServerMetrics::new(&make.about("Server"))?,
+            registry: registry.clone(),
+            descriptions: Vec::new(),
+        };
+        process::register(&make.about("Process"))?;
+        Ok(Metrics { descriptions: described.into_inner(), ..metrics })
+    }
+
+    /// What each series is, those of one subject together.
+    pub fn descriptions(&self) -> &[SeriesDescription] {
+        &self.descriptions
     }
 
     /// All series in Prometheus' text format 0.0.4.

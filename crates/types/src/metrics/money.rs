@@ -17,7 +17,7 @@ pub struct MoneyMetrics {
 }
 
 impl MoneyMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<MoneyMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<MoneyMetrics, Error> {
         Ok(MoneyMetrics {
             reserved: make
                 .float_gauge("money_reserved_usd", "Money set aside and not yet settled, in dollars")?,

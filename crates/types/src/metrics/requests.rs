@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Error, HistogramVec, IntCounterVec, IntGauge};
+use prometheus::{Error, Histogram, HistogramVec, IntCounterVec, IntGauge};
 
 use super::buckets;
 use super::factory::MetricFactory;
@@ -12,9 +12,12 @@ use super::factory::MetricFactory;
 pub struct RequestMetrics {
     pub total: IntCounterVec,
     pub seconds: HistogramVec,
+    pub overhead_seconds: Histogram,
     pub first_token_seconds: HistogramVec,
     pub first_solution_token_seconds: HistogramVec,
     pub token_seconds: HistogramVec,
+    pub prompt_tokens: IntCounterVec,
+    pub cached_tokens: IntCounterVec,
     pub refusals: IntCounterVec,
     pub fallbacks: IntCounterVec,
     pub rescues: IntCounterVec,
@@ -24,7 +27,7 @@ pub struct RequestMetrics {
 }
 
 impl RequestMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<RequestMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<RequestMetrics, Error> {
         let (model, times) = (&["model"], buckets::seconds);
         Ok(RequestMetrics {
             total: make.counter_vec(
@@ -37,6 +40,11 @@ impl RequestMetrics {
                 "Time from a request's arrival to its settled end",
                 &["route"],
                 times(),
+            )?,
+            overhead_seconds: make.histogram(
+                "overhead_seconds",
+                "Time of a request that the gateway took itself: to decide, to reserve and to settle; neither what an upstream took nor what was waited for",
+                buckets::overhead_seconds(),
             )?,
             first_token_seconds: make.histogram_vec(
                 "first_token_seconds",
@@ -55,6 +63,12 @@ impl RequestMetrics {
                 "Time per token written, thought and answer together",
                 model,
                 buckets::token_seconds(),
+            )?,
+            prompt_tokens: make.counter_vec("prompt_tokens_total", "Tokens of prompts, each prompt once", model)?,
+            cached_tokens: make.counter_vec(
+                "cached_tokens_total",
+                "Tokens of prompts that an upstream read from its cache",
+                model,
             )?,
             refusals: make.counter_vec(
                 "refusals_total",

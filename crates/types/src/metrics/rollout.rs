@@ -19,7 +19,7 @@ pub struct RolloutMetrics {
 }
 
 impl RolloutMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<RolloutMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<RolloutMetrics, Error> {
         let route = &["route"];
         Ok(RolloutMetrics {
             requests: make.counter_vec(

@@ -15,8 +15,8 @@ pub struct StorageMetrics {
 }
 
 impl StorageMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<StorageMetrics, Error> {
-        Ok(StorageMetrics {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<StorageMetrics, Error> {
+        let storage = StorageMetrics {
             idempotency: make.counter_vec(
                 "idempotency_total",
                 "Requests with an idempotency key, by what there was under it",
@@ -32,6 +32,13 @@ impl StorageMetrics {
                 "Answers that were to be added to their conversations, by what became of them",
                 &["outcome"],
             )?,
-        })
+        };
+        for outcome in ["kept", "too_large", "failed"] {
+            storage.responses.with_label_values(&[outcome]);
+        }
+        for outcome in ["done", "full", "busy", "unknown", "failed"] {
+            storage.conversations.with_label_values(&[outcome]);
+        }
+        Ok(storage)
     }
 }

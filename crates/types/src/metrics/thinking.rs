@@ -23,7 +23,7 @@ pub struct ThinkingMetrics {
 }
 
 impl ThinkingMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<ThinkingMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<ThinkingMetrics, Error> {
         let (model, both) = (&["model"], &["model", "class"]);
         let spread = |name, help, labels| make.histogram_vec(name, help, labels, buckets::tokens());
         Ok(ThinkingMetrics {

@@ -38,7 +38,7 @@ impl ToolDecision {
 }
 
 impl ToolCallMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<ToolCallMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<ToolCallMetrics, Error> {
         let help = "Tool calls that passed or were trimmed, and tools withheld from an answer";
         let total = make.counter_vec("tool_calls_total", help, &["decision"])?;
         for decision in ToolDecision::ALL {

@@ -21,7 +21,7 @@ pub struct VoteMetrics {
 }
 
 impl VoteMetrics {
-    pub(super) fn new(make: &MetricFactory) -> Result<VoteMetrics, Error> {
+    pub(super) fn new(make: &MetricFactory<'_>) -> Result<VoteMetrics, Error> {
         Ok(VoteMetrics {
             samples: make.counter_vec(
                 "samples_total",

@@ -9,6 +9,8 @@ impl Metrics {
         for series in [
             &requests.fallbacks,
             &requests.rescues,
+            &requests.prompt_tokens,
+            &requests.cached_tokens,
             &thinking.estimated,
             &thinking.leaks,
             &thinking.overran,

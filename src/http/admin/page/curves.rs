@@ -80,7 +80,7 @@ fn curve(model: &Model, weighed: &Weighed<'_>) -> Value {
 
 /// 0, and budgets in even ratios up to what thoughts hardly exceed, or the largest that was chosen.
 fn budgets(model: &Model, weighed: &Weighed<'_>) -> Vec<Tokens> {
-    let usual = weighed.demands.iter().map(|demand| demand.thinking.p99());
+    let usual = weighed.demands.iter().map(|demand| demand.thinking_p99());
     let chosen = weighed.chosen.iter().map(|candidate| candidate.thinking.as_f64());
     let most = usual.chain(chosen).fold(BUDGET_MIN * 2.0, f64::max).min(model.thinking_max.as_f64());
     let ratio = (most / BUDGET_MIN).max(1.0);
