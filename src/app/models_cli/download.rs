@@ -12,7 +12,7 @@ use reqwest::header::{ETAG, IF_RANGE, RANGE};
 use reqwest::{Client, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::human_bytes;
+use super::human_bytes::human_bytes;
 
 /// A server that sends nothing for so long has gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
