@@ -9,14 +9,19 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::header::{ETAG, IF_RANGE, RANGE};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response};
 use sha2::{Digest, Sha256};
 
-use super::human_bytes;
+use super::human_bytes::human_bytes;
 
 /// A server that sends nothing for so long has gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
+
+/// What a server answers: all of it comes, or the range that was asked for, or there is nothing left to send.
+const WHOLE: u16 = 200;
+const PARTIAL: u16 = 206;
+const UNSATISFIABLE: u16 = 416;
 
 /// The checksum of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +65,7 @@ pub(super) enum DownloadError {
     #[error("{0} cannot be reached: check the address and the network")]
     Unreachable(String, #[source] reqwest::Error),
     #[error("{0} answered {1}: check the address, and whether it wants a token (`HF_TOKEN`)")]
-    Status(String, StatusCode),
+    Status(String, u16),
     #[error("{0} broke off after {done}: run the command again, it goes on from there", done = human_bytes(*.1))]
     BrokeOff(String, u64, #[source] Option<reqwest::Error>),
     #[error("{path} cannot be written")]
@@ -95,7 +100,7 @@ impl Download<'_> {
         let folder = self.target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|source| file_error(folder, source))?;
         let response = self.request(client, &part).await?;
-        if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
+        if response.status().as_u16() != UNSATISFIABLE {
             self.receive(response, &part).await?;
         }
         let found = Sha256Sum::of(&part).map_err(|source| file_error(&part, source))?;
@@ -129,16 +134,16 @@ impl Download<'_> {
         let response = request.send().await;
         let response =
             response.map_err(|error| DownloadError::Unreachable(shown(self.url), error.without_url()))?;
-        match response.status() {
-            StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(response),
+        match response.status().as_u16() {
+            WHOLE | PARTIAL => Ok(response),
             // All of it is there already.
-            StatusCode::RANGE_NOT_SATISFIABLE if there > 0 => Ok(response),
+            UNSATISFIABLE if there > 0 => Ok(response),
             status => Err(DownloadError::Status(shown(self.url), status)),
         }
     }
 
     async fn receive(&mut self, response: Response, part: &Path) -> Result<(), DownloadError> {
-        let resumes = response.status() == StatusCode::PARTIAL_CONTENT;
+        let resumes = response.status().as_u16() == PARTIAL;
         let tag = response
             .headers()
             .get(ETAG)

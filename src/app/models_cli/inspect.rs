@@ -11,7 +11,7 @@ use stint_prompt::{PromptFormat, Vocabulary};
 use super::super::engines;
 use super::super::error::error_chain;
 use super::super::output::{VerbResult, align_columns, print_line};
-use super::human_bytes;
+use super::human_bytes::human_bytes;
 
 /// What to look at.
 #[derive(Debug, Args)]

@@ -55,7 +55,7 @@ pub(super) async fn wheel_address(
     let unreachable = |error: reqwest::Error| DownloadError::Unreachable(shown(&page), error.without_url());
     let response = client.get(&page).header("accept", "text/html").send().await.map_err(unreachable)?;
     if !response.status().is_success() {
-        return Err(DownloadError::Status(shown(&page), response.status()));
+        return Err(DownloadError::Status(shown(&page), response.status().as_u16()));
     }
     let base = response.url().clone();
     let text = response.text().await.map_err(unreachable)?;

@@ -12,7 +12,7 @@ use crate::config;
 
 use super::super::output::{VerbResult, print_line};
 use super::download::{self, Download, DownloadError, Sha256Sum};
-use super::human_bytes;
+use super::human_bytes::human_bytes;
 use super::package_index;
 use super::source::{self, KnownModel, ModelOrigin, OriginError, origin};
 use super::wheel;
