@@ -28,7 +28,7 @@ pub(super) struct ManOptions {
 pub(super) fn completions(options: &CompletionsOptions) -> VerbResult {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "stint", &mut script);
-    io::stdout().write_all(&script)?;
+    print(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -37,13 +37,25 @@ pub(super) fn man(options: &ManOptions) -> VerbResult {
     let mut command = Cli::command();
     command.build();
     match &options.into {
-        None => clap_mangen::Man::new(command).render(&mut io::stdout())?,
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            print(&page)?;
+        }
         Some(folder) => {
             std::fs::create_dir_all(folder)?;
             write_pages(&command, "stint", folder)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A pipe whose reader has gone is no error.
+fn print(text: &[u8]) -> io::Result<()> {
+    match io::stdout().write_all(text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// The page of a command and those below it, like `stint-keys-create.1`.

@@ -19,7 +19,7 @@ use crate::config;
 use super::local_listener::server_client;
 use super::output::VerbResult;
 
-use transcript::{Piece, Transcript};
+use transcript::{Transcript, TranscriptPart};
 
 /// How long the whole answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -174,7 +174,7 @@ async fn stream(
 }
 
 fn print(transcript: &mut Transcript, event: &Value) -> Result<(), AskError> {
-    let shown: String = Piece::of(event).into_iter().map(|piece| transcript.show(piece)).collect();
+    let shown: String = TranscriptPart::of(event).into_iter().map(|piece| transcript.show(piece)).collect();
     let mut out = io::stdout();
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(AskError::Output)
 }

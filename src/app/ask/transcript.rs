@@ -8,7 +8,7 @@ const PLAIN: &str = "\u{1b}[0m";
 
 /// A part of what a model says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'e> {
+pub(super) enum TranscriptPart<'e> {
     Thought(&'e str),
     Answer(&'e str),
     /// What the answer came to.
@@ -25,16 +25,16 @@ pub(super) struct Transcript {
     budget: Option<Value>,
 }
 
-impl<'e> Piece<'e> {
+impl<'e> TranscriptPart<'e> {
     /// The parts of an event, in their order.
-    pub(super) fn of(event: &'e Value) -> Vec<Piece<'e>> {
+    pub(super) fn of(event: &'e Value) -> Vec<TranscriptPart<'e>> {
         let delta = &event["choices"][0]["delta"];
         let text = |member: &str| delta[member].as_str().filter(|text| !text.is_empty());
         let budget = Some(&event["budget"]).filter(|budget| budget.is_object());
         let parts = [
-            text("reasoning_content").map(Piece::Thought),
-            text("content").map(Piece::Answer),
-            budget.map(Piece::Budget),
+            text("reasoning_content").map(TranscriptPart::Thought),
+            text("content").map(TranscriptPart::Answer),
+            budget.map(TranscriptPart::Budget),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -46,22 +46,22 @@ impl Transcript {
     }
 
     /// What to print for a part.
-    pub(super) fn show(&mut self, piece: Piece<'_>) -> String {
+    pub(super) fn show(&mut self, piece: TranscriptPart<'_>) -> String {
         match piece {
-            Piece::Thought(text) if self.shows_thought => {
+            TranscriptPart::Thought(text) if self.shows_thought => {
                 let begins = self.is_dimmed && !self.is_in_thought;
                 self.is_in_thought = true;
                 self.ends_line = text.ends_with('\n');
                 // What a model writes must not steer the terminal.
                 format!("{}{}", if begins { DIM } else { "" }, harmless(text))
             }
-            Piece::Thought(_) => String::new(),
-            Piece::Answer(text) => {
+            TranscriptPart::Thought(_) => String::new(),
+            TranscriptPart::Answer(text) => {
                 let ended = self.leave_thought();
                 self.ends_line = text.ends_with('\n');
                 format!("{ended}{}", if self.shows_thought { harmless(text) } else { text.to_owned() })
             }
-            Piece::Budget(budget) => {
+            TranscriptPart::Budget(budget) => {
                 self.budget = Some(budget.clone());
                 let ended = self.leave_thought();
                 let line = if self.ends_line { "" } else { "\n" };
@@ -126,7 +126,7 @@ mod tests {
                 "thinking": { "budget": 8, "used": 5, "ended": "cut" }, "solution": { "used": 4, "ended": "stop" } } }),
         ];
         let mut transcript = Transcript::new(shows_thought, is_dimmed);
-        let text = events.iter().flat_map(Piece::of).map(|piece| transcript.show(piece)).collect();
+        let text = events.iter().flat_map(TranscriptPart::of).map(|piece| transcript.show(piece)).collect();
         (text, transcript.end())
     }
 

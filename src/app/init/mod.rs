@@ -22,7 +22,7 @@ use super::whole_file::write_whole_file;
 use found_server::{FoundServer, LookError, look};
 use write_config::{config_text, listen_address};
 
-/// Where servers of models listen unless they are told otherwise: Ollama, vLLM, llama.cpp, SGLang, LM Studio.
+/// Where servers of models listen unless they are told otherwise: Ollama, vLLM, llama.cpp, `SGLang`, LM Studio.
 const USUAL_PORTS: [u16; 5] = [11434, 8000, 8080, 30000, 1234];
 /// What the API of a Stint is at, unless it is told otherwise, and others where that is taken.
 const OWN_PORTS: std::ops::RangeInclusive<u16> = 8080..=8099;
@@ -32,7 +32,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Where to look, and where to write.
 #[derive(Debug, Args)]
 pub(super) struct InitOptions {
-    /// A server of models, like http://10.0.0.7:8000; once for each. Without it the usual ports of this machine are looked at.
+    /// A server of models, like `http://10.0.0.7:8000`; once for each. Without it the usual ports of this machine are looked at.
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
     /// Where to write it, unless --config says so.

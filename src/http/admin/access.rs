@@ -61,8 +61,9 @@ impl Admin {
         let keys = directory.keys();
         for tenant in &wanted.tenants {
             self.check(tenant.access.role)?;
-            let same = keys.iter().filter(|key| key.terms.account == tenant.account && key.revoked.is_none());
-            same.map(|key| self.check(key.access.role)).collect::<Result<(), ApiError>>()?;
+            let mut same =
+                keys.iter().filter(|key| key.terms.account == tenant.account && key.revoked.is_none());
+            same.try_for_each(|key| self.check(key.access.role))?;
         }
         Ok(())
     }
