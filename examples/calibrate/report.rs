@@ -32,20 +32,15 @@ pub(crate) fn write(
         out,
         "mean log-likelihood of L: lognormal {lognormal:.4}, gamma of the same moments {gamma:.4}"
     )?;
-    let below = |share: fn(&LogNormal) -> f64| {
-        mean(
-            demands
-                .iter()
-                .zip(held_out)
-                .map(|(d, t)| f64::from(u8::from(t.thinking.as_f64() <= share(&d.thinking)))),
-        )
+    let below = |share: fn(&ModelDemand) -> f64| {
+        mean(demands.iter().zip(held_out).map(|(d, t)| f64::from(u8::from(t.thinking.as_f64() <= share(d)))))
     };
     writeln!(
         out,
         "thoughts within P50 {:.3}, P90 {:.3}, P99 {:.3}; bend {}, saturation {}",
-        below(LogNormal::median),
-        below(LogNormal::p90),
-        below(LogNormal::p99),
+        below(|demand| demand.thinking.median()),
+        below(ModelDemand::thinking_p90),
+        below(ModelDemand::thinking_p99),
         fit.bend,
         fit.saturation
     )?;

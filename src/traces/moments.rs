@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::gateway::RequestStage;
 use stint_sessions::history::RequestRecord;
+use stint_types::units::Timestamp;
 
 /// When what happened, and to which spans it leads.
 #[derive(Debug)]
@@ -40,8 +41,10 @@ pub(super) struct Attempt {
 
 impl Moments {
     pub(super) fn begin() -> Moments {
+        // Spans differ by the other clock, which is finer.
+        let now = Duration::from_millis(u64::try_from(Timestamp::now().0).unwrap_or_default());
         Moments {
-            began: (SystemTime::now(), Instant::now()),
+            began: (SystemTime::UNIX_EPOCH + now, Instant::now()),
             arrived: None,
             stages: Vec::with_capacity(8),
             attempts: Vec::new(),

@@ -4,7 +4,7 @@ mod receiver;
 
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ async fn the_usual_variables_are_enough() {
     end(process).await;
     let root = collector.spans();
     assert_eq!(
-        named(&root, "POST /v1/chat/completions").status.as_ref().map(|it| it.code()),
+        named(&root, "POST /v1/chat/completions").status.as_ref().map(Status::code),
         Some(StatusCode::Unset)
     );
     let resource = collector.resource();

@@ -354,7 +354,6 @@ impl World {
         let listen = ([127, 0, 0, 1], 0).into();
         let mut http = http::Settings { listen, ..settings.http };
         adjust(&mut http);
-        let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
         let conversations = ConversationService::open(&tasks, stored.conversations, stored.kept.clone());
         let responses = ResponseService::open(&tasks, stored.responses, stored.kept);
@@ -367,7 +366,7 @@ impl World {
             conversations,
             metrics: shared,
             tracer: None,
-            refresh,
+            refresh: Box::new(|| ()),
         };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());

@@ -1,5 +1,7 @@
 //! The alerts, each with series that must raise it and series that must not.
 
+#![expect(clippy::too_many_lines, reason = "tables")]
+
 /// When somebody is told.
 pub(super) struct Alert {
     pub(super) name: &'static str,

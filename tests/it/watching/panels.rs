@@ -1,5 +1,7 @@
 //! The panels of the dashboard: some chosen ones first, then one for every series, by subject.
 
+#![expect(clippy::too_many_lines, reason = "tables")]
+
 use stint_types::metrics::{SeriesDescription, SeriesKind, SeriesUnit};
 
 use super::series;

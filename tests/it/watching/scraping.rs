@@ -75,7 +75,6 @@ async fn every_panel_has_data_and_alerts_are_raised_by_their_faults() {
                 }
             }
             empty = still;
-            println!("without data: {empty:#?}");
         }
     };
     tokio::time::timeout(Duration::from_secs(120), wait).await.expect("every panel has data");

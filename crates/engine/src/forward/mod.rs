@@ -13,9 +13,7 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
-use super::ops::{
-    AdjustLogits, BoundMatmul, Embed, LogitChange, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
-};
+use super::ops::{AdjustLogits, BoundMatmul, Embed, LogitChange, RmsNorm, SLOT_WORDS, SampledToken, Sampler};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
 

@@ -2,7 +2,6 @@
 //! only where there is `/proc`.
 
 use std::fs;
-use std::time::{Duration, SystemTime};
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
@@ -76,10 +75,10 @@ impl ProcessReading {
         let read = |file: &str| fs::read_to_string(format!("/proc/{file}")).ok();
         let open = fs::read_dir("/proc/self/fd").ok()?.count();
         let (stat, status, limits) = (read("self/stat")?, read("self/status")?, read("self/limits")?);
-        ProcessReading::parse([&stat, &status, &limits, &read("uptime")?], open)
+        ProcessReading::parse([&stat, &status, &limits, &read("stat")?], open)
     }
 
-    fn parse([stat, status, limits, uptime]: [&str; 4], open: usize) -> Option<ProcessReading> {
+    fn parse([stat, status, limits, machine]: [&str; 4], open: usize) -> Option<ProcessReading> {
         // The program's name, in brackets, may have spaces and brackets of its own.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |text: &str| text.parse::<f64>().ok();
@@ -90,14 +89,10 @@ impl ProcessReading {
         };
         let most = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
         let most = most.split_whitespace().next().and_then(number).unwrap_or(f64::INFINITY);
-        let up = number(uptime.split_whitespace().next()?)?;
-        let age = Duration::try_from_secs_f64(up - ticks(19)?).ok()?;
-        let began = SystemTime::now().checked_sub(age)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let booted = number(machine.lines().find_map(|line| line.strip_prefix("btime "))?)?;
         let open = f64::from(u32::try_from(open).ok()?);
         let (resident, whole) = (in_status("VmRSS:")? * 1024.0, in_status("VmSize:")? * 1024.0);
-        // To the tick, so that it stands still.
-        let began = (began.as_secs_f64() * 10.0).round() / 10.0;
-        let gauges = [resident, whole, open, most, in_status("Threads:")?, began];
+        let gauges = [resident, whole, open, most, in_status("Threads:")?, booted + ticks(19)?];
         Some(ProcessReading { cpu: ticks(11)? + ticks(12)?, gauges })
     }
 }
@@ -111,11 +106,12 @@ mod tests {
         let stat = "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 9 0 1000 9 9";
         let status = "Name:\tx\nVmSize:\t  2048 kB\nVmRSS:\t     1024 kB\nThreads:\t9\n";
         let limits = "Max cpu time  unlimited unlimited seconds\nMax open files  1024 4096 files\n";
-        let reading = ProcessReading::parse([stat, status, limits, "20.00 9.00"], 12).unwrap();
+        let reading =
+            ProcessReading::parse([stat, status, limits, "cpu 1 2\nbtime 1700000000\n"], 12).unwrap();
         assert_eq!(reading.cpu.to_bits(), 2.0_f64.to_bits());
-        let shown = [1_048_576.0, 2_097_152.0, 12.0, 1024.0, 9.0].map(f64::to_bits);
-        assert_eq!(reading.gauges.map(f64::to_bits)[..5], shown);
-        assert_eq!(ProcessReading::parse(["", status, limits, "1 1"], 0), None);
+        let shown = [1_048_576.0, 2_097_152.0, 12.0, 1024.0, 9.0, 1_700_000_010.0].map(f64::to_bits);
+        assert_eq!(reading.gauges.map(f64::to_bits), shown);
+        assert_eq!(ProcessReading::parse(["", status, limits, ""], 0), None);
     }
 
     #[test]
@@ -123,7 +119,8 @@ mod tests {
         let limits = "Max open files            unlimited            unlimited            files\n";
         let stat = "1 (x) S 1 2 3 4 5 6 7 8 9 10 1 1 0 0 20 0 9 0 1 9 9";
         let status = "VmSize: 1 kB\nVmRSS: 1 kB\nThreads: 1\n";
-        let reading = ProcessReading::parse([stat, status, limits, "20.00 9.00"], 1).unwrap();
+        let reading =
+            ProcessReading::parse([stat, status, limits, "cpu 1 2\nbtime 1700000000\n"], 1).unwrap();
         assert!(reading.gauges[3].is_infinite());
     }
 }

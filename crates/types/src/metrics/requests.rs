@@ -29,6 +29,8 @@ pub struct RequestMetrics {
 impl RequestMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<RequestMetrics, Error> {
         let (model, times) = (&["model"], buckets::seconds);
+        let (connections, turned_away) = connections(make)?;
+        let (prompt_tokens, cached_tokens) = prompts(make)?;
         Ok(RequestMetrics {
             total: make.counter_vec(
                 "requests_total",
@@ -64,12 +66,8 @@ impl RequestMetrics {
                 model,
                 buckets::token_seconds(),
             )?,
-            prompt_tokens: make.counter_vec("prompt_tokens_total", "Tokens of prompts, each prompt once", model)?,
-            cached_tokens: make.counter_vec(
-                "cached_tokens_total",
-                "Tokens of prompts that an upstream read from its cache",
-                model,
-            )?,
+            prompt_tokens,
+            cached_tokens,
             refusals: make.counter_vec(
                 "refusals_total",
                 "Requests refused, by the limit that refused them",
@@ -87,12 +85,30 @@ impl RequestMetrics {
                 model,
                 buckets::shares(),
             )?,
-            connections: make.gauge("connections", "Open connections of callers")?,
-            turned_away: make.counter_vec(
-                "connections_turned_away_total",
-                "Connections closed or refused for want of a place, by why; and requests beyond the share of an account, or of an address behind a proxy",
-                &["why"],
-            )?,
+            connections,
+            turned_away,
         })
     }
+}
+
+/// The series of callers' connections.
+fn connections(make: &MetricFactory<'_>) -> Result<(IntGauge, IntCounterVec), Error> {
+    let open = make.gauge("connections", "Open connections of callers")?;
+    let turned_away = make.counter_vec(
+        "connections_turned_away_total",
+        "Connections closed or refused for want of a place, by why; and requests beyond the share of an account, or of an address behind a proxy",
+        &["why"],
+    )?;
+    Ok((open, turned_away))
+}
+
+/// The series of what is read.
+fn prompts(make: &MetricFactory<'_>) -> Result<(IntCounterVec, IntCounterVec), Error> {
+    let all = make.counter_vec("prompt_tokens_total", "Tokens of prompts, each prompt once", &["model"])?;
+    let cached = make.counter_vec(
+        "cached_tokens_total",
+        "Tokens of prompts that an upstream read from its cache",
+        &["model"],
+    )?;
+    Ok((all, cached))
 }

@@ -107,7 +107,7 @@ fn which_requests_are_thought_about_longer_is_learned_for_each_model() {
 
 #[test]
 fn one_thought_in_a_hundred_lies_beyond_what_is_said_of_it() {
-    let lesson = |at: usize| thought("one", if at % 25 == 0 { 12.0 } else { 1.0 }, 3);
+    let lesson = |at: usize| thought("one", if at.is_multiple_of(25) { 12.0 } else { 1.0 }, 3);
     let lessons: Vec<OutcomeSample> = (0..1_000).map(lesson).collect();
     let now = of_model(&lessons, "one", 3);
     let longest = 12.0 * prior().models["one"].thinking.median();
