@@ -4,9 +4,9 @@ mod receiver;
 
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use serde_json::{Value, json};
 
 use crate::harness::{Folder, Process};
