@@ -117,13 +117,15 @@ struct WatchedListener {
     /// Those in force, and those of the last look.
     taken: Option<FileStamps>,
     seen: Option<FileStamps>,
+    /// What was put in force last. A reload may have put another in its place, even one that it read before.
+    put: Option<Arc<TlsIdentity>>,
     is_failing: bool,
     warned: Option<Timestamp>,
 }
 
 impl WatchedListener {
     fn new(name: &'static str, router: SwappableRouter) -> WatchedListener {
-        WatchedListener { name, router, taken: None, seen: None, is_failing: false, warned: None }
+        WatchedListener { name, router, taken: None, seen: None, put: None, is_failing: false, warned: None }
     }
 
     async fn look(&mut self, settings: &Settings, metrics: &Metrics) {
@@ -132,23 +134,30 @@ impl WatchedListener {
             _ => settings.admin.as_ref().and_then(|admin| admin.tls.clone()),
         };
         let Some(tls) = tls else {
-            (self.taken, self.seen) = (None, None);
+            // A reload clears what it put itself.
+            if self.is_in_force() {
+                put_in_force(self.name, &self.router, None, metrics);
+            }
+            (self.taken, self.seen, self.put) = (None, None, None);
             return;
         };
         self.warn_of_end();
         let seen = Some(FileStamps::of(&tls));
         let stands_still = self.seen == seen;
         self.seen = seen;
-        if !stands_still || self.taken == self.seen {
+        let is_same = self.taken == self.seen;
+        if !stands_still || (is_same && self.is_in_force()) {
             return;
         }
         let loaded = tokio::task::spawn_blocking(move || TlsIdentity::load(&tls)).await;
         match loaded {
             Ok(Ok(identity)) => {
-                if self.taken.is_some() {
+                if self.taken.is_some() && !is_same {
                     tracing::info!(listener = self.name, ends = %identity.facts.ends, "took a changed certificate");
                 }
-                put_in_force(self.name, &self.router, Some(Arc::new(identity)), metrics);
+                let identity = Arc::new(identity);
+                put_in_force(self.name, &self.router, Some(identity.clone()), metrics);
+                self.put = Some(identity);
                 self.taken.clone_from(&self.seen);
                 (self.is_failing, self.warned) = (false, None);
             }
@@ -164,6 +173,12 @@ impl WatchedListener {
             // A failure that was told of, or a panic, which tells of itself.
             Ok(Err(_)) | Err(_) => {}
         }
+    }
+
+    /// True while connections get what was put in force here.
+    fn is_in_force(&self) -> bool {
+        let current = self.router.identity();
+        current.zip(self.put.as_ref()).is_some_and(|(current, put)| Arc::ptr_eq(&current, put))
     }
 
     /// Once a day in the last two weeks.

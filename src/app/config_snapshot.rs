@@ -97,11 +97,13 @@ impl ConfigSnapshot {
     }
 
     /// How the page is reached on the API's listener: from this machine alone, where no `[admin]` says otherwise. There is no
-    /// token that would open more.
+    /// token that would open more. Behind a proxy all callers come from its machine, so nobody gets it there.
     fn open_page_access(&self) -> Option<AdminSettings> {
         let (listen, is_elsewhere) = (self.settings.http.listen, self.settings.admin.is_some());
+        let is_behind_proxy = !self.settings.http.trusted_proxies.is_empty();
         let nobody_has = || NewKey::generate().ok().map(|key| SecretToken::new(key.reveal()));
-        (listen.ip().is_loopback() && !is_elsewhere).then(nobody_has).flatten().map(|token| AdminSettings {
+        let is_open = listen.ip().is_loopback() && !is_elsewhere && !is_behind_proxy;
+        is_open.then(nobody_has).flatten().map(|token| AdminSettings {
             listen,
             token,
             hosts: Vec::new(),

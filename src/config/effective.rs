@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use reqwest::Url;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -75,7 +76,8 @@ pub fn effective(
     collect(&text, |key, value, line| drop(values.insert(key, (value, Origin::Line(line)))));
     for (name, key) in VARIABLES {
         if let Some(value) = env(name) {
-            let value = toml::Value::from(value).to_string();
+            let shown = without_secrets(key, &value).unwrap_or(value);
+            let value = toml::Value::from(shown).to_string();
             values.insert(key.to_owned(), (value, Origin::Environment(name)));
         }
     }
@@ -91,10 +93,47 @@ fn collect(text: &str, mut tell: impl FnMut(String, String, usize)) {
     walk("", table.get_ref(), &mut |key, value| {
         let shown = match key.rsplit('.').next() {
             Some("hash") => "(a hash)".to_owned(),
-            _ => text.get(value.span()).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => shown(&key, value, text),
         };
         tell(key, shown, line(value.span().start));
     });
+}
+
+/// A value as it is written, but for what its addresses have of secrets.
+fn shown(key: &str, value: &Spanned<DeValue<'_>>, text: &str) -> String {
+    let written = || text.get(value.span()).unwrap_or_default();
+    let hidden = match value.get_ref() {
+        DeValue::String(stated) => {
+            without_secrets(key, stated).map(|shown| toml::Value::from(shown).to_string())
+        }
+        DeValue::Array(items) if items.iter().any(|item| matches!(item.get_ref(), DeValue::String(_))) => {
+            let items: Vec<String> = items.iter().map(|item| shown(key, item, text)).collect();
+            Some(format!("[{}]", items.join(", ")))
+        }
+        _ => None,
+    };
+    hidden.unwrap_or_else(|| written().split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// What is shown of an address that may have a secret in it; none where a text may be shown whole. Of a webhook the path may be
+/// the secret.
+fn without_secrets(key: &str, stated: &str) -> Option<String> {
+    let address = Url::parse(stated.trim()).ok().filter(Url::has_host);
+    if key == "alerts.webhook" {
+        let host = |url: Url| Some(format!("{}://{}", url.scheme(), url.host_str()?));
+        return Some(address.and_then(host).unwrap_or_else(|| "(an address)".to_owned()));
+    }
+    let mut address = address?;
+    let has_user = !address.username().is_empty() || address.password().is_some();
+    if !has_user && address.query().is_none() && address.fragment().is_none() {
+        return None;
+    }
+    // Neither fails where there is a host.
+    let _ = address.set_username("");
+    let _ = address.set_password(None);
+    address.set_query(None);
+    address.set_fragment(None);
+    Some(address.to_string())
 }
 
 fn walk<'t>(path: &str, table: &'t DeTable<'t>, tell: &mut impl FnMut(String, &'t Spanned<DeValue<'t>>)) {
@@ -147,5 +186,20 @@ mod tests {
         assert_eq!(of("key[0].hash"), Some(("(a hash)", "line 10")));
         assert_eq!(of("key[0].limits"), Some(("[{ money = '1', per = 'day' }]", "line 11")));
         assert!(!format!("{found:?}").contains("abcdef"));
+    }
+
+    #[test]
+    fn of_addresses_nothing_is_shown_that_may_be_secret() {
+        let text = "[alerts]\nwebhook = 'https://u:pw@hooks.example/services/T0/SECRET?k=SECRET'\n\
+                    [traces]\nendpoint = 'http://u:SECRET@here:4318/x?k=SECRET'\n\
+                    [server.cors]\norigins = [ 'https://a.example?k=SECRET', 'https://b.example' ]\n\
+                    [[backend]]\nbase_url = 'http://gpu:8000/v1'\n";
+        let found = shown(text, &|_| None);
+        let of = |key: &str| found.get(key).map(|(value, _)| value.as_str());
+        assert_eq!(of("alerts.webhook"), Some("\"https://hooks.example\""));
+        assert_eq!(of("traces.endpoint"), Some("\"http://here:4318/x\""));
+        assert_eq!(of("server.cors.origins"), Some("[\"https://a.example/\", 'https://b.example']"));
+        assert_eq!(of("backend[0].base_url"), Some("'http://gpu:8000/v1'"));
+        assert!(!format!("{found:?}").contains("SECRET"));
     }
 }

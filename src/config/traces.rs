@@ -75,9 +75,19 @@ fn endpoint(traces: &Section<'_>, text: &str, protocol: Protocol, whole: bool) -
     let url = text.trim().parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(url) = url.filter(Url::has_host) else {
         let remedy = "write it like \"http://127.0.0.1:4318\", or \"http://127.0.0.1:4317\" for grpc";
-        traces.reject("endpoint", format!("{text:?} is no address of a collector"), remedy);
+        // Not said again, since it may have a password in it.
+        traces.reject("endpoint", "no address of a collector", remedy);
         return None;
     };
+    if !url.username().is_empty() || url.password().is_some() {
+        let remedy = "name what it wants beside each batch in headers_env or headers_file";
+        traces.reject("endpoint", "has a password in it", remedy);
+        return None;
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        traces.reject("endpoint", "has more than a path", "write it without a ? or #");
+        return None;
+    }
     let base = url.as_str().trim_end_matches('/');
     let is_whole = whole || protocol == Protocol::Grpc || base.ends_with(HTTP_PATH);
     Some(if is_whole { base.to_owned() } else { format!("{base}/{HTTP_PATH}") })

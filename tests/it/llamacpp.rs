@@ -118,7 +118,9 @@ async fn said(process: &Process, model: &str, problem: &Value, thinking: u64, st
         "budget": { "thinking_tokens": thinking },
         "stop": stop,
     });
-    let answer = process.ask("", &body).await.good();
+    let mut answer = process.ask("", &body).await.good();
+    // What each found in its cache depends on what it was asked before.
+    answer["usage"].as_object_mut().unwrap().remove("prompt_tokens_details");
     let budget = &answer["budget"];
     json!({
         "choices": answer["choices"],

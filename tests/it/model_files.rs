@@ -57,10 +57,11 @@ fn answer(
     let status = if from > 0 { "206 Partial Content" } else { "200 OK" };
     let rest = &file[from..];
     let sent = if breaks_off { rest.len() / 2 } else { rest.len() };
-    let length = rest.len();
+    let (length, last, all) = (rest.len(), file.len() - 1, file.len());
+    let part = if from > 0 { format!("content-range: bytes {from}-{last}/{all}\r\n") } else { String::new() };
     let _ = write!(
         stream,
-        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\netag: \"one\"\r\nconnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\n{part}content-length: {length}\r\netag: \"one\"\r\nconnection: close\r\n\r\n"
     );
     let _ = stream.write_all(&rest[..sent]);
 }

@@ -108,7 +108,8 @@ fn question() -> serde_json::Value {
     json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "stream": true })
 }
 
-#[tokio::test]
+// The upstream answers while a verb of the command line is waited for.
+#[tokio::test(flavor = "multi_thread")]
 async fn callers_admins_and_the_verbs_of_the_command_line_come_by_tls() {
     let secured = Secured::new("", "").await;
     let process = secured.serve();

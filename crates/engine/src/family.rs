@@ -78,7 +78,8 @@ impl Family {
 
     /// Whether queries, keys and values of this file's layers have biases.
     pub(crate) fn has_qkv_bias(&self, gguf: &Gguf) -> bool {
-        self.more.contains(&QKV_BIASES[0]) || gguf.has_tensor("blk.0.attn_q.bias")
+        // One that only some layers have is missed in the others, and refused there.
+        self.more.contains(&QKV_BIASES[0]) || gguf.tensor_names().any(is_qkv_bias)
     }
 
     fn knows(&self, tensor: &str) -> bool {
@@ -88,6 +89,11 @@ impl Family {
             |(_, part)| [&LAYER, self.more, self.optional].iter().any(|parts| parts.contains(&part)),
         )
     }
+}
+
+fn is_qkv_bias(tensor: &str) -> bool {
+    let in_layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    in_layer.is_some_and(|(_, part)| QKV_BIASES.contains(&part))
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(crate) struct Sequence<T> {
     cached: usize,
     /// Positions of the prompt that were found in the cache since it began.
     reused: usize,
+    /// The most of its positions that were ever in the cache: found again after a preemption, they are its own work.
+    reached: usize,
     /// The blocks of all its tokens, in order.
     blocks: Vec<u32>,
     /// How many of its blocks are published or were found, and the beginning that they make up.
@@ -37,6 +39,7 @@ impl<T> Sequence<T> {
             tokens: prompt,
             cached: 0,
             reused: 0,
+            reached: 0,
             blocks: Vec::new(),
             chained: 0,
             tabled: 0,
@@ -98,9 +101,12 @@ impl<T> Sequence<T> {
                 None => self.blocks.push(block),
             }
             self.tabled = self.tabled.min(self.chained);
-            self.reused += self.prompt_rows(BLOCK_LEN);
+            if self.cached >= self.reached {
+                self.reused += self.prompt_rows(BLOCK_LEN);
+            }
             self.chained += 1;
             self.cached += BLOCK_LEN;
+            self.reached = self.reached.max(self.cached);
             self.chain = after;
         }
     }
@@ -123,6 +129,7 @@ impl<T> Sequence<T> {
     /// So many more positions are in the cache. Blocks that are full now can be found by others.
     pub(crate) fn advance(&mut self, rows: usize, pool: &mut BlockPool) {
         self.cached += rows;
+        self.reached = self.reached.max(self.cached);
         while self.cached >= (self.chained + 1) * BLOCK_LEN {
             let tokens = self.tokens.get(self.chained * BLOCK_LEN..).and_then(<[u32]>::first_chunk);
             let (Some(tokens), Some(block)) = (tokens, self.blocks.get(self.chained)) else { return };
@@ -135,7 +142,7 @@ impl<T> Sequence<T> {
     pub(crate) fn release(&mut self, pool: &mut BlockPool) {
         // The end of a text goes first: a beginning is of use to more.
         self.blocks.drain(..).rev().for_each(|block| pool.release(block));
-        (self.cached, self.reused, self.chained, self.tabled) = (0, 0, 0, 0);
+        (self.cached, self.chained, self.tabled) = (0, 0, 0);
         self.chain = Prefix::Start(self.scope.clone());
     }
 }

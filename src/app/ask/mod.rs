@@ -19,7 +19,7 @@ use crate::config;
 use super::local_listener::server_client;
 use super::output::VerbResult;
 
-use transcript::{Transcript, TranscriptPart};
+use transcript::{Transcript, TranscriptPart, harmless};
 
 /// How long the whole answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -89,7 +89,7 @@ pub(super) fn ask(file: Option<&Path>, options: &AskOptions) -> VerbResult {
     let is_terminal = io::stdout().is_terminal();
     let is_dimmed = is_terminal && config::environment("NO_COLOR").is_none();
     let shows_thought = is_terminal && !options.no_thought;
-    let mut transcript = Transcript::new(shows_thought, is_dimmed);
+    let mut transcript = Transcript::new(is_terminal, shows_thought, is_dimmed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(stream(&client, &base, &body, &mut transcript))?;
     report(&transcript.end());
@@ -162,7 +162,7 @@ async fn stream(
             let event: Value =
                 serde_json::from_str(data).map_err(|_| AskError::InvalidResponse(base.to_owned()))?;
             if let Some(message) = event["error"]["message"].as_str() {
-                return Err(AskError::Refused(message.to_owned()));
+                return Err(AskError::Refused(harmless(message)));
             }
             print(transcript, &event)?;
         }
@@ -183,7 +183,7 @@ fn refusal(base: &str, status: u16, has_key: bool, text: &str) -> AskError {
     let answer: Option<Value> = serde_json::from_str(text).ok();
     match answer.as_ref().and_then(|answer| answer["error"]["message"].as_str()) {
         Some(_) if status == 401 && !has_key => AskError::MissingKey,
-        Some(message) => AskError::Refused(message.to_owned()),
+        Some(message) => AskError::Refused(harmless(message)),
         None => AskError::InvalidResponse(base.to_owned()),
     }
 }

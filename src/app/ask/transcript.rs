@@ -18,6 +18,7 @@ pub(super) enum TranscriptPart<'e> {
 /// What was shown so far.
 #[derive(Debug)]
 pub(super) struct Transcript {
+    is_terminal: bool,
     shows_thought: bool,
     is_dimmed: bool,
     is_in_thought: bool,
@@ -41,8 +42,10 @@ impl<'e> TranscriptPart<'e> {
 }
 
 impl Transcript {
-    pub(super) fn new(shows_thought: bool, is_dimmed: bool) -> Transcript {
-        Transcript { shows_thought, is_dimmed, is_in_thought: false, ends_line: true, budget: None }
+    /// Where a terminal shows it, nothing in it may steer that; elsewhere an answer stays as it is.
+    pub(super) fn new(is_terminal: bool, shows_thought: bool, is_dimmed: bool) -> Transcript {
+        let (is_in_thought, ends_line, budget) = (false, true, None);
+        Transcript { is_terminal, shows_thought, is_dimmed, is_in_thought, ends_line, budget }
     }
 
     /// What to print for a part.
@@ -59,7 +62,7 @@ impl Transcript {
             TranscriptPart::Answer(text) => {
                 let ended = self.leave_thought();
                 self.ends_line = text.ends_with('\n');
-                format!("{ended}{}", if self.shows_thought { harmless(text) } else { text.to_owned() })
+                format!("{ended}{}", if self.is_terminal { harmless(text) } else { text.to_owned() })
             }
             TranscriptPart::Budget(budget) => {
                 self.budget = Some(budget.clone());
@@ -73,7 +76,7 @@ impl Transcript {
 
     /// The line about the budget.
     pub(super) fn end(self) -> String {
-        self.budget.as_ref().map(budget_line).unwrap_or_default()
+        self.budget.as_ref().map(|budget| harmless(&budget_line(budget))).unwrap_or_default()
     }
 
     fn leave_thought(&mut self) -> String {
@@ -88,7 +91,7 @@ impl Transcript {
 }
 
 /// Without the characters that steer terminals.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
@@ -125,7 +128,7 @@ mod tests {
                 "model": "m", "cost_usd": "0.01", "why": "by value",
                 "thinking": { "budget": 8, "used": 5, "ended": "cut" }, "solution": { "used": 4, "ended": "stop" } } }),
         ];
-        let mut transcript = Transcript::new(shows_thought, is_dimmed);
+        let mut transcript = Transcript::new(shows_thought, shows_thought, is_dimmed);
         let text = events.iter().flat_map(TranscriptPart::of).map(|piece| transcript.show(piece)).collect();
         (text, transcript.end())
     }
@@ -135,6 +138,14 @@ mod tests {
         assert_eq!(shown(true, true).0, "\u{1b}[2m1+1=2[31m\n\u{1b}[0m\nIt is 2.\n");
         assert_eq!(shown(true, false).0, "1+1=2[31m\n\nIt is 2.\n");
         assert_eq!(shown(false, false).0, "It is 2.\n");
+    }
+
+    #[test]
+    fn nothing_of_a_server_steers_a_terminal() {
+        let mut transcript = Transcript::new(true, false, false);
+        assert_eq!(transcript.show(TranscriptPart::Answer("a\u{1b}[2J\u{9b}b")), "a[2Jb");
+        transcript.show(TranscriptPart::Budget(&json!({ "model": "m\u{1b}]0;x\u{7}" })));
+        assert_eq!(transcript.end(), "m]0;x");
     }
 
     #[test]

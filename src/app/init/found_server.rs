@@ -1,7 +1,10 @@
 //! What kind of server answers at an address, and which models it has.
 
-use reqwest::Client;
+use reqwest::{Client, Response};
 use serde_json::Value;
+
+/// The longest list that is read.
+const LIST_MAX: usize = 4 << 20;
 
 /// A server of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +31,12 @@ pub(super) async fn look(client: &Client, base: &str) -> Result<FoundServer, Loo
     let base = base.trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
     let answer = client.get(format!("{base}/v1/models")).send().await?;
-    let text = answer.error_for_status().map_err(|_| LookError::NoList)?.text().await?;
-    let list: Value = serde_json::from_str(&text).map_err(|_| LookError::NoList)?;
+    let list = json(answer.error_for_status().map_err(|_| LookError::NoList)?).await?;
     let entries = list["data"].as_array().ok_or(LookError::NoList)?;
+    // A name that could steer a terminal is no name.
+    let names = entries.iter().filter_map(|entry| entry["id"].as_str());
     let models: Vec<String> =
-        entries.iter().filter_map(|entry| entry["id"].as_str().map(str::to_owned)).collect();
+        names.filter(|name| !name.contains(char::is_control)).map(str::to_owned).collect();
     if models.is_empty() {
         return Err(LookError::NoList);
     }
@@ -51,7 +55,18 @@ pub(super) async fn look(client: &Client, base: &str) -> Result<FoundServer, Loo
 /// Ollama names no owner of its own, but has an API of its own.
 async fn is_ollama(client: &Client, base: &str) -> bool {
     let answer = client.get(format!("{base}/api/version")).send().await;
-    let Ok(answer) = answer.and_then(reqwest::Response::error_for_status) else { return false };
-    let text = answer.text().await.unwrap_or_default();
-    serde_json::from_str::<Value>(&text).is_ok_and(|version| version["version"].is_string())
+    let Ok(answer) = answer.and_then(Response::error_for_status) else { return false };
+    json(answer).await.is_ok_and(|version| version["version"].is_string())
+}
+
+/// What an answer says, where it is no longer than a list may be.
+async fn json(mut answer: Response) -> Result<Value, LookError> {
+    let mut text = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        text.extend_from_slice(&part);
+        if text.len() > LIST_MAX {
+            return Err(LookError::NoList);
+        }
+    }
+    serde_json::from_slice(&text).map_err(|_| LookError::NoList)
 }

@@ -8,11 +8,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use reqwest::header::{ETAG, IF_RANGE, RANGE};
+use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
+use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response};
 use sha2::{Digest, Sha256};
 
 use super::human_bytes::human_bytes;
+use super::source::is_safe;
 
 /// A server that sends nothing for so long has gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -88,9 +90,17 @@ pub(super) struct Download<'a> {
     pub(super) progress: &'a mut dyn FnMut(u64, Option<u64>),
 }
 
-/// A client for downloads, which may take as long as they like while something comes.
-pub(super) fn client() -> reqwest::Result<Client> {
-    Client::builder().connect_timeout(CONNECT_MAX).read_timeout(SILENCE_MAX).build()
+/// A client for downloads, which may take as long as they like while something comes. What no checksum vouches for is
+/// not followed to where others could put something else in its place.
+pub(super) fn client(is_vouched: bool) -> reqwest::Result<Client> {
+    let follow = move |attempt: Attempt<'_>| {
+        if is_vouched || is_safe(attempt.url()) {
+            return Policy::default().redirect(attempt);
+        }
+        attempt.error("it redirects to plain http: say with --sha256 what the file must be")
+    };
+    let builder = Client::builder().connect_timeout(CONNECT_MAX).read_timeout(SILENCE_MAX);
+    builder.redirect(Policy::custom(follow)).build()
 }
 
 impl Download<'_> {
@@ -119,27 +129,43 @@ impl Download<'_> {
     async fn request(&self, client: &Client, part: &Path) -> Result<Response, DownloadError> {
         let there = fs::metadata(part).map_or(0, |metadata| metadata.len());
         let tag = fs::read_to_string(beside(self.target, "etag")).ok();
+        // Without its tag it is the same file only where a checksum will say so.
+        if there > 0 && (tag.is_some() || self.checksum.is_some()) {
+            let response = self.send(client, Some((there, tag.as_deref()))).await?;
+            match response.status().as_u16() {
+                // Where nothing can be sent, all of it is there already.
+                WHOLE | UNSATISFIABLE => return Ok(response),
+                PARTIAL if begins_at(response.headers(), there) => return Ok(response),
+                // Another part than what is missing: all of it is asked for instead.
+                PARTIAL => {}
+                status => return Err(DownloadError::Status(shown(self.url), status)),
+            }
+        }
+        let response = self.send(client, None).await?;
+        match response.status().as_u16() {
+            WHOLE => Ok(response),
+            status => Err(DownloadError::Status(shown(self.url), status)),
+        }
+    }
+
+    /// Asks for all of it, or for what comes after so many bytes, if its tag is still this one.
+    async fn send(
+        &self,
+        client: &Client,
+        rest: Option<(u64, Option<&str>)>,
+    ) -> Result<Response, DownloadError> {
         let mut request = client.get(self.url);
         if let Some(token) = self.token {
             request = request.bearer_auth(token);
         }
-        // Without its tag it is the same file only where a checksum will say so.
-        let resumes = there > 0 && (tag.is_some() || self.checksum.is_some());
-        if resumes {
+        if let Some((there, tag)) = rest {
             request = request.header(RANGE, format!("bytes={there}-"));
-        }
-        if let Some(tag) = tag.filter(|_| resumes) {
-            request = request.header(IF_RANGE, tag);
+            if let Some(tag) = tag {
+                request = request.header(IF_RANGE, tag);
+            }
         }
         let response = request.send().await;
-        let response =
-            response.map_err(|error| DownloadError::Unreachable(shown(self.url), error.without_url()))?;
-        match response.status().as_u16() {
-            WHOLE | PARTIAL => Ok(response),
-            // All of it is there already.
-            UNSATISFIABLE if there > 0 => Ok(response),
-            status => Err(DownloadError::Status(shown(self.url), status)),
-        }
+        response.map_err(|error| DownloadError::Unreachable(shown(self.url), error.without_url()))
     }
 
     async fn receive(&mut self, response: Response, part: &Path) -> Result<(), DownloadError> {
@@ -183,6 +209,12 @@ pub(super) fn shown(url: &str) -> String {
     address.to_string()
 }
 
+/// True if a part is said to begin after so many bytes.
+fn begins_at(headers: &HeaderMap, there: u64) -> bool {
+    let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
+    range.is_some_and(|range| range.trim().starts_with(&format!("bytes {there}-")))
+}
+
 /// A file beside another, with one more ending.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -203,6 +235,19 @@ mod tests {
     fn what_an_address_has_of_secrets_is_not_shown() {
         assert_eq!(shown("https://me:secret@a.example/simple/"), "https://a.example/simple/");
         assert_eq!(shown("no address"), "no address");
+    }
+
+    #[test]
+    fn a_part_says_where_it_begins() {
+        let check = |range: &'static str, expected| {
+            let headers = HeaderMap::from_iter([(CONTENT_RANGE, range.parse().unwrap())]);
+            assert_eq!(begins_at(&headers, 10), expected, "{range}");
+        };
+        check("bytes 10-19/20", true);
+        check("bytes 10-19/*", true);
+        check("bytes 100-119/120", false);
+        check("bytes 0-19/20", false);
+        assert!(!begins_at(&HeaderMap::new(), 10));
     }
 
     #[test]

@@ -64,8 +64,11 @@ pub(super) fn pull(options: &PullOptions) -> VerbResult {
 }
 
 async fn fetch(options: &PullOptions) -> Result<(PathBuf, Sha256Sum), PullError> {
-    let client = download::client()?;
-    match origin(&options.model, options.sha256.as_ref(), &config::environment)? {
+    let origin = origin(&options.model, options.sha256.as_ref(), &config::environment)?;
+    // A model that is known by name is checked once it is unpacked.
+    let is_vouched = options.sha256.is_some() || matches!(origin, ModelOrigin::Known(_));
+    let client = download::client(is_vouched)?;
+    match origin {
         ModelOrigin::Known(known) => known_model(&client, known, options).await,
         ModelOrigin::Address { url, file } => {
             let target = options.to.join(file);

@@ -1,5 +1,7 @@
 //! Where a model comes from: an address, a place on a hub, or a name that is known here.
 
+use reqwest::Url;
+
 use super::download::Sha256Sum;
 
 /// Where hubs' files are, unless the usual variable for it says otherwise.
@@ -71,7 +73,8 @@ pub(super) fn origin(
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let file = path.rsplit('/').next().filter(|file| file.ends_with(".gguf") && file.len() > 5);
     let file = file.ok_or_else(|| OriginError::Unknown(asked.to_owned()))?.to_owned();
-    if url.starts_with("http://") && checksum.is_none() && !is_own(&url) {
+    let is_safe = Url::parse(&url).is_ok_and(|url| is_safe(&url));
+    if !is_safe && checksum.is_none() {
         return Err(OriginError::Insecure(url));
     }
     Ok(ModelOrigin::Address { url, file })
@@ -88,10 +91,14 @@ pub(super) fn is_of_hub(url: &str, variable: &dyn Fn(&str) -> Option<String>) ->
     url.starts_with(&hub(variable))
 }
 
+/// Whether what an address sends needs no checksum: nobody else can have put it there on the way.
+pub(super) fn is_safe(url: &Url) -> bool {
+    url.scheme() == "https" || is_own(url)
+}
+
 /// Whether an address is of this machine itself.
-fn is_own(url: &str) -> bool {
-    let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':', '?']).next());
-    host.is_some_and(|host| host == "localhost" || host == "127.0.0.1")
+fn is_own(url: &Url) -> bool {
+    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 #[cfg(test)]
@@ -137,5 +144,7 @@ mod tests {
         check("https://a.example/x.safetensors", Err("GGUF"));
         check("ftp://a.example/y.gguf", Err("no model"));
         check("http://a.example/y.gguf", Err("--sha256"));
+        check("http://localhost:x@a.example/y.gguf", Err("--sha256"));
+        check("http://127.0.0.1@a.example/y.gguf", Err("--sha256"));
     }
 }

@@ -64,3 +64,12 @@ fn what_is_no_address_is_refused_with_one_that_is() {
     let mistakes = load_text("[traces]\nendpoint = 'otel'\n").map(drop).unwrap_err().to_string();
     assert!(mistakes.contains("line 2") && mistakes.contains("http://127.0.0.1:4318"), "{mistakes}");
 }
+
+#[test]
+fn an_address_has_no_secrets() {
+    for endpoint in ["http://me:SECRET@here:4318", "http://here:4318/?k=SECRET", "http://here:4318/#SECRET"] {
+        let text = format!("[traces]\nendpoint = '{endpoint}'\n");
+        let mistakes = load_text(&text).map(drop).unwrap_err().to_string();
+        assert!(mistakes.contains("line 2") && !mistakes.contains("SECRET"), "{mistakes}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The calls that a choice consists of: the first, the answer after a thought, a second try.
 
 use stint_backend::{GenerationPart, TargetBehavior, Thought};
-use stint_types::catalog::{EnforcementClass, LimitedBy, ThinkingStopReason};
+use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
 
 use super::super::overrun_guard::with_tolerance;
@@ -39,13 +39,12 @@ impl ChoiceStateMachine {
         part
     }
 
-    /// Whether the first call may be answered in one piece: its limit is sent, or the model's own, the target is not known to break
-    /// limits, and no thought of it could be cut.
+    /// Whether the first call may be answered in one piece: its limit is sent, the target is not known to break limits, and no
+    /// thought of it could be cut.
     fn may_come_whole(&self) -> bool {
         let TargetBehavior { answers_whole, shows_thoughts, breaks_limits, .. } = self.enforcer.behavior;
-        let ChoiceTerms { whole, tells_limit, solution_by, .. } = self.terms;
-        let is_limited = tells_limit || solution_by == LimitedBy::Model;
-        let is_held = is_limited && !breaks_limits && !shows_thoughts;
+        let ChoiceTerms { whole, tells_limit, .. } = self.terms;
+        let is_held = tells_limit && !breaks_limits && !shows_thoughts;
         whole && answers_whole && is_held && self.class == EnforcementClass::Effort
     }
 

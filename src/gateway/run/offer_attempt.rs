@@ -6,7 +6,6 @@ use crate::gateway::request::RequestContext;
 use stint_decide::plan::WHOLE_MAX;
 use stint_types::catalog::Offer;
 use stint_types::chat::CompletionKind;
-use stint_types::units::Tokens;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
@@ -52,13 +51,8 @@ fn may_come_whole(context: &RequestContext, offer: &Offer) -> bool {
         !request.streams && request.kind == CompletionKind::Chat && request.sampling.stop.is_empty();
     let is_hedged = context.fleet(offer).is_ok_and(|fleet| fleet.hedge_after().is_some());
     let is_single = request.budget.deadline.is_none() && offer.samples <= 1;
-    is_awaited && !is_hedged && is_single && likely_max(context, offer) <= WHOLE_MAX
-}
-
-/// What thought and answer hardly exceed.
-fn likely_max(context: &RequestContext, offer: &Offer) -> Tokens {
-    let share = context.parts().settings.opening_quantile;
-    let demand = context.demand.models.get(&offer.model);
-    let answer = demand.map_or(offer.solution, |demand| offer.solution.min(demand.solution_within(share)));
-    offer.thinking + answer + offer.overhead
+    // Twenty likely tokens beside each of an answer's are more than one event may have.
+    let is_small =
+        offer.thinking + offer.solution + offer.overhead <= WHOLE_MAX && request.logprobs.is_none();
+    is_awaited && !is_hedged && is_single && is_small
 }

@@ -83,6 +83,12 @@ pub(super) async fn end(
     let (account, id) = requested_episode(asked, &id)?;
     let more = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
     let gateway = admin.require_gateway()?;
+    let known = gateway.episode(&account, &id).await;
+    let known = known.map_err(|error| ApiError::episodes_unavailable(&error))?.ok_or_else(unknown)?;
+    if known.episode.raised.is_end {
+        // Nothing is done, so there is nothing to note.
+        return episode_page(&account, Some(known));
+    }
     audit::note(&admin, &caller, "episode.end", format!("{account} {id}"), None).await?;
     tracing::info!(%account, episode = %id, "ended a run");
     change(gateway, &account, &id, &more).await

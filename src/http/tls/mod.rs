@@ -15,5 +15,5 @@ pub(super) use handshake::accept;
 
 pub use error::TlsError;
 pub use identity::{CertificateFacts, TlsIdentity};
-pub use own_client::{OwnConnection, client_builder, connect};
+pub use own_client::{OwnConnection, client_builder, connect_unpinned};
 pub use settings::TlsSettings;

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 use super::TlsSettings;
 use super::error::TlsError;
-use super::pinned::client_config;
+use super::pinned::{client_config, unpinned_client_config};
 
 /// A connection that blocks.
 pub trait OwnConnection: Read + Write {}
@@ -28,17 +28,17 @@ pub fn client_builder(tls: Option<&TlsSettings>) -> Result<reqwest::ClientBuilde
     })
 }
 
-/// Makes a plain connection one that the listener takes.
+/// Makes a plain connection one that the listener takes. Whatever certificate it shows is taken: no secret may be sent.
 ///
 /// # Errors
-/// When the listener's certificate cannot be read.
-pub fn connect(
+/// When a certificate of our own must be shown and cannot be read.
+pub fn connect_unpinned(
     stream: TcpStream,
     address: SocketAddr,
     tls: Option<&TlsSettings>,
 ) -> Result<Box<dyn OwnConnection>, TlsError> {
     let Some(tls) = tls else { return Ok(Box::new(stream)) };
-    let config = Arc::new(client_config(tls)?);
+    let config = Arc::new(unpinned_client_config(tls)?);
     let session = ClientConnection::new(config, ServerName::from(address.ip()))?;
     Ok(Box::new(StreamOwned::new(session, stream)))
 }

@@ -21,15 +21,34 @@ use super::pem_files::{certificates, malformed, private_key};
 /// When the files cannot be used.
 pub(super) fn client_config(settings: &TlsSettings) -> Result<ClientConfig, TlsError> {
     let chain = certificates("certificate", &settings.certificate)?;
-    let provider = provider();
     let expected = chain.first().cloned().unwrap_or_else(|| CertificateDer::from(Vec::new()));
+    config(settings, Some(expected))
+}
+
+/// A client that takes any certificate, for what tells no secret: while a renewal is being written the listener's file is not what
+/// the listener shows.
+///
+/// # Errors
+/// When it must show a certificate of its own, whose files cannot be used.
+pub(super) fn unpinned_client_config(settings: &TlsSettings) -> Result<ClientConfig, TlsError> {
+    config(settings, None)
+}
+
+fn config(
+    settings: &TlsSettings,
+    expected: Option<CertificateDer<'static>>,
+) -> Result<ClientConfig, TlsError> {
+    let provider = provider();
     let pinned = Arc::new(PinnedCertificate { expected, provider: provider.clone() });
     let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(ALL_VERSIONS)?;
     let builder = builder.dangerous().with_custom_certificate_verifier(pinned);
     let mut client = match settings.client_ca {
         None => builder.with_no_client_auth(),
         Some(_) => builder
-            .with_client_auth_cert(chain, private_key(&settings.key)?)
+            .with_client_auth_cert(
+                certificates("certificate", &settings.certificate)?,
+                private_key(&settings.key)?,
+            )
             .map_err(|error| malformed("key", &settings.key, error.to_string()))?,
     };
     client.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -38,7 +57,8 @@ pub(super) fn client_config(settings: &TlsSettings) -> Result<ClientConfig, TlsE
 
 #[derive(Debug)]
 struct PinnedCertificate {
-    expected: CertificateDer<'static>,
+    /// None takes any.
+    expected: Option<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -51,7 +71,7 @@ impl ServerCertVerifier for PinnedCertificate {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if *end_entity == self.expected {
+        if self.expected.as_ref().is_none_or(|expected| end_entity == expected) {
             return Ok(ServerCertVerified::assertion());
         }
         Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))

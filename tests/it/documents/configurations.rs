@@ -2,6 +2,7 @@
 
 use super::pages;
 use crate::harness::Folder;
+use crate::harness::authority::Authority;
 
 /// A hash of no key, in place of the one that is left out.
 const HASH: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -26,6 +27,7 @@ fn every_configuration_is_taken_by_check() {
         for code in page.code.iter().filter(|code| code.language == "toml") {
             let toml = whole(&code.text);
             let folder = Folder::new(&toml);
+            certificates(&folder);
             let mut check = folder.stint("check");
             check.env_remove("STINT_LEDGER");
             for name in [
@@ -48,6 +50,16 @@ fn every_configuration_is_taken_by_check() {
     }
     assert!(checked > 15, "the configurations are not read");
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// The files that examples name for TLS.
+fn certificates(folder: &Folder) {
+    let (authority, tls) = (Authority::new(), folder.path().join("tls"));
+    let signed = authority.sign(&["localhost"], 2040);
+    std::fs::create_dir(&tls).unwrap();
+    let files =
+        [("server.crt", &signed.certificate), ("server.key", &signed.key), ("callers.crt", &authority.pem)];
+    files.into_iter().for_each(|(name, text)| std::fs::write(tls.join(name), text).unwrap());
 }
 
 /// The example as a file of its own.

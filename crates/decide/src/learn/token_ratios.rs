@@ -17,6 +17,8 @@ const PRIOR: [f64; WritingKind::ALL.len()] = [1.0 / 3.8, 1.0 / 3.0, 1.0 / 4.0];
 const PRIOR_REPORTS: f64 = 1.0;
 /// The least that a report moves a ratio.
 const RATE_MIN: f64 = 0.02;
+/// How many reports count at most: beyond them none moves a ratio less. So what processes hand on to each other at every start does not grow.
+const REPORTS_MAX: f64 = 1.0 / RATE_MIN;
 /// No token is less than a byte, and no text has more than sixteen bytes to a token.
 const RATIO: std::ops::RangeInclusive<f64> = 1.0 / 16.0..=1.0;
 
@@ -24,7 +26,7 @@ const RATIO: std::ops::RangeInclusive<f64> = 1.0 / 16.0..=1.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TokenRatios {
     per_byte: [f64; WritingKind::ALL.len()],
-    /// How many reports each rests on.
+    /// How many reports each rests on, [`REPORTS_MAX`] at most.
     reports: [f64; WritingKind::ALL.len()],
 }
 
@@ -48,7 +50,7 @@ impl TokenRatios {
         }
         let surprise = reported.as_f64() - self.estimate(text);
         for (at, bytes) in text.bytes.iter().enumerate() {
-            self.reports[at] += bytes / length;
+            self.reports[at] = (self.reports[at] + bytes / length).min(REPORTS_MAX);
             let rate = (1.0 / (PRIOR_REPORTS + self.reports[at])).max(RATE_MIN);
             let ratio = self.per_byte[at] + rate * bytes * surprise / squares;
             self.per_byte[at] = ratio.clamp(*RATIO.start(), *RATIO.end());
@@ -61,7 +63,7 @@ impl TokenRatios {
             let reports = self.reports[at] + other.reports[at];
             if reports > 0.0 {
                 let sum = self.per_byte[at] * self.reports[at] + other.per_byte[at] * other.reports[at];
-                (self.per_byte[at], self.reports[at]) = (sum / reports, reports);
+                (self.per_byte[at], self.reports[at]) = (sum / reports, reports.min(REPORTS_MAX));
             }
         }
     }
@@ -103,6 +105,17 @@ mod tests {
         let written = serde_json::to_string(&other).unwrap();
         assert_eq!(serde_json::from_str::<TokenRatios>(&written).unwrap(), other);
         assert!(other.is_sound() && other.expected(&text([0.0, 300.0, 0.0])) == Tokens(110));
+    }
+
+    #[test]
+    fn what_goes_round_between_processes_weighs_no_more_each_time() {
+        let mut ratios = TokenRatios::default();
+        (0..1_000).for_each(|_| ratios.record(&text([4_000.0, 0.0, 0.0]), Tokens(810)));
+        for _ in 0..2_000 {
+            let copy = ratios;
+            ratios.merge(&copy);
+        }
+        assert!(ratios.is_sound() && ratios.reports[0] <= REPORTS_MAX, "{ratios:?}");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl AnswerLimit {
         }
         let pays = |caps: &SpendCaps, s: Tokens| caps.fits(terms.worst_case(t, s));
         if terms.model.stops_billing {
-            let may_come_whole = t + room.most.min(bounds.likely_max) + terms.overhead(t) <= bounds.whole_max;
+            let may_come_whole = t + room.most + terms.overhead(t) <= bounds.whole_max;
             if may_come_whole && pays(&caps.part(WHOLE_PART), room.most) {
                 return AnswerLimit::unlimited(room);
             }

@@ -18,7 +18,7 @@ const ANSWER_PART: u64 = 4;
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
-/// What a thought and an answer that are asked for in one piece hardly exceed: of more an upstream would be silent for minutes.
+/// The longest thought and answer that are asked for in one piece: of more an upstream would be silent for minutes.
 pub const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// The most that a thought may take, and what says so.
@@ -50,7 +50,7 @@ pub(super) struct TokenBounds<'a> {
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub likely_max: Tokens,
-    /// How much is likely to come in one piece at most, where nobody reads it while it is written and nothing cuts it.
+    /// How much of an answer may come in one piece, where nobody reads it while it is written and nothing cuts it.
     pub whole_max: Tokens,
     /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,
@@ -78,9 +78,9 @@ impl<'a> TokenBounds<'a> {
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written_overhead(Tokens(1)));
         let in_output = output_left(terms, Tokens(1));
         let together = in_context.min(in_total).min(in_output);
-        // A stated thought gives way only so far that a usual answer fits beside it.
-        let kept =
-            if budget.thinking.is_some() { usual } else { planned_answer(terms, together).min(wanted) };
+        // A stated thought gives way only so far that a usual answer fits beside it; a guess of one takes no more than for any thought.
+        let planned = planned_answer(terms, together).min(wanted);
+        let kept = if budget.thinking.is_some() { usual.min(planned) } else { planned };
         let kept_of_total = if budget.solution.is_some() { wanted } else { kept };
         let beside = |room: Tokens, kept: Tokens| {
             let must = if terms.allows(Tokens::ZERO) { Tokens::ZERO } else { Tokens(room.0 / THOUGHT_PART) };

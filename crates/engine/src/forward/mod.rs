@@ -98,6 +98,11 @@ impl EngineModel {
             return Err(EngineError::Model("its output and its embeddings differ in size".into()));
         }
         let changes = extent.slots * shape.vocab.min(extent.context.saturating_add(LOGIT_BIASES));
+        if u64::from(changes) * LogitChange::BYTES > gpu.binding_max {
+            let message =
+                "penalties for so many sequences of such a context do not fit this device: lower `sequences`";
+            return Err(EngineError::Settings(message.into()));
+        }
         let adjust = AdjustLogits::new(&gpu, shape.vocab, &state.logits, changes);
         let sample =
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);

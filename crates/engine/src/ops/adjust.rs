@@ -14,6 +14,11 @@ pub(crate) struct LogitChange {
     pub(crate) less: f32,
 }
 
+impl LogitChange {
+    /// How large one is on the device.
+    pub(crate) const BYTES: u64 = 16;
+}
+
 pub(crate) struct AdjustLogits {
     kernel: Kernel,
     group: wgpu::BindGroup,
@@ -36,7 +41,7 @@ impl AdjustLogits {
             immediates: 1,
         };
         let kernel = Kernel::new(gpu, &source);
-        let entries = gpu.buffer("logit changes", u64::from(entries_max) * 16);
+        let entries = gpu.buffer("logit changes", u64::from(entries_max) * LogitChange::BYTES);
         let group = kernel.bind(gpu, &[&entries, logits]);
         Self { kernel, group, entries, vocab, entries_max: entries_max as usize }
     }

@@ -17,8 +17,15 @@ use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What proxies say of whom they ask for.
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// What proxies say of whom they ask for. Whoever sits at this machine needs none.
+const OF_PROXIES: [HeaderName; 6] = [
+    header::FORWARDED,
+    header::VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 /// What the audit log calls whoever sits at this machine.
 const PERSON: &str = "this machine";
@@ -44,23 +51,42 @@ fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
     }
     let headers = request.headers();
     let is_here = guard::host(request).is_some_and(|host| guard::LOOPBACK.contains(&&*host));
-    if !is_here || headers.contains_key(FORWARDED_FOR) || headers.contains_key(header::FORWARDED) {
+    if !is_here || OF_PROXIES.iter().any(|name| headers.contains_key(name)) {
         let message = "the page is for this machine alone, by the name localhost or 127.0.0.1; give [admin] a token and \
                        a listener to see it from elsewhere";
         return Err(ApiError::forbidden(message).with_code("bad_host"));
     }
-    if is_of_another_page(headers) {
+    if is_of_another_page(headers, admin.settings.tls.is_some()) {
         return Err(ApiError::forbidden("another page may not ask this one's").with_code("bad_origin"));
     }
     Ok(())
 }
 
 /// True where a browser says that a page of another origin asks. Programs say nothing of that.
-fn is_of_another_page(headers: &HeaderMap) -> bool {
+fn is_of_another_page(headers: &HeaderMap, speaks_tls: bool) -> bool {
     let text =
         |name| headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or_default());
     let is_foreign_fetch = text(FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    let own = text(header::HOST).map(|host| format!("http://{host}"));
+    let scheme = if speaks_tls { "https" } else { "http" };
+    let own = text(header::HOST).map(|host| format!("{scheme}://{host}"));
     let is_foreign_origin = text(header::ORIGIN).is_some_and(|origin| own.as_deref() != Some(origin));
     is_foreign_fetch || is_foreign_origin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_of_the_listeners_own_scheme() {
+        let check = |origin: &'static str, speaks_tls, expected| {
+            let host = (header::HOST, "localhost:8080".parse().unwrap());
+            let headers = HeaderMap::from_iter([host, (header::ORIGIN, origin.parse().unwrap())]);
+            assert_eq!(is_of_another_page(&headers, speaks_tls), expected, "{origin}");
+        };
+        check("http://localhost:8080", false, false);
+        check("https://localhost:8080", false, true);
+        check("https://localhost:8080", true, false);
+        check("http://localhost:8080", true, true);
+    }
 }
