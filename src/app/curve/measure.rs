@@ -1,9 +1,11 @@
 //! Asks all tasks under rising thinking budgets, within a sum of money.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use tokio::time::sleep;
 
 use crate::app::output::print_line;
 use stint_types::units::{Money, Tokens};
@@ -14,6 +16,8 @@ use super::task::Task;
 
 /// The least budget above none that is tried where nobody says which.
 const FIRST: Tokens = Tokens(16);
+/// By then a server goes by what it was answered last.
+const LEARNED: Duration = Duration::from_millis(200);
 /// Once no more thoughts than this are cut, a larger budget would change nothing.
 const CUT_MAX: f64 = 0.02;
 /// A call may cost so many times its first reservation; an answer that grows beyond that is asked for once more.
@@ -91,6 +95,11 @@ pub(super) async fn measure(
 async fn is_thought(plan: &CurvePlan, server: &CurveServer, budget: Tokens) -> Result<bool, ServerError> {
     match plan.tasks.first() {
         Some(task) if plan.budgets.is_empty() => {
+            if server.quote(task, budget).await?.thinking > Tokens::ZERO {
+                return Ok(true);
+            }
+            // The last answers may tell that there is room for a thought, once they are learned.
+            sleep(LEARNED).await;
             Ok(server.quote(task, budget).await?.thinking > Tokens::ZERO)
         }
         _ => Ok(true),

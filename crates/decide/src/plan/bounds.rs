@@ -78,9 +78,9 @@ impl<'a> TokenBounds<'a> {
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written_overhead(Tokens(1)));
         let in_output = output_left(terms, Tokens(1));
         let together = in_context.min(in_total).min(in_output);
-        // A stated thought gives way only so far that a usual answer fits beside it; a guess of one takes no more than for any thought.
-        let planned = planned_answer(terms, together).min(wanted);
-        let kept = if budget.thinking.is_some() { usual.min(planned) } else { planned };
+        // A stated thought gives way only so far that a usual answer fits beside it.
+        let kept =
+            if budget.thinking.is_some() { usual } else { planned_answer(terms, together).min(wanted) };
         let kept_of_total = if budget.solution.is_some() { wanted } else { kept };
         let beside = |room: Tokens, kept: Tokens| {
             let must = if terms.allows(Tokens::ZERO) { Tokens::ZERO } else { Tokens(room.0 / THOUGHT_PART) };
