@@ -86,6 +86,16 @@ impl SimulatedLedger {
         self.accounts.extend(request_id(request), more, Some(model)).map(|_| ())
     }
 
+    /// Sets aside what an answer took beyond its first reservation, as is done while it is written, if its account has so much.
+    pub(super) fn grow(&mut self, request: u64, spent: Money, model: &Arc<str>) {
+        let held = self.accounts.held(request_id(request)).unwrap_or_default();
+        if spent > held.money {
+            let more = WorstCase { money: spent.saturating_sub(held.money), thinking: Tokens::ZERO };
+            // Where there is no more, the settlement shows it as an overrun.
+            let _ = self.accounts.extend(request_id(request), more, Some(model));
+        }
+    }
+
     /// Charges what was used. True if that was no more than was set aside.
     pub(super) fn settle(
         &mut self,

@@ -193,6 +193,7 @@ impl<'a> Simulation<'a> {
             let right = luck.right < work.chance.get();
             let money = flight.cost(&work);
             let (tenant, moment) = (flight.request.tenant, self.now.to_timestamp(self.setting.start));
+            self.ledger.grow(flight.request.number, money, &flight.offer.model);
             self.settle(&flight, money, work.thinking);
             let admitted = flight.arrived.to_timestamp(self.setting.start);
             self.tally.spent(self.setting, tenant, admitted, money.as_dollars());
