@@ -118,6 +118,15 @@ fn answers() -> Vec<Operation> {
         ),
         get("/v1/responses/{id}", OPENAI, "A response that was stored", Json("Response")),
         delete("/v1/responses/{id}", "Deletes a response that was stored"),
+        Operation {
+            method: "POST",
+            ..get(
+                "/v1/responses/{id}/cancel",
+                OPENAI,
+                "Says that no response goes on in the background",
+                Json("Response"),
+            )
+        },
         get("/v1/responses/{id}/input_items", OPENAI, "What a stored response was asked with", Json("List"))
             .asked(PAGE),
     ]
