@@ -61,7 +61,7 @@ impl Operation {
 
 /// Every endpoint.
 pub(super) fn operations() -> Vec<Operation> {
-    [answers(), conversations(), ours(), watching()].into_iter().flatten().collect()
+    [answers(), responses(), conversations(), ours(), watching()].into_iter().flatten().collect()
 }
 
 fn answers() -> Vec<Operation> {
@@ -95,6 +95,11 @@ fn answers() -> Vec<Operation> {
             "MessagesRequest",
             Json("InputTokens"),
         ),
+    ]
+}
+
+fn responses() -> Vec<Operation> {
+    vec![
         post(
             "/v1/responses",
             OPENAI,
