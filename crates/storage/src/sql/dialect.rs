@@ -4,7 +4,6 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SqlDialect {
     Sqlite,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no other database is there then"))]
     Postgres,
 }
 
