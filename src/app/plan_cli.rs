@@ -51,7 +51,7 @@ pub(super) struct PlanOptions {
     /// From 0, the cheapest that is good enough, to 1, the best regardless.
     #[arg(long)]
     preference: Option<f64>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// All offers, also those that cost more than another and reach no more.

@@ -50,7 +50,7 @@ pub(super) struct AskOptions {
     /// A word like low or high, or a share of the model's usual thinking.
     #[arg(long)]
     effort: Option<String>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Show no thought, though there be one and somebody to read it.

@@ -57,13 +57,13 @@ pub(super) struct CurveOptions {
     /// The temperature at which is asked; the model's own without it.
     #[arg(long)]
     temperature: Option<f64>,
-    /// The journal, where it is not to be beside the tasks.
+    /// The journal's file, if it should not be beside the tasks.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// The folder for the curve and its picture; that of the tasks without it.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Print the curve as JSON, in place of the table.

@@ -54,7 +54,9 @@ enum InitError {
     Client(#[from] reqwest::Error),
     #[error("{0} cannot be written")]
     Write(PathBuf, #[source] io::Error),
-    #[error("what was made is no right configuration, which is a mistake of ours; please report it:\n{0}")]
+    #[error(
+        "the configuration that was made is not valid, which is a defect of Stint; please report it:\n{0}"
+    )]
     Wrong(config::ConfigErrors),
 }
 
