@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(name = "stint", version)]
 pub struct Cli {
-    /// The configuration; without it, the file that `STINT_CONFIG` names, else defaults.
+    /// The configuration file. Default: the one in `STINT_CONFIG`, else built-in defaults.
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -27,7 +27,7 @@ pub struct Cli {
 enum CliCommand {
     /// Serve until SIGTERM or SIGINT, then finish running requests.
     Serve,
-    /// Write a first configuration for the servers of models on this machine, or for those that are named.
+    /// Write a first configuration for the model servers on this machine, or for those that are named.
     Init(init::InitOptions),
     /// Read the configuration and the model files that it names, and report every mistake in them.
     Check(check::CheckOptions),
@@ -47,7 +47,7 @@ enum CliCommand {
     Ledger(ledger_cli::LedgerCommand),
     /// Print what was used, as a table.
     Usage(ledger_cli::UsageOptions),
-    /// Find out by a few cheap calls what a model's upstream really does with budgets, and note it in the catalogue.
+    /// Find out by a few cheap calls what a model's upstream really does with budgets, and record it in the catalogue.
     Probe(probe::ProbeOptions),
     /// Ask the running server what it would do with a question, and print the offers, the chosen one, and why.
     Plan(plan_cli::PlanOptions),

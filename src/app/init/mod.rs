@@ -32,13 +32,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Where to look, and where to write.
 #[derive(Debug, Args)]
 pub(super) struct InitOptions {
-    /// A server of models, like `http://10.0.0.7:8000`; once for each. Without it the usual ports of this machine are looked at.
+    /// A model server, like `http://10.0.0.7:8000`; repeat it for each. Without it the usual ports of this machine are tried.
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
     /// Where to write it, unless --config says so.
     #[arg(long, value_name = "PATH", default_value = "stint.toml")]
     to: PathBuf,
-    /// Write over what is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 }

@@ -282,7 +282,7 @@ fn upstreams() -> Vec<Alert> {
             hold: "0m",
             severity: Ticket,
             summary: "{{ $labels.target }} of {{ $labels.model }} writes beyond its limit",
-            remedy: "See what its server is; the log names the calls, which were hung up on.",
+            remedy: "See what its server is; the log names the calls, which were disconnected.",
             labels: TARGET,
             fires: &[("stint_target_overruns_total{instance=\"a\", model=\"m\", target=\"t\"}", RISES)],
             quiet: &[("stint_target_overruns_total{instance=\"a\", model=\"m\", target=\"t\"}", STANDS)],
