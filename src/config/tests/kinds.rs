@@ -127,7 +127,7 @@ fn doubts_of(text: &str, words: &str) -> Vec<String> {
 fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
     let priced = "[[backend.model]]\nname = 'm'\nthinking_max = 0\nprice_input = 1\nprice_output = 1\n";
     let of = |kind: &str, more: &str| {
-        doubts_of(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"), "answers nobody")
+        doubts_of(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"), "answers no request without")
     };
     for kind in ["anthropic", "gemini", "deepseek", "dashscope", "openrouter", "mistral", "xai"] {
         let told = of(kind, "");
