@@ -15,11 +15,11 @@ const LINE_END: &[u8; 2] = b"\r\n";
 
 /// Follows the answers of one connection.
 #[derive(Debug)]
-pub(super) struct ChunkJoiner(Position);
+pub(super) struct ChunkJoiner(AnswerPosition);
 
 /// Where in an answer the next byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum AnswerPosition {
     /// The first of a head.
     Head,
     /// In a body that has so many bytes more.
@@ -45,34 +45,34 @@ struct SizeLine {
 impl ChunkJoiner {
     /// At the beginning of a connection.
     pub(super) fn new() -> ChunkJoiner {
-        ChunkJoiner(Position::Head)
+        ChunkJoiner(AnswerPosition::Head)
     }
 
     /// One that passes on everything as it is.
     pub(super) fn idle() -> ChunkJoiner {
-        ChunkJoiner(Position::Unknown)
+        ChunkJoiner(AnswerPosition::Unknown)
     }
 
     /// True if it passes on everything from here as it is.
     pub(super) fn is_idle(&self) -> bool {
-        self.0 == Position::Unknown
+        self.0 == AnswerPosition::Unknown
     }
 
     /// Passes on what came, in as few chunks as it can have: never more bytes than came.
     pub(super) fn join(&mut self, mut came: &[u8], mut pass_on: impl FnMut(&[u8])) {
         while !came.is_empty() {
             let taken = match self.0 {
-                Position::Head => self.take_head(came),
-                Position::Sized(left) => self.take_sized(came, left),
-                Position::SizeLine(line) if line == SizeLine::default() => {
+                AnswerPosition::Head => self.take_head(came),
+                AnswerPosition::Sized(left) => self.take_sized(came, left),
+                AnswerPosition::SizeLine(line) if line == SizeLine::default() => {
                     let joined = join_whole_chunks(came, &mut pass_on);
                     came = &came[joined..];
                     self.take_size_line(came, line)
                 }
-                Position::SizeLine(line) => self.take_size_line(came, line),
-                Position::Chunk(left) => self.take_chunk(came, left),
-                Position::End => self.take_end(came),
-                Position::Unknown => came.len(),
+                AnswerPosition::SizeLine(line) => self.take_size_line(came, line),
+                AnswerPosition::Chunk(left) => self.take_chunk(came, left),
+                AnswerPosition::End => self.take_end(came),
+                AnswerPosition::Unknown => came.len(),
             };
             let (taken, rest) = came.split_at(taken);
             if !taken.is_empty() {
@@ -84,25 +84,29 @@ impl ChunkJoiner {
 
     fn take_head(&mut self, came: &[u8]) -> usize {
         let Some(end) = memmem::find(came, b"\r\n\r\n") else {
-            self.0 = Position::Unknown;
+            self.0 = AnswerPosition::Unknown;
             return came.len();
         };
         let head = &came[..end + 4];
-        self.0 = behind_head(head).unwrap_or(Position::Unknown);
+        self.0 = behind_head(head).unwrap_or(AnswerPosition::Unknown);
         head.len()
     }
 
     fn take_sized(&mut self, came: &[u8], left: u64) -> usize {
         let taken = at_most(came, left);
         let left = left - taken as u64;
-        self.0 = if left == 0 { Position::Head } else { Position::Sized(left) };
+        self.0 = if left == 0 { AnswerPosition::Head } else { AnswerPosition::Sized(left) };
         taken
     }
 
     fn take_chunk(&mut self, came: &[u8], left: u64) -> usize {
         let taken = at_most(came, left);
         let left = left - taken as u64;
-        self.0 = if left == 0 { Position::SizeLine(SizeLine::default()) } else { Position::Chunk(left) };
+        self.0 = if left == 0 {
+            AnswerPosition::SizeLine(SizeLine::default())
+        } else {
+            AnswerPosition::Chunk(left)
+        };
         taken
     }
 
@@ -111,18 +115,18 @@ impl ChunkJoiner {
             self.0 = match (byte, line.returned) {
                 (b'\r', false) if line.digits > 0 => {
                     line.returned = true;
-                    Position::SizeLine(line)
+                    AnswerPosition::SizeLine(line)
                 }
-                (b'\n', true) if line.size == 0 => Position::End,
-                (b'\n', true) => Position::Chunk(line.size + LINE_END.len() as u64),
+                (b'\n', true) if line.size == 0 => AnswerPosition::End,
+                (b'\n', true) => AnswerPosition::Chunk(line.size + LINE_END.len() as u64),
                 (digit, false) if digit.is_ascii_hexdigit() && line.digits < DIGITS_MAX => {
                     line.size = line.size * 16 + hex_value(*digit);
                     line.digits += 1;
-                    Position::SizeLine(line)
+                    AnswerPosition::SizeLine(line)
                 }
-                _ => Position::Unknown,
+                _ => AnswerPosition::Unknown,
             };
-            if !matches!(self.0, Position::SizeLine(_)) {
+            if !matches!(self.0, AnswerPosition::SizeLine(_)) {
                 return at + 1;
             }
         }
@@ -133,11 +137,11 @@ impl ChunkJoiner {
     fn take_end(&mut self, came: &[u8]) -> usize {
         match came {
             [b'\r', b'\n', ..] => {
-                self.0 = Position::Head;
+                self.0 = AnswerPosition::Head;
                 LINE_END.len()
             }
             _ => {
-                self.0 = Position::Unknown;
+                self.0 = AnswerPosition::Unknown;
                 came.len()
             }
         }
@@ -145,14 +149,14 @@ impl ChunkJoiner {
 }
 
 /// What follows a head; `None` if that is unusual.
-fn behind_head(head: &[u8]) -> Option<Position> {
+fn behind_head(head: &[u8]) -> Option<AnswerPosition> {
     let mut lines = [httparse::EMPTY_HEADER; LINES_MAX];
     let mut response = httparse::Response::new(&mut lines);
     if !response.parse(head).ok()?.is_complete() || response.version != Some(1) {
         return None;
     }
     match response.code? {
-        100 | 102..=199 | 204 | 304 => return Some(Position::Head),
+        100 | 102..=199 | 204 | 304 => return Some(AnswerPosition::Head),
         101 => return None,
         _ => {}
     }
@@ -163,11 +167,11 @@ fn behind_head(head: &[u8]) -> Option<Position> {
     let (mut codings, mut lengths) = (values("transfer-encoding"), values("content-length"));
     match (codings.next(), lengths.next(), codings.next().or(lengths.next())) {
         (Some(coding), None, None) if coding.eq_ignore_ascii_case(b"chunked") => {
-            Some(Position::SizeLine(SizeLine::default()))
+            Some(AnswerPosition::SizeLine(SizeLine::default()))
         }
         (None, Some(length), None) => {
             let length = std::str::from_utf8(length).ok()?.parse().ok()?;
-            Some(if length == 0 { Position::Head } else { Position::Sized(length) })
+            Some(if length == 0 { AnswerPosition::Head } else { AnswerPosition::Sized(length) })
         }
         _ => None,
     }
