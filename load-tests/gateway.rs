@@ -120,6 +120,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
     let service = ApiState {
         settings,
+        tokens: None,
         keys,
         gateway,
         idempotency,

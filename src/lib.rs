@@ -9,6 +9,8 @@ pub mod config;
 
 pub mod http;
 
+pub mod oidc;
+
 pub mod traces;
 
 pub mod gateway;

@@ -23,7 +23,7 @@ use super::price_refresh::keep_prices;
 use super::reload::{ConfigSource, Reloader, mark_applied};
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key, local_listener, recipe_ranges, refresh};
+use super::{config_snapshot, directory, first_key, local_listener, recipe_ranges, refresh};
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -79,7 +79,8 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let recipes =
         recipe_ranges::lines(&settings.catalog, &loaded.calibration, |demand| shared.learning.adjust(demand));
     recipes.iter().for_each(|line| tracing::info!("{line}"));
-    let snapshot = ConfigSnapshot::first(&shared, settings, loaded);
+    let tokens = config_snapshot::tokens(&shared, &settings, None)?;
+    let snapshot = ConfigSnapshot::first(&shared, settings, loaded, tokens);
     snapshot.registry.activate(snapshot.settings.resilience);
     let (reloads, reload_requests) = ReloadHandle::new();
     let routes = snapshot.routes(&shared, shared.directory.keys(), &reloads);

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::http::tls::TlsError;
+use crate::oidc::TokenVerifierError;
 use crate::traces::CollectorError;
 use stint_backend::remote::SettingsError;
 use stint_decide::estimate;
@@ -57,6 +58,9 @@ pub enum BuildError {
     /// The webhook's client cannot be made.
     #[error("alerts cannot be sent")]
     Alerts(#[source] reqwest::Error),
+    /// Tokens of issuers cannot be checked.
+    #[error("tokens of issuers cannot be taken")]
+    Tokens(#[from] TokenVerifierError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),

@@ -13,6 +13,7 @@ mod effective;
 mod efforts;
 mod engine;
 mod idempotency;
+mod issuer;
 mod key;
 mod learn;
 mod load;

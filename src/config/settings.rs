@@ -6,6 +6,7 @@ use reqwest::Url;
 
 use crate::gateway;
 use crate::http;
+use crate::oidc::IssuerSettings;
 use crate::traces;
 use stint_backend::fleet;
 use stint_types::catalog::Catalog;
@@ -51,6 +52,8 @@ pub struct Settings {
     pub resilience: fleet::Settings,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<AccountTerms>,
+    /// Who signs tokens that are taken in place of keys.
+    pub issuers: Vec<IssuerSettings>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
     pub webhook: Option<Url>,
     /// Where traces of requests go, if anywhere.

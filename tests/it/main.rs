@@ -80,6 +80,7 @@ mod street;
 mod surface;
 mod surfaces;
 mod thinkers;
+mod tokens;
 mod traces;
 mod trying;
 mod upstreams;

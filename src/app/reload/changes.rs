@@ -22,6 +22,9 @@ pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
     compare(&mut changes, "key", before, after, |settings| {
         settings.tenants.iter().map(|tenant| (tenant.account.clone(), tenant.clone())).collect()
     });
+    compare(&mut changes, "issuer", before, after, |settings| {
+        settings.issuers.iter().map(|issuer| (issuer.keys.issuer.clone(), issuer.clone())).collect()
+    });
     changes.extend(sections(before, after).into_iter().map(|section| format!("[{section}] changed")));
     changes
 }

@@ -6,6 +6,7 @@ mod agents;
 mod catalogue;
 mod complete_file;
 mod environment;
+mod issuers;
 mod keys;
 mod kinds;
 mod known_models;

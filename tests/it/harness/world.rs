@@ -360,6 +360,7 @@ impl World {
         let service = ApiState {
             settings,
             keys,
+            tokens: None,
             gateway,
             idempotency,
             responses,

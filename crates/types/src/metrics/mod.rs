@@ -18,6 +18,7 @@ mod rollout;
 mod server;
 mod storage;
 mod thinking;
+mod tokens;
 mod tools;
 mod traces;
 mod votes;
@@ -42,6 +43,7 @@ pub use rollout::RolloutMetrics;
 pub use server::ServerMetrics;
 pub use storage::StorageMetrics;
 pub use thinking::ThinkingMetrics;
+pub use tokens::TokenMetrics;
 pub use tools::{ToolCallMetrics, ToolDecision};
 pub use traces::TraceMetrics;
 pub use votes::VoteMetrics;
@@ -80,6 +82,8 @@ pub struct Metrics {
     pub episodes: EpisodeMetrics,
     /// What is watched before it is switched on, and what money counts for.
     pub rollout: RolloutMetrics,
+    /// What becomes of callers' tokens.
+    pub tokens: TokenMetrics,
     /// Whether what the operator wrote is in force.
     pub config: ConfigMetrics,
 }
@@ -104,6 +108,7 @@ impl Metrics {
             backends: BackendMetrics::new(&make.about("Backends"))?,
             ledger: LedgerMetrics::new(&make.about("Ledger"))?,
             config: ConfigMetrics::new(&make.about("Configuration"))?,
+            tokens: TokenMetrics::new(&make.about("Tokens of issuers"))?,
             tools: ToolCallMetrics::new(&make.about("Tools"))?,
             episodes: EpisodeMetrics::new(&make.about("Runs of agents"))?,
             learning: LearningMetrics::new(&make.about("Learning"))?,
