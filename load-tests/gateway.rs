@@ -121,6 +121,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let service = ApiState {
         settings,
         tokens: None,
+        guardrails: stint::guardrail::Guardrails::default(),
         keys,
         gateway,
         idempotency,

@@ -9,6 +9,7 @@ pub mod config;
 
 pub mod http;
 
+pub mod guardrail;
 pub mod oidc;
 
 pub mod traces;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::config::Settings;
+use crate::guardrail::Guardrails;
 use crate::http::{self, BoundListener, Server, SwappableRouter};
 use stint_storage::Database;
 use stint_types::metrics::Metrics;
@@ -68,7 +69,8 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let registry = load_models(&settings, &ModelRegistry::default(), &metrics, &request_tasks)?;
     registry.measure_lag(&request_tasks, &metrics);
     registry.apply_engine_limits(&mut settings);
-    let loaded = Loaded { registry, calibration: calibration(&settings)? };
+    let guardrails = Guardrails::new(&settings.guardrails, &metrics)?;
+    let loaded = Loaded { registry, calibration: calibration(&settings)?, guardrails };
     let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
     let listeners = Listeners::bind(&settings)?;
     let monitor = LedgerMonitor::new(metrics.clone(), alerts, &keys);

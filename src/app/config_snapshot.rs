@@ -10,6 +10,7 @@ use axum::{Extension, Router};
 
 use crate::config::{ModelConfig, Settings};
 use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
+use crate::guardrail::Guardrails;
 use crate::http::admin::{AdminState, PageLink, PageState};
 use crate::http::{self, AdminSettings, ApiState, SwappableRouter};
 use crate::oidc::{IssuerSettings, TokenVerifier};
@@ -33,12 +34,14 @@ pub(super) struct ConfigSnapshot {
     pub(super) gateway: Gateway,
     /// Who takes tokens of issuers, where there are any.
     pub(super) tokens: Option<TokenVerifier>,
+    guardrails: Guardrails,
 }
 
 /// What a snapshot needs and what may fail to load.
 pub(super) struct Loaded {
     pub(super) registry: ModelRegistry,
     pub(super) calibration: Calibration,
+    pub(super) guardrails: Guardrails,
 }
 
 impl ConfigSnapshot {
@@ -49,8 +52,9 @@ impl ConfigSnapshot {
         loaded: Loaded,
         tokens: Option<TokenVerifier>,
     ) -> ConfigSnapshot {
+        let guardrails = loaded.guardrails.clone();
         let (registry, parts) = gateway_parts(shared, &settings, loaded, shared.agents.clone());
-        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry, tokens }
+        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry, tokens, guardrails }
     }
 
     /// The one after this.
@@ -62,8 +66,10 @@ impl ConfigSnapshot {
         tokens: Option<TokenVerifier>,
     ) -> ConfigSnapshot {
         let agents = shared.agents.with_settings(settings.agents.clone());
+        let guardrails = loaded.guardrails.clone();
         let (registry, parts) = gateway_parts(shared, &settings, loaded, agents);
-        ConfigSnapshot { gateway: self.gateway.with_parts(parts), settings, registry, tokens }
+        let gateway = self.gateway.with_parts(parts);
+        ConfigSnapshot { gateway, settings, registry, tokens, guardrails }
     }
 
     /// The routers of all listeners, for callers with one of these keys.
@@ -73,6 +79,7 @@ impl ConfigSnapshot {
             settings: settings.http.clone(),
             keys,
             tokens: self.tokens.clone(),
+            guardrails: self.guardrails.clone(),
             gateway: self.gateway.clone(),
             idempotency: shared.idempotency.clone(),
             responses: shared.responses.clone(),

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use crate::guardrail::GuardrailsError;
 use crate::http::tls::TlsError;
 use crate::oidc::TokenVerifierError;
 use crate::traces::CollectorError;
@@ -61,6 +62,9 @@ pub enum BuildError {
     /// Tokens of issuers cannot be checked.
     #[error("tokens of issuers cannot be taken")]
     Tokens(#[from] TokenVerifierError),
+    /// Guardrails cannot be called.
+    #[error(transparent)]
+    Guardrails(#[from] GuardrailsError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),

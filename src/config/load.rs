@@ -10,8 +10,8 @@ use super::backend::{CatalogSources, KnownModels};
 use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPolicy, Section, source};
 use super::settings::Settings;
 use super::{
-    account, admin, agents, alerts, backend, engine, idempotency, issuer, key, learn, resilience, responses,
-    route, server, storage, traces,
+    account, admin, agents, alerts, backend, engine, guardrail, idempotency, issuer, key, learn, resilience,
+    responses, route, server, storage, traces,
 };
 
 /// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
@@ -137,6 +137,7 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
     let terms = accounts.into_terms();
+    let guardrails = guardrail::guardrails(root, &catalog);
     Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
@@ -159,6 +160,7 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
         tenants,
         keys_required,
         issuers,
+        guardrails,
         admin,
         first_key,
         log: server::log(root),

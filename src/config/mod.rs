@@ -12,6 +12,7 @@ mod backend;
 mod effective;
 mod efforts;
 mod engine;
+mod guardrail;
 mod idempotency;
 mod issuer;
 mod key;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use reqwest::Url;
 
 use crate::gateway;
+use crate::guardrail::GuardrailSettings;
 use crate::http;
 use crate::oidc::IssuerSettings;
 use crate::traces;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub terms: Vec<AccountTerms>,
     /// Who signs tokens that are taken in place of keys.
     pub issuers: Vec<IssuerSettings>,
+    /// Who judges requests and answers.
+    pub guardrails: Vec<GuardrailSettings>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
     pub webhook: Option<Url>,
     /// Where traces of requests go, if anywhere.

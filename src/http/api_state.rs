@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::gateway::Gateway;
+use crate::guardrail::Guardrails;
 use crate::oidc::TokenVerifier;
 use crate::traces::Tracer;
 use stint_sessions::agent::conversations::ConversationService;
@@ -25,6 +26,8 @@ pub struct ApiState {
     pub keys: KeyLookup,
     /// Who takes tokens of issuers, where there are any.
     pub tokens: Option<TokenVerifier>,
+    /// Who judges requests and answers.
+    pub guardrails: Guardrails,
     /// Plans, runs and settles requests.
     pub gateway: Gateway,
     /// Answers that were given under callers' idempotency keys.

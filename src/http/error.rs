@@ -1,6 +1,7 @@
 //! The one place that turns errors into a status and a body, in OpenAI's shape with a stable `code`.
 
 mod convert;
+mod guardrail;
 mod token;
 
 use std::time::Duration;

@@ -31,6 +31,7 @@ mod feedback;
 mod forwarding;
 mod framing;
 mod growing;
+mod guardrails;
 mod guessing;
 mod hanging_up;
 mod harness;

@@ -44,6 +44,7 @@ fn sections(before: &Settings, after: &Settings) -> Vec<&'static str> {
         ("resilience", before.resilience == after.resilience),
         ("engine", before.engine == after.engine && before.skips_unusable == after.skips_unusable),
         ("alerts", before.webhook == after.webhook),
+        ("guardrail", before.guardrails == after.guardrails),
         ("admin", before.admin == after.admin),
         ("keys", before.keys_required == after.keys_required && before.first_key == after.first_key),
         ("log", before.log == after.log),

@@ -24,6 +24,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use crate::config::{ConfigErrors, Settings};
+use crate::guardrail::Guardrails;
 use crate::http::admin::ReloadOutcome;
 use crate::oidc::TokenVerifier;
 use stint_types::catalog::Demand;
@@ -195,12 +196,13 @@ impl PreparedConfig {
         // Last, since it may take long.
         let registry = load_models(&settings, &before.registry, &shared.metrics, &shared.request_tasks)?;
         registry.apply_engine_limits(&mut settings);
+        let guardrails = Guardrails::new(&settings.guardrails, &shared.metrics).map_err(BuildError::from)?;
         let tokens = config_snapshot::tokens(shared, &settings, before.tokens.as_ref())?;
         let learned = |demand: &mut Demand| shared.learning.adjust(demand);
         let recipes = recipe_ranges::lines(&settings.catalog, &calibration, learned);
         Ok(PreparedConfig {
             settings,
-            loaded: Loaded { registry, calibration },
+            loaded: Loaded { registry, calibration, guardrails },
             tokens,
             declared,
             alerts,

@@ -361,6 +361,7 @@ impl World {
             settings,
             keys,
             tokens: None,
+            guardrails: stint::guardrail::Guardrails::default(),
             gateway,
             idempotency,
             responses,
