@@ -1,16 +1,16 @@
 //! One hook: asks it over HTTP, within its deadline, and counts what it says.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, redirect};
 use serde_json::Value;
 use sha2::Sha256;
-use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 
 use stint_types::metrics::Metrics;
+use stint_types::units::Timestamp;
 
 use super::settings::{FailurePolicy, GuardrailSettings};
 use super::verdict::{HookVerdict, Objection};
@@ -107,8 +107,7 @@ impl Hook {
 
     /// `t=` the moment in seconds, `v1=` the HMAC-SHA-256 of the moment, a full stop and the body.
     fn sign(&self, body: &str) -> Result<String, String> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let moment = since.as_secs();
+        let moment = Timestamp::now().0 / 1_000;
         let secret = self.settings.secret.as_bytes();
         let mut code = Hmac::<Sha256>::new_from_slice(secret).map_err(|error| error.to_string())?;
         code.update(format!("{moment}.{body}").as_bytes());

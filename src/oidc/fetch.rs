@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::key_set::{KeySet, KeySetError};
 use super::settings::KeySource;
 
-/// Where an issuer says where its keys are (OpenID Connect Discovery 1.0).
+/// Where an issuer says where its keys are (`OpenID` Connect Discovery 1.0).
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
 /// How long one answer may take.

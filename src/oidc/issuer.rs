@@ -33,9 +33,8 @@ pub(super) struct VerifiedToken {
 
 impl Issuer {
     pub(super) fn new(settings: IssuerSettings, keys: Arc<IssuerKeys>) -> Issuer {
-        let mut validation = Validation::default();
-        validation.leeway = settings.leeway.as_secs();
-        validation.validate_nbf = true;
+        let leeway = settings.leeway.as_secs();
+        let mut validation = Validation { leeway, validate_nbf: true, ..Validation::default() };
         validation.set_audience(&settings.audiences);
         validation.set_issuer(&[&settings.keys.issuer]);
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);

@@ -1,4 +1,4 @@
-//! Callers with tokens of an issuer (OpenID Connect, or any that signs JSON Web Tokens and publishes its keys), in place of keys of
+//! Callers with tokens of an issuer (`OpenID` Connect, or any that signs JSON Web Tokens and publishes its keys), in place of keys of
 //! our own.
 //!
 //! A token is checked once and remembered until it ends. The issuer's keys are fetched in the background. A token with an unknown

@@ -1,4 +1,4 @@
-//! A little issuer of tokens: it publishes its keys as OpenID Connect wants it, and signs what it is told.
+//! A little issuer of tokens: it publishes its keys as `OpenID` Connect wants it, and signs what it is told.
 
 use std::sync::{Arc, Mutex};
 
