@@ -120,6 +120,8 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
     let service = ApiState {
         settings,
+        tokens: None,
+        guardrails: stint::guardrail::Guardrails::default(),
         keys,
         gateway,
         idempotency,

@@ -9,6 +9,9 @@ pub mod config;
 
 pub mod http;
 
+pub mod guardrail;
+pub mod oidc;
+
 pub mod traces;
 
 pub mod gateway;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::config::Settings;
+use crate::guardrail::Guardrails;
 use crate::http::{self, BoundListener, Server, SwappableRouter};
 use stint_storage::Database;
 use stint_types::metrics::Metrics;
@@ -23,7 +24,7 @@ use super::price_refresh::keep_prices;
 use super::reload::{ConfigSource, Reloader, mark_applied};
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key, local_listener, recipe_ranges, refresh};
+use super::{config_snapshot, directory, first_key, local_listener, recipe_ranges, refresh};
 
 /// A server, built and bound, not yet accepting.
 pub struct App {
@@ -68,7 +69,8 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let registry = load_models(&settings, &ModelRegistry::default(), &metrics, &request_tasks)?;
     registry.measure_lag(&request_tasks, &metrics);
     registry.apply_engine_limits(&mut settings);
-    let loaded = Loaded { registry, calibration: calibration(&settings)? };
+    let guardrails = Guardrails::new(&settings.guardrails, &metrics)?;
+    let loaded = Loaded { registry, calibration: calibration(&settings)?, guardrails };
     let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
     let listeners = Listeners::bind(&settings)?;
     let monitor = LedgerMonitor::new(metrics.clone(), alerts, &keys);
@@ -79,7 +81,8 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let recipes =
         recipe_ranges::lines(&settings.catalog, &loaded.calibration, |demand| shared.learning.adjust(demand));
     recipes.iter().for_each(|line| tracing::info!("{line}"));
-    let snapshot = ConfigSnapshot::first(&shared, settings, loaded);
+    let tokens = config_snapshot::tokens(&shared, &settings, None)?;
+    let snapshot = ConfigSnapshot::first(&shared, settings, loaded, tokens);
     snapshot.registry.activate(snapshot.settings.resilience);
     let (reloads, reload_requests) = ReloadHandle::new();
     let routes = snapshot.routes(&shared, shared.directory.keys(), &reloads);

@@ -10,15 +10,18 @@ use axum::{Extension, Router};
 
 use crate::config::{ModelConfig, Settings};
 use crate::gateway::{EpisodeManager, Gateway, GatewayParts};
+use crate::guardrail::Guardrails;
 use crate::http::admin::{AdminState, PageLink, PageState};
 use crate::http::{self, AdminSettings, ApiState, SwappableRouter};
+use crate::oidc::{IssuerSettings, TokenVerifier};
 use stint_decide::estimate;
 use stint_types::catalog::{Calibration, Model};
-use stint_types::tenant::{KeyLookup, NewKey, SecretToken};
+use stint_types::tenant::{AccountTerms, KeyLookup, NewKey, SecretToken};
 use stint_types::units::Tokens;
 
+use super::directory::ServerParts;
 use super::error::BuildError;
-use super::ledger_monitor::declared_accounts;
+use super::ledger_monitor::{declared_accounts, zero_warning_counters};
 use super::model_registry::ModelRegistry;
 use super::reload_handle::ReloadHandle;
 use super::shared_state::SharedState;
@@ -29,26 +32,44 @@ pub(super) struct ConfigSnapshot {
     pub(super) settings: Settings,
     pub(super) registry: Arc<ModelRegistry>,
     pub(super) gateway: Gateway,
+    /// Who takes tokens of issuers, where there are any.
+    pub(super) tokens: Option<TokenVerifier>,
+    guardrails: Guardrails,
 }
 
 /// What a snapshot needs and what may fail to load.
 pub(super) struct Loaded {
     pub(super) registry: ModelRegistry,
     pub(super) calibration: Calibration,
+    pub(super) guardrails: Guardrails,
 }
 
 impl ConfigSnapshot {
     /// The first one.
-    pub(super) fn first(shared: &SharedState, settings: Settings, loaded: Loaded) -> ConfigSnapshot {
+    pub(super) fn first(
+        shared: &SharedState,
+        settings: Settings,
+        loaded: Loaded,
+        tokens: Option<TokenVerifier>,
+    ) -> ConfigSnapshot {
+        let guardrails = loaded.guardrails.clone();
         let (registry, parts) = gateway_parts(shared, &settings, loaded, shared.agents.clone());
-        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry }
+        ConfigSnapshot { gateway: Gateway::new(parts), settings, registry, tokens, guardrails }
     }
 
     /// The one after this.
-    pub(super) fn next(&self, shared: &SharedState, settings: Settings, loaded: Loaded) -> ConfigSnapshot {
+    pub(super) fn next(
+        &self,
+        shared: &SharedState,
+        settings: Settings,
+        loaded: Loaded,
+        tokens: Option<TokenVerifier>,
+    ) -> ConfigSnapshot {
         let agents = shared.agents.with_settings(settings.agents.clone());
+        let guardrails = loaded.guardrails.clone();
         let (registry, parts) = gateway_parts(shared, &settings, loaded, agents);
-        ConfigSnapshot { gateway: self.gateway.with_parts(parts), settings, registry }
+        let gateway = self.gateway.with_parts(parts);
+        ConfigSnapshot { gateway, settings, registry, tokens, guardrails }
     }
 
     /// The routers of all listeners, for callers with one of these keys.
@@ -57,6 +78,8 @@ impl ConfigSnapshot {
         let service = Arc::new(ApiState {
             settings: settings.http.clone(),
             keys,
+            tokens: self.tokens.clone(),
+            guardrails: self.guardrails.clone(),
             gateway: self.gateway.clone(),
             idempotency: shared.idempotency.clone(),
             responses: shared.responses.clone(),
@@ -92,7 +115,8 @@ impl ConfigSnapshot {
     ) -> Arc<AdminState> {
         let statement = directory::ledger_statement(self.gateway.clone());
         let page = PageState { metrics: shared.metrics.clone(), history: shared.page_history.clone(), api };
-        let (keys, server) = (shared.directory.clone(), Some((self.gateway.clone(), page)));
+        let (gateway, tokens) = (self.gateway.clone(), self.tokens.clone());
+        let (keys, server) = (shared.directory.clone(), Some(ServerParts { gateway, page, tokens }));
         directory::admin(&self.settings, access, "token", keys, statement, reloads.as_callback(), server)
     }
 
@@ -148,6 +172,32 @@ fn gateway_parts(
         episodes: agents,
     };
     (Arc::new(loaded.registry), parts)
+}
+
+/// What takes tokens of the issuers of a configuration; nothing where there are none. The keys of the one before are kept.
+pub(super) fn tokens(
+    shared: &SharedState,
+    settings: &Settings,
+    before: Option<&TokenVerifier>,
+) -> Result<Option<TokenVerifier>, BuildError> {
+    if settings.issuers.is_empty() {
+        return Ok(None);
+    }
+    let (directory, metrics) = (shared.directory.clone(), shared.metrics.clone());
+    let issuers = settings.issuers.clone();
+    zero_warning_counters(&metrics, &terms_of_profiles(&issuers));
+    Ok(Some(TokenVerifier::start(issuers, before, directory, metrics, &shared.request_tasks)?))
+}
+
+/// What any account of a profile may spend.
+fn terms_of_profiles(issuers: &[IssuerSettings]) -> Vec<AccountTerms> {
+    let profiles =
+        issuers.iter().flat_map(|issuer| issuer.profiles.iter().map(|profile| (&issuer.tree, profile)));
+    let terms = profiles.map(|(tree, profile)| AccountTerms {
+        limits: profile.limits.clone(),
+        ..AccountTerms::unlimited(tree.clone())
+    });
+    terms.collect()
 }
 
 /// What ships with the binary, with each model's stated, published or guessed ability, its stated thinking length and what

@@ -8,11 +8,12 @@ use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
 use crate::http::admin::{AdminState, PageState, ReloadFn, StatementFn};
+use crate::oidc::TokenVerifier;
 use stint_ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
 use stint_storage::{ChangeListener, Database};
 use stint_types::catalog::Catalog;
 use stint_types::tasks::Tasks;
-use stint_types::tenant::{DeclaredTenants, Directory, KeyChangeError, Tenant, TermsListener};
+use stint_types::tenant::{DeclaredTenants, Directory, KeyChangeError, Tenant, TermsChange, TermsListener};
 
 /// How often it is asked whether another process has changed something: revoking a key must reach all within a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -32,14 +33,20 @@ pub(super) async fn open(
 /// What the configuration declares, with the first key's tenant.
 pub(super) fn declared(settings: &Settings, first: Option<Tenant>) -> DeclaredTenants {
     let tenants = settings.tenants.iter().cloned().chain(first).collect();
-    DeclaredTenants { tenants, terms: settings.terms.clone() }
+    let token_trees = settings.issuers.iter().map(|issuer| issuer.tree.clone()).collect();
+    DeclaredTenants { tenants, terms: settings.terms.clone(), token_trees }
 }
 
 /// Notifies the ledger of changed terms.
 pub(super) fn ledger_announcer(ledger: Ledger) -> TermsListener {
-    Box::new(move |terms| {
+    Box::new(move |change| {
         let ledger = ledger.clone();
-        Box::pin(async move { ledger.declare(&terms) })
+        Box::pin(async move {
+            match change {
+                TermsChange::All(terms) => ledger.declare(&terms),
+                TermsChange::One(terms) => ledger.declare_one(&terms),
+            }
+        })
     })
 }
 
@@ -72,6 +79,13 @@ async fn next_change(changes: &mut Option<ChangeListener>) {
     while let ChangeNotice::Recall { .. } = changes.next().await {}
 }
 
+/// What the admin API has of a server that runs.
+pub(super) struct ServerParts {
+    pub(super) gateway: Gateway,
+    pub(super) page: PageState,
+    pub(super) tokens: Option<TokenVerifier>,
+}
+
 /// The admin API's service.
 pub(super) fn admin(
     settings: &Settings,
@@ -80,9 +94,12 @@ pub(super) fn admin(
     directory: Arc<Directory>,
     statement: StatementFn,
     reload: ReloadFn,
-    server: Option<(Gateway, PageState)>,
+    server: Option<ServerParts>,
 ) -> Arc<AdminState> {
-    let (gateway, page) = server.unzip();
+    let (gateway, page, tokens) = match server {
+        Some(server) => (Some(server.gateway), Some(server.page), server.tokens),
+        None => (None, None, None),
+    };
     let catalog: Catalog = settings.catalog.clone();
     let names = catalog.clone();
     let read = Box::new(move |text: &str| {
@@ -93,6 +110,7 @@ pub(super) fn admin(
         access,
         token_holder,
         directory,
+        tokens,
         catalog,
         statement,
         read,

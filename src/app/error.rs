@@ -4,7 +4,9 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use crate::guardrail::GuardrailsError;
 use crate::http::tls::TlsError;
+use crate::oidc::TokenVerifierError;
 use crate::traces::CollectorError;
 use stint_backend::remote::SettingsError;
 use stint_decide::estimate;
@@ -57,6 +59,12 @@ pub enum BuildError {
     /// The webhook's client cannot be made.
     #[error("alerts cannot be sent")]
     Alerts(#[source] reqwest::Error),
+    /// Tokens of issuers cannot be checked.
+    #[error("tokens of issuers cannot be taken")]
+    Tokens(#[from] TokenVerifierError),
+    /// Guardrails cannot be called.
+    #[error(transparent)]
+    Guardrails(#[from] GuardrailsError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),

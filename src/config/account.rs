@@ -73,7 +73,7 @@ impl<'c> DeclaredAccounts<'c> {
     }
 }
 
-fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
+pub(super) fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
     let parsed = path.parse::<AccountId>();
     if let Err(error) = &parsed {
         let remedy = "write it like \"alice\", or \"acme/research\" for a tree";
@@ -88,19 +88,24 @@ fn terms(section: &Section<'_>, catalog: &Catalog) -> AccountTerms {
     if let Some(Err(error)) = &zone {
         section.reject("time_zone", error.to_string(), "days and months begin by its calendar");
     }
-    let warn_at = section.get::<u64>("warn_at").map(Percent::try_from);
-    if let Some(Err(error)) = &warn_at {
-        section.reject("warn_at", error.to_string(), "80 without it");
-    }
     AccountTerms {
         account: AccountId::new(""),
         limits: limits(section, catalog),
         zone: zone.and_then(Result::ok).unwrap_or_default(),
-        warn_at: warn_at.and_then(Result::ok).unwrap_or_default(),
+        warn_at: warn_at(section),
     }
 }
 
-fn limits(section: &Section<'_>, catalog: &Catalog) -> Vec<TenantLimit> {
+/// When a limit is announced.
+pub(super) fn warn_at(section: &Section<'_>) -> Percent {
+    let warn_at = section.get::<u64>("warn_at").map(Percent::try_from);
+    if let Some(Err(error)) = &warn_at {
+        section.reject("warn_at", error.to_string(), "80 without it");
+    }
+    warn_at.and_then(Result::ok).unwrap_or_default()
+}
+
+pub(super) fn limits(section: &Section<'_>, catalog: &Catalog) -> Vec<TenantLimit> {
     let mut limits: Vec<TenantLimit> = Vec::new();
     for one in section.sections("limits") {
         let Some(limit) = limit(&one, catalog) else { continue };

@@ -76,17 +76,14 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool)
 
 fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &Catalog) -> Option<Tenant> {
     let account = accounts.add_key(section);
-    let access = KeyAccess {
-        models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),
-        routes: names(section, "routes", |name| catalog.routes.contains_key(name), catalog.routes.keys()),
-        role: role(section),
-    };
+    let access = access(section, catalog);
+    let access = KeyAccess { role: role(section, access.role), ..access };
     let expires = section.get::<Timestamp>("expires_at");
     if expires.is_some_and(|expires| expires <= Timestamp::now()) {
         let remedy = "give it a later moment, or take the key out";
         section.warn("expires_at", "past, so that the key is not accepted", remedy);
     }
-    let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
+    let priority = priority(section);
     let feedback = section.word("feedback", &TRUSTS).unwrap_or_default();
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
     let hashes = section.require::<KeyHashes>("hash", remedy);
@@ -94,9 +91,22 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     Some(Tenant { account: account?, key: Some(key), second, access, expires, priority, feedback })
 }
 
+/// The models and routes that it may name, and its role.
+pub(super) fn access(section: &Section<'_>, catalog: &Catalog) -> KeyAccess {
+    KeyAccess {
+        models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),
+        routes: names(section, "routes", |name| catalog.routes.contains_key(name), catalog.routes.keys()),
+        role: section.word("role", &AdminRole::WORDS),
+    }
+}
+
+/// Who goes first where requests wait.
+pub(super) fn priority(section: &Section<'_>) -> Priority {
+    section.word("priority", &PRIORITIES).unwrap_or_default()
+}
+
 /// What it may on the admin API: `role`, or the older `admin = true`, which is everything.
-fn role(section: &Section<'_>) -> Option<AdminRole> {
-    let role = section.word("role", &AdminRole::WORDS);
+fn role(section: &Section<'_>, role: Option<AdminRole>) -> Option<AdminRole> {
     let is_admin = section.get::<bool>("admin");
     if section.has("role") && is_admin.is_some() {
         section.reject("admin", "beside role", "keep role: \"all\" is what admin = true was");

@@ -10,8 +10,8 @@ use super::backend::{CatalogSources, KnownModels};
 use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPolicy, Section, source};
 use super::settings::Settings;
 use super::{
-    account, admin, agents, alerts, backend, engine, idempotency, key, learn, resilience, responses, route,
-    server, storage, traces,
+    account, admin, agents, alerts, backend, engine, guardrail, idempotency, issuer, key, learn, resilience,
+    responses, route, server, storage, traces,
 };
 
 /// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
@@ -102,7 +102,7 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<DeclaredTenan
         let root = Section::root(&document, &table);
         let mut accounts = account::DeclaredAccounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
-        DeclaredTenants { tenants, terms: accounts.into_terms() }
+        DeclaredTenants { tenants, terms: accounts.into_terms(), ..DeclaredTenants::default() }
     });
     without_errors(document, source.to_owned(), declared)
 }
@@ -130,11 +130,14 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     let (first_key, keys_required) = key::keys(root);
     let mut accounts = account::DeclaredAccounts::read(root, &catalog);
     let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
+    let issuers = issuer::issuers(root, &catalog, &tenants);
     // A faulty key has a mistake of its own, and still counts as one.
-    key::check_open(root, http.listen, keys_required || root.has_items("key") || first_key.is_some());
+    let has_any = root.has_items("key") || root.has_items("issuer");
+    key::check_open(root, http.listen, keys_required || has_any || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
     let terms = accounts.into_terms();
+    let guardrails = guardrail::guardrails(root, &catalog);
     Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
@@ -156,6 +159,8 @@ fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
         traces: traces::traces(root),
         tenants,
         keys_required,
+        issuers,
+        guardrails,
         admin,
         first_key,
         log: server::log(root),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use reqwest::Url;
 
 use crate::gateway;
+use crate::guardrail::GuardrailSettings;
 use crate::http;
+use crate::oidc::IssuerSettings;
 use crate::traces;
 use stint_backend::fleet;
 use stint_types::catalog::Catalog;
@@ -51,6 +53,10 @@ pub struct Settings {
     pub resilience: fleet::Settings,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<AccountTerms>,
+    /// Who signs tokens that are taken in place of keys.
+    pub issuers: Vec<IssuerSettings>,
+    /// Who judges requests and answers.
+    pub guardrails: Vec<GuardrailSettings>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
     pub webhook: Option<Url>,
     /// Where traces of requests go, if anywhere.

@@ -22,15 +22,19 @@ pub(super) const ACCOUNT: &str = "account";
 #[derive(Debug, Clone, Default)]
 pub struct AccountRequests(RequestsInFlight<AccountId>);
 
-/// Counts a request from its head to the end of its answer, and refuses those beyond the share of its account. Whose key is not
-/// accepted is told so by what is behind this.
+/// Counts a request from its head to the end of its answer, and refuses those beyond the share of its account. A
+/// token of an issuer is checked here; whose key is not accepted is told so by what is behind this.
 pub(super) async fn limit<F: Future<Output = Response>>(
     service: &ApiState,
     requests: &AccountRequests,
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
-    let tenant = auth::tenant(&service.keys, request.headers()).ok().filter(|tenant| tenant.key.is_some());
+    let tokens = service.tokens.as_ref();
+    if let Err(refused) = auth::admit_token(&service.keys, tokens, request.headers()).await {
+        return refused.into_response();
+    }
+    let tenant = auth::tenant(service, request.headers()).ok().filter(|tenant| tenant.key.is_some());
     let Some(tenant) = tenant else { return next(request).await };
     let most = service.settings.account_requests_max;
     let Some(counted) = requests.0.begin(tenant.account.clone(), most) else {

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::gateway::{Denial, RequestObserver, RequestTask, RequestUpdate};
+use crate::gateway::{Denial, RequestObserver};
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
@@ -20,6 +20,7 @@ use super::error::ApiError;
 use super::events::{NO_FINAL_REPORT, stream};
 use super::idempotency_key::{BodyDigest, IdempotencyDecision, IdempotentRequest, StreamRecorder};
 use super::json_response::json_text;
+use super::judged_updates::{AnswerUpdate, JudgedUpdates};
 use super::{access_log, headers, idempotency_key, images};
 
 /// A request that was read and understood.
@@ -69,6 +70,12 @@ pub(super) async fn answer_with_ticket(
     let observer = access_log::current().map(|record| record as Arc<dyn RequestObserver>);
     let mut request = call.request;
     request.trace = access_log::current().and_then(|record| record.trace_link());
+    let chain = service.guardrails.chain(&tenant.account, &request.model);
+    if let Some(chain) = &chain
+        && let Err(objection) = chain.before(&mut request).await
+    {
+        return service.with_limit_headers(tenant, ApiError::from(objection).into_response());
+    }
     let task = match service.gateway.admit(tenant, request, ticket.clone(), observer).await {
         Ok(task) => task,
         Err(denial) => {
@@ -78,10 +85,11 @@ pub(super) async fn answer_with_ticket(
         }
     };
     let (id, episode) = (task.id(), task.episode().cloned());
+    let updates = JudgedUpdates::new(task, chain);
     let answered = if call.stream {
-        streamed(service, task, created, dialect, ticket.clone()).await
+        streamed(service, updates, created, dialect, ticket.clone()).await
     } else {
-        whole(task, created, dialect).await
+        whole(updates, created, dialect).await
     };
     let is_streaming = call.stream && answered.is_ok();
     let problem = |problem: ApiError| dialect.error_response(problem.with_episode(episode.as_ref()), id);
@@ -98,19 +106,20 @@ pub(super) async fn answer_with_ticket(
 /// The first update decides the status. A long silence decides for 200, so that comments can be sent.
 async fn streamed(
     service: &ApiState,
-    mut task: RequestTask,
+    mut updates: JudgedUpdates,
     created: Timestamp,
     dialect: &impl ApiDialect,
     ticket: Option<IdempotencyTicket>,
 ) -> Result<Response, ApiError> {
     let heartbeat = service.settings.heartbeat;
-    let first = match tokio::time::timeout(heartbeat, task.next()).await {
-        Ok(Some(RequestUpdate::Failed(refusal))) => return Err(refusal.into()),
-        Ok(None) => return Err(ApiError::internal(task.id(), NO_FINAL_REPORT)),
+    let first = match tokio::time::timeout(heartbeat, updates.next()).await {
+        Ok(Some(AnswerUpdate::Failed(problem))) => return Err(problem),
+        Ok(None) => return Err(ApiError::internal(updates.task.id(), NO_FINAL_REPORT)),
         Ok(first) => first,
         Err(_) => None,
     };
-    let writer = dialect.stream_writer(&task, created);
+    let task = &updates.task;
+    let writer = dialect.stream_writer(task, created);
     let mut more = HeaderMap::new();
     more.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     more.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -119,31 +128,31 @@ async fn streamed(
     headers::set_request_id(&mut more, task.id());
     task.episode().into_iter().for_each(|episode| headers::set_episode(&mut more, episode));
     let recorder = ticket.map(|ticket| StreamRecorder::new(ticket, &more));
-    let body: Body = stream(task, first, writer, heartbeat, recorder);
+    let body: Body = stream(updates, first, writer, heartbeat, recorder);
     Ok((more, body).into_response())
 }
 
 async fn whole(
-    mut task: RequestTask,
+    mut updates: JudgedUpdates,
     created: Timestamp,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
-    let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
+    let choices = usize::try_from(updates.task.choices()).unwrap_or(usize::MAX);
     let mut collected = vec![CollectedChoice::default(); choices];
-    while let Some(update) = task.next().await {
+    while let Some(update) = updates.next().await {
         match update {
-            RequestUpdate::Event(index, event) => {
+            AnswerUpdate::Event(index, event) => {
                 if let Some(choice) = collected.get_mut(usize::try_from(index).unwrap_or(usize::MAX)) {
                     choice.push(event);
                 }
             }
-            RequestUpdate::Failed(refusal) => return Err(refusal.into()),
-            RequestUpdate::Done(receipt) => {
+            AnswerUpdate::Failed(problem) => return Err(problem),
+            AnswerUpdate::Done(receipt) => {
                 let mut response = json_text(dialect.render(&receipt, collected, created).await);
                 receipt.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
                 return Ok(response);
             }
         }
     }
-    Err(ApiError::internal(task.id(), NO_FINAL_REPORT))
+    Err(ApiError::internal(updates.task.id(), NO_FINAL_REPORT))
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::gateway::Gateway;
+use crate::guardrail::Guardrails;
+use crate::oidc::TokenVerifier;
 use crate::traces::Tracer;
 use stint_sessions::agent::conversations::ConversationService;
 use stint_sessions::agent::stored::ResponseService;
@@ -22,6 +24,10 @@ pub struct ApiState {
     pub settings: Settings,
     /// Which key belongs to which tenant.
     pub keys: KeyLookup,
+    /// Who takes tokens of issuers, where there are any.
+    pub tokens: Option<TokenVerifier>,
+    /// Who judges requests and answers.
+    pub guardrails: Guardrails,
     /// Plans, runs and settles requests.
     pub gateway: Gateway,
     /// Answers that were given under callers' idempotency keys.

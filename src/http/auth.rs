@@ -1,14 +1,16 @@
-//! Finds the tenant of a request by the key in its headers.
+//! Finds the tenant of a request by the key in its headers, or by the token of an issuer.
 
 use std::sync::Arc;
 
 use axum::http::header::{self, Entry};
 use axum::http::{HeaderMap, HeaderName};
 
+use crate::oidc::TokenVerifier;
 use stint_types::tenant::{KeyLookup, Tenant};
 use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;
+use super::api_state::ApiState;
 use super::error::ApiError;
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
@@ -17,8 +19,9 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Where callers put their keys.
 const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
 
-/// The longest key that is looked at.
+/// The longest key that is looked at, and the longest token of an issuer.
 const KEY_MAX: usize = 512;
+const TOKEN_MAX: usize = 8 << 10;
 
 /// Keeps a request's keys out of whatever prints its headers.
 pub(super) fn hide_keys(headers: &mut HeaderMap) {
@@ -29,16 +32,37 @@ pub(super) fn hide_keys(headers: &mut HeaderMap) {
     }
 }
 
-/// The tenant whose key the request carries, as a bearer token or as `x-api-key`.
+/// The tenant whose key the request carries, as a bearer token or as `x-api-key`; or whose token [`admit_token`] let in.
 ///
 /// # Errors
 /// 401 where there is no such key, or two that differ.
-pub(super) fn tenant(keys: &KeyLookup, headers: &HeaderMap) -> Result<Arc<Tenant>, ApiError> {
-    let key = presented_key(headers)?;
-    let tenant = keys.find(key, Timestamp::now()).ok_or_else(|| missing_or_invalid_key(key))?;
+pub(super) fn tenant(service: &ApiState, headers: &HeaderMap) -> Result<Arc<Tenant>, ApiError> {
+    let (key, now) = (presented_key(headers)?, Timestamp::now());
+    let of_token = || service.tokens.as_ref()?.find(key?, now);
+    let found = service.keys.find(key, now).or_else(of_token);
+    let tenant = found.ok_or_else(|| missing_or_invalid_key(key))?;
     access_log::note(|record| record.set_key(&tenant.account));
     let priority = tenant.priority.lowered(priority(headers));
     Ok(if priority == tenant.priority { tenant } else { Arc::new(Tenant { priority, ..(*tenant).clone() }) })
+}
+
+/// Has the token of an issuer checked, where the request carries one and no key of ours.
+///
+/// # Errors
+/// 401, 403 or 503, which say what check failed.
+pub(super) async fn admit_token(
+    keys: &KeyLookup,
+    tokens: Option<&TokenVerifier>,
+    headers: &HeaderMap,
+) -> Result<Option<Arc<Tenant>>, ApiError> {
+    let Some(tokens) = tokens else { return Ok(None) };
+    let presented = presented_key(headers).ok().flatten();
+    let Some(token) = presented.filter(|text| TokenVerifier::is_token(text)) else { return Ok(None) };
+    let now = Timestamp::now();
+    if keys.find(Some(token), now).is_some() {
+        return Ok(None);
+    }
+    Ok(Some(tokens.admit(token, now).await?))
 }
 
 /// The urgency of `Priority` (RFC 9218): 0 is the most, 3 is usual, and whatever is less urgent than that is batch
@@ -95,6 +119,7 @@ pub(super) fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, ApiErro
     match found[..] {
         [] => Ok(None),
         [key] if key.len() <= KEY_MAX => Ok(Some(key)),
+        [token] if token.len() <= TOKEN_MAX && TokenVerifier::is_token(token) => Ok(Some(token)),
         _ => Err(invalid_key()),
     }
 }

@@ -44,6 +44,11 @@ impl CollectedChoice {
         self
     }
 
+    /// The same, to be looked at.
+    pub(super) fn events(&self) -> &[ChoiceEvent] {
+        &self.0
+    }
+
     /// The events, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
     pub(super) fn into_events(self) -> Vec<ChoiceEvent> {
         self.0

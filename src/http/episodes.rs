@@ -23,7 +23,7 @@ pub(super) async fn episode(
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let id: EpisodeId = id.parse().map_err(|_| ApiError::unknown_episode())?;
     let shown = service
         .gateway

@@ -1,6 +1,8 @@
 //! The one place that turns errors into a status and a body, in OpenAI's shape with a stable `code`.
 
 mod convert;
+mod guardrail;
+mod token;
 
 use std::time::Duration;
 
@@ -39,6 +41,8 @@ struct ApiErrorParts {
     budget: Option<Value>,
     retry_after: Option<Duration>,
     is_final: bool,
+    /// What `WWW-Authenticate` says, where that is more than how to bring a key.
+    challenge: Option<HeaderValue>,
     /// The episode that the request belongs to.
     episode: Option<EpisodeId>,
 }
@@ -54,6 +58,7 @@ impl ApiError {
             budget: None,
             retry_after: None,
             is_final: false,
+            challenge: None,
             episode: None,
         }))
     }
@@ -338,8 +343,10 @@ impl IntoResponse for ApiError {
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
-        if self.0.status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let plain =
+            || (self.0.status == StatusCode::UNAUTHORIZED).then(|| HeaderValue::from_static("Bearer"));
+        if let Some(challenge) = self.0.challenge.clone().or_else(plain) {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         if self.0.is_final {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));

@@ -10,11 +10,10 @@ use futures_util::stream::unfold;
 use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
-use crate::gateway::{RequestTask, RequestUpdate};
-
 use super::dialect::StreamWriter;
 use super::error::ApiError;
 use super::idempotency_key::StreamRecorder;
+use super::judged_updates::{AnswerUpdate, JudgedUpdates};
 
 /// What the log says of a request whose task ends without its last update.
 pub(super) const NO_FINAL_REPORT: &str = "a request's task ended without a final update";
@@ -26,9 +25,9 @@ const BATCH_MAX: usize = 4 << 10;
 const ARRIVING_YIELDS: usize = 3;
 
 struct EventStream {
-    task: RequestTask,
+    updates: JudgedUpdates,
     writer: Box<dyn StreamWriter>,
-    first: Option<RequestUpdate>,
+    first: Option<AnswerUpdate>,
     /// True if a silence decided the answer's status: a comment goes out with it.
     is_silent: bool,
     heartbeat: Duration,
@@ -40,14 +39,14 @@ struct EventStream {
 /// The body of a streamed answer that begins with `first`. A comment is sent whenever nothing else was for as
 /// long as `heartbeat`.
 pub(super) fn stream(
-    task: RequestTask,
-    first: Option<RequestUpdate>,
+    updates: JudgedUpdates,
+    first: Option<AnswerUpdate>,
     writer: Box<dyn StreamWriter>,
     heartbeat: Duration,
     recorder: Option<StreamRecorder>,
 ) -> Body {
     let is_silent = first.is_none();
-    let state = EventStream { task, writer, first, is_silent, heartbeat, recorder, done: false };
+    let state = EventStream { updates, writer, first, is_silent, heartbeat, recorder, done: false };
     Body::from_stream(pieces(state))
 }
 
@@ -75,7 +74,7 @@ impl EventStream {
             if !batch.is_empty() {
                 // What is there already goes out with it.
                 self.first = self.next_arriving().await;
-                if batch.len() >= BATCH_MAX || !matches!(self.first, Some(RequestUpdate::Event(..))) {
+                if batch.len() >= BATCH_MAX || !matches!(self.first, Some(AnswerUpdate::Event(..))) {
                     return Some(batch);
                 }
             }
@@ -86,19 +85,21 @@ impl EventStream {
                     Err(_) => return Some(self.writer.keep_alive().to_owned()),
                 },
             };
-            self.done = !matches!(update, Some(RequestUpdate::Event(..)));
+            self.done = !matches!(update, Some(AnswerUpdate::Event(..)));
             let Some(update) = update else {
                 // An end without an error would look like success.
-                return Some(self.writer.write_error(&ApiError::internal(self.task.id(), NO_FINAL_REPORT)));
+                return Some(
+                    self.writer.write_error(&ApiError::internal(self.updates.task.id(), NO_FINAL_REPORT)),
+                );
             };
             let (text, cost) = match update {
-                RequestUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
-                RequestUpdate::Done(receipt) => {
+                AnswerUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
+                AnswerUpdate::Done(receipt) => {
                     self.writer.before_end(&receipt).await;
                     (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))
                 }
-                RequestUpdate::Failed(refusal) => {
-                    let problem = ApiError::from(refusal).with_episode(self.task.episode());
+                AnswerUpdate::Failed(problem) => {
+                    let problem = problem.with_episode(self.updates.task.episode());
                     (self.writer.write_error(&problem), None)
                 }
             };
@@ -116,22 +117,22 @@ impl EventStream {
 
     /// The next update, if it is there already or about to come: what one read of the upstream brought passes through two more
     /// tasks, an event at a time, and these go first.
-    async fn next_arriving(&mut self) -> Option<RequestUpdate> {
+    async fn next_arriving(&mut self) -> Option<AnswerUpdate> {
         for _ in 0..ARRIVING_YIELDS {
-            if let Some(update) = self.task.next_ready() {
+            if let Some(update) = self.updates.next_ready() {
                 return Some(update);
             }
             tokio::task::yield_now().await;
         }
-        self.task.next_ready()
+        self.updates.next_ready()
     }
 
     /// The next update, unless none comes until then.
-    async fn next_before(&mut self, until: Instant) -> Result<Option<RequestUpdate>, Elapsed> {
-        if let Some(update) = self.task.next_ready() {
+    async fn next_before(&mut self, until: Instant) -> Result<Option<AnswerUpdate>, Elapsed> {
+        if let Some(update) = self.updates.next_ready() {
             return Ok(Some(update));
         }
-        tokio::time::timeout_at(until, self.task.next()).await
+        tokio::time::timeout_at(until, self.updates.next()).await
     }
 
     /// Stores the answer before its end is sent, so that a caller who saw the end can rely on it.

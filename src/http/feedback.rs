@@ -21,7 +21,7 @@ pub(super) async fn feedback(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, request.headers())?;
+    let tenant = auth::tenant(&service, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
     let taken = writes::take(&service, &tenant, request.body())?;
     let opinion = read(body::fields(request, &service.settings).await?)?;

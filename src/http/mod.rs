@@ -38,6 +38,7 @@ mod idempotency_key;
 mod image_urls;
 mod images;
 mod json_response;
+mod judged_updates;
 mod metadata;
 mod openai;
 mod openapi;

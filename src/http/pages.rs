@@ -24,7 +24,7 @@ pub(super) async fn models(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     if anthropic::models::speaks(&headers) {
         let listed = listing(&service.gateway, &service.gateway.catalog_of(&tenant));
         return anthropic::models::page(&listed, query.as_deref()).map(|page| json_response(&page));
@@ -43,7 +43,7 @@ pub(super) async fn model(
     headers: HeaderMap,
     Path(name): Path<String>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let found = listing(&service.gateway, &service.gateway.catalog_of(&tenant))
         .into_iter()
         .find(|model| model["id"] == name.as_str());
@@ -124,7 +124,7 @@ pub(super) async fn allowance(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let statement = service.gateway.statement(&tenant).await;
     let lines = statement.iter().map(|line| {
         let mut shown = limit(line);
@@ -195,7 +195,8 @@ pub(super) async fn metrics_for_admins(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    auth::admit_token(&service.keys, service.tokens.as_ref(), &headers).await?;
+    let tenant = auth::tenant(&service, &headers)?;
     if tenant.key.is_some() && tenant.access.role.is_none() {
         let message = "the metrics show all accounts: ask with a key that has a role, or on the listener that \
                        [server] metrics_listen gives them";

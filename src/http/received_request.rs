@@ -59,7 +59,7 @@ impl ReceivedRequest {
         terms: RequestTerms,
     ) -> Result<ReceivedRequest, ApiError> {
         let (parts, body) = request.into_parts();
-        let tenant = auth::tenant(&service.keys, &parts.headers)?;
+        let tenant = auth::tenant(service, &parts.headers)?;
         body_limiter::assign(&parts.extensions, &tenant);
         let is_large = body.size_hint().exact().is_none_or(|bytes| bytes > READ_ALWAYS);
         // A repeat gets the answer that was paid for.

@@ -22,7 +22,7 @@ pub(super) async fn request_record(
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let found = service.gateway.learning().request_record(&tenant, feedback::parse_request_id(&id)?).await;
     let record = found
         .map_err(|error| ApiError::history_unavailable(&error))?

@@ -30,7 +30,7 @@ pub(super) async fn usage(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let asked = read(query.as_deref().unwrap_or(""), &tenant.account, Timestamp::now())?;
     // One more tells whether there is another page.
     let one_more = UsageQuery { limit: asked.limit + 1, ..asked.clone() };

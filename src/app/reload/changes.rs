@@ -22,6 +22,9 @@ pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
     compare(&mut changes, "key", before, after, |settings| {
         settings.tenants.iter().map(|tenant| (tenant.account.clone(), tenant.clone())).collect()
     });
+    compare(&mut changes, "issuer", before, after, |settings| {
+        settings.issuers.iter().map(|issuer| (issuer.keys.issuer.clone(), issuer.clone())).collect()
+    });
     changes.extend(sections(before, after).into_iter().map(|section| format!("[{section}] changed")));
     changes
 }
@@ -41,6 +44,7 @@ fn sections(before: &Settings, after: &Settings) -> Vec<&'static str> {
         ("resilience", before.resilience == after.resilience),
         ("engine", before.engine == after.engine && before.skips_unusable == after.skips_unusable),
         ("alerts", before.webhook == after.webhook),
+        ("guardrail", before.guardrails == after.guardrails),
         ("admin", before.admin == after.admin),
         ("keys", before.keys_required == after.keys_required && before.first_key == after.first_key),
         ("log", before.log == after.log),

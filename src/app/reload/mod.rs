@@ -24,7 +24,9 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use crate::config::{ConfigErrors, Settings};
+use crate::guardrail::Guardrails;
 use crate::http::admin::ReloadOutcome;
+use crate::oidc::TokenVerifier;
 use stint_types::catalog::Demand;
 use stint_types::metrics::Metrics;
 use stint_types::tenant::{DeclaredTenants, Directory};
@@ -38,7 +40,7 @@ use super::ledger_monitor::zero_warning_counters;
 use super::model_registry::load_models;
 use super::reload_handle::{ReloadHandle, ReloadRequests};
 use super::shared_state::SharedState;
-use super::{directory, first_key, recipe_ranges};
+use super::{config_snapshot, directory, first_key, recipe_ranges};
 
 /// Where configurations come from, and what is called with those that were applied.
 pub struct ConfigSource {
@@ -62,6 +64,7 @@ pub(super) struct Reloader {
 struct PreparedConfig {
     settings: Settings,
     loaded: Loaded,
+    tokens: Option<TokenVerifier>,
     declared: DeclaredTenants,
     alerts: Alerts,
     identities: ListenerIdentities,
@@ -127,10 +130,10 @@ impl Reloader {
 
     /// Puts it in force; gives back what changed.
     async fn apply(&self, prepared: PreparedConfig, began: Instant) -> Vec<String> {
-        let PreparedConfig { settings, loaded, declared, alerts, identities, recipes } = prepared;
+        let PreparedConfig { settings, loaded, tokens, declared, alerts, identities, recipes } = prepared;
         let (shared, before) = (&self.shared, self.current.load_full());
         let changes = changes::changes(&before.settings, &settings);
-        let next = Arc::new(before.next(shared, settings, loaded));
+        let next = Arc::new(before.next(shared, settings, loaded, tokens));
         let switch = |keys| {
             self.routers.replace_all(&next.settings.http, next.routes(shared, keys, &self.handle));
             self.current.store(next.clone());
@@ -193,11 +196,14 @@ impl PreparedConfig {
         // Last, since it may take long.
         let registry = load_models(&settings, &before.registry, &shared.metrics, &shared.request_tasks)?;
         registry.apply_engine_limits(&mut settings);
+        let guardrails = Guardrails::new(&settings.guardrails, &shared.metrics).map_err(BuildError::from)?;
+        let tokens = config_snapshot::tokens(shared, &settings, before.tokens.as_ref())?;
         let learned = |demand: &mut Demand| shared.learning.adjust(demand);
         let recipes = recipe_ranges::lines(&settings.catalog, &calibration, learned);
         Ok(PreparedConfig {
             settings,
-            loaded: Loaded { registry, calibration },
+            loaded: Loaded { registry, calibration, guardrails },
+            tokens,
             declared,
             alerts,
             identities,

@@ -51,6 +51,8 @@ fn every_example_in_the_complete_file_works() {
     assert_eq!(alice.account.as_str(), "acme/research/alice");
     assert_eq!((alice.access.models.len(), alice.access.routes.len()), (2, 2));
     assert!(alice.expires.is_some());
+    let issuer = &settings.issuers[0];
+    assert_eq!((issuer.tree.as_str(), issuer.profiles.len(), issuer.required.len()), ("staff", 2, 1));
     assert_eq!(settings.admin.as_ref().unwrap().token.reveal(), "sk-secret-of-the-admin");
     assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
 }
@@ -73,7 +75,7 @@ fn every_known_key_is_in_the_complete_file() {
     for section in sections.into_iter().chain(["engine", "keys", "server.tls"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
-    unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[route]]\nname = 's'\nmodels = ['reasoner', 'reasoner']\nrecipe = 'canary'\ncanary.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
+    unknown += "[[route]]\nname = 'r'\n??? = 1\nvote.??? = 1\nverifier.??? = 1\nprobe.??? = 1\n[[route]]\nname = 's'\nmodels = ['reasoner', 'reasoner']\nrecipe = 'canary'\ncanary.??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n[[issuer]]\n??? = 1\n[[issuer.profile]]\n??? = 1\n[[guardrail]]\n??? = 1\n";
     for kind in ["openai", "llamacpp", "vllm", "local", "anthropic", "gemini", "responses"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
         if kind != "local" {
@@ -85,7 +87,7 @@ fn every_known_key_is_in_the_complete_file() {
     let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
     assert!(keys.len() > 50, "{mistakes}");
     // Literal secrets are known only to be refused.
-    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token" | "headers")) {
+    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token" | "headers" | "secret")) {
         assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
     }
 }

@@ -59,6 +59,7 @@ fn what_was_exported_is_read_as_it_was() {
     let catalog = load_text(&with_examples()).unwrap().catalog;
     let text = with_examples();
     let (_, keys) = text.split_once("[[key]]").unwrap();
+    let (keys, _) = keys.split_once("[[issuer]]").unwrap();
     let declared = config::keys(&format!("[[key]]{keys}"), "an import", &catalog).unwrap();
     let book = DirectorySnapshot::new(declared.clone(), false, KeyStoreState::default());
     let exported = to_toml(&book);

@@ -6,6 +6,7 @@ mod agents;
 mod catalogue;
 mod complete_file;
 mod environment;
+mod issuers;
 mod keys;
 mod kinds;
 mod known_models;
@@ -39,6 +40,7 @@ fn env(name: &str) -> Option<String> {
     match name {
         "HOME" => Some("/home/alice".to_owned()),
         "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "GEMINI_API_KEY" => Some("sk-secret".to_owned()),
+        "STINT_GUARDRAIL_SECRET" => Some("sk-secret-of-the-guardrail".to_owned()),
         "STINT_ADMIN_TOKEN" => Some("sk-secret-of-the-admin".to_owned()),
         "COLLECTOR_HEADERS" => Some("authorization=Bearer%20sk-secret".to_owned()),
         "EMPTY" => Some("  ".to_owned()),

@@ -26,7 +26,12 @@ pub(super) async fn guard(
     mut request: Request<Body>,
     next: Next,
 ) -> Response {
-    match check(&admin, &request) {
+    // The host first: a page of another site learns nothing of tokens.
+    let checked = match check_host(&admin, &request) {
+        Ok(()) => authorize(&admin, request.headers()).await,
+        Err(problem) => Err(problem),
+    };
+    match checked.and_then(|caller| check_role(caller, &request)) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -35,9 +40,7 @@ pub(super) async fn guard(
     }
 }
 
-fn check(admin: &AdminState, request: &Request<Body>) -> Result<Admin, ApiError> {
-    check_host(admin, request)?;
-    let caller = authorize(admin, request.headers())?;
+fn check_role(caller: Admin, request: &Request<Body>) -> Result<Admin, ApiError> {
     let required = required_role(request.method(), request.uri().path());
     if caller.role < required {
         let (needs, has) = (required.as_str(), caller.role.as_str());
@@ -58,8 +61,8 @@ pub(super) fn check_host(admin: &AdminState, request: &Request<Body>) -> Result<
     Ok(())
 }
 
-/// The token, or a key with a role. The answer to a key without it says so: its owner is known.
-fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, ApiError> {
+/// The token, or a key with a role, or a token of an issuer with one. The answer to a key without it says so: its owner is known.
+async fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, ApiError> {
     let presented = auth::presented_key(headers)?;
     let secret = presented
         .filter(|secret| !secret.is_empty())
@@ -67,7 +70,11 @@ fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, ApiError>
     if hash_key(secret).matches(&admin.access.token.hash()) {
         return Ok(Admin { name: admin.token_holder.into(), role: AdminRole::All });
     }
-    let tenant = admin.directory.keys().find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?;
+    let keys = admin.directory.keys();
+    let tenant = match auth::admit_token(&keys, admin.tokens.as_ref(), headers).await? {
+        Some(tenant) => tenant,
+        None => keys.find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?,
+    };
     // Where everybody may ask, nobody has shown a key.
     match (tenant.access.role, tenant.key) {
         (Some(role), Some(_)) => Ok(Admin { name: tenant.account.as_str().into(), role }),

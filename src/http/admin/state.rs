@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use crate::gateway::Gateway;
 use crate::http::error::ApiError;
 use crate::http::settings::{AdminSettings, Settings};
+use crate::oidc::TokenVerifier;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::Catalog;
 use stint_types::tenant::{DeclaredTenants, Directory};
@@ -44,6 +45,8 @@ pub struct AdminState {
     pub token_holder: &'static str,
     /// The keys and accounts.
     pub directory: Arc<Directory>,
+    /// Who takes tokens of issuers; nothing where there are none, or no server runs.
+    pub tokens: Option<TokenVerifier>,
     /// The models and routes that keys may be limited to.
     pub catalog: Catalog,
     /// How accounts stand.

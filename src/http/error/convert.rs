@@ -100,6 +100,7 @@ impl From<KeyChangeError> for ApiError {
         match refused {
             KeyChangeError::Unknown(_) | KeyChangeError::UnknownAccount(_) => ApiError::not_found(message),
             KeyChangeError::Declared(_) => ApiError::state_conflict(message, "declared_in_configuration"),
+            KeyChangeError::OfTokens(..) => ApiError::state_conflict(message, "reserved_for_tokens"),
             KeyChangeError::Exists(_) => ApiError::state_conflict(message, "already_exists"),
             KeyChangeError::Revoked(_) => ApiError::state_conflict(message, "revoked"),
             KeyChangeError::Replaced(_) | KeyChangeError::SameSecret(..) => {

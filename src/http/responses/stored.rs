@@ -55,7 +55,7 @@ pub(in crate::http) async fn delete(
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service, &headers)?;
     let request = request_id_of(&id).ok_or_else(unknown)?;
     let taken = writes::take(&service, &tenant, &Body::empty())?;
     let _turn = writes::begin(&service, &tenant, taken, 0).await;
@@ -79,7 +79,7 @@ pub(in crate::http) async fn input_items(
 }
 
 async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<StoredResponse, ApiError> {
-    let tenant = auth::tenant(&service.keys, headers)?;
+    let tenant = auth::tenant(service, headers)?;
     let request = request_id_of(id).ok_or_else(unknown)?;
     let found = service.responses.find(&tenant.account, request, service.gateway.now()).await;
     found.map_err(|error| responses_unavailable(&error))?.ok_or_else(unknown)

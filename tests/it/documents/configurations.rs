@@ -36,6 +36,7 @@ fn every_configuration_is_taken_by_check() {
                 "OPENROUTER_API_KEY",
                 "SECOND_KEY",
                 "STINT_ADMIN_TOKEN",
+                "GUARD_SECRET",
             ] {
                 check.env(name, "text-in-place-of-a-secret");
             }

@@ -360,6 +360,8 @@ impl World {
         let service = ApiState {
             settings,
             keys,
+            tokens: None,
+            guardrails: stint::guardrail::Guardrails::default(),
             gateway,
             idempotency,
             responses,

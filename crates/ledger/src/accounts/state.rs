@@ -59,15 +59,30 @@ impl LedgerState {
             self.latest = self.latest + Duration::from_millis(1);
         }
         for terms in terms {
-            let (account, scopes) = self.tree.declare(terms, self.latest);
-            if scopes.is_empty() {
-                continue;
-            }
-            for open in self.open.values().filter(|open| terms.account.contains(&open.row.account)) {
-                account.adopt(&scopes, &open.row.about, open.held, open.row.admitted);
-            }
+            self.declare_account(terms);
         }
         self.tree.sweep();
+    }
+
+    /// Puts the terms of one account in force. Those of all others stay.
+    pub fn declare_one(&mut self, terms: &AccountTerms) {
+        if self.tree.is_shared {
+            self.latest = self.latest + Duration::from_millis(1);
+        }
+        self.declare_account(terms);
+        if let Some(account) = self.tree.find_account_mut(&terms.account) {
+            account.mark_stale();
+        }
+    }
+
+    fn declare_account(&mut self, terms: &AccountTerms) {
+        let (account, scopes) = self.tree.declare(terms, self.latest);
+        if scopes.is_empty() {
+            return;
+        }
+        for open in self.open.values().filter(|open| terms.account.contains(&open.row.account)) {
+            account.adopt(&scopes, &open.row.about, open.held, open.row.admitted);
+        }
     }
 
     /// Accounts under these terms that are shared with other replicas: only what quota leases cover may be reserved.

@@ -79,6 +79,14 @@ impl Ledger {
         }
     }
 
+    /// Puts the terms of one account in force, at once. Those of all others stay.
+    pub fn declare_one(&self, terms: &AccountTerms) {
+        if let Some(quota) = &self.core.quota {
+            quota.set_terms_of(terms);
+        }
+        self.core.accounts().declare_one(terms);
+    }
+
     /// Reserves the worst case in memory, under every limit of the account and its ancestors or under none. Where replicas
     /// share the accounts and this one holds too little quota, waits until it gets more, or it is clear that there is
     /// none.

@@ -99,4 +99,13 @@ impl QuotaClient {
     pub(crate) fn set_terms(&self, terms: Vec<AccountTerms>) {
         self.state().terms = terms;
     }
+
+    /// Those of one account beside those of all others.
+    pub(crate) fn set_terms_of(&self, terms: &AccountTerms) {
+        let all = &mut self.state().terms;
+        match all.iter_mut().find(|known| known.account == terms.account) {
+            Some(known) => *known = terms.clone(),
+            None => all.push(terms.clone()),
+        }
+    }
 }

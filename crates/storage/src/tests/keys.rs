@@ -50,7 +50,7 @@ fn many(count: usize) -> DeclaredTenants {
     let tenants = (0..count).map(|at| Tenant::new(account(at), hash_key(&format!("sk-{at}"))));
     let terms = (0..count)
         .map(|at| AccountTerms { limits: vec![limit.clone()], ..AccountTerms::unlimited(account(at)) });
-    DeclaredTenants { tenants: tenants.collect(), terms: terms.collect() }
+    DeclaredTenants { tenants: tenants.collect(), terms: terms.collect(), ..DeclaredTenants::default() }
 }
 
 /// Imports, with commits to the journal beside it: how long the import took, and the longest commit.

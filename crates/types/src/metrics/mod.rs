@@ -9,6 +9,7 @@ mod config;
 mod description;
 mod episodes;
 mod factory;
+mod guardrails;
 mod learning;
 mod ledger;
 mod money;
@@ -18,6 +19,7 @@ mod rollout;
 mod server;
 mod storage;
 mod thinking;
+mod tokens;
 mod tools;
 mod traces;
 mod votes;
@@ -34,6 +36,7 @@ pub use backends::BackendMetrics;
 pub use config::ConfigMetrics;
 pub use description::{SeriesDescription, SeriesKind, SeriesUnit};
 pub use episodes::EpisodeMetrics;
+pub use guardrails::GuardrailMetrics;
 pub use learning::LearningMetrics;
 pub use ledger::LedgerMetrics;
 pub use money::MoneyMetrics;
@@ -42,6 +45,7 @@ pub use rollout::RolloutMetrics;
 pub use server::ServerMetrics;
 pub use storage::StorageMetrics;
 pub use thinking::ThinkingMetrics;
+pub use tokens::TokenMetrics;
 pub use tools::{ToolCallMetrics, ToolDecision};
 pub use traces::TraceMetrics;
 pub use votes::VoteMetrics;
@@ -80,6 +84,10 @@ pub struct Metrics {
     pub episodes: EpisodeMetrics,
     /// What is watched before it is switched on, and what money counts for.
     pub rollout: RolloutMetrics,
+    /// What guardrails say.
+    pub guardrails: GuardrailMetrics,
+    /// What becomes of callers' tokens.
+    pub tokens: TokenMetrics,
     /// Whether what the operator wrote is in force.
     pub config: ConfigMetrics,
 }
@@ -104,6 +112,8 @@ impl Metrics {
             backends: BackendMetrics::new(&make.about("Backends"))?,
             ledger: LedgerMetrics::new(&make.about("Ledger"))?,
             config: ConfigMetrics::new(&make.about("Configuration"))?,
+            guardrails: GuardrailMetrics::new(&make.about("Guardrails"))?,
+            tokens: TokenMetrics::new(&make.about("Tokens of issuers"))?,
             tools: ToolCallMetrics::new(&make.about("Tools"))?,
             episodes: EpisodeMetrics::new(&make.about("Runs of agents"))?,
             learning: LearningMetrics::new(&make.about("Learning"))?,

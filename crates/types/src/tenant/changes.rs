@@ -51,6 +51,7 @@ impl DirectorySnapshot {
         wanted: &KeyPatch,
         now: Timestamp,
     ) -> Result<Vec<KeyStoreChange>, KeyChangeError> {
+        self.check_not_of_tokens(account)?;
         if self.index.key(account).is_some() {
             return Err(KeyChangeError::Declared(account.clone()));
         }
@@ -103,6 +104,12 @@ impl DirectorySnapshot {
         self.account(account)?;
         let stored = self.stored.terms.contains_key(account);
         Ok(stored.then(|| KeyStoreChange::RemoveTerms(account.clone())).into_iter().collect())
+    }
+
+    /// A key below a tree of tokens' accounts would share its account with whoever the issuer names so.
+    pub(super) fn check_not_of_tokens(&self, account: &AccountId) -> Result<(), KeyChangeError> {
+        let tree = self.token_tree(account);
+        tree.map_or(Ok(()), |tree| Err(KeyChangeError::OfTokens(account.clone(), tree.clone())))
     }
 
     fn new_terms(

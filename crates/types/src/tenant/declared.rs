@@ -13,6 +13,8 @@ pub struct DeclaredTenants {
     pub tenants: Vec<Tenant>,
     /// What accounts may spend, those of the keys included.
     pub terms: Vec<AccountTerms>,
+    /// The trees whose accounts belong to callers with tokens, and to no key.
+    pub token_trees: Vec<AccountId>,
 }
 
 /// The same, with the ways to find something in it.

@@ -13,14 +13,24 @@ use crate::units::{AccountId, Timestamp};
 use super::keys::KeyTable;
 use super::{
     AccountTerms, AuditEntry, AuditRecord, DeclaredTenants, DirectoryEditor, DirectorySnapshot,
-    KeyChangeError, KeyLookup, KeyStore, KeyStoreChange, KeyStoreError, keys,
+    KeyChangeError, KeyLookup, KeyStore, KeyStoreChange, KeyStoreError, TokenAccount, TokenAccountError,
+    keys,
 };
 
 /// How often a change is planned again when others change something at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Called with all terms in force whenever they may have changed.
-pub type TermsListener = Box<dyn Fn(Vec<AccountTerms>) -> BoxFuture<'static, ()> + Send + Sync>;
+/// Terms that hold from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TermsChange {
+    /// These, and no others.
+    All(Vec<AccountTerms>),
+    /// These of one account, beside those of all others.
+    One(AccountTerms),
+}
+
+/// Called whenever terms in force may have changed.
+pub type TermsListener = Box<dyn Fn(TermsChange) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// All keys and accounts, declared and stored.
 pub struct Directory {
@@ -86,7 +96,9 @@ impl Directory {
         switch: impl FnOnce(KeyLookup),
     ) {
         let _turn = self.change_lock.lock().await;
-        let snapshot = DirectorySnapshot::new(declared, required, self.snapshot().stored.clone());
+        let before = self.snapshot();
+        let snapshot = DirectorySnapshot::new(declared, required, before.stored.clone());
+        let snapshot = snapshot.with_tokens_of(&before);
         warn_of_shadowed(&snapshot);
         self.install(snapshot, |table| {
             let keys = KeyLookup::of(table);
@@ -94,6 +106,33 @@ impl Directory {
             switch(keys);
         })
         .await;
+    }
+
+    /// Lets a caller in who came with a token: from now on the account that it names may spend by its terms. It is below `tree`, and
+    /// no more than so many are.
+    ///
+    /// # Errors
+    /// When a key has the account, or there are too many.
+    pub async fn admit_token(
+        &self,
+        tree: &AccountId,
+        most: usize,
+        account: TokenAccount,
+    ) -> Result<(), TokenAccountError> {
+        if self.snapshot().has_token_account(&account) {
+            return Ok(());
+        }
+        let _turn = self.change_lock.lock().await;
+        let snapshot = self.snapshot();
+        if snapshot.has_token_account(&account) {
+            return Ok(());
+        }
+        let id = account.terms.account.clone();
+        let next = snapshot.with_token_account(tree, most, account)?;
+        let terms = next.terms_of(&id);
+        self.store_snapshot(next);
+        self.notify(TermsChange::One(terms)).await;
+        Ok(())
     }
 
     /// All that is known at this moment.
@@ -180,15 +219,19 @@ impl Directory {
         let before = self.snapshot().terms().into_iter();
         let gone: Vec<AccountTerms> = before.filter(|old| !known.contains(&old.account)).collect();
         let is_all = gone.is_empty();
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
-        self.notify(terms.iter().cloned().chain(gone).collect()).await;
+        self.store_snapshot(snapshot);
+        self.notify(TermsChange::All(terms.iter().cloned().chain(gone).collect())).await;
         switch(table);
         if !is_all {
-            self.notify(terms).await;
+            self.notify(TermsChange::All(terms)).await;
         }
     }
 
-    async fn notify(&self, terms: Vec<AccountTerms>) {
+    fn store_snapshot(&self, snapshot: DirectorySnapshot) {
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    }
+
+    async fn notify(&self, terms: TermsChange) {
         if let Some(announce) = &self.listener {
             announce(terms).await;
         }

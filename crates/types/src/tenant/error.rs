@@ -19,6 +19,9 @@ pub enum KeyChangeError {
     /// Another key has the account.
     #[error("there is a key {0} already: rotate or revoke it, or choose another name")]
     Exists(AccountId),
+    /// It is in a tree of callers with tokens.
+    #[error("accounts below {1} belong to callers with tokens of an issuer: give {0} a name outside of it")]
+    OfTokens(AccountId, AccountId),
     /// It was revoked.
     #[error("the key {0} was revoked, which is for good: make another one")]
     Revoked(KeyId),

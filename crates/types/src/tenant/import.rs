@@ -120,6 +120,9 @@ impl DirectorySnapshot {
             return Err(KeyChangeError::Trusted(account.clone()));
         }
         let own = known.keys.get(account).copied();
+        if own.is_none() {
+            self.check_not_of_tokens(account)?;
+        }
         self.check_secret(known, account, hash)?;
         let record = match own {
             None => new_record(KeyId::generate()?, account, hash, now),

@@ -38,6 +38,8 @@ pub struct KeyLookup {
 pub(super) struct KeyTable {
     entries: HashMap<KeyHash, KeyTableEntry>,
     anonymous: Option<Arc<Tenant>>,
+    /// True if callers come with tokens of an issuer too.
+    pub(super) takes_tokens: bool,
 }
 
 #[derive(Debug)]
@@ -146,6 +148,9 @@ impl KeyLookup {
     /// listens on this machine alone.
     pub fn has_one_account(&self) -> bool {
         let table = self.table();
+        if table.takes_tokens {
+            return false;
+        }
         if table.entries.is_empty() {
             return table.anonymous.is_some();
         }
@@ -166,7 +171,7 @@ impl KeyLookup {
 
 impl KeyTable {
     pub(super) fn open() -> KeyTable {
-        KeyTable { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
+        KeyTable { anonymous: Some(Arc::new(Tenant::anonymous())), ..KeyTable::default() }
     }
 
     /// A declared tenant's secrets.

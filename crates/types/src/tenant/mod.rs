@@ -28,12 +28,13 @@ mod store;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod token_accounts;
 
 pub use access::KeyAccess;
 pub use audit_entry::{AuditEntry, AuditHash, AuditRecord, chained};
 pub use changes::KeyPatch;
 pub use declared::DeclaredTenants;
-pub use directory::{Directory, TermsListener};
+pub use directory::{Directory, TermsChange, TermsListener};
 pub use editor::DirectoryEditor;
 pub use error::KeyChangeError;
 pub use export::to_toml;
@@ -49,3 +50,4 @@ pub use role::AdminRole;
 pub use snapshot::{DirectorySnapshot, ListedKey, RecordSource};
 pub use store::{KeyStore, KeyStoreError};
 pub use terms::{AccountTerms, InvalidPercent, Percent, TermsPatch};
+pub use token_accounts::{TokenAccount, TokenAccountError, TokenOrder};

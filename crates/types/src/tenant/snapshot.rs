@@ -6,6 +6,7 @@ use crate::units::{AccountId, Priority, Timestamp};
 
 use super::declared::DeclaredIndex;
 use super::keys::KeyTable;
+use super::token_accounts::TokenAccounts;
 use super::{
     AccountTerms, DeclaredTenants, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord, KeyStoreState,
     Tenant,
@@ -56,12 +57,22 @@ pub struct DirectorySnapshot {
     /// True if nobody is served without a key, though there be none.
     pub(super) required: bool,
     pub(super) stored: KeyStoreState,
+    /// Who came with tokens.
+    pub(super) tokens: Arc<TokenAccounts>,
 }
 
 impl DirectorySnapshot {
     /// A snapshot of these.
     pub fn new(declared: DeclaredTenants, required: bool, stored: KeyStoreState) -> DirectorySnapshot {
-        DirectorySnapshot { index: Arc::new(DeclaredIndex::new(declared)), required, stored }
+        let (index, tokens) = (Arc::new(DeclaredIndex::new(declared)), Arc::default());
+        DirectorySnapshot { index, required, stored, tokens }
+    }
+
+    /// The same, with those accounts of another's callers with tokens that it has a tree for.
+    #[must_use]
+    pub(super) fn with_tokens_of(self, other: &DirectorySnapshot) -> DirectorySnapshot {
+        let tokens = other.tokens.within(&self.declared().token_trees).into();
+        DirectorySnapshot { tokens, ..self }
     }
 
     /// What the configuration declares.
@@ -72,7 +83,9 @@ impl DirectorySnapshot {
     /// True if everybody may ask. A key that was ever stored closes it, revoked ones too: to revoke the last key is
     /// not to invite everybody.
     pub fn is_open(&self) -> bool {
-        !self.required && self.declared().tenants.is_empty() && self.stored.keys.is_empty()
+        let declared = self.declared();
+        let is_closed = self.required || !declared.tenants.is_empty() || !declared.token_trees.is_empty();
+        !is_closed && self.stored.keys.is_empty()
     }
 
     /// Every key, by account and id; the revoked ones among them.
@@ -106,6 +119,9 @@ impl DirectorySnapshot {
         for account in stored.chain(declared).chain(&open) {
             all.entry(account.clone()).or_insert_with(|| AccountTerms::unlimited(account.clone()));
         }
+        for terms in self.tokens.terms() {
+            all.entry(terms.account.clone()).or_insert_with(|| terms.clone());
+        }
         all.into_values().collect()
     }
 
@@ -128,7 +144,8 @@ impl DirectorySnapshot {
     pub(super) fn has_account(&self, account: &AccountId) -> bool {
         let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
         let is_declared = || self.index.terms(account).is_some() || self.index.key(account).is_some();
-        self.stored.terms.contains_key(account) || is_declared() || anonymous()
+        let has_token = || self.tokens.get(account).is_some();
+        self.stored.terms.contains_key(account) || is_declared() || anonymous() || has_token()
     }
 
     /// The stored keys that a declared one has taken the place of, by name or by secret.
@@ -142,6 +159,7 @@ impl DirectorySnapshot {
             return KeyTable::open();
         }
         let mut table = KeyTable::default();
+        table.takes_tokens = !self.declared().token_trees.is_empty();
         for tenant in &self.declared().tenants {
             table.insert_both(Arc::new(tenant.clone()));
         }
@@ -208,7 +226,8 @@ impl DirectorySnapshot {
     }
 
     pub(super) fn terms_of(&self, account: &AccountId) -> AccountTerms {
-        let terms = self.index.terms(account).or_else(|| self.stored.terms.get(account));
+        let of_token = || self.tokens.get(account).map(|known| &known.terms);
+        let terms = self.index.terms(account).or_else(|| self.stored.terms.get(account)).or_else(of_token);
         terms.cloned().unwrap_or_else(|| AccountTerms::unlimited(account.clone()))
     }
 }

@@ -12,8 +12,8 @@ use super::conformance::record;
 use super::{
     AccountTerms, AdminRole, AuditEntry, AuditRecord, DeclaredTenants, Directory, DirectorySnapshot,
     FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyLookup, KeyPatch, KeyStore, KeyStoreChange,
-    KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit, TermsPatch, hash_key,
-    to_toml,
+    KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit, TermsChange, TermsPatch,
+    hash_key, to_toml,
 };
 
 fn account(path: &str) -> AccountId {
@@ -26,7 +26,7 @@ async fn directory(store: &Arc<MemoryKeyStore>, declared: DeclaredTenants) -> Di
 
 fn declared(names: &[&str]) -> DeclaredTenants {
     let tenants = names.iter().map(|name| Tenant::new(account(name), hash_key(&format!("sk-{name}"))));
-    DeclaredTenants { tenants: tenants.collect(), terms: Vec::new() }
+    DeclaredTenants { tenants: tenants.collect(), ..DeclaredTenants::default() }
 }
 
 fn whose(keys: &KeyLookup, secret: &str) -> Option<String> {
@@ -44,7 +44,8 @@ async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
     let directory = directory(&store, DeclaredTenants::default()).await;
     let (keys, told) = (directory.keys(), Arc::new(Mutex::new(Vec::new())));
     let heard = told.clone();
-    let directory = directory.with_listener(Box::new(move |terms| {
+    let directory = directory.with_listener(Box::new(move |change| {
+        let TermsChange::All(terms) = change else { panic!("{change:?}") };
         let is_announced = terms.iter().any(|terms| terms.account == account("alice"));
         let is_let_in = whose(&keys, "sk-alice").as_deref() == Some("alice");
         heard.lock().unwrap().push((is_announced, is_let_in));
@@ -241,7 +242,8 @@ async fn a_listener_is_notified_of_changed_terms() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let ear = told.clone();
     let directory =
-        directory(&store, DeclaredTenants::default()).await.with_listener(Box::new(move |terms| {
+        directory(&store, DeclaredTenants::default()).await.with_listener(Box::new(move |change| {
+            let TermsChange::All(terms) = change else { panic!("{change:?}") };
             *ear.lock().unwrap() = terms;
             Box::pin(async {})
         }));
@@ -269,7 +271,7 @@ async fn an_import_is_idempotent_all_or_nothing_and_brings_no_secret_back() {
     let text = |names: &[&str]| {
         let DeclaredTenants { tenants, .. } = declared(names);
         let terms = tenants.iter().map(|tenant| AccountTerms::unlimited(tenant.account.clone())).collect();
-        DeclaredTenants { tenants, terms }
+        DeclaredTenants { tenants, terms, ..DeclaredTenants::default() }
     };
     let count = |created, changed, unchanged| ImportSummary { created, changed, unchanged };
     assert_eq!(directory.by("test").import(&text(&["a", "b"])).await.unwrap(), count(2, 0, 0));

@@ -35,7 +35,7 @@ fn conversation_request(
     headers: &HeaderMap,
     id: &str,
 ) -> Result<ConversationRequest, ApiError> {
-    let tenant = auth::tenant(&service.keys, headers)?;
+    let tenant = auth::tenant(service, headers)?;
     let id = id.parse().map_err(|_| conversation_not_found())?;
     Ok(ConversationRequest { tenant, id })
 }

@@ -27,7 +27,7 @@ pub(in crate::http) async fn create(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let tenant = auth::tenant(&service.keys, request.headers())?;
+    let tenant = auth::tenant(&service, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
     let taken = writes::take(&service, &tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;

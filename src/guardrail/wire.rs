@@ -1,0 +1,62 @@
+//! What a hook is sent.
+
+use serde_json::{Value, json};
+
+use stint_types::chat::{ContentPart, Message, Request, ToolCall};
+use stint_types::units::AccountId;
+
+use super::chain::JudgedChoice;
+
+/// A request that is to be judged.
+pub(super) fn request(account: &AccountId, request: &Request) -> Value {
+    let messages: Vec<Value> =
+        request.messages.iter().enumerate().map(|(index, one)| message(index, one)).collect();
+    let tools: Vec<&Value> = request.tools.iter().map(|tool| &tool.declaration).collect();
+    json!({
+        "stage": "before",
+        "account": account,
+        "model": request.model,
+        "stream": request.streams,
+        "messages": messages,
+        "tools": tools,
+    })
+}
+
+/// An answer that is to be judged.
+pub(super) fn answer(account: &AccountId, model: &str, choices: &[JudgedChoice]) -> Value {
+    let choices = choices.iter().enumerate().map(|(index, choice)| {
+        json!({
+            "index": index,
+            "thought": choice.thought,
+            "answer": choice.answer,
+            "tool_calls": choice.tool_calls.iter().map(call).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "stage": "after",
+        "account": account,
+        "model": model,
+        "choices": choices.collect::<Vec<_>>(),
+    })
+}
+
+fn message(index: usize, message: &Message) -> Value {
+    let others = message.content.iter().filter_map(|part| match part {
+        ContentPart::Other(value) => Some(value),
+        ContentPart::Text(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
+    });
+    json!({
+        "index": index,
+        "role": message.role.as_str(),
+        "name": message.name,
+        "content": message.plain_text(),
+        "parts": others.collect::<Vec<_>>(),
+        "thought": message.thought,
+        "tool_calls": message.tool_calls.iter().map(call).collect::<Vec<_>>(),
+        "tool_call_id": message.tool_call_id,
+    })
+}
+
+fn call(call: &ToolCall) -> Value {
+    json!({ "id": call.id, "name": call.name, "arguments": call.arguments })
+}

@@ -1,0 +1,32 @@
+//! Turns the objection of a guardrail into an `ApiError`.
+
+use std::time::Duration;
+
+use crate::guardrail::Objection;
+
+use super::ApiError;
+
+/// When a hook may work again.
+const SHORTLY: Duration = Duration::from_secs(2);
+
+impl From<Objection> for ApiError {
+    fn from(objection: Objection) -> ApiError {
+        let message = objection.to_string();
+        match objection {
+            Objection::Refused(_) => ApiError::invalid(None, message).with_code("guardrail_refused"),
+            Objection::Tokens => {
+                ApiError::invalid(None, message).with_code("guardrail_refused").with_param("prompt")
+            }
+            Objection::Unjudged => ApiError::overloaded(message, SHORTLY).with_code("guardrail_unavailable"),
+        }
+    }
+}
+
+impl ApiError {
+    /// The same, and another try would not help.
+    #[must_use]
+    pub(in crate::http) fn with_final(mut self) -> ApiError {
+        self.0.is_final = true;
+        self
+    }
+}
