@@ -9,7 +9,7 @@ use stint_types::tenant::{KeyLookup, Tenant};
 use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -60,7 +60,7 @@ pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
     }
     // OpenAI's own beginning.
     ApiError::unauthorized(
-        "missing_api_key",
+        codes::MISSING_API_KEY,
         "You didn't provide an API key: send it as `Authorization: Bearer …`, or as `x-api-key`",
     )
 }
@@ -69,7 +69,7 @@ pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
 pub(super) fn invalid_key() -> ApiError {
     // LiteLLM tells a bad key from a bad request by OpenAI's first four words alone.
     ApiError::unauthorized(
-        "invalid_api_key",
+        codes::INVALID_API_KEY,
         "Incorrect API key provided: it is unknown, expired or revoked; send a valid one as `Authorization: Bearer …`",
     )
 }

@@ -61,6 +61,7 @@ mod quotes;
 mod reasons;
 mod recipes;
 mod recorded;
+mod reference;
 mod refusals;
 mod reload;
 mod replicas;

@@ -9,8 +9,14 @@ const LINES_MAX: usize = 200;
 const README_LINES_MAX: usize = 150;
 
 /// Pages for looking things up, which may be longer.
-const REFERENCE: [&str; 5] =
-    ["docs/api.md", "docs/operating.md", "docs/upstreams.md", "docs/deciding.md", "docs/metrics.md"];
+const REFERENCE: [&str; 6] = [
+    "docs/api.md",
+    "docs/operating.md",
+    "docs/upstreams.md",
+    "docs/deciding.md",
+    "docs/metrics.md",
+    "docs/reference/configuration.md",
+];
 
 /// Pages that are still to be rewritten.
 const OLD: [&str; 8] = [
