@@ -80,6 +80,7 @@ mod streams;
 mod street;
 mod surface;
 mod surfaces;
+mod terminal;
 mod thinkers;
 mod traces;
 mod trying;
