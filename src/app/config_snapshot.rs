@@ -93,7 +93,7 @@ impl ConfigSnapshot {
         let statement = directory::ledger_statement(self.gateway.clone());
         let page = PageState { metrics: shared.metrics.clone(), history: shared.page_history.clone(), api };
         let (keys, server) = (shared.directory.clone(), Some((self.gateway.clone(), page)));
-        directory::admin(&self.settings, access, "token", keys, statement, reloads.as_callback(), server)
+        directory::admin(&self.settings, access, "/token", keys, statement, reloads.as_callback(), server)
     }
 
     /// How the page is reached on the API's listener: from this machine alone, where no `[admin]` says otherwise. There is no
