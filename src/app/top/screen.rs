@@ -13,8 +13,9 @@ use super::snapshot::{Share, Snapshot};
 
 /// From how many columns on the two lower tables stand side by side.
 const WIDE: u16 = 110;
-/// How many cells a bar has.
-const BAR: usize = 12;
+/// How many cells a bar has, of a thought and of a limit.
+const THOUGHT_BAR: usize = 12;
+const LIMIT_BAR: usize = 8;
 
 /// All that is drawn.
 #[derive(Debug, Default)]
@@ -85,7 +86,8 @@ impl View {
         let rows = snapshot.requests.iter().map(|request| {
             let [account, route, model, time, thought, answer] = columns::request(request);
             let cells = [account, route, model, time].map(Cell::from);
-            Row::new(cells.into_iter().chain([filling(request.thinking, thought), Cell::from(answer)]))
+            let thought = filling(request.thinking, THOUGHT_BAR, thought);
+            Row::new(cells.into_iter().chain([thought, Cell::from(answer)]))
         });
         let widths = [
             Constraint::Fill(2),
@@ -126,16 +128,16 @@ impl View {
             Row::new([
                 Cell::from(account),
                 Cell::from(about),
-                filling(share, spent),
+                filling(share, LIMIT_BAR, spent),
                 Cell::from(whole),
                 Cell::from(end),
             ])
         });
         let widths = [
             Constraint::Fill(2),
-            Constraint::Fill(2),
-            Constraint::Length(24),
-            Constraint::Length(9),
+            Constraint::Fill(3),
+            Constraint::Length(17),
+            Constraint::Length(8),
             Constraint::Length(8),
         ];
         let title = "money and other limits";
@@ -160,12 +162,12 @@ impl View {
 }
 
 /// A bar, and the figures behind it. What is nearly full is marked.
-fn filling(share: Share, figures: String) -> Cell<'static> {
+fn filling(share: Share, cells: usize, figures: String) -> Cell<'static> {
     let color = match share.ratio() {
         full if full >= 0.95 => Color::Red,
         much if much >= 0.75 => Color::Yellow,
         _ => Color::Green,
     };
-    let bar = Span::styled(columns::bar(share, BAR), Style::new().fg(color));
+    let bar = Span::styled(columns::bar(share, cells), Style::new().fg(color));
     Cell::from(Line::from(vec![bar, Span::raw(format!(" {figures}"))]))
 }

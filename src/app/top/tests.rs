@@ -54,7 +54,7 @@ fn check(lines: &[String], words: &[&str]) {
 #[test]
 fn a_wide_terminal_shows_requests_backends_and_limits() {
     let view = View { snapshot: Some(snapshot()), ..View::default() };
-    let lines = drawn(&view, 140, 30);
+    let lines = drawn(&view, 220, 30);
     check(
         &lines,
         &[
@@ -69,7 +69,7 @@ fn a_wide_terminal_shows_requests_backends_and_limits() {
             "waits",
             "the key is refused",
             "money per day",
-            "█████████░░░ $15.5",
+            "██████░░ $15.5",
             "2h",
             "requests per minute, model gpt-5",
             "q quit",
