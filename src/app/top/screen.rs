@@ -86,7 +86,7 @@ impl View {
         let rows = snapshot.requests.iter().map(|request| {
             let [account, route, model, time, thought, answer] = columns::request(request);
             let cells = [account, route, model, time].map(Cell::from);
-            let thought = filling(request.thinking, THOUGHT_BAR, thought);
+            let thought = filling(request.thinking, THOUGHT_BAR, &thought);
             Row::new(cells.into_iter().chain([thought, Cell::from(answer)]))
         });
         let widths = [
@@ -128,7 +128,7 @@ impl View {
             Row::new([
                 Cell::from(account),
                 Cell::from(about),
-                filling(share, LIMIT_BAR, spent),
+                filling(share, LIMIT_BAR, &spent),
                 Cell::from(whole),
                 Cell::from(end),
             ])
@@ -162,7 +162,7 @@ impl View {
 }
 
 /// A bar, and the figures behind it. What is nearly full is marked.
-fn filling(share: Share, cells: usize, figures: String) -> Cell<'static> {
+fn filling(share: Share, cells: usize, figures: &str) -> Cell<'static> {
     let color = match share.ratio() {
         full if full >= 0.95 => Color::Red,
         much if much >= 0.75 => Color::Yellow,
