@@ -19,7 +19,7 @@ pub(super) enum ServerCallError {
     MissingKey,
     #[error("{0}")]
     Refused(String),
-    #[error("the answer makes no sense; is {0} a stint of this version?")]
+    #[error("the answer cannot be read; is {0} a stint of this version?")]
     InvalidResponse(String),
 }
 

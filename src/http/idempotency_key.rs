@@ -163,7 +163,10 @@ fn replay(id: RequestId, answer: StoredAnswer) -> Result<Response, ApiError> {
     let bytes = match answer.body {
         StoredBody::Whole(bytes) => bytes,
         StoredBody::Streamed => {
-            return conflict(codes::IDEMPOTENCY_STREAM_DONE, "streams are not kept, and it is not run again");
+            return conflict(
+                codes::IDEMPOTENCY_STREAM_DONE,
+                "streams are not stored, and it is not run again",
+            );
         }
         StoredBody::TooLarge => {
             return conflict(
