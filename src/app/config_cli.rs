@@ -1,4 +1,4 @@
-//! `stint config show`: what holds, and where each value comes from.
+//! `stint config`: what holds and where each value comes from; and what may be written, for editors.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +15,9 @@ pub(super) enum ConfigCommand {
     /// Print every setting in force and where it comes from: a line of the file, the environment, or the default. No secret
     /// is printed; the file only names them.
     Show(ShowOptions),
+    /// Print the JSON schema of the configuration, by which editors complete and check it: put `#:schema stint.schema.json` into the
+    /// file's first line, where that is what was printed.
+    Schema,
 }
 
 /// What is shown.
@@ -26,7 +29,16 @@ pub(super) struct ShowOptions {
 }
 
 pub(super) fn run(file: Option<&Path>, verb: &ConfigCommand) -> VerbResult {
-    let ConfigCommand::Show(options) = verb;
+    match verb {
+        ConfigCommand::Show(options) => show(file, options),
+        ConfigCommand::Schema => {
+            print_line(&format!("{:#}", config::json_schema()));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn show(file: Option<&Path>, options: &ShowOptions) -> VerbResult {
     let named = file.map(Path::to_owned).or_else(|| config::environment("STINT_CONFIG").map(PathBuf::from));
     // Every mistake is told of, as elsewhere; what is shown is right.
     config::load_offline(file, &config::environment)?;

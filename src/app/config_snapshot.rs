@@ -117,7 +117,7 @@ impl ConfigSnapshot {
         let page = PageState { metrics: shared.metrics.clone(), history: shared.page_history.clone(), api };
         let (gateway, tokens) = (self.gateway.clone(), self.tokens.clone());
         let (keys, server) = (shared.directory.clone(), Some(ServerParts { gateway, page, tokens }));
-        directory::admin(&self.settings, access, "token", keys, statement, reloads.as_callback(), server)
+        directory::admin(&self.settings, access, "/token", keys, statement, reloads.as_callback(), server)
     }
 
     /// How the page is reached on the API's listener: from this machine alone, where no `[admin]` says otherwise. There is no

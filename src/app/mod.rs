@@ -44,9 +44,11 @@ mod replay;
 mod runtime_dir;
 mod seal;
 mod serve;
+mod server_call;
 mod shared_state;
 mod shell;
 mod simulate;
+mod top;
 mod whole_file;
 
 pub use build::{App, RunningServer, build};

@@ -17,13 +17,12 @@ use crate::config;
 
 use super::local_listener::server_client;
 use super::output::{VerbResult, align_columns, print_line};
+use super::server_call::{KEY, ServerCallError};
 
 pub(super) use sweep::short as short_dollars;
 
 /// How long the server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What names the caller's key.
-const KEY: &str = "STINT_KEY";
 
 /// What is asked, and within which budget.
 #[derive(Debug, Args)]
@@ -68,22 +67,6 @@ pub(super) struct PlanOptions {
     json: bool,
 }
 
-/// Why there is no quote.
-#[derive(Debug, thiserror::Error)]
-enum PlanRequestError {
-    #[error(
-        "no server answers at {0}; start it with `stint serve`, name the configuration that it runs with by --config, or \
-         give its address by --url"
-    )]
-    Unreachable(String, #[source] reqwest::Error),
-    #[error("the server wants a key: put yours into the environment variable {KEY}")]
-    MissingKey,
-    #[error("{0}")]
-    Refused(String),
-    #[error("the answer cannot be read; is {0} a stint of this version?")]
-    InvalidResponse(String),
-}
-
 pub(super) fn plan(file: Option<&Path>, options: &PlanOptions) -> VerbResult {
     let settings = config::load_offline(file, &config::environment)?;
     let (client, base) = server_client(&settings, options.url.as_deref(), TIMEOUT)?;
@@ -116,25 +99,20 @@ async fn request_plan(
     client: &reqwest::Client,
     base: &str,
     options: &PlanOptions,
-) -> Result<Value, PlanRequestError> {
-    let unreachable = |error| PlanRequestError::Unreachable(base.to_owned(), error);
+) -> Result<Value, ServerCallError> {
+    let unreachable = |error| ServerCallError::Unreachable(base.to_owned(), error);
     let mut request = client.post(address(base, options));
     request = request.header("content-type", "application/json").body(body(options).to_string());
-    if let Some(key) = config::environment(KEY) {
+    let key = config::environment(KEY);
+    if let Some(key) = &key {
         request = request.bearer_auth(key);
     }
     let answer = request.send().await.map_err(unreachable)?;
-    let text = answer.text().await.map_err(unreachable)?;
-    let answer: Value =
-        serde_json::from_str(&text).map_err(|_| PlanRequestError::InvalidResponse(base.to_owned()))?;
-    let error = &answer["error"];
-    match error["message"].as_str() {
-        Some(_) if ["invalid_api_key", "missing_api_key"].iter().any(|code| error["code"] == *code) => {
-            Err(PlanRequestError::MissingKey)
-        }
-        Some(message) => Err(PlanRequestError::Refused(message.to_owned())),
-        None => Ok(answer),
+    let (status, text) = (answer.status(), answer.text().await.map_err(ServerCallError::BrokenOff)?);
+    if !status.is_success() {
+        return Err(ServerCallError::of_answer(base, status.as_u16(), key.is_some(), &text));
     }
+    serde_json::from_str(&text).map_err(|_| ServerCallError::InvalidResponse(base.to_owned()))
 }
 
 /// A time in milliseconds, where no unit says otherwise.

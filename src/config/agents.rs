@@ -9,7 +9,7 @@ use stint_types::catalog::TurnRule;
 use stint_types::chat::short_tool_name;
 use stint_types::units::{Chance, Count, Money};
 
-use super::reader::{FromValue, Section, ValueError};
+use super::reader::{FromValue, Section, ValueError, ValueShape};
 
 /// The longest that a run without news is kept.
 const EXPIRES_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -129,6 +129,10 @@ impl FromValue for PromptLine {
             _ => String::from_value(value).map(PromptLine),
         }
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::AnyText
+    }
 }
 
 impl FromValue for TurnRule {
@@ -142,5 +146,9 @@ impl FromValue for TurnRule {
             Ok(turns) => Ok(TurnRule::Fixed(Count(turns))),
             Err(_) => Err(ValueError::new("not a number of turns", remedy)),
         }
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Either(Box::new(ValueShape::Flag), Box::new(ValueShape::Integer))
     }
 }

@@ -12,7 +12,7 @@ use stint_types::tenant::{AdminRole, FeedbackTrust, KeyAccess, KeyHash, Tenant, 
 use stint_types::units::{Priority, Timestamp};
 
 use super::account::DeclaredAccounts;
-use super::reader::{FromValue, Section, ValueError, suggest};
+use super::reader::{FromValue, Section, ValueError, ValueShape, suggest};
 
 const PRIORITIES: [(&str, Priority); 2] =
     [("interactive", Priority::Interactive), ("batch", Priority::Batch)];
@@ -133,6 +133,10 @@ impl FromValue for KeyHashes {
                 Err(ValueError::new(format!("{} hashes", hashes.len()), remedy))
             }
         }
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Either(Box::new(ValueShape::Text), Box::new(Vec::<String>::shape()))
     }
 }
 

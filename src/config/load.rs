@@ -118,7 +118,7 @@ fn without_errors<T>(document: Document<'_>, source: String, read: Option<T>) ->
 }
 
 /// Settings as far as the document is right; what is wrong is noted in it.
-fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
+pub(super) fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     let plan = server::plan(root);
     let gateway = server::gateway(root, plan.opening_quantile);
     let http = server::http(root, gateway.flights_max);

@@ -10,7 +10,7 @@ use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, Money, Timestamp};
 
 use super::feedback::Learning;
-use super::state::{GatewayParts, GatewayState, PaceStatus};
+use super::state::{GatewayParts, GatewayState, LiveRequestView, PaceStatus};
 use super::{RequestRefusal, key_scope, zero_metrics};
 
 /// The gateway. Clones share it.
@@ -94,6 +94,11 @@ impl Gateway {
     pub fn reserved(&self) -> (Money, usize) {
         let ledger = &self.state.parts.ledger;
         (ledger.reserved().money, ledger.open_reservations())
+    }
+
+    /// So many of the requests that run now at most, those that have run the longest first; and how many there are.
+    pub fn live_requests(&self, most: usize) -> (Vec<LiveRequestView>, usize) {
+        self.state.live.list(most)
     }
 
     /// The time by which requests are admitted: the database's, where replicas share one.

@@ -162,11 +162,12 @@ fn spawn(
     state.pacing.record_price(&tenant.account, context.market.shadow_price);
     state.pacing.record_dispatch(&tenant.account, paced, *expected, parts.ledger.now());
     state.trials.record_dispatch(*trial, *expected);
+    let live = state.live.begin(id, &context.account, &context.route, arrived);
     // Boxed, since a task is moved several times before it runs, and this one is large.
     parts.tasks.spawn(Box::pin(async move {
         serve(context, decision, reservation, updates).await;
         // Until here those that are planned wait behind it.
-        drop((permit, work));
+        drop((permit, work, live));
     }));
     task
 }

@@ -34,4 +34,4 @@ pub use request::{
     RequestUpdate, SettledChoice, VoteTally,
 };
 pub use settings::Settings;
-pub use state::{GatewayParts, PaceStatus};
+pub use state::{GatewayParts, LiveAttemptView, LiveRequestView, PaceStatus};

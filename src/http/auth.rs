@@ -11,7 +11,7 @@ use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;
 use super::api_state::ApiState;
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -84,7 +84,7 @@ pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
     }
     // OpenAI's own beginning.
     ApiError::unauthorized(
-        "missing_api_key",
+        codes::MISSING_API_KEY,
         "You didn't provide an API key: send it as `Authorization: Bearer …`, or as `x-api-key`",
     )
 }
@@ -93,7 +93,7 @@ pub(super) fn missing_or_invalid_key(key: Option<&str>) -> ApiError {
 pub(super) fn invalid_key() -> ApiError {
     // LiteLLM tells a bad key from a bad request by OpenAI's first four words alone.
     ApiError::unauthorized(
-        "invalid_api_key",
+        codes::INVALID_API_KEY,
         "Incorrect API key provided: it is unknown, expired or revoked; send a valid one as `Authorization: Bearer …`",
     )
 }

@@ -20,7 +20,7 @@ use super::held_body::hold;
 use super::request_reader::RefusedHead;
 use super::requests_in_flight::{RequestInFlight, RequestsInFlight};
 use super::unwritten::UnwrittenBytes;
-use super::{SwappableRouter, access_log, anthropic, headers};
+use super::{SwappableRouter, access_log, anthropic, endpoint_counters, headers};
 
 /// What is served where there is place for nothing else.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
@@ -47,7 +47,11 @@ impl ConnectionService {
         let busy = self.place.begin();
         let (response, counted) = match self.check(&request) {
             Ok(counted) => (self.router.router().call(request).await?, counted),
-            Err(error) => (refusal(&request, error), None),
+            Err(error) => {
+                let response = refusal(&request, error);
+                endpoint_counters::count_other(&self.metrics, response.status());
+                (response, None)
+            }
         };
         Ok(response.map(|body| hold(self.unwritten.bound(body), (busy, counted))))
     }

@@ -43,8 +43,7 @@ impl EndpointCounters {
 
     /// Counts an answer to a request for a path.
     pub(super) fn count(&self, path: &str, status: StatusCode) {
-        let class = usize::from(status.as_u16() / 100).clamp(2, CLASSES.len() + 1) - 2;
-        self.of(path).1[class].inc();
+        self.of(path).1[class(status)].inc();
     }
 
     fn of(&self, path: &str) -> (&'static str, &ClassCounters) {
@@ -57,6 +56,15 @@ impl EndpointCounters {
             }
         }
     }
+}
+
+/// Counts an answer that was given before anybody looked at the path.
+pub(super) fn count_other(metrics: &Metrics, status: StatusCode) {
+    metrics.server.responses.with_label_values(&[OTHER, CLASSES[class(status)]]).inc();
+}
+
+fn class(status: StatusCode) -> usize {
+    usize::from(status.as_u16() / 100).clamp(2, CLASSES.len() + 1) - 2
 }
 
 /// Whether a path is one of a pattern's: `{name}` is one segment, `{*name}` all that are left.

@@ -1,5 +1,7 @@
 //! The one place that turns errors into a status and a body, in OpenAI's shape with a stable `code`.
 
+pub(super) mod code;
+pub(super) mod codes;
 mod convert;
 mod guardrail;
 mod token;
@@ -16,11 +18,10 @@ use stint_sessions::agent::EpisodesError;
 use stint_sessions::history::HistoryStoreError;
 use stint_types::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
+use code::ErrorCode;
+
 use super::headers::SHOULD_RETRY;
 use super::json_response::json_response;
-
-/// The code of what must be there and is not, as OpenAI has it.
-pub(super) const MISSING: &str = "missing_required_parameter";
 
 /// The most letters of a member's name, which is the caller's own, that an error repeats,
 const NAME_MAX: usize = 256;
@@ -77,11 +78,12 @@ impl ApiError {
 
     /// 400: it must be there, and says what it must be.
     pub(super) fn missing(param: &str, must: &str) -> ApiError {
-        ApiError::invalid(Some(param), format!("is missing; it must be {must}")).with_code(MISSING)
+        ApiError::invalid(Some(param), format!("is missing; it must be {must}"))
+            .with_code(codes::MISSING_REQUIRED_PARAMETER)
     }
 
     /// 401.
-    pub(super) fn unauthorized(code: &'static str, message: &str) -> ApiError {
+    pub(super) fn unauthorized(code: ErrorCode, message: &str) -> ApiError {
         ApiError::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).with_code(code)
     }
 
@@ -92,7 +94,7 @@ impl ApiError {
 
     /// 404.
     pub(super) fn not_found(message: impl Into<String>) -> ApiError {
-        ApiError::new(StatusCode::NOT_FOUND, "invalid_request_error", message).with_code("not_found")
+        ApiError::new(StatusCode::NOT_FOUND, "invalid_request_error", message).with_code(codes::NOT_FOUND)
     }
 
     /// 404, for a path that leads nowhere.
@@ -104,44 +106,45 @@ impl ApiError {
     pub(super) fn wrong_method() -> ApiError {
         let message = "this path does not take that method";
         ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
-            .with_code("method_not_allowed")
+            .with_code(codes::METHOD_NOT_ALLOWED)
     }
 
     /// 408.
     pub(super) fn body_timeout() -> ApiError {
         let message = "the body paused or took too long; send it in one go";
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message).with_code("body_timeout")
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message)
+            .with_code(codes::BODY_TIMEOUT)
     }
 
     /// 413.
     pub(super) fn body_too_large(most: usize) -> ApiError {
         let message = format!("the body is larger than {most} bytes");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", message)
-            .with_code("body_too_large")
+            .with_code(codes::BODY_TOO_LARGE)
     }
 
     /// 431.
     pub(super) fn head_too_large(message: String) -> ApiError {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-        ApiError::new(status, "invalid_request_error", message).with_code("head_too_large")
+        ApiError::new(status, "invalid_request_error", message).with_code(codes::HEAD_TOO_LARGE)
     }
 
     /// 415.
     pub(super) fn not_json() -> ApiError {
         let message = "the content type must be application/json";
         ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
-            .with_code("unsupported_media_type")
+            .with_code(codes::UNSUPPORTED_MEDIA_TYPE)
     }
 
     /// 415: the body is compressed.
     pub(super) fn packed() -> ApiError {
         let message = "the body is compressed (content-encoding); send it as it is";
         ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
-            .with_code("unsupported_content_encoding")
+            .with_code(codes::UNSUPPORTED_CONTENT_ENCODING)
     }
 
     /// 409: what is there stands against it.
-    pub(super) fn state_conflict(message: String, code: &'static str) -> ApiError {
+    pub(super) fn state_conflict(message: String, code: ErrorCode) -> ApiError {
         ApiError::new(StatusCode::CONFLICT, "invalid_request_error", message).with_code(code)
     }
 
@@ -149,20 +152,20 @@ impl ApiError {
     pub(super) fn not_toml() -> ApiError {
         let message = "the content type must be application/toml";
         ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
-            .with_code("unsupported_media_type")
+            .with_code(codes::UNSUPPORTED_MEDIA_TYPE)
     }
 
     /// 409 that passes by itself: the request that uses the same idempotency key still runs.
     pub(super) fn key_in_flight() -> ApiError {
         let message = "a request with this idempotency key is in flight; ask again in a moment";
-        let mut problem = ApiError::idempotency_conflict("idempotency_in_flight", message);
+        let mut problem = ApiError::idempotency_conflict(codes::IDEMPOTENCY_IN_FLIGHT, message);
         problem.0.is_final = false;
         problem.0.retry_after = Some(Duration::from_secs(1));
         problem
     }
 
     /// 409 that another try does not change.
-    pub(super) fn idempotency_conflict(code: &'static str, message: impl Into<String>) -> ApiError {
+    pub(super) fn idempotency_conflict(code: ErrorCode, message: impl Into<String>) -> ApiError {
         let mut problem = ApiError::new(StatusCode::CONFLICT, "idempotency_error", message).with_code(code);
         problem.0.is_final = true;
         problem
@@ -172,27 +175,30 @@ impl ApiError {
     pub(super) fn key_reused() -> ApiError {
         let message = "this idempotency key was used for another request; choose a new one for a new request";
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_error", message)
-            .with_code("idempotency_key_reused")
+            .with_code(codes::IDEMPOTENCY_KEY_REUSED)
     }
 
     /// 422: the configuration has these mistakes, and the one before stays in force.
     pub(super) fn invalid_config(mistakes: &[String]) -> ApiError {
         let message = format!("the configuration before stays in force:\n  {}", mistakes.join("\n  "));
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error", message)
-            .with_code("config_refused")
+            .with_code(codes::CONFIG_REFUSED)
     }
 
     /// 500: our own mistake. The log has it under the id that the caller is given.
     pub(super) fn internal(id: RequestId, mistake: &str) -> ApiError {
         tracing::error!(request = %id, mistake, "the gateway made a mistake");
         let message = "the gateway made a mistake; it is in its log under this request's id";
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message).with_code("internal_error")
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
+            .with_code(codes::INTERNAL_ERROR)
     }
 
     /// The same with a code.
     #[must_use]
-    pub(super) fn with_code(mut self, code: &'static str) -> ApiError {
-        self.0.code = Some(code);
+    pub(super) fn with_code(mut self, code: ErrorCode) -> ApiError {
+        // The reference says of each code with which status it comes.
+        debug_assert_eq!(self.0.status.as_u16(), code.status, "{}", code.word);
+        self.0.code = Some(code.word);
         self
     }
 
@@ -247,9 +253,9 @@ impl ApiError {
         resets_at: Option<Timestamp>,
     ) -> ApiError {
         let (kind, code) = if limit.is_rate() {
-            ("rate_limit_error", "rate_limit_exceeded")
+            ("rate_limit_error", codes::RATE_LIMIT_EXCEEDED)
         } else {
-            ("insufficient_quota", "insufficient_quota")
+            ("insufficient_quota", codes::INSUFFICIENT_QUOTA)
         };
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, kind, message).with_code(code);
         problem.0.budget = Some(json!({
@@ -263,7 +269,7 @@ impl ApiError {
     /// 429 that passes by itself: other requests hold what is left, and give back what they do not use.
     fn quota_reserved(message: String, shortfall: Option<Box<Shortfall>>, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
-        let mut problem = problem.with_code("rate_limit_exceeded");
+        let mut problem = problem.with_code(codes::RATE_LIMIT_EXCEEDED);
         problem.0.budget = shortfall.map(|shortfall| {
             let Shortfall { limit, needed, left, .. } = *shortfall;
             json!({ "limit": limit.to_string(), "needed": needed, "left": left })
@@ -275,7 +281,7 @@ impl ApiError {
     /// 429 that passes by itself: parallel steps of the episode are at work.
     fn episode_busy(message: String, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
-        let mut problem = problem.with_code("episode_busy");
+        let mut problem = problem.with_code(codes::EPISODE_BUSY);
         problem.0.retry_after = Some(retry_after);
         problem
     }
@@ -283,7 +289,7 @@ impl ApiError {
     /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request continues the conversation.
     pub(super) fn conversation_locked() -> ApiError {
         let why = "is being continued by another request, and only one may at a time; try again when that has its answer";
-        let mut problem = ApiError::invalid(Some("conversation"), why).with_code("conversation_locked");
+        let mut problem = ApiError::invalid(Some("conversation"), why).with_code(codes::CONVERSATION_LOCKED);
         problem.0.retry_after = Some(Duration::from_secs(1));
         problem
     }
@@ -291,7 +297,7 @@ impl ApiError {
     /// 404: the same for an episode that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_episode() -> ApiError {
         ApiError::not_found("there is no such run of this key, or it was too long ago")
-            .with_code("episode_not_found")
+            .with_code(codes::EPISODE_NOT_FOUND)
     }
 
     /// 503 where the store of episodes does not answer.
@@ -304,7 +310,7 @@ impl ApiError {
     /// 503.
     pub(super) fn overloaded(message: String, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
-        let mut problem = problem.with_code("overloaded");
+        let mut problem = problem.with_code(codes::OVERLOADED);
         problem.0.retry_after = Some(retry_after);
         problem
     }
@@ -315,12 +321,12 @@ impl ApiError {
     pub(super) fn rate_exceeded(message: String, retry_after: Duration) -> ApiError {
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
         problem.0.retry_after = Some(retry_after);
-        problem.with_code("rate_limit_exceeded")
+        problem.with_code(codes::RATE_LIMIT_EXCEEDED)
     }
 
     /// 404: the same for a request that never was, that is gone, and that belongs to another key.
     pub(super) fn unknown_request() -> ApiError {
-        ApiError::not_found(FeedbackError::Unknown.to_string()).with_code("request_not_found")
+        ApiError::not_found(FeedbackError::Unknown.to_string()).with_code(codes::REQUEST_NOT_FOUND)
     }
 
     /// 503 where the store of what was decided does not answer.

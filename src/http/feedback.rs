@@ -12,7 +12,7 @@ use crate::gateway::CallerFeedback;
 use stint_types::units::{Chance, RequestId};
 
 use super::api_state::ApiState;
-use super::error::{ApiError, MISSING};
+use super::error::{ApiError, codes};
 use super::fields::Fields;
 use super::{auth, body, body_limiter, writes};
 
@@ -56,7 +56,9 @@ fn read(mut fields: Fields) -> Result<CallerFeedback, ApiError> {
         }
         (None, None) => {
             let message = "is missing: say correct, true or false, or a score from 0 to 1";
-            return Err(ApiError::invalid(Some("correct"), message).with_code(MISSING));
+            return Err(
+                ApiError::invalid(Some("correct"), message).with_code(codes::MISSING_REQUIRED_PARAMETER)
+            );
         }
     };
     Ok(CallerFeedback::Score(parse_request_id(&named)?, Chance::new(success)))

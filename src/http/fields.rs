@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use stint_types::units::nearest;
 
-use super::error::{ApiError, MISSING};
+use super::error::{ApiError, codes};
 
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
@@ -100,7 +100,8 @@ impl Fields {
     pub(super) fn model(&mut self) -> Result<String, ApiError> {
         let name = self.text("model")?.filter(|name| !name.is_empty());
         name.ok_or_else(|| {
-            ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them").with_code(MISSING)
+            ApiError::invalid(Some("model"), "is missing; GET /v1/models lists them")
+                .with_code(codes::MISSING_REQUIRED_PARAMETER)
         })
     }
 
@@ -201,7 +202,7 @@ impl Fields {
                     None => "leave it out".to_owned(),
                 };
                 Err(ApiError::invalid(Some(&name), format!("is not known here; {remedy}"))
-                    .with_code("unknown_parameter"))
+                    .with_code(codes::UNKNOWN_PARAMETER))
             }
         }
     }

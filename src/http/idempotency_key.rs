@@ -15,7 +15,7 @@ use stint_types::tenant::Tenant;
 use stint_types::units::RequestId;
 
 use super::api_state::ApiState;
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 use super::headers;
 use super::headers::{REPLAYED, SHOULD_RETRY};
 
@@ -83,7 +83,7 @@ pub(super) async fn check_key(
         IdempotencyLookup::Running => Err(ApiError::key_in_flight()),
         IdempotencyLookup::Mismatch => Err(ApiError::key_reused()),
         IdempotencyLookup::Interrupted(id) => Err(ApiError::idempotency_conflict(
-            "idempotency_interrupted",
+            codes::IDEMPOTENCY_INTERRUPTED,
             format!(
                 "{id}, which used this idempotency key, was cut off before its answer was complete; what it may have \
                  used is charged, and it is not run again: ask with a new key"
@@ -163,11 +163,14 @@ fn replay(id: RequestId, answer: StoredAnswer) -> Result<Response, ApiError> {
     let bytes = match answer.body {
         StoredBody::Whole(bytes) => bytes,
         StoredBody::Streamed => {
-            return conflict("idempotency_stream_done", "streams are not stored, and it is not run again");
+            return conflict(
+                codes::IDEMPOTENCY_STREAM_DONE,
+                "streams are not stored, and it is not run again",
+            );
         }
         StoredBody::TooLarge => {
             return conflict(
-                "idempotency_too_large",
+                codes::IDEMPOTENCY_TOO_LARGE,
                 "its answer was too large to keep, and it is not run again",
             );
         }

@@ -72,6 +72,8 @@ pub use account_requests::AccountRequests;
 pub use api_state::ApiState;
 pub use body_limiter::BodyLimiter;
 pub use cors::Origins;
+pub use error::code::ErrorCode;
+pub use error::codes::ERROR_CODES;
 pub use image_urls::ImageUrls;
 pub use routes::{api, api_table, api_with_limits, monitoring};
 pub use server::{BoundListener, Server, bind, local_address};

@@ -15,7 +15,7 @@ use stint_types::units::{Money, Unit};
 use super::anthropic;
 use super::api_state::ApiState;
 use super::auth;
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 use super::json_response::json_response;
 
 /// `GET /v1/models`: real models and routes, and what the effort words mean here.
@@ -200,7 +200,7 @@ pub(super) async fn metrics_for_admins(
     if tenant.key.is_some() && tenant.access.role.is_none() {
         let message = "the metrics show all accounts: ask with a key that has a role, or on the listener that \
                        [server] metrics_listen gives them";
-        return Err(ApiError::forbidden(message).with_code("not_admin"));
+        return Err(ApiError::forbidden(message).with_code(codes::NOT_ADMIN));
     }
     Ok(metrics(State(service)).await)
 }

@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use stint_types::units::RequestId;
 
 use super::access_log::AccessContext;
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 use super::{access_log, anthropic, auth, headers, unserved_paths};
 
 /// One method of one path. The routes are data, so that tests can walk them.
@@ -82,7 +82,7 @@ async fn check_host_and_id<F: Future<Output = Response>>(
         next(request).await
     } else {
         let error = ApiError::invalid(None, "there must be exactly one Host header");
-        error.with_code("bad_host").into_response()
+        error.with_code(codes::BAD_HOST).into_response()
     };
     if !headers::has_request_id(response.headers()) {
         headers::set_request_id(response.headers_mut(), RequestId::new());

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 
 /// The most values of a body, each member and each item of a list counting one. A conversation of thousands of turns has far fewer.
 pub(super) const VALUES_MAX: usize = 1 << 18;
@@ -45,7 +45,7 @@ pub(super) fn values(members: &Map<String, Value>) -> usize {
 
 fn too_many_values(most: usize) -> ApiError {
     let message = format!("the body has more than {most} values; send less in one request");
-    ApiError::invalid(None, message).with_code("too_many_values")
+    ApiError::invalid(None, message).with_code(codes::TOO_MANY_VALUES)
 }
 
 /// Reads a value and those in it, as long as there may be more.

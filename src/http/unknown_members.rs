@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use stint_types::chat::MemberPhase;
 use stint_types::units::nearest_within;
 
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 use super::fields::Fields;
 
 /// So many members may be carried,
@@ -18,8 +18,6 @@ const BYTES_MAX: usize = 256 << 10;
 const DEPTH_MAX: usize = 32;
 
 /// The code of what is not taken.
-const UNKNOWN: &str = "unknown_parameter";
-
 /// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
 /// the operator's business, and the gateway's own.
 const LEFT_OUT: &[&str] = &[
@@ -163,13 +161,14 @@ fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
         |value: &Value| matches!(value, Value::Bool(false)) || *value == json!([]) || *value == 0;
     for &(param, why) in REFUSED {
         if fields.take(param).is_some_and(|value| !says_nothing(&value)) {
-            return Err(ApiError::invalid(Some(param), why).with_code(UNKNOWN));
+            return Err(ApiError::invalid(Some(param), why).with_code(codes::UNKNOWN_PARAMETER));
         }
     }
     fields.take_all(LEFT_OUT);
     for &param in FORBIDDEN {
         if fields.take(param).is_some() {
-            return Err(ApiError::invalid(Some(param), "is not known here; leave it out").with_code(UNKNOWN));
+            return Err(ApiError::invalid(Some(param), "is not known here; leave it out")
+                .with_code(codes::UNKNOWN_PARAMETER));
         }
     }
     Ok(())
@@ -190,7 +189,7 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
         } else {
             format!("is not known here; did you mean {meant}?")
         };
-        return Err(ApiError::invalid(Some(name), what).with_code(UNKNOWN));
+        return Err(ApiError::invalid(Some(name), what).with_code(codes::UNKNOWN_PARAMETER));
     }
     bounded(&rest)?;
     Ok(rest)
@@ -213,7 +212,7 @@ fn likely_meant(name: &str) -> Option<&'static str> {
 fn bounded(members: &Map<String, Value>) -> Result<(), ApiError> {
     if members.len() > COUNT_MAX {
         let what = format!("{} members are not known here; {COUNT_MAX} can be carried", members.len());
-        return Err(ApiError::invalid(None, what).with_code(UNKNOWN));
+        return Err(ApiError::invalid(None, what).with_code(codes::UNKNOWN_PARAMETER));
     }
     if let Some((name, _)) = members.iter().find(|(_, value)| is_deeper(value, DEPTH_MAX)) {
         let what = format!("is nested deeper than {DEPTH_MAX} levels, more than can be passed on");

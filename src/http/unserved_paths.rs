@@ -4,7 +4,7 @@ use axum::http::Uri;
 
 use stint_types::units::nearest_within;
 
-use super::error::ApiError;
+use super::error::{ApiError, codes};
 
 /// What OpenAI and its likes have under `/v1` and this gateway has not.
 const ELSEWHERE: [&str; 20] = [
@@ -63,7 +63,7 @@ pub(super) fn not_served(uri: &Uri) -> ApiError {
             "/v1/{family} is not served here: this gateway serves /v1/chat/completions, /v1/responses, /v1/messages, \
              /v1/completions and /v1/embeddings; send this request to its provider itself"
         ))
-        .with_code("endpoint_not_served"),
+        .with_code(codes::ENDPOINT_NOT_SERVED),
         None if uri.path().starts_with("/v1/v1/") => {
             ApiError::not_found("there is no such path: /v1 is there twice, so leave it out of the base URL")
         }

@@ -81,6 +81,9 @@ async fn a_gateway_whose_connections_are_all_busy_still_tells_its_health() {
         assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("connections_max"), "{refused}");
         assert!(refused.contains("retry-after: 1"), "{refused}");
     }
+    let page = rig.world.metrics_page();
+    let counted = "stint_http_responses_total{class=\"5xx\",endpoint=\"other\"} 3";
+    assert!(page.contains(counted), "what is refused before its path is looked at is counted: {page}");
     drop(callers);
 }
 

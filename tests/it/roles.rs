@@ -109,13 +109,13 @@ async fn what_admins_change_is_in_the_log_with_who_did_it_and_no_secret() {
     let log = log.good();
     let rows: Vec<[&str; 3]> = log["data"].as_array().unwrap().iter().rev().map(row).collect();
     let expected = [
-        ["token", "key.create", "alice"],
-        ["token", "key.create", "keeper"],
+        ["/token", "key.create", "alice"],
+        ["/token", "key.create", "keeper"],
         ["keeper", "key.change", "alice"],
-        ["token", "key.rotate", "alice"],
+        ["/token", "key.rotate", "alice"],
         ["keeper", "account.set", "acme"],
-        ["token", "configuration.reload", "configuration"],
-        ["command line", "key.revoke", "alice"],
+        ["/token", "configuration.reload", "configuration"],
+        ["/command line", "key.revoke", "alice"],
     ];
     assert_eq!(rows, expected);
     let change = &log["data"][4];

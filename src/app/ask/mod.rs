@@ -18,13 +18,12 @@ use crate::config;
 
 use super::local_listener::server_client;
 use super::output::VerbResult;
+use super::server_call::{KEY, ServerCallError, harmless};
 
-use transcript::{Transcript, TranscriptPart, harmless};
+use transcript::{Transcript, TranscriptPart};
 
 /// How long the whole answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1800);
-/// What names the caller's key.
-const KEY: &str = "STINT_KEY";
 /// How an event of a stream that has data begins.
 const DATA: &str = "data:";
 /// The longest event that is read.
@@ -61,21 +60,10 @@ pub(super) struct AskOptions {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
-    #[error(
-        "no server answers at {0}; start it with `stint serve`, name the configuration that it runs with by --config, or \
-         give its address by --url"
-    )]
-    Unreachable(String, #[source] reqwest::Error),
-    #[error("the answer broke off")]
-    BrokenOff(#[source] reqwest::Error),
     #[error("the answer broke off before its end; the server's log says why")]
     Unfinished,
-    #[error("the server wants a key: put yours into the environment variable {KEY}")]
-    MissingKey,
-    #[error("{0}")]
-    Refused(String),
-    #[error("the answer cannot be read; is {0} a stint of this version?")]
-    InvalidResponse(String),
+    #[error(transparent)]
+    Call(#[from] ServerCallError),
     #[error("the question cannot be read from standard input")]
     Question(#[source] io::Error),
     #[error("the answer cannot be printed")]
@@ -140,7 +128,7 @@ async fn stream(
     body: &Value,
     transcript: &mut Transcript,
 ) -> Result<(), AskError> {
-    let unreachable = |error| AskError::Unreachable(base.to_owned(), error);
+    let unreachable = |error| ServerCallError::Unreachable(base.to_owned(), error);
     let request = client.post(format!("{base}/v1/chat/completions"));
     let mut request = request.header("content-type", "application/json").body(body.to_string());
     let key = config::environment(KEY);
@@ -149,25 +137,25 @@ async fn stream(
     }
     let answer = request.send().await.map_err(unreachable)?;
     if !answer.status().is_success() {
-        let (status, text) = (answer.status(), answer.text().await.map_err(AskError::BrokenOff)?);
-        return Err(refusal(base, status.as_u16(), key.is_some(), &text));
+        let (status, text) = (answer.status(), answer.text().await.map_err(ServerCallError::BrokenOff)?);
+        return Err(ServerCallError::of_answer(base, status.as_u16(), key.is_some(), &text).into());
     }
     let (mut bytes, mut lines) = (answer.bytes_stream(), Lines::default());
     while let Some(part) = bytes.next().await {
-        for line in lines.push(&part.map_err(AskError::BrokenOff)?) {
+        for line in lines.push(&part.map_err(ServerCallError::BrokenOff)?) {
             let Some(data) = line.strip_prefix(DATA).map(str::trim) else { continue };
             if data == "[DONE]" {
                 return Ok(());
             }
             let event: Value =
-                serde_json::from_str(data).map_err(|_| AskError::InvalidResponse(base.to_owned()))?;
+                serde_json::from_str(data).map_err(|_| ServerCallError::InvalidResponse(base.to_owned()))?;
             if let Some(message) = event["error"]["message"].as_str() {
-                return Err(AskError::Refused(harmless(message)));
+                return Err(ServerCallError::Refused(harmless(message)).into());
             }
             print(transcript, &event)?;
         }
         if lines.is_overlong() {
-            return Err(AskError::InvalidResponse(base.to_owned()));
+            return Err(ServerCallError::InvalidResponse(base.to_owned()).into());
         }
     }
     Err(AskError::Unfinished)
@@ -177,15 +165,6 @@ fn print(transcript: &mut Transcript, event: &Value) -> Result<(), AskError> {
     let shown: String = TranscriptPart::of(event).into_iter().map(|piece| transcript.show(piece)).collect();
     let mut out = io::stdout();
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(AskError::Output)
-}
-
-fn refusal(base: &str, status: u16, has_key: bool, text: &str) -> AskError {
-    let answer: Option<Value> = serde_json::from_str(text).ok();
-    match answer.as_ref().and_then(|answer| answer["error"]["message"].as_str()) {
-        Some(_) if status == 401 && !has_key => AskError::MissingKey,
-        Some(message) => AskError::Refused(harmless(message)),
-        None => AskError::InvalidResponse(base.to_owned()),
-    }
 }
 
 /// The lines of a stream that comes in parts.

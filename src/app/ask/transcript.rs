@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::app::server_call::harmless;
+
 /// What a terminal shows faintly from here on, and as usual.
 const DIM: &str = "\u{1b}[2m";
 const PLAIN: &str = "\u{1b}[0m";
@@ -88,11 +90,6 @@ impl Transcript {
         self.ends_line = true;
         format!("{line}{plain}\n")
     }
-}
-
-/// Without the characters that steer terminals.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn budget_line(budget: &Value) -> String {

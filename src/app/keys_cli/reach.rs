@@ -127,7 +127,7 @@ impl AdminClient {
             DetailLevel::Statement => directory::stored_statement(database, &keys).await?,
         };
         let nobody = Box::new(|| async { None }.boxed());
-        let admin = directory::admin(settings, access, "command line", keys, statement, nobody, None);
+        let admin = directory::admin(settings, access, "/command line", keys, statement, nobody, None);
         Ok(AdminClient::InProcess(http::admin::admin(&admin), token))
     }
 

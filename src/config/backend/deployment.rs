@@ -43,8 +43,9 @@ pub(super) fn deployments(
 ) -> Vec<Deployment> {
     let sections = backend.sections("deployment");
     let stated = backend.word("concurrency_signal", &SIGNALS);
+    let own_metrics = metrics_url(backend);
     if sections.is_empty() {
-        let (client, metrics_url) = (client.clone(), metrics_url(backend));
+        let (client, metrics_url) = (client.clone(), own_metrics);
         let signal = stated.unwrap_or(default_signal(kind, &client));
         return vec![Deployment { name: name.into(), client, upstream: None, metrics_url, signal }];
     }

@@ -45,6 +45,11 @@ pub(super) const KINDS: [(&str, BackendKind); 14] = [
     ("local", BackendKind::Local),
 ];
 
+/// The words of all kinds.
+pub(in crate::config) fn kind_words() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(word, _)| *word)
+}
+
 /// What servers of open models have.
 pub(super) const SELF_HOSTED_CAPABILITIES: &[Capability] =
     &[Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Logprobs];

@@ -46,4 +46,5 @@ pub use provider::thinking_word;
 
 pub(super) use backends::{ModelMap, backends};
 pub(super) use catalog_files::{CatalogSources, catalog_sources, first_errors};
+pub(super) use kind::kind_words;
 pub(super) use known_models::KnownModels;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::diagnostic::{Diagnostic, ValueError};
 use super::files::ConfigFiles;
+use super::shape::ShapeRecorder;
 
 /// The file, the environment, and what is wrong with them.
 pub(in crate::config) struct Document<'d> {
@@ -27,6 +28,8 @@ pub(in crate::config) struct Document<'d> {
     pub(in crate::config) warnings: RefCell<Vec<Diagnostic>>,
     /// Where the lines end, once one was asked for: every section asks.
     pub(in crate::config) line_ends: OnceCell<Vec<usize>>,
+    /// Where is noted what its keys may be, if somebody wants to know.
+    pub(in crate::config) shapes: Option<&'d ShapeRecorder>,
 }
 
 /// Where a document is read.
@@ -64,7 +67,17 @@ impl<'d> Document<'d> {
             errors: RefCell::default(),
             warnings: RefCell::default(),
             line_ends: OnceCell::new(),
+            shapes: None,
         }
+    }
+
+    /// The same, and what its keys may be is noted. It has every key that is asked after.
+    pub(in crate::config) fn noting(
+        text: &'d str,
+        place: ReadContext<'d>,
+        shapes: &'d ShapeRecorder,
+    ) -> Document<'d> {
+        Document { shapes: Some(shapes), ..Document::new(text, place) }
     }
 
     /// What an environment variable says, made into a value.

@@ -1,7 +1,7 @@
 //! Reads a TOML document and collects every mistake on the way, each with its line and its remedy.
 //!
 //! From the bottom: what a mistake is (`diagnostic`), values (`value`), the files that were read (`files`), a document
-//! and its mistakes (`document`), its tables key by key (`section`), the text behind it (`source`), and secrets that it
+//! and its mistakes (`document`), what keys may be (`shape`), tables key by key (`section`), the text behind it (`source`), and secrets that it
 //! names (`secret`). It knows nothing of what the keys mean.
 
 mod diagnostic;
@@ -9,6 +9,7 @@ mod document;
 mod files;
 pub(super) mod secret;
 mod section;
+mod shape;
 pub(super) mod source;
 mod value;
 
@@ -18,4 +19,5 @@ pub(super) use diagnostic::{ValueError, suggest};
 pub(super) use document::{Document, ReadContext, SecretsPolicy};
 pub(super) use files::ConfigFiles;
 pub(super) use section::Section;
+pub(super) use shape::{KeyShape, ShapeRecorder, ValueShape};
 pub(super) use value::{AnyText, ByteSize, FromValue, address};

@@ -14,16 +14,22 @@ use stint_types::units::nearest;
 
 use super::diagnostic::{ValueError, suggest};
 use super::document::Document;
+use super::shape::{KeyShape, ShapeRecorder};
 use super::value::{Bounded, FromValue};
 
 /// A table of the document, or the absence of one.
 pub(in crate::config) struct Section<'d> {
     document: &'d Document<'d>,
     path: String,
+    /// The path before the names of its keys, where their shapes are noted: that of every section in its place.
+    shape_path: String,
     line: Option<usize>,
     table: Option<&'d DeTable<'d>>,
     known_keys: RefCell<Vec<&'d str>>,
 }
+
+/// Stands for the names that the operator chooses.
+const ANY_NAME: &str = "*";
 
 /// The shortest and the longest time that any deadline may be.
 const DEADLINES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(24 * 3600);
@@ -34,6 +40,7 @@ impl<'d> Section<'d> {
         Section {
             document,
             path: String::new(),
+            shape_path: String::new(),
             line: None,
             table: Some(table),
             known_keys: RefCell::default(),
@@ -61,11 +68,14 @@ impl<'d> Section<'d> {
 
     /// True if it has the key, whatever its value.
     pub(in crate::config) fn has(&self, key: &'static str) -> bool {
-        self.entry(key).is_some()
+        self.note(key, || KeyShape::Unread);
+        // What hangs on a key is asked for too where it is noted what is asked for.
+        self.entry(key).is_some() || self.recorder().is_some()
     }
 
     /// The key's value, where there is a good one.
     pub(in crate::config) fn get<T: FromValue>(&self, key: &'static str) -> Option<T> {
+        self.note(key, || KeyShape::Value(T::shape()));
         let value = self.entry(key)?;
         T::from_value(value.get_ref()).map_err(|wrong| self.reject_value(key, wrong)).ok()
     }
@@ -88,6 +98,7 @@ impl<'d> Section<'d> {
         key: &'static str,
         range: RangeInclusive<T>,
     ) -> Option<T> {
+        self.note(key, || KeyShape::Ranged(T::shape(), range.start().shown(), range.end().shown()));
         let value = self.get(key)?;
         if range.contains(&value) {
             return Some(value);
@@ -104,6 +115,7 @@ impl<'d> Section<'d> {
 
     /// A value that must be there, with the remedy where it is not.
     pub(in crate::config) fn require<T: FromValue>(&self, key: &'static str, remedy: &str) -> Option<T> {
+        self.recorder().iter().for_each(|shapes| shapes.require(&self.shape_path, key));
         if !self.has(key) {
             self.reject(key, "missing", remedy);
         }
@@ -112,6 +124,7 @@ impl<'d> Section<'d> {
 
     /// One of a few words.
     pub(in crate::config) fn word<T: Clone>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        self.note(key, || KeyShape::Word(owned(words)));
         let word = match self.entry(key)?.get_ref() {
             // TOML has words of its own for on and off, and people write them.
             DeValue::Boolean(written) => {
@@ -134,6 +147,7 @@ impl<'d> Section<'d> {
         key: &'static str,
         words: &[(&str, T)],
     ) -> Vec<T> {
+        self.note(key, || KeyShape::Words(owned(words)));
         let mut values = Vec::new();
         for word in self.get_or(key, Vec::<String>::new()) {
             match words.iter().find(|(known, _)| *known == word) {
@@ -154,6 +168,7 @@ impl<'d> Section<'d> {
 
     /// The section below that name; an absent one has no keys.
     pub(in crate::config) fn section(&self, key: &'static str) -> Section<'d> {
+        self.note(key, || KeyShape::Section);
         let table = self.entry(key).and_then(|value| match value.get_ref() {
             DeValue::Table(table) => Some((table, value.span())),
             _ => {
@@ -161,12 +176,16 @@ impl<'d> Section<'d> {
                 None
             }
         });
-        self.child(key, table)
+        self.child(key, self.shape_path_of(&[key, "."]), table)
     }
 
     /// The sections of that name, `[[key]]` in the file.
     pub(in crate::config) fn sections(&self, key: &'static str) -> Vec<Section<'d>> {
+        self.note(key, || KeyShape::Sections);
+        let below = self.shape_path_of(&[key, "[]."]);
         let items = match self.entry(key).map(Spanned::get_ref) {
+            // One that is absent, so that its keys are asked for.
+            None if self.recorder().is_some() => return vec![self.child(key, below, None)],
             None => return Vec::new(),
             Some(DeValue::Array(items)) => items,
             Some(_) => {
@@ -176,7 +195,7 @@ impl<'d> Section<'d> {
             }
         };
         let tables = items.iter().filter_map(|item| match item.get_ref() {
-            DeValue::Table(table) => Some(self.child(key, Some((table, item.span())))),
+            DeValue::Table(table) => Some(self.child(key, below.clone(), Some((table, item.span())))),
             _ => {
                 self.reject(key, "not a list of sections", "write each item in braces, { … }");
                 None
@@ -187,20 +206,27 @@ impl<'d> Section<'d> {
 
     /// Every section below this one, where their names are the operator's own.
     pub(in crate::config) fn named_sections(&self) -> Vec<(String, Section<'d>)> {
+        self.note(ANY_NAME, || KeyShape::Section);
         self.allow_all();
+        let below = self.shape_path_of(&[ANY_NAME, "."]);
+        if self.recorder().is_some() {
+            return vec![(ANY_NAME.to_owned(), self.child(ANY_NAME, below, None))];
+        }
         let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
             let DeValue::Table(table) = value.get_ref() else {
                 let remedy = format!("write [{}]", self.full_key(key.get_ref()));
                 self.reject(key.get_ref(), "not a section", remedy);
                 return None;
             };
-            Some((key.get_ref().to_string(), self.child(key.get_ref(), Some((table, value.span())))))
+            let section = self.child(key.get_ref(), below.clone(), Some((table, value.span())));
+            Some((key.get_ref().to_string(), section))
         });
         own.collect()
     }
 
     /// Every entry of a section whose keys are the operator's own.
     pub(in crate::config) fn entries<T: FromValue>(&self) -> Vec<(String, T)> {
+        self.note(ANY_NAME, || KeyShape::Value(T::shape()));
         self.allow_all();
         let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
             let read = T::from_value(value.get_ref());
@@ -256,12 +282,37 @@ impl<'d> Section<'d> {
         self.table.and_then(|table| table.get(key))
     }
 
-    fn child(&self, key: &str, table: Option<(&'d DeTable<'d>, Range<usize>)>) -> Section<'d> {
+    fn recorder(&self) -> Option<&'d ShapeRecorder> {
+        self.document.shapes
+    }
+
+    fn note(&self, key: &str, shape: impl FnOnce() -> KeyShape) {
+        if let Some(shapes) = self.recorder() {
+            shapes.note(&self.shape_path, key, shape());
+        }
+    }
+
+    /// The path before the keys of a section below; none where no shapes are noted.
+    fn shape_path_of(&self, below: &[&str]) -> String {
+        if self.recorder().is_none() {
+            return String::new();
+        }
+        format!("{}{}", self.shape_path, below.concat())
+    }
+
+    fn child(
+        &self,
+        key: &str,
+        shape_path: String,
+        table: Option<(&'d DeTable<'d>, Range<usize>)>,
+    ) -> Section<'d> {
+        self.recorder().iter().for_each(|shapes| shapes.open(&shape_path));
         let line = table.as_ref().map_or(self.line, |(_, span)| Some(self.document.line(span)));
         let table = table.map(|(table, _)| table);
         Section {
             document: self.document,
             path: self.full_key(key),
+            shape_path,
             line,
             table,
             known_keys: RefCell::default(),
@@ -285,6 +336,10 @@ impl Drop for Section<'_> {
             self.reject(key, "unknown key", remedy);
         }
     }
+}
+
+fn owned<T>(words: &[(&str, T)]) -> Vec<String> {
+    words.iter().map(|(word, _)| (*word).to_owned()).collect()
 }
 
 fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> ValueError {

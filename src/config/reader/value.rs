@@ -11,11 +11,15 @@ use toml::de::{DeInteger, DeValue};
 use stint_types::units::{Money, Timestamp, Tokens};
 
 use super::diagnostic::ValueError;
+use super::shape::ValueShape;
 
 /// What can stand to the right of an equals sign.
 pub(in crate::config) trait FromValue: Sized {
     /// The value, or why it is none.
     fn from_value(value: &DeValue<'_>) -> Result<Self, ValueError>;
+
+    /// What such values look like.
+    fn shape() -> ValueShape;
 }
 
 /// A value that a range can be asked of.
@@ -38,6 +42,10 @@ impl FromValue for AnyText {
             None => Err(wrong_kind(value, "text", "put it in quotes")),
         }
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::AnyText
+    }
 }
 
 impl FromValue for String {
@@ -48,17 +56,29 @@ impl FromValue for String {
             None => Err(wrong_kind(value, "text", "put it in quotes")),
         }
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Text
+    }
 }
 
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: &DeValue<'_>) -> Result<Option<T>, ValueError> {
         T::from_value(value).map(Some)
     }
+
+    fn shape() -> ValueShape {
+        T::shape()
+    }
 }
 
 impl FromValue for bool {
     fn from_value(value: &DeValue<'_>) -> Result<bool, ValueError> {
         value.as_bool().ok_or_else(|| wrong_kind(value, "a yes or no", "write true or false, without quotes"))
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Flag
     }
 }
 
@@ -75,11 +95,19 @@ impl FromValue for f64 {
             _ => Err(ValueError::new("not a finite number", "write it like 0.5")),
         }
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Number
+    }
 }
 
 impl FromValue for u64 {
     fn from_value(value: &DeValue<'_>) -> Result<u64, ValueError> {
         integer(value)
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Integer
     }
 }
 
@@ -87,17 +115,29 @@ impl FromValue for u32 {
     fn from_value(value: &DeValue<'_>) -> Result<u32, ValueError> {
         integer(value)
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Integer
+    }
 }
 
 impl FromValue for usize {
     fn from_value(value: &DeValue<'_>) -> Result<usize, ValueError> {
         integer(value)
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Integer
+    }
 }
 
 impl FromValue for Tokens {
     fn from_value(value: &DeValue<'_>) -> Result<Tokens, ValueError> {
         integer(value).map(Tokens)
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Integer
     }
 }
 
@@ -113,6 +153,10 @@ impl FromValue for ByteSize {
             .map(ByteSize)
             .ok_or_else(|| ValueError::new("not a size", "write it like \"64KiB\" or \"32MiB\""))
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Size
+    }
 }
 
 impl FromValue for Duration {
@@ -121,6 +165,10 @@ impl FromValue for Duration {
         let text = value.as_str().ok_or_else(|| wrong_kind(value, "a time", remedy))?;
         let time = text.parse::<jiff::SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
         time.ok_or_else(|| ValueError::new("not a time", remedy))
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Time
     }
 }
 
@@ -136,6 +184,10 @@ impl FromValue for Money {
         };
         digits.parse::<Money>().map_err(|error| ValueError::new(error.to_string(), remedy))
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Money
+    }
 }
 
 /// With an offset or a `Z`: as text, or as TOML's own kind of date.
@@ -149,6 +201,10 @@ impl FromValue for Timestamp {
         };
         text.parse().map_err(|_| ValueError::new("not a moment", remedy))
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Moment
+    }
 }
 
 /// A network, or an address alone.
@@ -159,17 +215,29 @@ impl FromValue for IpNet {
         let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
         text.parse().ok().or_else(alone).ok_or_else(|| ValueError::new("not a network", remedy))
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Network
+    }
 }
 
 impl FromValue for SocketAddr {
     fn from_value(value: &DeValue<'_>) -> Result<SocketAddr, ValueError> {
         address(&String::from_value(value)?)
     }
+
+    fn shape() -> ValueShape {
+        ValueShape::Address
+    }
 }
 
 impl FromValue for PathBuf {
     fn from_value(value: &DeValue<'_>) -> Result<PathBuf, ValueError> {
         String::from_value(value).map(PathBuf::from)
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::Path
     }
 }
 
@@ -179,6 +247,10 @@ impl<T: FromValue> FromValue for Vec<T> {
             DeValue::Array(items) => items.iter().map(|item| T::from_value(item.get_ref())).collect(),
             _ => Err(wrong_kind(value, "a list", "put it in square brackets")),
         }
+    }
+
+    fn shape() -> ValueShape {
+        ValueShape::List(Box::new(T::shape()))
     }
 }
 

@@ -175,6 +175,7 @@ pub(super) async fn meter_and_grow(
     mut growth: Option<&mut ReservationGrowth>,
     reservation: &mut RequestReservation,
 ) -> Infallible {
+    context.state.live.watch(context.id, offer, meters);
     let (began, most) = (Instant::now(), context.parts().settings.meter_every);
     let mut checkpoints = Checkpoints { began, most, last: None };
     let mut due = began + checkpoints.next();

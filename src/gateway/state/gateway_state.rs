@@ -16,6 +16,7 @@ use stint_types::tenant::Tenant;
 use stint_types::units::{RequestId, nearest};
 
 use super::demotions::Demotions;
+use super::live_requests::LiveRequests;
 use super::pacing::Pacing;
 use super::parts::GatewayParts;
 use super::recipes::Recipes;
@@ -38,6 +39,8 @@ pub(crate) struct GatewayState {
     pub(crate) trials: Arc<TrialBook>,
     /// Requests that wait for money.
     pub(crate) wait_queues: Arc<WaitQueues>,
+    /// Those that run now.
+    pub(crate) live: Arc<LiveRequests>,
     /// Turns at passing answers on.
     pub(crate) relay_turns: AccountTurns,
     admissions: Arc<Semaphore>,
@@ -57,6 +60,7 @@ impl GatewayState {
             prompt_ratios: parts.learning.prompt_ratios(),
             trials: Arc::default(),
             wait_queues: Arc::default(),
+            live: Arc::default(),
             relay_turns: AccountTurns::new(available_parallelism().map_or(1, NonZero::get)),
             admissions: Arc::new(Semaphore::new(parts.settings.flights_max)),
             parts,
@@ -75,6 +79,7 @@ impl GatewayState {
             prompt_ratios: self.prompt_ratios.clone(),
             trials: self.trials.clone(),
             wait_queues: self.wait_queues.clone(),
+            live: self.live.clone(),
             relay_turns: self.relay_turns.clone(),
             admissions: self.admissions.clone(),
             ..GatewayState::new(parts)

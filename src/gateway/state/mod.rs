@@ -2,6 +2,7 @@
 
 mod demotions;
 mod gateway_state;
+mod live_requests;
 mod pacing;
 mod parts;
 mod recipes;
@@ -10,6 +11,7 @@ mod verifiers;
 mod wait_queues;
 mod withdrawals;
 
+pub use live_requests::{LiveAttemptView, LiveRequestView};
 pub use pacing::PaceStatus;
 pub use parts::GatewayParts;
 

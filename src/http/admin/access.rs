@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::Method;
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_types::tenant::{AdminRole, DeclaredTenants, DirectorySnapshot, KeyId};
 
 /// Who asks, as `guard` found it.
@@ -40,7 +40,7 @@ impl Admin {
                     role.as_str(),
                     self.role.as_str()
                 );
-                Err(ApiError::forbidden(&message).with_code("role_too_low"))
+                Err(ApiError::forbidden(&message).with_code(codes::ROLE_TOO_LOW))
             }
             _ => Ok(()),
         }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::gateway::{EpisodeView, Gateway};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use crate::http::{body, budget, episodes};
 use stint_sessions::agent::StoredEpisode;
@@ -110,7 +110,7 @@ async fn may_be_raised(gateway: &Gateway, account: &AccountId, id: &EpisodeId) -
     match known {
         Some(known) if known.episode.raised.is_end => Err(ApiError::state_conflict(
             "this run was ended, which is for good: begin another one".to_owned(),
-            "ended",
+            codes::ENDED,
         )),
         Some(_) => Ok(()),
         None => Err(unknown()),
@@ -164,7 +164,8 @@ fn cursor(text: &str) -> Result<(AccountId, EpisodeId), ApiError> {
 }
 
 fn unknown() -> ApiError {
-    ApiError::not_found("this account has no such run, or it was too long ago").with_code("episode_not_found")
+    ApiError::not_found("this account has no such run, or it was too long ago")
+        .with_code(codes::EPISODE_NOT_FOUND)
 }
 
 fn episode_page(account: &AccountId, shown: Option<EpisodeView>) -> Result<Response, ApiError> {

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::auth;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_types::tenant::{AdminRole, hash_key};
 use stint_types::units::Timestamp;
 
@@ -45,7 +45,7 @@ fn check_role(caller: Admin, request: &Request<Body>) -> Result<Admin, ApiError>
     if caller.role < required {
         let (needs, has) = (required.as_str(), caller.role.as_str());
         let message = format!("this takes the role \"{needs}\" on the admin API, and this key has \"{has}\"");
-        return Err(ApiError::forbidden(&message).with_code("role_too_low"));
+        return Err(ApiError::forbidden(&message).with_code(codes::ROLE_TOO_LOW));
     }
     Ok(caller)
 }
@@ -56,7 +56,7 @@ pub(super) fn check_host(admin: &AdminState, request: &Request<Body>) -> Result<
         return Err(ApiError::forbidden(
             "the admin API is not called by that host name; add it to hosts in [admin]",
         )
-        .with_code("bad_host"));
+        .with_code(codes::BAD_HOST));
     }
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, Api
     match (tenant.access.role, tenant.key) {
         (Some(role), Some(_)) => Ok(Admin { name: tenant.account.as_str().into(), role }),
         (None, Some(_)) => {
-            Err(ApiError::forbidden("this key may not use the admin API").with_code("not_admin"))
+            Err(ApiError::forbidden("this key may not use the admin API").with_code(codes::NOT_ADMIN))
         }
         (_, None) => Err(auth::invalid_key()),
     }

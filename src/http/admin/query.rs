@@ -4,7 +4,7 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use serde_json::{Value, json};
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 
 /// The usual and the largest page of a list.
 const PAGE: usize = 100;
@@ -34,7 +34,7 @@ impl PageQuery {
             let twice = match name.as_str() {
                 _ if !known.contains(&&*name) => {
                     let message = format!("is not known here; these are: {}", known.join(", "));
-                    return Err(ApiError::invalid(Some(&name), message).with_code("unknown_parameter"));
+                    return Err(ApiError::invalid(Some(&name), message).with_code(codes::UNKNOWN_PARAMETER));
                 }
                 "after" => span.after.replace(value).is_some(),
                 "account" => span.account.replace(value).is_some(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::{feedback, requests, rounding};
 
 use super::show::page;
@@ -23,7 +23,7 @@ pub(super) async fn request_record(
         ApiError::not_found(
             "there is no request of that id, it was refused before it was sent, or it was too long ago",
         )
-        .with_code("request_not_found")
+        .with_code(codes::REQUEST_NOT_FOUND)
     })?;
     Ok(page(&rounding::rounded(requests::page(&story))))
 }

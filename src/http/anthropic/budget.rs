@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::http::budget::{
     BudgetParser, EffortTable, read_extension, read_foreign_thinking, read_foreign_totals,
 };
-use crate::http::error::{ApiError, MISSING};
+use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use stint_types::chat::{MemberNames, TaskBudget};
 use stint_types::units::Tokens;
@@ -80,7 +80,7 @@ pub(super) fn read_task_budget(mut task: Fields) -> Result<TaskBudget, ApiError>
 pub(super) fn read(budgets: &mut BudgetParser<'_>, fields: &mut Fields) -> Result<(), ApiError> {
     if !budgets.total(fields, "max_tokens")? {
         return Err(ApiError::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
-            .with_code(MISSING));
+            .with_code(codes::MISSING_REQUIRED_PARAMETER));
     }
     read_foreign_totals(budgets, fields)?;
     budgets.max_tool_calls(fields)?;

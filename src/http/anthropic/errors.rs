@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::headers;
 
 use super::models;
@@ -18,9 +18,6 @@ const MODELS: &str = "/v1/models";
 
 /// What the SDK calls a server that has no room.
 const OVERLOADED: u16 = 529;
-
-/// The code of a request that is to be kept as a thread; Anthropic's own.
-pub(super) const NO_THREADS: &str = "thread_unsupported_request";
 
 /// The body of an error.
 pub(super) fn object(problem: &ApiError, id: &str) -> Value {
@@ -38,7 +35,7 @@ pub(super) fn object(problem: &ApiError, id: &str) -> Value {
 fn details(error: &Value) -> Option<Value> {
     let code = error["code"].as_str()?;
     let mut details = json!({ "error_code": code });
-    if code == NO_THREADS {
+    if code == codes::THREAD_UNSUPPORTED_REQUEST.word {
         details["unsupported"] = json!([error["param"]]);
     }
     Some(details)

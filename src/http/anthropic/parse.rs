@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use crate::http::tool_choice;
 use stint_types::chat::{Request, SamplingOptions, Tool};
@@ -14,7 +14,6 @@ use stint_types::units::EpisodeId;
 
 use super::budget::read_task_budget;
 use super::conversation::{self, EffortOverride};
-use super::errors::NO_THREADS;
 
 /// The most bytes of a tool's name.
 const TOOL_NAME_MAX: usize = 128;
@@ -101,7 +100,7 @@ fn check_unsupported(fields: &mut Fields) -> Result<(), ApiError> {
     // The SDK's tool runner asks for one by itself, and by this code knows to go on without.
     if fields.take("thread").is_some() {
         let why = "is not offered: conversations of messages are not kept; send all of it as messages";
-        return Err(ApiError::invalid(Some("thread"), why).with_code(NO_THREADS));
+        return Err(ApiError::invalid(Some("thread"), why).with_code(codes::THREAD_UNSUPPORTED_REQUEST));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use axum::http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use stint_types::chat::{Budget, EpisodeLimits, MemberNames};
 use stint_types::units::EpisodeId;
@@ -52,7 +52,7 @@ pub(in crate::http) fn episode_only(
     if let Some(Value::Object(budget)) = fields.peek("budget")
         && let Some(name) = budget.keys().find(other_member)
     {
-        return Err(unknown(&format!("budget.{name}"), "budget.episode").with_code("unknown_parameter"));
+        return Err(unknown(&format!("budget.{name}"), "budget.episode").with_code(codes::UNKNOWN_PARAMETER));
     }
     let efforts = EffortTable::new();
     let mut budgets = parser(&efforts);

@@ -14,10 +14,9 @@ use stint_types::tenant::KeyChangeError;
 use stint_types::units::RequestId;
 
 use super::ApiError;
+use super::codes;
 use crate::http::framing::FramingError;
 
-const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
-const NO_ANSWER: &str = "no_answer";
 /// A wait that is not given in seconds.
 const SHORTLY: Duration = Duration::from_secs(5);
 
@@ -32,17 +31,17 @@ impl From<RequestRefusal> for ApiError {
         let message = refusal.to_string();
         match refusal {
             RequestRefusal::UnknownModel { .. } => {
-                ApiError::not_found(message).with_code("model_not_found").with_param("model")
+                ApiError::not_found(message).with_code(codes::MODEL_NOT_FOUND).with_param("model")
             }
             RequestRefusal::SeveralEmbedders(_) => ApiError::invalid(None, message).with_param("model"),
             RequestRefusal::WrongSpecialty { .. } => {
-                ApiError::invalid(None, message).with_code("model_not_capable").with_param("model")
+                ApiError::invalid(None, message).with_code(codes::MODEL_NOT_CAPABLE).with_param("model")
             }
             RequestRefusal::TooManyChoices { .. } => ApiError::invalid(None, message).with_param("n"),
             RequestRefusal::Plan(refusal) => refusal.into(),
             RequestRefusal::LimitExceeded(ReserveError::Shortfall(shortfall)) => shortfall.into(),
             RequestRefusal::LimitExceeded(ReserveError::TooLarge) => {
-                ApiError::invalid(None, message).with_code("budget_too_large")
+                ApiError::invalid(None, message).with_code(codes::BUDGET_TOO_LARGE)
             }
             RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => {
                 ApiError::overloaded(message, Duration::from_secs(5))
@@ -62,14 +61,14 @@ impl From<RequestRefusal> for ApiError {
                 ApiError::overloaded(message, retry_after)
             }
             RequestRefusal::TooLong(HistoryTooLong { member, .. }) => {
-                ApiError::invalid(None, message).with_code("context_length_exceeded").with_param(member)
+                ApiError::invalid(None, message).with_code(codes::CONTEXT_LENGTH_EXCEEDED).with_param(member)
             }
             RequestRefusal::TooManyTools { .. } => {
                 ApiError::invalid(None, message).with_param("budget.tool_calls")
             }
             RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
             RequestRefusal::CutOff => {
-                ApiError::overloaded(message, Duration::from_secs(1)).with_code("shutting_down")
+                ApiError::overloaded(message, Duration::from_secs(1)).with_code(codes::SHUTTING_DOWN)
             }
             RequestRefusal::Failed(failure) => failure.into(),
             RequestRefusal::Incapable { failure, member } => ApiError::from(*failure).with_param(member),
@@ -89,7 +88,7 @@ impl From<FramingError> for ApiError {
             | FramingError::OldVersion
             | FramingError::TwoLengths
             | FramingError::ContentLength
-            | FramingError::Chunk => ApiError::invalid(None, error.to_string()).with_code("bad_framing"),
+            | FramingError::Chunk => ApiError::invalid(None, error.to_string()).with_code(codes::BAD_FRAMING),
         }
     }
 }
@@ -99,15 +98,17 @@ impl From<KeyChangeError> for ApiError {
         let message = refused.to_string();
         match refused {
             KeyChangeError::Unknown(_) | KeyChangeError::UnknownAccount(_) => ApiError::not_found(message),
-            KeyChangeError::Declared(_) => ApiError::state_conflict(message, "declared_in_configuration"),
-            KeyChangeError::OfTokens(..) => ApiError::state_conflict(message, "reserved_for_tokens"),
-            KeyChangeError::Exists(_) => ApiError::state_conflict(message, "already_exists"),
-            KeyChangeError::Revoked(_) => ApiError::state_conflict(message, "revoked"),
+            KeyChangeError::Declared(_) => {
+                ApiError::state_conflict(message, codes::DECLARED_IN_CONFIGURATION)
+            }
+            KeyChangeError::OfTokens(..) => ApiError::state_conflict(message, codes::RESERVED_FOR_TOKENS),
+            KeyChangeError::Exists(_) => ApiError::state_conflict(message, codes::ALREADY_EXISTS),
+            KeyChangeError::Revoked(_) => ApiError::state_conflict(message, codes::REVOKED),
             KeyChangeError::Replaced(_) | KeyChangeError::SameSecret(..) => {
-                ApiError::state_conflict(message, "secret_in_use")
+                ApiError::state_conflict(message, codes::SECRET_IN_USE)
             }
             KeyChangeError::Several(_) | KeyChangeError::TwoSecrets(_) | KeyChangeError::Trusted(_) => {
-                ApiError::state_conflict(message, "conflict")
+                ApiError::state_conflict(message, codes::CONFLICT)
             }
             KeyChangeError::Keys(_) | KeyChangeError::Secret(_) => {
                 ApiError::internal(RequestId::new(), &message)
@@ -138,7 +139,7 @@ impl From<plan::PlanRefusal> for ApiError {
                 ApiError::quota_exceeded(message, &limit, needed, left, resets_at)
             }
             other => {
-                let problem = ApiError::invalid(None, message).with_code(other.code());
+                let problem = ApiError::invalid(None, message).with_code(codes::named(other.code()));
                 other.member().into_iter().fold(problem, ApiError::with_param)
             }
         }
@@ -150,7 +151,7 @@ impl From<Failure> for ApiError {
     fn from(failure: Failure) -> ApiError {
         match failure.fault {
             Fault::Caller => ApiError::invalid(None, failure.for_caller())
-                .with_code(failure.code.unwrap_or("upstream_refused")),
+                .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named)),
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
                 let when = if wait <= SHORTLY {
@@ -161,32 +162,33 @@ impl From<Failure> for ApiError {
                 ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
             }
             // Another try would meet the same deadline, and cost as much.
-            Fault::Timeout if failure.code == Some(DEADLINE_EXCEEDED) => {
+            Fault::Timeout if failure.code == Some(codes::DEADLINE_EXCEEDED.word) => {
                 let message = "nothing of the answer came before the deadline; allow more time, or ask for less thinking";
                 let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
                 problem.0.is_final = true;
-                problem.with_code(DEADLINE_EXCEEDED)
+                problem.with_code(codes::DEADLINE_EXCEEDED)
             }
             Fault::Timeout => {
                 let message = "the model took too long; try again, or allow it more time";
                 ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message)
-                    .with_code("upstream_timeout")
+                    .with_code(codes::UPSTREAM_TIMEOUT)
             }
             // Another try would most likely be answered alike, and cost as much.
-            Fault::Backend if failure.code == Some(NO_ANSWER) => {
+            Fault::Backend if failure.code == Some(codes::NO_ANSWER.word) => {
                 let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", failure.message);
                 problem.0.is_final = true;
-                problem.with_code(NO_ANSWER)
+                problem.with_code(codes::NO_ANSWER)
             }
             // It has said when it is back.
             Fault::Backend if failure.code == Some(ENGINE_RESTARTING) => {
                 let message = "the model's engine failed and is started again; try again shortly";
                 ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
-                    .with_code(ENGINE_RESTARTING)
+                    .with_code(codes::ENGINE_RESTARTING)
             }
             Fault::Backend | Fault::Credential => {
                 let message = "the model's backend failed; the operator's log has the reason";
-                ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message).with_code("upstream_failed")
+                ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message)
+                    .with_code(codes::UPSTREAM_FAILED)
             }
         }
     }

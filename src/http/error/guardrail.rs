@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::guardrail::Objection;
 
-use super::ApiError;
+use super::{ApiError, codes};
 
 /// When a hook may work again.
 const SHORTLY: Duration = Duration::from_secs(2);
@@ -13,11 +13,13 @@ impl From<Objection> for ApiError {
     fn from(objection: Objection) -> ApiError {
         let message = objection.to_string();
         match objection {
-            Objection::Refused(_) => ApiError::invalid(None, message).with_code("guardrail_refused"),
+            Objection::Refused(_) => ApiError::invalid(None, message).with_code(codes::GUARDRAIL_REFUSED),
             Objection::Tokens => {
-                ApiError::invalid(None, message).with_code("guardrail_refused").with_param("prompt")
+                ApiError::invalid(None, message).with_code(codes::GUARDRAIL_REFUSED).with_param("prompt")
             }
-            Objection::Unjudged => ApiError::overloaded(message, SHORTLY).with_code("guardrail_unavailable"),
+            Objection::Unjudged => {
+                ApiError::overloaded(message, SHORTLY).with_code(codes::GUARDRAIL_UNAVAILABLE)
+            }
         }
     }
 }

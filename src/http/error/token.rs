@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::oidc::{TokenError, TokenFault};
 
-use super::ApiError;
+use super::{ApiError, codes};
 
 /// When an issuer may answer again.
 const SHORTLY: Duration = Duration::from_secs(5);
@@ -14,13 +14,15 @@ impl From<TokenError> for ApiError {
         let message = error.to_string();
         match error.fault() {
             TokenFault::Token => {
-                ApiError::unauthorized("invalid_token", &message).with_challenge("invalid_token")
+                ApiError::unauthorized(codes::INVALID_TOKEN, &message).with_challenge("invalid_token")
             }
             TokenFault::Permission => {
-                let refused = ApiError::forbidden(&message).with_code("token_not_allowed");
+                let refused = ApiError::forbidden(&message).with_code(codes::TOKEN_NOT_ALLOWED);
                 refused.with_challenge("insufficient_scope")
             }
-            TokenFault::Unavailable => ApiError::overloaded(message, SHORTLY).with_code("token_not_checked"),
+            TokenFault::Unavailable => {
+                ApiError::overloaded(message, SHORTLY).with_code(codes::TOKEN_NOT_CHECKED)
+            }
         }
     }
 }

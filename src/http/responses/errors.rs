@@ -3,14 +3,14 @@
 use std::error::Error;
 use std::time::Duration;
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_sessions::agent::conversations::ConversationsError;
 use stint_sessions::agent::stored::ResponsesError;
 
 /// The same for a response that never was, that is gone, and that belongs to another key.
 pub(super) fn response_not_found() -> ApiError {
     let why = "names no response that is stored for this key; send the whole conversation as input";
-    ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
+    ApiError::invalid(Some("previous_response_id"), why).with_code(codes::PREVIOUS_RESPONSE_NOT_FOUND)
 }
 
 /// The store of responses does not answer.
@@ -23,19 +23,19 @@ pub(super) fn responses_unavailable(error: &ResponsesError) -> ApiError {
 /// The same for a conversation that never was, that is gone, and that belongs to another key.
 pub(super) fn conversation_not_found() -> ApiError {
     ApiError::not_found("this key has no conversation of that id, or it is no longer stored")
-        .with_code("conversation_not_found")
+        .with_code(codes::CONVERSATION_NOT_FOUND)
 }
 
 /// The conversation would be longer than one may be.
 pub(super) fn conversation_full(param: &str) -> ApiError {
     let why = "would make the conversation longer than allowed; delete items of it, or begin another one";
-    ApiError::invalid(Some(param), why).with_code("context_length_exceeded")
+    ApiError::invalid(Some(param), why).with_code(codes::CONTEXT_LENGTH_EXCEEDED)
 }
 
 /// The operator stores nothing.
 pub(super) fn storage_disabled() -> ApiError {
     let why = "cannot be stored: this gateway stores no responses; send all of it as input";
-    ApiError::invalid(Some("conversation"), why).with_code("conversations_not_kept")
+    ApiError::invalid(Some("conversation"), why).with_code(codes::CONVERSATIONS_NOT_KEPT)
 }
 
 /// The store of conversations does not answer.

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::http::budget::{BudgetParser, EffortTable, from_metadata, read_headers};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use crate::http::{metadata, openai, unknown_members};
 use stint_types::chat::{Request, SamplingOptions};
@@ -252,7 +252,7 @@ fn previous_ids(fields: &mut Fields) -> Result<(Option<RequestId>, Option<Conver
     if previous.is_some() && conversation.is_some() {
         let why =
             "a conversation has all that was said in it: send either previous_response_id or conversation";
-        return Err(ApiError::invalid(None, why).with_code("mutually_exclusive_parameters"));
+        return Err(ApiError::invalid(None, why).with_code(codes::MUTUALLY_EXCLUSIVE_PARAMETERS));
     }
     let previous = previous.map(|name| request_id_of(&name).ok_or_else(response_not_found)).transpose()?;
     let conversation = conversation.map(|id| id.parse().map_err(|_| conversation_not_found())).transpose()?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::http::api_state::ApiState;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_sessions::agent::conversations::{
     ClaimResult, ConversationClaim, ItemPage, StoredConversation, StoredItem,
 };
@@ -127,13 +127,14 @@ async fn load_chain(
     let chain = found.map_err(|error| responses_unavailable(&error))?.ok_or_else(response_not_found)?;
     if chain.size() > service.responses.settings().history_max {
         let why = "brings along more than may be continued here; send a shorter conversation as input";
-        return Err(ApiError::invalid(Some("previous_response_id"), why).with_code("context_length_exceeded"));
+        return Err(
+            ApiError::invalid(Some("previous_response_id"), why).with_code(codes::CONTEXT_LENGTH_EXCEEDED)
+        );
     }
     let Some(first) = chain.first() else {
         let why = "continues a response that is no longer stored; send the whole conversation as input";
-        return Err(
-            ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
-        );
+        return Err(ApiError::invalid(Some("previous_response_id"), why)
+            .with_code(codes::PREVIOUS_RESPONSE_NOT_FOUND));
     };
     let body: Value = serde_json::from_str(&first.body).unwrap_or_default();
     if let Some(conversation) = body["conversation"]["id"].as_str() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use crate::http::api_state::ApiState;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_sessions::agent::conversations::StoredItem;
 use stint_sessions::agent::stored::StoredResponse;
 use stint_types::tenant::Tenant;
@@ -105,13 +105,13 @@ impl ReferenceResolver<'_> {
             return Ok(());
         }
         let why = "is one reference too many: what they lie in, or they together, is more than may be brought along";
-        Err(ApiError::invalid(Some(param), why).with_code("context_length_exceeded"))
+        Err(ApiError::invalid(Some(param), why).with_code(codes::CONTEXT_LENGTH_EXCEEDED))
     }
 }
 
 fn item_not_found(param: &str) -> ApiError {
     let why = "names no item that is stored for this key; send the item itself";
-    ApiError::invalid(Some(param), why).with_code("item_not_found")
+    ApiError::invalid(Some(param), why).with_code(codes::ITEM_NOT_FOUND)
 }
 
 /// The kind may be left out where there is nothing but an id.

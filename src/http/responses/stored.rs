@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::http::api_state::ApiState;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::json_response::json_response;
 use crate::http::{auth, writes};
 use stint_sessions::agent::stored::StoredResponse;
@@ -88,5 +88,5 @@ async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<Store
 /// It says the same of what there never was, of what is gone, and of what is somebody else's.
 fn unknown() -> ApiError {
     ApiError::not_found("this key has no response of that id, or it is not stored")
-        .with_code("response_not_found")
+        .with_code(codes::RESPONSE_NOT_FOUND)
 }

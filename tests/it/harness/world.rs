@@ -192,7 +192,7 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) answers: Arc<MemoryIdempotencyStore>,
     pub(crate) client: reqwest::Client,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
     /// What the server serves, for callers of its futures.
     pub(crate) api: Router,
     tasks: Tasks,

@@ -20,7 +20,7 @@ pub struct ServerMetrics {
 impl ServerMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<ServerMetrics, Error> {
         let build = "1, with the running version, its commit if that was set at the build, and its features";
-        let responses = "Answers by endpoint and class of status; other for unknown paths";
+        let responses = "Answers by endpoint and class of status; other for unknown paths, and for what is refused before its path is read";
         let queue = "Tasks that wait for any worker, apart from those in the workers' own queues";
         let busy = "Time in which the runtime's workers were busy, all together";
         Ok(ServerMetrics {

@@ -14,6 +14,7 @@ mod now;
 mod open_guard;
 mod parts;
 mod playground;
+mod requests;
 mod routes;
 mod series;
 mod state;

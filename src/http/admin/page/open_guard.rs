@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::http::admin::access::Admin;
 use crate::http::admin::guard;
 use crate::http::admin::state::AdminState;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
@@ -28,7 +28,7 @@ const OF_PROXIES: [HeaderName; 6] = [
 ];
 
 /// What the audit log calls whoever sits at this machine.
-const PERSON: &str = "this machine";
+const PERSON: &str = "/this machine";
 
 /// Looks at the keys, the host and the origin before anything else is looked at.
 pub(super) async fn guard(
@@ -54,10 +54,10 @@ fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
     if !is_here || OF_PROXIES.iter().any(|name| headers.contains_key(name)) {
         let message = "the page is for this machine alone, by the name localhost or 127.0.0.1; give [admin] a token and \
                        a listener to see it from elsewhere";
-        return Err(ApiError::forbidden(message).with_code("bad_host"));
+        return Err(ApiError::forbidden(message).with_code(codes::BAD_HOST));
     }
     if is_of_another_page(headers, admin.settings.tls.is_some()) {
-        return Err(ApiError::forbidden("another page may not ask this one's").with_code("bad_origin"));
+        return Err(ApiError::forbidden("another page may not ask this one's").with_code(codes::BAD_ORIGIN));
     }
     Ok(())
 }

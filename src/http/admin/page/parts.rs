@@ -13,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::rounding::rounded;
 use stint_types::units::AccountId;
 
-use super::{decisions, episodes, money, now, playground, thinking};
+use super::{decisions, episodes, money, now, playground, requests, thinking};
 
 /// The most entries that a list of one part has.
 const ENTRIES_MAX: usize = 200;
@@ -32,6 +32,7 @@ pub(in crate::http::admin) async fn part(
         "history" => page.history.page().into(),
         "models" => playground::models(&admin, gateway),
         "thinking" => rounded(thinking::part(page, gateway, most(40))),
+        "requests" => rounded(requests::part(gateway, most(60))),
         "money" => money::part(page, gateway, &admin.directory, most(20)),
         "decisions" => rounded(decisions::part(gateway, most(50))),
         "episodes" => {
@@ -42,7 +43,7 @@ pub(in crate::http::admin) async fn part(
             episodes::part(gateway, account.as_ref(), most(20)).await?
         }
         _ => {
-            let parts = "there are now, history, models, thinking, money, episodes and decisions";
+            let parts = "there are now, history, models, requests, thinking, money, episodes and decisions";
             return Err(ApiError::not_found(format!("the page has no such part; {parts}")));
         }
     };

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::http::api_state::ApiState;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, codes};
 use crate::http::json_response::json_response;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::responses::listing::{self, ItemPageQuery, unknown_cursor};
@@ -126,5 +126,5 @@ async fn find(
 }
 
 fn item_not_found() -> ApiError {
-    ApiError::not_found("the conversation has no item of that id").with_code("item_not_found")
+    ApiError::not_found("the conversation has no item of that id").with_code(codes::ITEM_NOT_FOUND)
 }
