@@ -30,11 +30,13 @@ use stint_types::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, 
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: every call is handed on to the system's allocator as it is.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(u64::try_from(layout.size()).unwrap_or(0), Ordering::Relaxed);
         // SAFETY: the caller's promises are those that the system asks for.
         unsafe { System.alloc(layout) }
     }
@@ -61,7 +63,7 @@ struct World {
 }
 
 fn main() {
-    println!("{:<67} {:>9} {:>9} {:>8} {:>7}", "", "median", "p99", "allocs", "offers");
+    println!("{:<67} {:>9} {:>9} {:>8} {:>8} {:>7}", "", "median", "p99", "allocs", "bytes", "offers");
     line("named model", world(1), |_| ());
     line("auto, 10 models", world(10), |_| ());
     line("auto, 20 models", world(20), |_| ());
@@ -95,7 +97,14 @@ fn learning(world: &World) {
     let (name, predicted) = demand.models.iter().next().unwrap();
     let sample = outcome(name, predicted, &demand);
     let store = RefCell::new(store);
-    row("20 models: one outcome learned", measured(|| store.borrow_mut().observe(&sample)), 0);
+    let unjudged = OutcomeSample { success: None, thinking: Tokens(300), ..sample.clone() };
+    let published = RefCell::new(Arc::new(store.borrow().snapshot()));
+    let learn = |sample: &OutcomeSample| {
+        store.borrow_mut().observe(sample);
+        published.replace(Arc::new(store.borrow().snapshot()));
+    };
+    row("20 models: an outcome learned and made known", measured(|| learn(&unjudged)), 0);
+    row("20 models: a judged outcome learned and made known", measured(|| learn(&sample)), 0);
 }
 
 fn outcome(name: &Arc<str>, predicted: &ModelDemand, demand: &Demand) -> OutcomeSample {
@@ -132,16 +141,25 @@ fn line(name: &str, mut world: World, change: impl FnOnce(&mut World)) {
     row(&format!("{name}: decided, another text each time"), measured(another), offers);
 }
 
-fn row(name: &str, (median, p99, allocations): (f64, f64, u64), offers: usize) {
-    println!("{name:<67} {median:>6.1} µs {p99:>6.1} µs {allocations:>8} {offers:>7}");
+/// Median and 99th percentile in microseconds, and what one run allocates, how often and in bytes.
+struct Measurement {
+    median: f64,
+    p99: f64,
+    allocations: u64,
+    bytes: u64,
 }
 
-/// Median and 99th percentile in microseconds, and what one run allocates.
-fn measured(run: impl Fn()) -> (f64, f64, u64) {
+fn row(name: &str, measurement: Measurement, offers: usize) {
+    let Measurement { median, p99, allocations, bytes } = measurement;
+    println!("{name:<67} {median:>6.1} µs {p99:>6.1} µs {allocations:>8} {bytes:>8} {offers:>7}");
+}
+
+fn measured(run: impl Fn()) -> Measurement {
     (0..2_000).for_each(|_| run());
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let counted = || [&ALLOCATIONS, &BYTES].map(|count| count.load(Ordering::Relaxed));
+    let before = counted();
     run();
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let [allocations, bytes] = std::array::from_fn(|at| counted()[at] - before[at]);
     let mut times: Vec<f64> = (0..20_000)
         .map(|_| {
             let start = Instant::now();
@@ -150,7 +168,7 @@ fn measured(run: impl Fn()) -> (f64, f64, u64) {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    (times[times.len() / 2], times[times.len() / 100 * 99], allocations)
+    Measurement { median: times[times.len() / 2], p99: times[times.len() / 100 * 99], allocations, bytes }
 }
 
 impl World {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::lengths::LeftOut;
-use crate::measure::spearman;
+use crate::measure::{mean, spearman};
 use stint_decide::learn::{BeliefStore, OutcomeSample, Settings};
 use stint_types::catalog::{Calibration, Demand, SolutionStopReason, ThinkingStopReason};
 use stint_types::units::{Chance, SeededRng, Tokens};
@@ -20,28 +20,59 @@ const MEASURED: usize = 2_000;
 /// A problem and how hard it is, from 0 to 1 within its set.
 type Problem = (Arc<Demand>, f64);
 
-/// The ranks that are reached in each set.
-pub(super) fn table(out: &[LeftOut], shipped: &Calibration) -> String {
-    let mut text = "\n\n## Difficulty, sets left out whole\n\nA label is a judgement of one model that thinks: right as far as the problem is easy \
-         within its set. What is ranked is the difficulty that is shown before, and the chance of a wrong answer after labels.\n\n| set | \
-         measured | before | after 200 labels | after 1,000 |\n|---|---|---|---|---|"
+/// The ranks that are reached in each set of problems: left out whole with what is like it, and by thirds of all texts.
+pub(super) fn tables(sets: &[LeftOut], thirds: &[LeftOut], shipped: &Calibration) -> String {
+    let mut text = "\n\n## Difficulty\n\nA label is a judgement of one model that thinks: right as far as the problem is easy within its \
+         set. What is ranked is the difficulty that is shown before, and the chance of a wrong answer after labels of the same set, on its \
+         other problems.\n"
         .to_owned();
+    let names: BTreeSet<&str> = sets.iter().flat_map(names).collect();
+    for (how, out) in [
+        ("Sets left out whole, with what is like them", sets),
+        ("A third of all texts left out, mean of three", thirds),
+    ] {
+        let _ = write!(
+            text,
+            "\n{how}:\n\n| set | measured | before | after 200 labels | after 1,000 |\n|---|---|---|---|---|"
+        );
+        for (set, ranks) in ranks(out, &names, shipped) {
+            let _ =
+                write!(text, "\n| {set} | {} |", ranks.iter().map(|(measured, _)| measured).sum::<usize>());
+            for at in 0..LABELS.len() {
+                let each: Vec<f64> = ranks.iter().map(|(_, ranks)| ranks[at]).collect();
+                let _ = write!(text, " {:.2} |", mean(&each));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// How many were measured, and the ranks after so many labels, of each part that a set is in.
+type SetRanks<'a> = BTreeMap<&'a str, Vec<(usize, [f64; LABELS.len()])>>;
+
+fn ranks<'a>(out: &[LeftOut], names: &BTreeSet<&'a str>, shipped: &Calibration) -> SetRanks<'a> {
+    let mut all = SetRanks::new();
     for part in out {
-        let demands = foretell(part.texts.keys().map(String::as_str), std::slice::from_ref(part), shipped);
-        for set in part.texts.values().map(|(set, _)| set).collect::<BTreeSet<_>>() {
+        let texts = part.texts.iter().filter(|(_, (set, _))| names.contains(set.as_str()));
+        let demands = foretell(texts.map(|(text, _)| text.as_str()), std::slice::from_ref(part), shipped);
+        for &set in names {
             let mut problems = problems(part, set, &demands);
+            if problems.is_empty() {
+                continue;
+            }
             SeededRng::new(601).shuffle(&mut problems);
             let measured = problems.split_off(LABELS[2].min(problems.len() * 3 / 5));
             let measured = &measured[..measured.len().min(MEASURED)];
-            let _ = write!(text, "\n| {set} | {} |", measured.len());
-            for labels in LABELS {
-                let rank = rank(&problems[..labels.min(problems.len())], measured);
-                let _ = write!(text, " {rank:.2} |");
-            }
+            let ranks = LABELS.map(|labels| rank(&problems[..labels.min(problems.len())], measured));
+            all.entry(set).or_default().push((measured.len(), ranks));
         }
     }
-    text.push('\n');
-    text
+    all
+}
+
+fn names(part: &LeftOut) -> impl Iterator<Item = &str> {
+    part.texts.values().map(|(set, _)| set.as_str())
 }
 
 /// The problems of a set.

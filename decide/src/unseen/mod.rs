@@ -55,7 +55,7 @@ pub fn report(folder: &Path) -> Result<String, Box<dyn Error>> {
         text.push_str(&report::world(name, &subjects));
     }
     let problems = lengths::left_out(folder, LeftOutBy::Problems, &shipped.lengths)?;
-    text.push_str(&levels::table(&problems, &shipped));
+    text.push_str(&levels::tables(&problems, &thirds, &shipped));
     Ok(text)
 }
 

@@ -66,7 +66,7 @@ impl Learning {
             settings,
             metrics,
             records: stories,
-            book: ArcSwap::from_pointee(book.clone()),
+            book: ArcSwap::from_pointee(book.snapshot()),
             prompt_ratios: prompt_ratios.clone(),
             recent: RecentRecords::default(),
             reversals: ReversalLimiter::default(),

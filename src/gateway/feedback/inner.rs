@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use stint_decide::learn::{BeliefStore, LearnedState};
+use stint_decide::learn::{BeliefSnapshot, LearnedState};
 use stint_sessions::history::{HistoryStore, HistoryStoreError, RequestRecord};
 use stint_types::catalog::Verdict;
 use stint_types::metrics::Metrics;
@@ -36,7 +36,7 @@ pub(super) struct LearningInner {
     pub(super) metrics: Arc<Metrics>,
     pub(super) records: Arc<dyn HistoryStore>,
     /// Read by every request, without a lock; replaced by the learner.
-    pub(super) book: ArcSwap<BeliefStore>,
+    pub(super) book: ArcSwap<BeliefSnapshot>,
     pub(super) prompt_ratios: Arc<PromptRatios>,
     pub(super) recent: RecentRecords,
     pub(super) reversals: ReversalLimiter,

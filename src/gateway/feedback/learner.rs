@@ -16,8 +16,8 @@ use super::marks::VerdictMarks;
 use super::story_writer::{StoryWriter, WriteJob};
 use super::{lesson, state_exchange};
 
-/// Jobs between two moments at which what was learned is made known, and the pause after it: each time all that has changed is
-/// copied.
+/// Jobs between two moments at which what was learned is made known, and the pause after it: each time what has changed of that
+/// is made anew.
 const BATCH_MAX: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the last words may take at the end, for the store and for the log.
@@ -47,7 +47,7 @@ impl LearnerTask {
                         break;
                     }
                     batch.drain(..).for_each(|job| self.learn(job));
-                    self.inner.book.store(Arc::new(self.book.clone()));
+                    self.inner.book.store(Arc::new(self.book.snapshot()));
                     pause(&self.arrived, &tasks).await;
                 }
                 () = &mut stopping, if !is_closing => {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use stint_types::catalog::Demand;
 use stint_types::units::Chance;
 
-use super::features::{RequestFeatures, class_index};
-use super::model_belief::{ModelBelief, Shared, adjust_unseen, prior_weight};
+use super::belief_snapshot::BeliefSnapshot;
+use super::model_belief::{ModelBelief, prior_weight};
 use super::model_state::ModelState;
 use super::observation::{self, Beliefs, JudgementMark};
 use super::outcome_sample::OutcomeSample;
+use super::repeats::Repeats;
 use super::settings::Settings;
-use super::shared_belief::SharedBelief;
-use super::shared_levels::SharedLevels;
+use super::shared_sums::SharedSums;
 use super::state::{LearnedState, StateError};
 
 /// What this replica has learned, what others have learned, and what follows.
@@ -23,11 +23,10 @@ pub struct BeliefStore {
     own: LearnedState,
     /// What the others have learned, added up.
     others: BTreeMap<Arc<str>, Arc<ModelState>>,
-    beliefs: BTreeMap<Arc<str>, Arc<ModelBelief>>,
-    /// The weights that all models share.
-    shared: Arc<SharedBelief>,
-    /// The levels that others' outcomes tell.
-    levels: Arc<SharedLevels>,
+    /// What all outcomes say of the weights that all models share.
+    shared: SharedSums,
+    repeats: Repeats,
+    believed: BeliefSnapshot,
 }
 
 impl BeliefStore {
@@ -37,9 +36,9 @@ impl BeliefStore {
             settings,
             own: LearnedState::new(&settings),
             others: BTreeMap::new(),
-            beliefs: BTreeMap::new(),
-            shared: Arc::new(SharedBelief::new(&settings)),
-            levels: Arc::new(SharedLevels::new()),
+            shared: SharedSums::new(&settings),
+            repeats: Repeats::default(),
+            believed: BeliefSnapshot::new(settings),
         }
     }
 
@@ -54,23 +53,14 @@ impl BeliefStore {
         Ok(store)
     }
 
-    /// Turns the prior's predictions into what is believed now, and sets each model's `spread`. Of a model without
-    /// outcomes only what goes for all is corrected, with a spread as wide as its prior is unsure: it is worth a try.
-    /// Allocates nothing.
+    /// Turns the prior's predictions into what is believed now: see [`BeliefSnapshot::adjust`].
     pub fn adjust(&self, demand: &mut Demand) {
-        let Demand { class, request, models, .. } = demand;
-        let (features, class) = (RequestFeatures::of(*class, request), class_index(*class));
-        let shared = self.shared();
-        for (name, model) in models {
-            match self.beliefs.get(name) {
-                Some(believed) => believed.adjust((name, shared), &features, class, model),
-                None => adjust_unseen((name, shared), &features, model, &self.settings),
-            }
-        }
+        self.believed.adjust(demand);
     }
 
-    fn shared(&self) -> Shared<'_> {
-        Shared { success: &self.shared, levels: &self.levels }
+    /// What is believed now. It shares what does not change, so that it is cheap to hand out after every outcome.
+    pub fn snapshot(&self) -> BeliefSnapshot {
+        self.believed.clone()
     }
 
     /// Takes in one outcome.
@@ -85,9 +75,9 @@ impl BeliefStore {
             self.own.models.insert(name.clone(), Arc::new(ModelState::new(weight)));
             self.update_belief(name);
         }
-        let shared = Shared { success: &self.shared, levels: &self.levels };
-        let (state, model) = (self.own.models.get_mut(name)?, self.beliefs.get(name)?);
-        let beliefs = Beliefs { model, shared };
+        let (state, model) = (self.own.models.get_mut(name)?, self.believed.models.get(name)?);
+        let beliefs = Beliefs { model, shared: self.believed.shared() };
+        let sample = (sample, self.repeats.note(sample));
         let mark = observation::observe(Arc::make_mut(state), sample, beliefs, &self.settings);
         match mark {
             Some(_) => self.model_updated(name),
@@ -100,11 +90,12 @@ impl BeliefStore {
     /// comes back. A sample without a word on success changes nothing.
     pub fn judge(&mut self, sample: &OutcomeSample) -> Option<JudgementMark> {
         let name = &sample.model;
-        let (Some(state), Some(model)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
+        let (Some(state), Some(model)) = (self.own.models.get_mut(name), self.believed.models.get(name))
+        else {
             // Another replica had the outcome, or it was long ago.
             return self.learn(sample);
         };
-        let beliefs = Beliefs { model, shared: Shared { success: &self.shared, levels: &self.levels } };
+        let beliefs = Beliefs { model, shared: self.believed.shared() };
         let mark = observation::observe_judgement(Arc::make_mut(state), sample, beliefs, &self.settings);
         self.model_updated(name);
         mark
@@ -115,11 +106,11 @@ impl BeliefStore {
     /// what was said before.
     pub fn amend(&mut self, sample: &OutcomeSample, before: Chance, mark: Option<JudgementMark>) -> bool {
         let name = &sample.model;
-        let (Some(state), Some(model)) = (self.own.models.get_mut(name), self.beliefs.get(name)) else {
+        let (Some(state), Some(model)) = (self.own.models.get_mut(name), self.believed.models.get(name))
+        else {
             return false;
         };
-        let shared = Shared { success: &self.shared, levels: &self.levels };
-        let (state, beliefs) = (Arc::make_mut(state), Beliefs { model, shared });
+        let (state, beliefs) = (Arc::make_mut(state), Beliefs { model, shared: self.believed.shared() });
         let is_amended = observation::amend(state, sample, before, mark, beliefs, &self.settings);
         self.model_updated(name);
         is_amended
@@ -186,6 +177,9 @@ impl BeliefStore {
         let judged = own.judged.merged(known.iter().map(|state| &state.judged), forget);
         let seen = own.seen.merged(known.iter().map(|state| &state.seen), forget);
         own.apply_remote_ticks(&judged, &seen, forget);
+        if known.is_empty() {
+            return;
+        }
         let others = ModelState { judged, seen, prior_weight: own.prior_weight, alarm: own.alarm, alarms };
         self.others.insert(name.clone(), Arc::new(others));
     }
@@ -200,35 +194,36 @@ impl BeliefStore {
 
     /// An outcome was seen that nobody has judged: nothing follows from it but lengths.
     fn update_lengths(&mut self, name: &Arc<str>) {
-        let (Some(state), Some(believed)) = (self.own.models.get(name), self.beliefs.get_mut(name)) else {
+        let (Some(state), Some(believed)) = (self.own.models.get(name), self.believed.models.get_mut(name))
+        else {
             return;
         };
         let others = self.others.get(name).map(|others| &**others);
-        let (believed, levels) = (Arc::make_mut(believed), Arc::make_mut(&mut self.levels));
-        let before = believed.evidence();
-        believed.update_lengths(state, others, &self.settings);
-        levels.replace(name, Some(&before), &believed.evidence());
-        believed.update_tails(levels);
+        let levels = Arc::make_mut(&mut self.believed.levels);
+        let mut updated = believed.with_lengths(state, others, &self.settings);
+        levels.replace(name, Some(&believed.evidence()), &updated.evidence());
+        updated.update_tails(levels);
+        *believed = Arc::new(updated);
     }
 
     /// What one model's outcomes say of others goes into all of them only after everything was added up, so that no order matters.
     fn update_all_beliefs(&mut self) {
         let names: Vec<Arc<str>> = self.own.models.keys().cloned().collect();
         names.iter().for_each(|name| self.update_belief(name));
-        let levels = &self.levels;
-        self.beliefs.values_mut().for_each(|believed| Arc::make_mut(believed).update_tails(levels));
+        let levels = &self.believed.levels;
+        self.believed.models.values_mut().for_each(|believed| Arc::make_mut(believed).update_tails(levels));
     }
 
     fn update_belief(&mut self, name: &Arc<str>) {
         let Some(state) = self.own.models.get(name) else { return };
         let others = self.others.get(name).map(|others| &**others);
-        let mut believed = ModelBelief::of(state, others, &self.settings);
-        let before = self.beliefs.get(name);
-        let levels = Arc::make_mut(&mut self.levels);
-        levels.replace(name, before.map(|before| before.evidence()).as_ref(), &believed.evidence());
-        believed.update_tails(levels);
-        let shared = Arc::make_mut(&mut self.shared);
-        shared.replace(before.map(|before| &*before.success), &believed.success);
-        self.beliefs.insert(name.clone(), Arc::new(believed));
+        let mut updated = ModelBelief::of(state, others, &self.settings);
+        let before = self.believed.models.get(name);
+        let levels = Arc::make_mut(&mut self.believed.levels);
+        levels.replace(name, before.map(|before| before.evidence()).as_ref(), &updated.evidence());
+        updated.update_tails(levels);
+        let shared = Arc::make_mut(&mut self.believed.success);
+        self.shared.replace(before.map(|before| &*before.success), &updated.success, shared);
+        self.believed.models.insert(name.clone(), Arc::new(updated));
     }
 }

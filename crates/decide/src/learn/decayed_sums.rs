@@ -1,5 +1,7 @@
 //! Sums of evidence that fade, on a clock that replicas share.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::word_sums::WordSums;
@@ -85,12 +87,11 @@ impl DecayedSums {
     }
 
     /// This one's sums and what was gathered, at this one's now.
-    pub(super) fn combined_with(&self, gathered: Option<&DecayedSums>, forget: f64) -> DecayedSums {
+    pub(super) fn combined_with(&self, gathered: Option<&DecayedSums>, forget: f64) -> Cow<'_, DecayedSums> {
+        let Some(gathered) = gathered else { return Cow::Borrowed(self) };
         let mut whole = self.clone();
-        if let Some(gathered) = gathered {
-            whole.add(gathered, forget);
-        }
-        whole
+        whole.add(gathered, forget);
+        Cow::Owned(whole)
     }
 
     /// Takes over the ticks of a replica that is gone, as if they had been made here. A replica that knows of both still knows of

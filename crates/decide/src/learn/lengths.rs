@@ -10,33 +10,26 @@
 use stint_types::catalog::{LengthTails, LogNormal, ModelDemand, ThinkingStopReason};
 use stint_types::units::Tokens;
 
-use super::features::{
-    CLASSES, COUNTS, FEATURE_COUNT, FeatureRow, OWN, PROMPT, RequestFeatures, TRAIT, class_index,
-};
+use super::features::{CLASSES, COUNTS, FeatureRow, OWN, PROMPT, RequestFeatures, class_index};
 use super::length_tails;
 use super::level_pool::{LevelEvidence, LevelPrior};
 use super::outcome_sample::OutcomeSample;
 use super::shared_levels::{LengthEvidence, SharedLevels};
 use super::slopes::{self, LengthSlopes, SlopePriors};
 use super::thought_lengths::{self, Correction, ThoughtLengths};
-use super::thought_words::{self, ThoughtWords};
+use super::thought_requests::{self, RequestBelief, ThoughtRequest};
 
 /// How many outcomes make a length a measured one. For so many counts the prediction of an answer, and in a class what is said of
 /// all classes.
 const PRIOR: f64 = 20.0;
-/// What counts beforehand in the slopes of answers, and in those of thoughts. Of 10 and 30 the middle: with many questions, the
-/// worked out answers of 29 models on MMLU-Pro, 10 ranks better; with thoughts on some 25 texts, each thought about again and again, 30.
-const ANSWER_PRIORS: SlopePriors = SlopePriors { slope: 20.0, class: PRIOR };
-const THOUGHT_PRIORS: SlopePriors = SlopePriors { slope: 20.0, class: 3.0 };
+/// What counts beforehand in the slopes of answers.
+const ANSWER_PRIORS: SlopePriors = SlopePriors { slopes: &[20.0], class: PRIOR };
 
 /// How many features an answer's length may depend on.
 const ANSWER_FEATURES: usize = 5;
 /// What an answer's length may depend on: the model's own prediction, the prompt, the trait of how long models write, and the
 /// lengths of the question and of its options.
 const ANSWER_PLACES: [usize; ANSWER_FEATURES] = [OWN, PROMPT, COUNTS - 1, COUNTS, COUNTS + 10];
-/// What a thought's length may depend on: what was predicted of it, the prompt, all traits and all counts.
-const THOUGHT_FEATURES: usize = 2 + FEATURE_COUNT - TRAIT;
-
 /// Sums for each class of answers: how many, and Σ ratio.
 const ANSWER_SUMS_EACH: usize = 2;
 const ANSWER_SUMS: usize = ANSWER_SUMS_EACH * CLASSES;
@@ -45,9 +38,8 @@ const THOUGHTS_END: usize = thought_lengths::SUMS;
 const ANSWERS_END: usize = THOUGHTS_END + ANSWER_SUMS;
 const TAILS_END: usize = ANSWERS_END + length_tails::SUMS;
 const ANSWER_SLOPES_END: usize = TAILS_END + slopes::sums_of(ANSWER_FEATURES);
-const SLOPES_END: usize = ANSWER_SLOPES_END + slopes::sums_of(THOUGHT_FEATURES);
-/// All sums: thoughts, answers, how far out they were, the slopes of answers and of thoughts, and words of thoughts.
-pub(super) const SUMS: usize = SLOPES_END + thought_words::SUMS;
+/// All sums: thoughts, answers, how far out they were, the slopes of answers, and which requests are thought about longer.
+pub(super) const SUMS: usize = ANSWER_SLOPES_END + thought_requests::SUMS;
 
 /// A longer answer than this many times what was predicted counts as such a one.
 const RATIO_MAX: f64 = 20.0;
@@ -60,8 +52,7 @@ const REQUEST_SHIFT_MAX: f64 = 2.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LengthBelief {
     thoughts: ThoughtLengths,
-    thought_slopes: LengthSlopes<THOUGHT_FEATURES>,
-    words: ThoughtWords,
+    requests: RequestBelief,
     /// Of all classes, and of each: how many answers, and Σ ratio.
     answers: (f64, f64),
     classes: [(f64, f64); CLASSES],
@@ -83,9 +74,8 @@ impl LengthBelief {
         tails.copy_from_slice(&sums[ANSWERS_END..TAILS_END]);
         let evidence = LengthEvidence { thought: thoughts.evidence(), answer: answer_level(answers), tails };
         LengthBelief {
-            thought_slopes: LengthSlopes::of(&sums[ANSWER_SLOPES_END..SLOPES_END], THOUGHT_PRIORS),
-            words: ThoughtWords::of(&sums[SLOPES_END..]),
-            answer_slopes: LengthSlopes::of(&sums[TAILS_END..ANSWER_SLOPES_END], ANSWER_PRIORS),
+            requests: RequestBelief::of(&sums[ANSWER_SLOPES_END..], thoughts.within()),
+            answer_slopes: LengthSlopes::of(&sums[TAILS_END..ANSWER_SLOPES_END], 1.0, ANSWER_PRIORS),
             thoughts,
             answers,
             classes,
@@ -114,9 +104,8 @@ impl LengthBelief {
         demand: &mut ModelDemand,
     ) {
         let level = shared.thoughts.prior(model, self.evidence.thought);
-        let more = self.thought_slopes.beyond_mean(class, &thought_features(&demand.thinking, row));
-        let more = (more + self.words.longer(features.words())).clamp(-REQUEST_SHIFT_MAX, REQUEST_SHIFT_MAX);
-        apply(self.thoughts.correction(class, level), more, demand);
+        let request = ThoughtRequest::of(class, &demand.thinking, row, features.words());
+        apply(self.thoughts.correction(class, level), self.requests.longer(&request), demand);
         let usual = shared.answers.prior(model, self.evidence.answer);
         let ratio = updated(self.classes[class], updated(self.answers, usual.mean.exp()));
         let more = self.answer_slopes.beyond_mean(class, &answer_features(row));
@@ -147,7 +136,7 @@ pub(super) fn adjust_unseen(model: &str, shared: &SharedLevels, demand: &mut Mod
 
 fn apply(correction: Correction, more: f64, demand: &mut ModelDemand) {
     let LogNormal { mu, sigma } = demand.thinking;
-    let shift = correction.shift + more;
+    let shift = correction.shift + more.clamp(-REQUEST_SHIFT_MAX, REQUEST_SHIFT_MAX);
     demand.thinking = LogNormal { mu: mu + shift * sigma, sigma: sigma * correction.scale };
 }
 
@@ -167,19 +156,14 @@ fn answer_features(row: &FeatureRow) -> [f64; ANSWER_FEATURES] {
     ANSWER_PLACES.map(|place| row[place])
 }
 
-/// Of a request for which this was predicted.
-fn thought_features(predicted: &LogNormal, row: &FeatureRow) -> [f64; THOUGHT_FEATURES] {
-    /// A usual thought's logarithm: predictions lie about as far from it as one.
-    const USUAL: f64 = 6.5;
-    std::array::from_fn(|at| match at {
-        0 => (predicted.mu - USUAL).clamp(-3.0, 3.0),
-        1 => row[PROMPT],
-        _ => row[TRAIT + at - 2],
-    })
-}
-
-/// Adds a sample's lengths to the sums; `demand` is its demand with all that was believed so far.
-pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &LengthBelief, demand: &ModelDemand) {
+/// Adds a sample's lengths to the sums; `demand` is its demand with all that was believed so far, and `weight` what it tells of
+/// requests like it, since its own was met before.
+pub(super) fn add(
+    sums: &mut [f64],
+    (sample, weight): (&OutcomeSample, f64),
+    believed: &LengthBelief,
+    demand: &ModelDemand,
+) {
     let class = class_index(sample.class);
     let features = RequestFeatures::of(sample.class, &sample.request);
     let row = features.row(&sample.predicted, 1.0);
@@ -189,10 +173,10 @@ pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &LengthBel
         let u = ((mean - mu) / sigma).clamp(-12.0, 12.0);
         let seen = (u, u * u + variance / sigma.powi(2));
         thought_lengths::add(&mut sums[..THOUGHTS_END], class, seen, sample.predicted.measured.thinking);
-        let counted = thought_features(&sample.predicted.thinking, &row);
-        slopes::add(&mut sums[ANSWER_SLOPES_END..SLOPES_END], class, &counted, u);
+        let request = ThoughtRequest::of(class, &sample.predicted.thinking, &row, features.words());
         let surprise = u - (demand.thinking.mu - mu) / sigma;
-        believed.words.add(&mut sums[SLOPES_END..], features.words(), surprise);
+        let sums = &mut sums[ANSWER_SLOPES_END..];
+        believed.requests.add(sums, &request, (u, surprise, weight));
     }
     if sample.solution > Tokens::ZERO {
         let usual = sample.predicted.solution.as_f64().max(1.0);
@@ -204,7 +188,8 @@ pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &LengthBel
         let at = THOUGHTS_END + class * ANSWER_SUMS_EACH;
         sums[at] += 1.0;
         sums[at + 1] += ratio;
-        slopes::add(&mut sums[TAILS_END..ANSWER_SLOPES_END], class, &answer_features(&row), ratio);
+        let slopes = &mut sums[TAILS_END..ANSWER_SLOPES_END];
+        slopes::add(slopes, class, &answer_features(&row), (ratio, 1.0));
     }
     length_tails::add(&mut sums[ANSWERS_END..TAILS_END], sample, demand);
 }

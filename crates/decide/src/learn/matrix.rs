@@ -24,6 +24,23 @@ pub(super) fn inverse<const N: usize>(matrix: &SquareMatrix<N>) -> Option<Square
     Some(inverse)
 }
 
+/// The vector that a symmetric, positive definite matrix makes this one of, and the logarithm of its determinant.
+pub(super) fn solve<const N: usize>(matrix: &SquareMatrix<N>, vector: &[f64; N]) -> Option<([f64; N], f64)> {
+    let factor = cholesky(matrix)?;
+    let (mut solution, mut log_determinant) = (*vector, 0.0);
+    for row in 0..N {
+        let known = sum_of_products(&factor[row][..row], &solution[..row]);
+        solution[row] = (solution[row] - known) / factor[row][row];
+        log_determinant += 2.0 * factor[row][row].ln();
+    }
+    for row in (0..N).rev() {
+        solution[row] /= factor[row][row];
+        let found = solution[row];
+        solution.iter_mut().zip(&factor[row][..row]).for_each(|(rest, entry)| *rest -= entry * found);
+    }
+    Some((solution, log_determinant))
+}
+
 /// The lower triangle L with `L·Lᵀ = matrix`.
 fn cholesky<const N: usize>(matrix: &SquareMatrix<N>) -> Option<SquareMatrix<N>> {
     let mut factor = [[0.0; N]; N];

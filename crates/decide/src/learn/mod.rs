@@ -9,6 +9,7 @@
 //! [`PaceSettings`], keep their defaults. The floor of exploration belongs to a route. Replicas must agree on `forget`.
 
 mod belief;
+mod belief_snapshot;
 mod belief_store;
 mod budget_pacer;
 mod decayed_sums;
@@ -23,20 +24,24 @@ mod model_state;
 mod observation;
 mod outcome_sample;
 mod recipe_watch;
+mod repeats;
 mod settings;
 mod shared_belief;
 mod shared_levels;
+mod shared_sums;
 mod slopes;
 mod state;
 mod success_pacer;
 #[cfg(test)]
 mod tests;
 mod thought_lengths;
+mod thought_requests;
 mod thought_words;
 mod token_ratios;
 mod variances;
 mod word_sums;
 
+pub use belief_snapshot::BeliefSnapshot;
 pub use belief_store::BeliefStore;
 pub use budget_pacer::{BudgetPacer, PaceSettings, RemainingBudget};
 pub use model_state::ModelState;

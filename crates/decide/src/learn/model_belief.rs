@@ -63,14 +63,15 @@ impl ModelBelief {
         }
     }
 
-    /// What follows from the sums once outcomes came that nobody has judged.
-    pub(super) fn update_lengths(
-        &mut self,
+    /// The same, with what follows from the sums once outcomes came that nobody has judged.
+    pub(super) fn with_lengths(
+        &self,
         state: &ModelState,
         others: Option<&ModelState>,
         settings: &Settings,
-    ) {
-        self.lengths = length_belief(state, others, settings);
+    ) -> ModelBelief {
+        let lengths = length_belief(state, others, settings);
+        ModelBelief { success: self.success.clone(), lengths, ..*self }
     }
 
     /// Corrects the prior's prediction, and says how sure that is.

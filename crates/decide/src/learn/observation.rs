@@ -112,16 +112,17 @@ impl<'a> OutcomeView<'a> {
     }
 }
 
-/// Takes in an outcome, given what was believed before it; what became of its judgement comes back.
+/// Takes in an outcome, given what was believed before it; what became of its judgement comes back. `weight` is what it tells of
+/// requests like it.
 pub(super) fn observe(
     state: &mut ModelState,
-    sample: &OutcomeSample,
+    (sample, weight): (&OutcomeSample, f64),
     beliefs: Beliefs<'_>,
     settings: &Settings,
 ) -> Option<JudgementMark> {
     let demand = beliefs.demand(sample);
     state.seen.tick(1.0, settings.forget());
-    lengths::add(&mut state.seen.sums, sample, beliefs.model.lengths(), &demand);
+    lengths::add(&mut state.seen.sums, (sample, weight), beliefs.model.lengths(), &demand);
     judge(state, sample, &demand, beliefs, settings)
 }
 

@@ -97,6 +97,11 @@ impl ThoughtLengths {
         self.all.count
     }
 
+    /// The variance of u about a class's level.
+    pub(super) fn within(&self) -> f64 {
+        self.within
+    }
+
     /// What they say of the model's level to others: the less, the fewer kinds of work they are from. Nothing of a model that was
     /// measured: what is predicted of that says nothing of others.
     pub(super) fn evidence(&self) -> LevelEvidence {

@@ -9,7 +9,7 @@ pub(super) const PLACES: usize = 512;
 /// All sums: a precision for each place, then a product.
 pub(super) const SUMS: usize = 2 * PLACES;
 /// How precisely a word's weight is expected to be zero, in outcomes.
-const PRIOR: f64 = 1.0;
+const PRIOR: f64 = 4.0;
 
 /// The words of a request.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ mod tests {
             }
         }
         let believed = ThoughtWords::of(&sums);
-        assert!(believed.longer(long) > 0.8 && believed.longer(short) < -0.8, "{}", believed.longer(long));
+        assert!(believed.longer(long) > 0.7 && believed.longer(short) < -0.7, "{}", believed.longer(long));
         assert!(believed.longer(of(&[900, 901])).abs() < 0.15);
     }
 }

@@ -14,6 +14,8 @@ use super::terms::ModelTerms;
 
 /// Beside a planned thought an answer keeps one part in so many of what there is, where its length is not known.
 const ANSWER_PART: u64 = 4;
+/// Beside a stated thought one of which the length is only guessed keeps one part in so many, where no more is left.
+const GUESSED_PART: u64 = 16;
 /// Where it is known, it keeps room for this share of such answers.
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
@@ -78,17 +80,19 @@ impl<'a> TokenBounds<'a> {
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written_overhead(Tokens(1)));
         let in_output = output_left(terms, Tokens(1));
         let together = in_context.min(in_total).min(in_output);
-        // A stated thought gives way only so far that a usual answer fits beside it.
-        let kept =
-            if budget.thinking.is_some() { usual } else { planned_answer(terms, together).min(wanted) };
-        let kept_of_total = if budget.solution.is_some() { wanted } else { kept };
+        let planned = planned_answer(terms, together).min(wanted);
+        let kept = |room: Tokens| match budget.thinking {
+            Some(stated) => beside_stated(terms, stated, room, (usual, wanted)),
+            None => planned,
+        };
         let beside = |room: Tokens, kept: Tokens| {
             let must = if terms.allows(Tokens::ZERO) { Tokens::ZERO } else { Tokens(room.0 / THOUGHT_PART) };
             room.saturating_sub(kept).max(must)
         };
+        let kept_of_total = if budget.solution.is_some() { wanted } else { kept(in_total) };
         let mut thinking = ThinkingCeiling { most: terms.model.thinking_max, by: BudgetReason::Provider };
-        thinking.lower(beside(in_context, kept), BudgetReason::Context);
-        thinking.lower(beside(in_output, kept), BudgetReason::Output);
+        thinking.lower(beside(in_context, kept(in_context)), BudgetReason::Context);
+        thinking.lower(beside(in_output, kept(in_output)), BudgetReason::Output);
         thinking.lower(beside(in_total, kept_of_total), BudgetReason::Total(members.total));
         let mut in_time = true;
         if let Some(left) = deadline(request) {
@@ -173,6 +177,18 @@ fn likely_max(request: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Toke
 fn whole_max(request: &PlanRequest, terms: &ModelTerms) -> Tokens {
     let is_held = request.streams || terms.class != EnforcementClass::Effort || terms.is_raw();
     if is_held { Tokens::ZERO } else { WHOLE_MAX }
+}
+
+/// What is kept for the answer beside a stated thought, of a room for both: a usual answer, or one that is stated shorter. A mere
+/// guess of a usual one takes no more from the thought than an answer needs at all.
+fn beside_stated(
+    terms: &ModelTerms,
+    stated: Tokens,
+    room: Tokens,
+    (usual, wanted): (Tokens, Tokens),
+) -> Tokens {
+    let is_guess = !terms.demand.measured.solution && usual < wanted;
+    if is_guess { usual.min(room.saturating_sub(stated).max(Tokens(room.0 / GUESSED_PART))) } else { usual }
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.

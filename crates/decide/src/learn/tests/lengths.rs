@@ -106,6 +106,31 @@ fn which_requests_are_thought_about_longer_is_learned_for_each_model() {
 }
 
 #[test]
+fn one_text_that_is_asked_again_and_again_says_little_of_others_like_it() {
+    let asked = |count: f32, times: f64| {
+        let mut lesson = thought("one", times, 3);
+        lesson.request.counts[0] = count;
+        lesson
+    };
+    // One long thought on a request with a high count, forty times; forty short ones on others, each once.
+    let many: Vec<OutcomeSample> = (0_u8..40).map(|at| asked(f32::from(at) / 100.0, 0.8)).collect();
+    let slope = |lessons: Vec<OutcomeSample>| {
+        let mu = |count: f32| {
+            let mut demand = prior();
+            demand.request.words = Vec::new();
+            demand.request.counts[0] = count;
+            taught(&lessons).adjust(&mut demand);
+            demand.models["one"].thinking.mu
+        };
+        mu(2.0) - mu(0.0)
+    };
+    let repeated = slope([many.clone(), vec![asked(2.0, 4.0); 40]].concat());
+    let different = (0_u8..40).map(|at| asked(2.0 + f32::from(at) / 1_000.0, 4.0)).collect();
+    let different = slope([many, different].concat());
+    assert!(repeated < different / 2.0, "{repeated} {different}");
+}
+
+#[test]
 fn one_thought_in_a_hundred_lies_beyond_what_is_said_of_it() {
     let lesson = |at: usize| thought("one", if at.is_multiple_of(25) { 12.0 } else { 1.0 }, 3);
     let lessons: Vec<OutcomeSample> = (0..1_000).map(lesson).collect();

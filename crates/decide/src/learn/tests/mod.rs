@@ -5,6 +5,7 @@ mod joint;
 mod judgements;
 mod lengths;
 mod pace;
+mod repeats;
 mod states;
 
 use std::collections::BTreeMap;

@@ -72,6 +72,32 @@ fn a_stated_thought_gives_way_to_a_total_only_so_far_that_a_usual_answer_fits() 
     assert_eq!(offer.solution, Tokens(2 * 250 + 16));
 }
 
+/// A context of 512 tokens, of which a prompt and what closes the thought take 104.
+fn narrow(thinking: u64) -> PlanFixture {
+    world().with(unmeasured).with(|w| {
+        (w.models[0].context, w.models[0].solution_max) = (Tokens(512), None);
+        (w.demands[0].solution, w.budget.thinking) = (Tokens(300), Some(Tokens(thinking)));
+    })
+}
+
+#[test]
+fn a_guess_of_an_answer_takes_nothing_from_a_stated_thought_on_a_small_context() {
+    let check = |world: PlanFixture, thinking: u64, solution: u64| {
+        let offer = world.first();
+        assert_eq!((offer.thinking, offer.solution), (Tokens(thinking), Tokens(solution)), "{offer:?}");
+    };
+    check(narrow(100), 100, 308);
+    check(narrow(380), 380, 28);
+    // An answer needs some tokens all the same.
+    check(narrow(400), 408 - 25, 25);
+    check(narrow(4000), 408 - 25, 25);
+    // What is stated of the answer is no guess, nor is what was measured.
+    check(narrow(380).with(|w| w.budget.solution = Some(Tokens(200))), 208, 200);
+    let is_measured = MeasuredLengths { thinking: false, solution: true };
+    let measured = narrow(380).with(|w| w.demands[0].measured = is_measured);
+    assert!(measured.first().thinking < Tokens(200), "{:?}", measured.first());
+}
+
 #[test]
 fn where_nothing_is_stated_the_answer_may_go_to_the_models_own_limit_and_no_upstream_is_told_one() {
     let check = |class: EnforcementClass, expected: u64| {
