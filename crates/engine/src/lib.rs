@@ -36,6 +36,7 @@ mod gpu;
 mod ops;
 mod penalties;
 mod phases;
+mod prefill_share;
 #[doc(hidden)]
 pub mod probe;
 mod repack;
