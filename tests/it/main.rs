@@ -77,6 +77,7 @@ mod strangers;
 mod streams;
 #[path = "../street/mod.rs"]
 mod street;
+mod structured;
 mod surface;
 mod surfaces;
 mod thinkers;
