@@ -96,8 +96,9 @@ async fn a_model_that_thinks_does_so_freely_and_answers_in_the_form() {
         let mut more = form(&schema);
         more["messages"] = question.clone();
         more["reasoning_effort"] = Value::Null;
+        more["max_tokens"] = Value::Null;
         more["budget"] = json!({ "thinking_tokens": thinking });
-        let answer = ask(&process, "bytes", more).await.good();
+        let answer = ask(&process, "reasoner", more).await.good();
         let message = &answer["choices"][0]["message"];
         let cut = if thinking == 4 { "cut" } else { "closed" };
         assert_eq!(answer["budget"]["thinking"]["ended"], cut, "{answer}");
@@ -116,20 +117,20 @@ async fn an_answer_that_its_limit_ends_says_so() {
     more["max_tokens"] = json!(10);
     let answer = ask(&process, "smollm2", more).await.good();
     assert_eq!(answer["choices"][0]["finish_reason"], "length", "{answer}");
-    assert!(
-        answer["choices"][0]["message"]["content"].as_str().unwrap().starts_with("{\"text\""),
-        "{answer}"
-    );
+    assert!(answer["choices"][0]["message"]["content"].as_str().unwrap().contains("\"text\""), "{answer}");
 }
 
 #[tokio::test]
 async fn a_tool_is_called_where_one_must_be() {
     let process = serve();
     for model in ["smollm2", "bytes"] {
-        let any = ask(&process, model, weather(json!({ "tool_choice": "required" }))).await.good();
+        let any = ask(&process, model, weather(json!({ "tool_choice": "required", "max_tokens": 400 })))
+            .await
+            .good();
         let called = calls(&any);
         assert!(called.iter().all(|(name, _)| ["weather", "clock"].contains(&&**name)), "{any}");
-        let named = json!({ "tool_choice": { "type": "function", "function": { "name": "weather" } } });
+        let named = json!({ "type": "function", "function": { "name": "weather" } });
+        let named = json!({ "tool_choice": named, "max_tokens": 400 });
         let one = ask(&process, model, weather(named)).await.good();
         let called = calls(&one);
         assert_eq!((called.len(), &*called[0].0), (1, "weather"), "{one}");

@@ -20,7 +20,7 @@ QUESTION = "Make up an example."
 
 
 class Step(pydantic.BaseModel):
-    explanation: typing.Annotated[str, pydantic.Field(max_length=12)]
+    explanation: typing.Literal["because", "since"]
     output: typing.Literal["yes", "no"]
 
 
@@ -97,8 +97,8 @@ class Asking:
     def messaged(self):
         schema = Reply.model_json_schema()
         answer = self.other.messages.create(
-            model=self.model, messages=[{"role": "user", "content": QUESTION}], max_tokens=self.tokens, temperature=0,
-            extra_body={"output_config": {"format": {"type": "json_schema", "schema": schema}}})
+            model=self.model, messages=[{"role": "user", "content": QUESTION}], max_tokens=self.tokens,
+            extra_body={"output_config": {"format": {"type": "json_schema", "schema": schema}}, "temperature": 0})
         text = "".join(block.text for block in answer.content if block.type == "text")
         return isinstance(Reply.model_validate_json(text), Reply)
 

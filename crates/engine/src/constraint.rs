@@ -120,13 +120,13 @@ impl TokenSet {
 #[derive(Debug)]
 pub(crate) struct RunningConstraint {
     constraint: AnswerConstraint,
-    /// A token of white space may still stand before the answer, where a model thinks: most write one after a thought.
+    /// A token of white space may come next: the model has closed its thought, and most write one there.
     may_be_blank: bool,
 }
 
 impl RunningConstraint {
-    pub(crate) fn new(constraint: AnswerConstraint, machine: &PhaseMachine) -> Self {
-        Self { constraint, may_be_blank: machine.phases().thinking.is_some() }
+    pub(crate) fn new(constraint: AnswerConstraint) -> Self {
+        Self { constraint, may_be_blank: false }
     }
 
     /// Whether what is drawn next is of the answer, or may be its beginning.
@@ -166,7 +166,6 @@ impl RunningConstraint {
         machine: &PhaseMachine,
     ) -> Result<(), ConstraintError> {
         match step.role {
-            TokenRole::Blank => self.may_be_blank = false,
             TokenRole::Solution => {
                 let may_be_blank = std::mem::take(&mut self.may_be_blank);
                 let blanks = machine.phases().thinking.as_ref().map(|thinking| &thinking.blanks);
@@ -175,9 +174,8 @@ impl RunningConstraint {
                     return self.constraint.0.accept(step.id);
                 }
             }
-            // After a thought there may be white space again.
             TokenRole::Tag => self.may_be_blank = true,
-            TokenRole::Thought | TokenRole::HandOff | TokenRole::End => {}
+            TokenRole::Blank | TokenRole::Thought | TokenRole::HandOff | TokenRole::End => {}
         }
         Ok(())
     }

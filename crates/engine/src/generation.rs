@@ -43,7 +43,7 @@ impl RunningGeneration {
         Self {
             sampling,
             changes,
-            constraint: constraint.map(|constraint| RunningConstraint::new(constraint, &machine)),
+            constraint: constraint.map(RunningConstraint::new),
             logprobs,
             machine,
             out,

@@ -33,11 +33,11 @@ type SourceHash = [u8; 32];
 
 /// Makes the grammars of one model.
 pub(in super::super) struct GrammarCompiler {
-    shared: Arc<SharedState>,
+    shared: Arc<CompilerState>,
     places: Arc<Semaphore>,
 }
 
-struct SharedState {
+struct CompilerState {
     format: Arc<PromptFormat>,
     vocab: u32,
     /// Made when the first grammar is wanted: it takes memory and a moment.
@@ -56,7 +56,7 @@ impl GrammarCompiler {
     /// For a model that is spoken to so, with so many tokens.
     pub(in super::super) fn new(format: Arc<PromptFormat>, vocab: u32) -> GrammarCompiler {
         let kept = Mutex::new(VecDeque::new());
-        let shared = SharedState { format, vocab, factory: OnceLock::new(), kept };
+        let shared = CompilerState { format, vocab, factory: OnceLock::new(), kept };
         GrammarCompiler { shared: Arc::new(shared), places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
@@ -100,7 +100,7 @@ fn hash(form: &AnswerForm) -> SourceHash {
     Sha256::digest(serde_json::to_string(&form.source).unwrap_or_default()).into()
 }
 
-impl SharedState {
+impl CompilerState {
     fn find(&self, hash: &SourceHash) -> Option<GrammarMatcher> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(known, _)| known == hash)?;

@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 64;
 
 /// The white space between two parts of JSON: none, a space, or a line's end and what the next line is indented by. A model that may
 /// write more of it may never end.
-const BLANK: &str = r"( |\n[ \t]{0,40})";
+const BLANK: &str = r"( |\n[ \t]{0,20})";
 
 /// The member by which a schema tells the grammar's maker how to read it. A caller's own is not heeded.
 const OPTIONS: &str = "x-guidance";

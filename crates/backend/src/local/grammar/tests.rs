@@ -13,18 +13,18 @@ use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_prompt::{PromptFormat, Vocabulary};
 use stint_types::chat::{Message, Request, Role, Tool};
 
-struct World {
+struct GrammarWorld {
     format: Arc<PromptFormat>,
     vocab: u32,
     compiler: GrammarCompiler,
 }
 
-fn world() -> World {
+fn world() -> GrammarWorld {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("models/reasoner.gguf");
     let vocabulary = Vocabulary::from_gguf(&Gguf::open(&path).unwrap()).unwrap();
     let format = Arc::new(PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap());
     let vocab = u32::try_from(vocabulary.tokens.len()).unwrap();
-    World { compiler: GrammarCompiler::new(format.clone(), vocab), format, vocab }
+    GrammarWorld { compiler: GrammarCompiler::new(format.clone(), vocab), format, vocab }
 }
 
 fn schema(schema: &Value) -> Request {
@@ -51,7 +51,7 @@ fn tools(choice: &str, strict: bool) -> Request {
     }
 }
 
-impl World {
+impl GrammarWorld {
     fn matcher(&self, request: &Request, syntax: ToolCallSyntax) -> Box<dyn TokenConstraint> {
         let form = AnswerForm::of(request, Some(syntax)).unwrap().expect("a form");
         Box::new(self.compiler.make_now(form).unwrap())
