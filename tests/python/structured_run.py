@@ -19,12 +19,12 @@ import pydantic
 QUESTION = "Make up an example."
 
 
-class Step(pydantic.BaseModel):
+class Step(pydantic.BaseModel, extra="forbid"):
     explanation: typing.Literal["because", "since"]
     output: typing.Literal["yes", "no"]
 
 
-class Reply(pydantic.BaseModel):
+class Reply(pydantic.BaseModel, extra="forbid"):
     steps: typing.Annotated[list[Step], pydantic.Field(max_length=2)]
     mood: typing.Literal["🙂", "🙁"]
 
