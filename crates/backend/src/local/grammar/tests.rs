@@ -89,14 +89,14 @@ fn json_passes_that_fits_its_schema_and_none_that_does_not() {
         "properties": { "n": { "type": "integer", "minimum": 0, "maximum": 99 }, "é": { "enum": ["日本", "x"] } } }));
     let check = |text: &str, passes: &str, may_end| world.check(&request, HERMES, text, passes, may_end);
     check(r#"{"n":7}"#, r#"{"n":7}"#, true);
-    check("{\n  \"n\": 42,\n  \"é\": \"日本\"\n}", "{\n  \"n\": 42,\n  \"é\": \"日本\"\n}", true);
+    check(r#"{"n": 42, "é": "日本"}"#, r#"{"n": 42, "é": "日本"}"#, true);
     check(r#"{"n":700}"#, r#"{"n":70"#, false);
     check(r#"{"n":"#, r#"{"n":"#, false);
     check(r#"{"n":7} and"#, r#"{"n":7}"#, true);
     check(r#"Sure: {"n":7}"#, "", false);
     check("{ \"n\":7}", "{ \"n\":7}", true);
     check("{  \"n\":7}", "{ ", false);
-    check("{\n\n\"n\":7}", "{", false);
+    check("{\n\"n\":7}", "{", false);
     check(r#"{"n":7,"é":"日x"}"#, r#"{"n":7,"é":"日"#, false);
 }
 
