@@ -35,7 +35,7 @@ fn form(schema: &Value) -> Value {
     json!({ "response_format": { "type": "json_schema", "json_schema": { "name": "it", "strict": true, "schema": schema } } })
 }
 
-fn weather(more: Value) -> Value {
+fn weather(more: &Value) -> Value {
     let city = json!({ "type": "string", "enum": ["Paris", "Rome", "東京"] });
     let unit = json!({ "type": "string", "enum": ["C", "F"] });
     let parameters = json!({ "type": "object", "properties": { "city": city, "unit": unit },
@@ -124,14 +124,14 @@ async fn an_answer_that_its_limit_ends_says_so() {
 async fn a_tool_is_called_where_one_must_be() {
     let process = serve();
     for model in ["smollm2", "bytes"] {
-        let any = ask(&process, model, weather(json!({ "tool_choice": "required", "max_tokens": 400 })))
+        let any = ask(&process, model, weather(&json!({ "tool_choice": "required", "max_tokens": 400 })))
             .await
             .good();
         let called = calls(&any);
         assert!(called.iter().all(|(name, _)| ["weather", "clock"].contains(&&**name)), "{any}");
         let named = json!({ "type": "function", "function": { "name": "weather" } });
         let named = json!({ "tool_choice": named, "max_tokens": 400 });
-        let one = ask(&process, model, weather(named)).await.good();
+        let one = ask(&process, model, weather(&named)).await.good();
         let called = calls(&one);
         assert_eq!((called.len(), &*called[0].0), (1, "weather"), "{one}");
         assert!(["Paris", "Rome", "東京"].contains(&called[0].1["city"].as_str().unwrap()), "{one}");
@@ -144,7 +144,7 @@ async fn a_tool_is_called_where_one_must_be() {
 async fn only_one_tool_is_called_where_only_one_may_be() {
     let process = serve();
     let more = json!({ "tool_choice": "required", "parallel_tool_calls": false, "temperature": 1, "n": 4, "seed": 3 });
-    let answer = ask(&process, "smollm2", weather(more)).await.good();
+    let answer = ask(&process, "smollm2", weather(&more)).await.good();
     for choice in answer["choices"].as_array().unwrap() {
         assert_eq!(choice["message"]["tool_calls"].as_array().unwrap().len(), 1, "{choice}");
     }
