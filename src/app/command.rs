@@ -16,7 +16,7 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(name = "stint", version)]
 pub struct Cli {
-    /// The configuration; without it, the file that `STINT_CONFIG` names, else defaults.
+    /// The configuration file. Default: the one in `STINT_CONFIG`, else built-in defaults.
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -25,13 +25,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Serve until SIGTERM or SIGINT, then finish what runs.
+    /// Serve until SIGTERM or SIGINT, then finish running requests.
     Serve,
-    /// Write a first configuration for the servers of models on this machine, or for those that are named.
+    /// Write a first configuration for the model servers on this machine, or for those that are named.
     Init(init::InitOptions),
     /// Read the configuration and the model files that it names, and report every mistake in them.
     Check(check::CheckOptions),
-    /// Print the settings that hold, and where each comes from.
+    /// Print the settings in force, and where each comes from.
     #[command(subcommand)]
     Config(config_cli::ConfigCommand),
     /// Ask the running server, and print thought and answer as they stream.
@@ -47,7 +47,7 @@ enum CliCommand {
     Ledger(ledger_cli::LedgerCommand),
     /// Print what was used, as a table.
     Usage(ledger_cli::UsageOptions),
-    /// Find out by a few cheap calls what a model's upstream really does with budgets, and note it in the catalogue.
+    /// Find out by a few cheap calls what a model's upstream really does with budgets, and record it in the catalogue.
     Probe(probe::ProbeOptions),
     /// Ask the running server what it would do with a question, and print the offers, the chosen one, and why.
     Plan(plan_cli::PlanOptions),
@@ -55,13 +55,13 @@ enum CliCommand {
     Curve(curve::CurveOptions),
     /// Compare policies on a made-up world in virtual time; with --config, on the configured models and accounts.
     Simulate(simulate::SimulateOptions),
-    /// Judge other policies by the decision log: what they would have reached, and whether that can be said at all.
+    /// Estimate from the decision log what other policies would have reached, and say where that cannot be known.
     Replay(replay::ReplayOptions),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
-    /// Print what a shell completes the command line by.
+    /// Print completions of the command line for a shell.
     Completions(shell::CompletionsOptions),
-    /// Print the manual page, or write those of all verbs.
+    /// Print the manual page, or write those of all commands.
     Man(shell::ManOptions),
 }
 

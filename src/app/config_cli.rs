@@ -12,7 +12,7 @@ use super::output::{VerbResult, align_columns, print_line};
 /// What is done with the configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Print every setting that holds and where it comes from: a line of the file, the environment, or the default. No secret
+    /// Print every setting in force and where it comes from: a line of the file, the environment, or the default. No secret
     /// is printed; the file only names them.
     Show(ShowOptions),
 }

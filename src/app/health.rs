@@ -24,7 +24,7 @@ enum HealthError {
          configuration that it runs with by --config"
     )]
     Unreachable(SocketAddr, #[source] io::Error),
-    #[error("the server at {0} is not ready: it says \"{1}\"; its log tells why")]
+    #[error("the server at {0} is not ready: it says \"{1}\"; its log says why")]
     NotReady(SocketAddr, String),
 }
 

@@ -28,7 +28,7 @@ const KEY: &str = "STINT_KEY";
 /// What is asked, and within which budget.
 #[derive(Debug, Args)]
 pub(super) struct PlanOptions {
-    /// The question, as one would ask it.
+    /// The question.
     question: String,
     /// A model, or a route.
     #[arg(long, visible_alias = "route", default_value = "auto")]
@@ -51,19 +51,19 @@ pub(super) struct PlanOptions {
     /// From 0, the cheapest that is good enough, to 1, the best regardless.
     #[arg(long)]
     preference: Option<f64>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// All offers, also those that cost more than another and reach no more.
+    /// Show all offers, also those that cost more than another and are no better.
     #[arg(long)]
     all: bool,
-    /// What would be chosen from which worth of a right answer to which.
+    /// Show what would be chosen at each worth of a right answer.
     #[arg(long, value_name = "WHAT", value_parser = ["worth"])]
     sweep: Option<String>,
-    /// What the decision rests on: what is seen in the question, and what is known and predicted of each model.
+    /// Show the evidence: what was found in the question, and what is known and predicted of each model.
     #[arg(long)]
     explain: bool,
-    /// The answer as the server gives it.
+    /// Print the server's answer as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -80,7 +80,7 @@ enum PlanRequestError {
     MissingKey,
     #[error("{0}")]
     Refused(String),
-    #[error("the answer makes no sense; is {0} a stint of this version?")]
+    #[error("the answer cannot be read; is {0} a stint of this version?")]
     InvalidResponse(String),
 }
 

@@ -38,7 +38,7 @@ enum PriceError {
     Upstream(#[from] Failure),
     #[error("it lists no model with a price")]
     Nothing,
-    #[error("they cannot be kept in the file")]
+    #[error("they cannot be written to the file")]
     File(#[source] io::Error),
 }
 
@@ -94,7 +94,7 @@ fn report(
         }
         Err(error) => {
             let pause = every.min(*retry);
-            tracing::warn!(error = %error_chain(&error), again_in = ?pause, "no new prices from OpenRouter; those that are kept hold");
+            tracing::warn!(error = %error_chain(&error), again_in = ?pause, "no new prices from OpenRouter; the stored ones stay in force");
             *retry = pause.saturating_mul(2);
             pause
         }

@@ -33,7 +33,7 @@ impl ReloadHandle {
         // A full channel is fine: those who wait will cause a reload.
         if let Err(TrySendError::Closed(_)) = self.0.try_send(oneshot::channel().0) {
             tracing::error!(
-                "not reloaded: nobody reads configurations any more; restart, and please report it"
+                "not reloaded: the task that reads configurations has ended; restart, and please report it"
             );
         }
     }

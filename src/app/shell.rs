@@ -19,7 +19,7 @@ pub(super) struct CompletionsOptions {
 /// Where the pages go.
 #[derive(Debug, Args)]
 pub(super) struct ManOptions {
-    /// A folder that gets a page for each verb; without it the page of `stint` itself is printed.
+    /// The folder for a page of each command. Without it the page of `stint` itself is printed.
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
 }

@@ -20,22 +20,22 @@ use super::output::{VerbResult, print_line};
 pub(super) struct SimulateOptions {
     /// The scenario; without one, the world that ships with the binary.
     scenario: Option<PathBuf>,
-    /// What all luck follows from, in place of the scenario's.
+    /// The seed of all random draws, in place of the scenario's.
     #[arg(long)]
     seed: Option<u64>,
     /// How many requests arrive, in place of the scenario's.
     #[arg(long, value_name = "N")]
     requests: Option<u64>,
-    /// Who takes part, with commas between; everybody without.
+    /// The policies, separated by commas. Default: all.
     #[arg(long, value_delimiter = ',')]
     policies: Vec<SimulationPolicy>,
-    /// A decision log, whose requests come again in place of the scenario's; with the configuration that served them.
+    /// A decision log, whose requests replace the scenario's; give the configuration that served them.
     #[arg(long, value_name = "LOG")]
     trace: Option<PathBuf>,
     /// A folder for report.json and the pictures.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Look at every limit after everything that happens, which takes its time.
+    /// Check every limit after every event, which is slow.
     #[arg(long)]
     audit: bool,
 }

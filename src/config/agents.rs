@@ -63,9 +63,9 @@ fn words(section: &Section<'_>) -> TrackerMessages {
     let line = |key: &'static str, usual| {
         let Some(PromptLine(line)) = section.get(key) else { return usual };
         if let Some(name) = placeholder(&line) {
-            let what = format!("{{{name}}} is told to the model as it stands");
+            let what = format!("{{{name}}} is sent to the model as written");
             let remedy =
-                "take it out: lines are told as they are, and what is used and left stands above them";
+                "take it out: lines are sent as written, and what is used and left stands above them";
             section.warn(key, what, remedy);
         }
         line

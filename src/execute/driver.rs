@@ -29,7 +29,7 @@ const ARRIVED_PAUSE: Duration = Duration::from_millis(5);
 /// this future is dropped. Dropping it cancels the backend.
 ///
 /// # Errors
-/// When the backend fails or nobody takes the events any more.
+/// When the backend fails or the receiver of the events is gone.
 pub async fn generate_choice<T: From<IndexedEvent> + EventSize>(
     job: &ChoiceJob,
     progress: &mut ChoiceProgress,
@@ -282,7 +282,7 @@ async fn next_piece(generation: &mut Generation) -> Result<Piece, ChoiceError> {
     }
 }
 
-/// Waits for `work`, but not beyond the moment at which nobody takes the events any more.
+/// Waits for `work`, but not beyond the moment at which the receiver of the events is gone.
 async fn unless_disconnected<T, E>(
     events: &EventSender<E>,
     work: impl Future<Output = T>,

@@ -39,7 +39,7 @@ pub struct EventReceiver<T> {
 
 /// Nobody takes the events any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody takes the events any more")]
+#[error("the receiver of the events is gone")]
 pub struct Disconnected;
 
 /// A channel within these limits. An event that is larger than all of them passes alone.

@@ -277,7 +277,7 @@ impl ApiError {
 
     /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request continues the conversation.
     pub(super) fn conversation_locked() -> ApiError {
-        let why = "is being gone on from by another request, and by one at a time; try again when that has its answer";
+        let why = "is being continued by another request, and only one may at a time; try again when that has its answer";
         let mut problem = ApiError::invalid(Some("conversation"), why).with_code("conversation_locked");
         problem.0.retry_after = Some(Duration::from_secs(1));
         problem

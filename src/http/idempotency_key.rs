@@ -163,7 +163,7 @@ fn replay(id: RequestId, answer: StoredAnswer) -> Result<Response, ApiError> {
     let bytes = match answer.body {
         StoredBody::Whole(bytes) => bytes,
         StoredBody::Streamed => {
-            return conflict("idempotency_stream_done", "streams are not kept, and it is not run again");
+            return conflict("idempotency_stream_done", "streams are not stored, and it is not run again");
         }
         StoredBody::TooLarge => {
             return conflict(

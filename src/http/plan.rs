@@ -23,7 +23,7 @@ use super::rounding::rounded;
 
 /// What a quote does not do, stated with each.
 const NOTE: &str =
-    "priced by the means of what is believed: no model was drawn, no probe bought, nothing reserved or spent";
+    "priced by average predictions: no model was drawn, no probe bought, nothing reserved or spent";
 
 /// Answers with every offer, and the one that would be taken.
 pub(super) async fn plan(

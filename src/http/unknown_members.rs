@@ -56,10 +56,10 @@ const LEFT_OUT: &[&str] = &[
 const REFUSED: &[(&str, &str)] = &[
     (
         "extra_body",
-        "is how SDKs are told of members that they do not know: send what is in it beside model and messages",
+        "is how SDKs take members that they do not know: send its contents beside model and messages",
     ),
-    ("extra_headers", "is how SDKs are told of headers: send them as headers"),
-    ("extra_query", "is how SDKs are told of a query: there is none here"),
+    ("extra_headers", "is how SDKs take headers: send them as headers"),
+    ("extra_query", "is how SDKs take a query: there is none here"),
     ("options", "is how Ollama's own API has it: send what is in it beside model and messages"),
     ("use_beam_search", "is not offered: several answers would be billed for one"),
     ("ignore_eos", "is not offered: an answer ends when the model ends it"),
@@ -84,7 +84,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("deferred", "is not offered: an answer is only given to the call that waits for it; use stream"),
     ("prompt_logprobs", "is not offered: only the answer's tokens have logprobs here"),
     ("echo", "is not offered: the prompt is not sent back"),
-    ("continue_final_message", "is not offered: the gateway says itself what is gone on from"),
+    ("continue_final_message", "is not offered: the gateway itself decides what is continued"),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
     ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
 ];

@@ -18,6 +18,8 @@ use stint_types::units::Tokens;
 
 /// So many samples are kept: the pairs are two thousand.
 const SAMPLES_MAX: usize = 64;
+/// The line is drawn again where one in so many samples is new.
+const REFIT_PART: usize = 8;
 /// Fewer pairs say nothing of the slope.
 const PAIRS_MIN: usize = 8;
 /// Two prompts differ where they do by so many tokens, and by such a share of the longer one.
@@ -37,6 +39,8 @@ pub(crate) struct Prefill {
     knows_slope: bool,
     longest: Option<f64>,
     usual: f64,
+    /// Samples since the line was drawn.
+    added: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,12 +51,20 @@ struct PrefillSample {
 
 impl Prefill {
     /// Takes a sample: so many tokens that no cache had, and the seconds until the first token. It counts from the next
-    /// [fit](Prefill::fit) on.
+    /// [fit](Prefill::fit_if_due) on.
     pub(crate) fn add(&mut self, tokens: Tokens, seconds: f64) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
         self.samples.push_back(PrefillSample { tokens: tokens.as_f64(), seconds });
+        self.added += 1;
+    }
+
+    /// Draws the line again once an eighth of the samples is new: the pairs of all samples are many.
+    pub(crate) fn fit_if_due(&mut self) {
+        if self.added * REFIT_PART >= self.samples.len() {
+            self.fit();
+        }
     }
 
     /// Forgets all samples. The line stays until the next fit.
@@ -67,6 +79,7 @@ impl Prefill {
 
     /// Draws the line again. Where all prompts are about as long, the slope stays as it was.
     pub(crate) fn fit(&mut self) {
+        self.added = 0;
         if let Some(slope) = self.slope() {
             (self.per_token, self.knows_slope) = (slope.max(0.0), true);
         }

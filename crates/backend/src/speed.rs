@@ -190,7 +190,7 @@ impl CallTimer {
             let reading = (first - self.started).as_secs_f64();
             average(&mut measured.prefill, reading / (read.as_f64() + CALL_AS_TOKENS));
             measured.prefill_model.add(read, reading);
-            measured.prefill_model.fit();
+            measured.prefill_model.fit_if_due();
         }
     }
 }

@@ -89,7 +89,7 @@ impl RopeScaling {
         let factor = float("scaling.factor").or_else(|| float("scale_linear")).unwrap_or(1.0);
         if !factor.is_finite() || factor < 1.0 {
             return Err(EngineError::Model(format!(
-                "its rotations are scaled by {factor}, which makes no sense"
+                "its rotations are scaled by {factor}, which cannot be right"
             )));
         }
         match gguf.text(&key("scaling.type")).unwrap_or("linear") {

@@ -38,7 +38,7 @@ pub(super) struct AskOptions {
     /// A model, or a route.
     #[arg(long, visible_alias = "route", default_value = "auto")]
     model: String,
-    /// What the model is told beforehand.
+    /// A system message.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// Thinking tokens, rather than what the plan decides.
@@ -50,10 +50,10 @@ pub(super) struct AskOptions {
     /// A word like low or high, or a share of the model's usual thinking.
     #[arg(long)]
     effort: Option<String>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Show no thought, though there be one and somebody to read it.
+    /// Do not show the thought.
     #[arg(long)]
     no_thought: bool,
 }
@@ -74,7 +74,7 @@ enum AskError {
     MissingKey,
     #[error("{0}")]
     Refused(String),
-    #[error("the answer makes no sense; is {0} a stint of this version?")]
+    #[error("the answer cannot be read; is {0} a stint of this version?")]
     InvalidResponse(String),
     #[error("the question cannot be read from standard input")]
     Question(#[source] io::Error),

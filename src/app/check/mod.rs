@@ -19,7 +19,7 @@ use super::{certificates, engines, recipe_ranges};
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
 pub(super) struct CheckOptions {
-    /// Ask every upstream once for its models, which costs nothing: whether it is reached, takes the key, and has them.
+    /// Ask every upstream for its models, which costs nothing: is it reachable, does it accept the key, does it have them.
     #[arg(long)]
     connect: bool,
 }

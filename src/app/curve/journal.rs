@@ -45,7 +45,7 @@ enum JournalLine {
 pub(super) enum CurveJournalError {
     #[error("it cannot be read or written")]
     File(#[from] io::Error),
-    #[error("line {0} of it makes no sense; move it away to begin anew")]
+    #[error("line {0} of it cannot be read; move the file away to start again")]
     Line(usize, #[source] serde_json::Error),
     #[error("it is about the model {0}; give this one another file by --state")]
     OtherModel(String),

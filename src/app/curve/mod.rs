@@ -42,28 +42,28 @@ pub(super) struct CurveOptions {
     /// JSON Lines: {"prompt" or "messages", "answer" (and "compare": number, choice, exact, json) or "check"}.
     #[arg(long, value_name = "FILE")]
     tasks: PathBuf,
-    /// The thinking budgets, with commas between; without them 0, and doubling until hardly a thought is cut.
+    /// The thinking budgets, separated by commas. Default: 0, then doubling until hardly a thought is cut.
     #[arg(long, value_delimiter = ',', value_name = "TOKENS")]
     budgets: Vec<u64>,
     /// How many answers to each task under each budget.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     samples: u32,
-    /// The most that all of it may cost, in dollars, earlier runs included; needed where the model has a price.
+    /// The most that all of it may cost, in dollars, earlier runs included; required if the model has a price.
     #[arg(long, value_name = "USD")]
     budget_usd: Option<Money>,
-    /// How many answers are asked for at once.
+    /// How many answers to request at once.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     at_once: u8,
-    /// The temperature at which is asked; the model's own without it.
+    /// The temperature. Default: the model's own.
     #[arg(long)]
     temperature: Option<f64>,
-    /// The journal, where it is not to be beside the tasks.
+    /// The journal's file, if it should not be beside the tasks.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// The folder for the curve and its picture; that of the tasks without it.
+    /// The folder for the curve and its picture. Default: that of the tasks.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Where the server is, where that is not this configuration's address.
+    /// The server's address, if it is not the one in this configuration.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Print the curve as JSON, in place of the table.

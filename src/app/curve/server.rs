@@ -28,7 +28,7 @@ pub(super) enum ServerError {
     Unreachable(String, #[source] reqwest::Error),
     #[error("{0}")]
     Refused(String),
-    #[error("the answer makes no sense; is it a stint of this version?")]
+    #[error("the answer cannot be read; is it a stint of this version?")]
     Malformed,
 }
 

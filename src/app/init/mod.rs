@@ -32,13 +32,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Where to look, and where to write.
 #[derive(Debug, Args)]
 pub(super) struct InitOptions {
-    /// A server of models, like `http://10.0.0.7:8000`; once for each. Without it the usual ports of this machine are looked at.
+    /// A model server, like `http://10.0.0.7:8000`; repeat it for each. Without it the usual ports of this machine are tried.
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
     /// Where to write it, unless --config says so.
     #[arg(long, value_name = "PATH", default_value = "stint.toml")]
     to: PathBuf,
-    /// Write over what is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 }
@@ -54,7 +54,9 @@ enum InitError {
     Client(#[from] reqwest::Error),
     #[error("{0} cannot be written")]
     Write(PathBuf, #[source] io::Error),
-    #[error("what was made is no right configuration, which is a mistake of ours; please report it:\n{0}")]
+    #[error(
+        "the configuration that was made is not valid, which is a defect of Stint; please report it:\n{0}"
+    )]
     Wrong(config::ConfigErrors),
 }
 

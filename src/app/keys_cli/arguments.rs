@@ -41,7 +41,7 @@ pub(in crate::app) enum KeysCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Make another secret for a key; it is shown this once.
+    /// Make a new secret for a key; it is shown this once.
     Rotate {
         /// Its id, or its path.
         key: String,
@@ -58,8 +58,8 @@ pub(in crate::app) enum KeysCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Put other limits or scopes in place of those that a key has. All that are named of one kind replace all of that kind:
-    /// with --limit, every limit that it had is gone; without, its limits stay.
+    /// Replace the limits or scopes of a key. Each kind that is given replaces all of that kind: --limit removes all previous
+    /// limits; without it they stay.
     Limit {
         /// The key's id or path, like acme/alice; with --account, an account's path, like acme.
         who: String,

@@ -59,7 +59,7 @@ pub(super) enum AdminClientError {
     FirstKey(#[source] std::io::Error),
     #[error("{0}")]
     Refused(String),
-    #[error("the answer makes no sense: {0}")]
+    #[error("the answer cannot be read: {0}")]
     InvalidResponse(String),
     #[error("{0} cannot be read")]
     File(String, #[source] std::io::Error),

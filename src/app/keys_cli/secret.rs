@@ -31,7 +31,7 @@ fn hashed(input: impl Read) -> io::Result<KeyHash> {
     match text.trim() {
         "" => Err(io::Error::new(ErrorKind::InvalidInput, "no key on standard input: pipe one in")),
         key if key.len() > KEY_MAX => {
-            let message = format!("the key is longer than {KEY_MAX} bytes, so nobody could call with it");
+            let message = format!("the key is longer than {KEY_MAX} bytes, so no caller could use it");
             Err(io::Error::new(ErrorKind::InvalidInput, message))
         }
         key => Ok(hash_key(key)),

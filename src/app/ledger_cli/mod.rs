@@ -23,9 +23,9 @@ pub(super) use usage::UsageOptions;
 pub(super) enum LedgerCommand {
     /// Recompute everything from all entries; fails if anything differs. The server may run.
     Verify,
-    /// Seal what was resolved until now. A running server does so once a day; beside one, only PostgreSQL lets you.
+    /// Seal what was resolved until now. A running server does so once a day; while one runs, this works with PostgreSQL only.
     Seal,
-    /// Copy the ledger to a new file and verify the copy; of PostgreSQL, all that is ours, with its own dump program. The
+    /// Copy the ledger to a new file and verify the copy; of PostgreSQL everything of Stint's, by `pg_dump`. The
     /// server may run.
     Backup {
         /// Where to; there must be no such file.

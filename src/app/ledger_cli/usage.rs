@@ -9,10 +9,10 @@ use stint_types::units::Timestamp;
 /// Of whom, when, and by what.
 #[derive(Debug, Args)]
 pub(in crate::app) struct UsageOptions {
-    /// Of this account and all below it; of everybody without it.
+    /// Only this account and those below it. Default: all.
     #[arg(long, value_name = "PATH")]
     account: Option<AccountId>,
-    /// By what to tell it apart.
+    /// How to group it.
     #[arg(long, value_delimiter = ',', default_value = "model")]
     by: Vec<UsageDimension>,
     /// Requests admitted at this moment or later: a day, which begins in UTC, or a time.

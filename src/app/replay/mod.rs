@@ -16,7 +16,7 @@ use super::output::{VerbResult, print_line};
 /// Which log, and which policies.
 #[derive(Debug, Args)]
 pub(super) struct ReplayOptions {
-    /// The decision log; several, where they were written by several gateways or are full.
+    /// The decision logs: several, if several gateways wrote them or they were rotated.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
     /// A policy to judge: the name of a route in the configuration, `model=NAME`, `cheapest`, `best` or `even`. Each of the

@@ -79,7 +79,7 @@ pub(super) fn warn_keyless(backend: &Section<'_>, kind: BackendKind, deployments
         let is_there = at.is_some_and(|url| is_host(url.host_str(), host));
         if is_there && !says_one(section) {
             let remedy = "export the key, and name its variable: api_key_env = \"…\"";
-            section.warn("api_key_env", format!("no key, and {host} answers nobody without one"), remedy);
+            section.warn("api_key_env", format!("no key, and {host} answers no request without one"), remedy);
         }
     }
 }

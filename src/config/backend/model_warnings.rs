@@ -116,7 +116,7 @@ fn is_thinking_unknown(declared: &DeclaredModel) -> bool {
 fn thinking_unknown(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     let what = format!(
-        "nothing tells whether {names} can think: taken for one that does not, so that budgets and efforts stated for its \
+        "it is not known whether {names} can think: treated as one that does not, so budgets and efforts stated for its \
          thinking have no effect"
     );
     ValueError::new(what, "say thinking_max (0 if it does not) or efforts, or run `stint probe`")
@@ -150,7 +150,7 @@ fn is_ability_unknown(declared: &DeclaredModel) -> bool {
 fn ability_unknown(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     let what = format!(
-        "how able {names} is nothing tells: `auto` goes by the parameters in the name, or takes it for a usual model"
+        "how able {names} is, is not known: `auto` uses the parameters in the name, or treats it as a usual model"
     );
     ValueError::new(what, "say ability, the share of MMLU-Pro that it gets right, like 0.7")
 }

@@ -105,7 +105,7 @@ fn words_with_something_to_fill_in_are_doubted_since_nothing_is() {
     let said: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].starts_with("line 2: agents.words.low: {left} is told to the model as it stands; "),
+        said[0].starts_with("line 2: agents.words.low: {left} is sent to the model as written; "),
         "{said:?}"
     );
 }

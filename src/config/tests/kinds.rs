@@ -127,7 +127,7 @@ fn doubts_of(text: &str, words: &str) -> Vec<String> {
 fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
     let priced = "[[backend.model]]\nname = 'm'\nthinking_max = 0\nprice_input = 1\nprice_output = 1\n";
     let of = |kind: &str, more: &str| {
-        doubts_of(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"), "answers nobody")
+        doubts_of(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"), "answers no request without")
     };
     for kind in ["anthropic", "gemini", "deepseek", "dashscope", "openrouter", "mistral", "xai"] {
         let told = of(kind, "");
@@ -166,10 +166,10 @@ fn models_that_nothing_is_known_of_are_said_to_be_taken_for_ones_that_do_not_thi
         let priced = "price_input = 1\nprice_output = 1\n";
         let section = format!("[[backend.model]]\nname = 'mine'\n{priced}{more}");
         let backend = format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://127.0.0.1:1/v1'\n{section}");
-        doubts_of(&backend, "nothing tells whether")
+        doubts_of(&backend, "it is not known whether")
     };
     let told = of("openai", "");
-    let expected = "line 5: backend: nothing tells whether mine can think: taken for one that does not, so that budgets and \
+    let expected = "line 5: backend: it is not known whether mine can think: treated as one that does not, so budgets and \
                     efforts stated for its thinking have no effect; say thinking_max (0 if it does not) or efforts, or run \
                     `stint probe`";
     assert_eq!(told, [expected]);

@@ -88,7 +88,7 @@ async fn try_reserve(
     inputs.annotate(&mut plan.why, &plan.best.model);
     if let left @ [_, ..] = &*inputs.left_out(&plan.best.model) {
         plan.why = format!(
-            "{}; {} left out: {} is not sent what nobody here knows",
+            "{}; {} left out: {} is not sent unknown members",
             plan.why,
             left.join(", "),
             plan.best.model

@@ -200,7 +200,7 @@ impl EpisodeManager {
         if !limits.is_empty() {
             let kept = self.with_timeout(self.inner.store.open(account, &id, limits, now)).await;
             if let Err(error) = kept {
-                self.report_lost("a run's limits cannot be kept", &error);
+                self.report_lost("a run's limits cannot be stored", &error);
             }
         }
         Ok(FoundEpisode {

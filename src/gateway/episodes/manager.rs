@@ -89,14 +89,14 @@ impl EpisodeManager {
     /// answer fails for it.
     pub(crate) async fn store_step(&self, step: AnsweredStep) {
         let store = self.inner.store.clone();
-        self.keep("a step is not kept", async move { store.record_step(&step).await }).await;
+        self.keep("a step is not stored", async move { store.record_step(&step).await }).await;
     }
 
     /// Keeps a step that broke off, in the same way.
     pub(crate) async fn store_broken_off(&self, step: BrokenOffStep) {
         let store = self.inner.store.clone();
         let kept = async move { store.record_broken_off(&step).await };
-        self.keep("a step that broke off is not kept", kept).await;
+        self.keep("a step that broke off is not stored", kept).await;
     }
 
     async fn keep(

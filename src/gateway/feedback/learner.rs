@@ -143,7 +143,7 @@ impl LearnerTask {
         self.inner.metrics.learning.alarms.with_label_values(&[model]).inc();
         tracing::warn!(
             model,
-            "a model has changed: its answers have long been better or worse than was believed, and how good it is is learned again"
+            "a model has changed: its answers were better or worse than predicted for a long time; its quality is learned again"
         );
     }
 

@@ -25,7 +25,7 @@ pub enum NotLearned {
     #[error("the answer was chosen among several, so that it shows little of how often one is right")]
     Chosen,
     /// The model that answered was not among those that were weighed.
-    #[error("nothing was predicted of the model that answered, so that there is nothing to correct")]
+    #[error("nothing was predicted for the model that answered, so there is nothing to correct")]
     Unpredicted,
     /// There is no room in the learner's queue.
     #[error("too much is waiting to be learned just now")]

@@ -103,7 +103,7 @@ impl StoryWriterWorker {
             let Err(error) = written else { return true };
             if attempt == TRIES_MAX || self.tasks.is_stopping() {
                 let (lost, error) = (batch.len(), &error as &dyn std::error::Error);
-                tracing::error!(lost, error, "the stories of requests cannot be kept");
+                tracing::error!(lost, error, "request records cannot be stored");
                 break;
             }
             sleep(RETRY_WAIT).await;

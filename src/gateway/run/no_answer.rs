@@ -8,7 +8,7 @@ use stint_types::chat::{Budget, FinishReason};
 const LATE: &str = "nothing of the answer came before the deadline";
 const LIMIT: &str = "the whole limit went into the model's thought, and nothing is left of the answer; allow more tokens, or less \
                      thinking";
-const WROTE_ON: &str = "the model wrote on beyond its limit without an answer, and was hung up on; allow more tokens, or less \
+const WROTE_ON: &str = "the model wrote beyond its limit without an answer, and was disconnected; allow more tokens, or less \
                         thinking";
 const LOST: &str =
     "the model ended its text inside its thought, without an answer; try again, or allow less thinking";

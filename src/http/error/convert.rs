@@ -112,7 +112,7 @@ impl From<KeyChangeError> for ApiError {
                 ApiError::internal(RequestId::new(), &message)
             }
             KeyChangeError::Store(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "keys could not be kept");
+                tracing::error!(error = &error as &dyn std::error::Error, "keys could not be stored");
                 let message = "the keys cannot be read or changed right now; try again shortly";
                 ApiError::overloaded(message.to_owned(), Duration::from_secs(1))
             }

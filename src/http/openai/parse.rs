@@ -139,7 +139,7 @@ pub(super) fn passed_members(fields: &mut Fields) -> Result<Map<String, Value>, 
         return Err(ApiError::invalid(Some("service_tier"), "may only be auto or default here"));
     }
     if fields.boolean("store")? == Some(true) {
-        return Err(ApiError::invalid(Some("store"), "is not offered: answers are not kept"));
+        return Err(ApiError::invalid(Some("store"), "is not offered: answers are not stored"));
     }
     if let Some((param, why)) = REFUSED.iter().find(|(param, _)| fields.take(param).is_some()) {
         return Err(ApiError::invalid(Some(param), *why));

@@ -130,7 +130,7 @@ async fn load_chain(
         return Err(ApiError::invalid(Some("previous_response_id"), why).with_code("context_length_exceeded"));
     }
     let Some(first) = chain.first() else {
-        let why = "continues a response that is not kept any more; send the whole conversation as input";
+        let why = "continues a response that is no longer stored; send the whole conversation as input";
         return Err(
             ApiError::invalid(Some("previous_response_id"), why).with_code("previous_response_not_found")
         );

@@ -110,7 +110,7 @@ impl ReferenceResolver<'_> {
 }
 
 fn item_not_found(param: &str) -> ApiError {
-    let why = "names no item that is kept for this key; send the item itself";
+    let why = "names no item that is stored for this key; send the item itself";
     ApiError::invalid(Some(param), why).with_code("item_not_found")
 }
 

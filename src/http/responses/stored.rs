@@ -87,6 +87,6 @@ async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<Store
 
 /// It says the same of what there never was, of what is gone, and of what is somebody else's.
 fn unknown() -> ApiError {
-    ApiError::not_found("this key has no response of that id, or it is not kept")
+    ApiError::not_found("this key has no response of that id, or it is not stored")
         .with_code("response_not_found")
 }

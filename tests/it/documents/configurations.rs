@@ -14,8 +14,8 @@ const NAMES: [&str; 7] = [
     "gpt-5",
     "gpt-5-mini",
     "gpt-4.1-mini",
-    "claude-sonnet-4-5",
-    "claude-haiku-4-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
     "qwen3-235b",
 ];
 

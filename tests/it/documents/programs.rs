@@ -11,7 +11,7 @@ pub(super) const BASE: &str = "http://127.0.0.1:8080";
 /// A server on which every model that the pages name is the embedded one, by another name.
 pub(super) fn server() -> Process {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
-    let names = ["gpt-5", "gpt-5-mini", "claude-sonnet-4-5", "claude-haiku-4-5"];
+    let names = ["gpt-5", "gpt-5-mini", "claude-sonnet-5-5", "claude-haiku-5-5"];
     let routes: String =
         names.iter().map(|name| format!("[[route]]\nname = '{name}'\nmodels = ['qwen3-8b']\n")).collect();
     Folder::new(&format!(

@@ -40,7 +40,7 @@ impl Fleet {
                     target,
                     written = written.0,
                     limit = limit.0,
-                    "hung up on: it wrote on beyond its limit; other targets go first from now on"
+                    "disconnected: it wrote beyond its limit; other targets are preferred from now on"
                 );
                 self.lock().targets.record_overrun(place, Instant::now());
             }

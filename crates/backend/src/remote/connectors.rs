@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use hyper::Uri;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiResolver, Name};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::joined_chunks::JoinedChunks;
 use super::transport_error::UnknownName;
 
 /// Kernel memory for bytes that were not read yet. The system takes twice as much for it.
@@ -75,12 +76,13 @@ fn tcp_connector(timeout: Duration) -> TcpConnector {
 impl<C> Service<Uri> for TimedConnector<C>
 where
     C: Service<Uri>,
+    C::Response: Connection,
     C::Error: Into<BoxError>,
     C::Future: Send + 'static,
 {
-    type Response = C::Response;
+    type Response = JoinedChunks<C::Response>;
     type Error = BoxError;
-    type Future = Connecting<C::Response, BoxError>;
+    type Future = Connecting<Self::Response, BoxError>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
@@ -90,7 +92,7 @@ where
         let connecting = tokio::time::timeout(self.timeout, self.inner.call(to));
         Box::pin(async move {
             let connected = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
-            connected.map_err(Into::into)
+            connected.map(JoinedChunks::new).map_err(Into::into)
         })
     }
 }

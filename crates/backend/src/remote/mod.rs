@@ -6,6 +6,7 @@ pub mod anthropic;
 mod bounded_client;
 mod caller_headers;
 pub(crate) mod caller_options;
+mod chunk_joiner;
 mod client;
 mod connections;
 mod connectors;
@@ -14,6 +15,7 @@ pub mod gemini;
 #[cfg(test)]
 mod golden;
 mod http_client;
+mod joined_chunks;
 pub mod llamacpp;
 pub mod members;
 pub mod model_lister;

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use memchr::{memchr, memchr2};
+
 /// How long a line and an event may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseLimits {
@@ -72,7 +74,7 @@ impl SseScanner {
             self.after_return = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
-        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             self.extend_line(&bytes[..end])?;
             self.end_line(events)?;
             let rest = &bytes[end + 1..];
@@ -125,7 +127,7 @@ impl SseScanner {
     }
 
     fn field(&mut self, line: &[u8]) -> Result<(), SseTooLarge> {
-        let (name, value) = match line.iter().position(|&byte| byte == b':') {
+        let (name, value) = match memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &[][..]),
         };

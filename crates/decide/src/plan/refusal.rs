@@ -78,8 +78,7 @@ pub enum PlanRefusal {
     },
     /// A model of whose price nobody knows anything, where there is a choice.
     #[error(
-        "nobody knows what {model} costs, so it is chosen only by its name: ask for it by that, or have its price written, \
-         0 if it is free"
+        "the price of {model} is not known, so it is chosen only by its name: ask for it by that, or have its price configured, 0 if it is free"
     )]
     PriceUnknown {
         /// The model.

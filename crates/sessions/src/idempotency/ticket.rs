@@ -137,7 +137,7 @@ impl IdempotencyTicket {
             let written = self.inner.inner.submit(change);
             self.inner.release();
             if timeout(self.inner.inner.settings.patience, written).await.is_err() {
-                tracing::warn!("an answer went out before it was kept for its idempotency key");
+                tracing::warn!("an answer was sent before it was stored for its idempotency key");
             }
         }
     }

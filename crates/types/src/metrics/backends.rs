@@ -35,21 +35,20 @@ impl BackendMetrics {
         let by_target_and = |label, name, help| make.counter_vec(name, help, &["model", "target", label]);
         let by_model_and = |label, name, help| make.counter_vec(name, help, &["model", label]);
         let waiting = "Requests that wait for a place on a target";
-        let falls = "How often the limit of calls at once fell, by what told that there were too many";
-        let trips = "How often a target was left alone from then on, by why";
+        let falls = "How often the limit on concurrent calls fell, by what signalled overload";
+        let trips = "How often a target was taken out of use for a while, by the cause";
         let failures = "Attempts that failed, by the target that failed and whose fault it was";
-        let withdrawals = "Capabilities that a model is not offered for a while, since its upstream refused them to a request of our own";
-        let hedges = "Second attempts that were due beside a silent one, by what became of them";
-        let sheds = "Requests for which no place was found or waited for, by why";
+        let withdrawals = "Capabilities withdrawn from a model for a while, since its upstream refused them in a test by the gateway";
+        let hedges = "Hedged attempts beside a silent one, by outcome";
+        let sheds = "Requests refused because no target had room in time, by the cause";
         let lag = "How late tasks of this process woke, all together: the processor was busy";
-        let overruns =
-            "Calls that a target wrote on with beyond the limit that it was told, until they were hung up on";
+        let overruns = "Calls that were disconnected because the target wrote beyond its limit";
         Ok(BackendMetrics {
             queue_depth: make.gauge_vec("queue_depth", waiting, &["model"])?,
             in_flight: gauge("in_flight", "Calls under way")?,
             concurrency_limit: gauge("concurrency_limit", "Calls that may be under way at once")?,
             limit_falls: by_target_and("signal", "concurrency_limit_falls_total", falls)?,
-            state: gauge("backend_state", "1 where the target may be asked, 0 where it is left alone")?,
+            state: gauge("backend_state", "1 if the target may be called, 0 while it is left alone")?,
             trips: by_target_and("cause", "backend_trips_total", trips)?,
             attempt_failures: by_target_and("fault", "attempt_failures_total", failures)?,
             retries: by_target("retries_total", "Attempts after the first, by the target that got them")?,
@@ -70,11 +69,11 @@ impl BackendMetrics {
             engine_restarts: by_model_and(
                 "cause",
                 "engine_restarts_total",
-                "Starts of a local engine after it failed, by why it had",
+                "Restarts of a local engine after a failure, by its cause",
             )?,
             engine_preemptions: make.counter_vec(
                 "engine_preemptions_total",
-                "Generations of a local engine that stopped for want of room in its cache and were computed anew",
+                "Generations of a local engine that were preempted for lack of room in its cache and computed again",
                 &["model"],
             )?,
             overruns: by_target("target_overruns_total", overruns)?,

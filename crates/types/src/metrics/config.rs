@@ -16,11 +16,11 @@ pub struct ConfigMetrics {
 
 impl ConfigMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<ConfigMetrics, Error> {
-        let help = "1 where the configuration was taken when it was last read, 0 where it was refused and the one before is in force";
+        let help = "1 if the configuration was valid when it was last read, 0 if it was refused and the previous one is in force";
         let state = make.gauge("config_state", help)?;
         let help = "When the configuration in force was read, in seconds since 1970";
         let loaded = make.float_gauge("config_loaded_timestamp_seconds", help)?;
-        let help = "When the certificate of a listener that speaks TLS ends, or the first of those that lead to its authority, in seconds since 1970";
+        let help = "When the certificate of a TLS listener, or the first of its chain, expires, in seconds since 1970";
         let certificate_expiry = make.float_gauge_vec("certificate_expiry_seconds", help, &["listener"])?;
         Ok(ConfigMetrics { state, loaded, certificate_expiry })
     }

@@ -22,19 +22,19 @@ impl LearningMetrics {
         Ok(LearningMetrics {
             feedback_score: make.histogram_vec(
                 "feedback_score",
-                "What callers say of answers, from 0 for wrong to 1 for right",
+                "Judgements of answers, from 0 for wrong to 1 for right",
                 &["model"],
                 buckets::shares(),
             )?,
             regret: make.histogram_vec(
                 "regret",
-                "By how much the best offer, as far as is believed, was worth more than the chosen one, in dollars",
+                "Predicted value that the chosen offer gave up against the best one, in dollars",
                 &["route"],
                 buckets::dollars(),
             )?,
             dropped: make.counter_vec(
                 "outcomes_dropped_total",
-                "Outcomes that were not learned from, kept or logged, by where there was no room or no answer",
+                "Outcomes that were not learned from, stored or logged, by where they were dropped",
                 &["at"],
             )?,
             observations: make.gauge_vec(
@@ -44,7 +44,7 @@ impl LearningMetrics {
             )?,
             alarms: make.counter_vec(
                 "model_alarms_total",
-                "Alarms that a model has changed, since its answers were long better or worse than was believed",
+                "Alarms that a model has changed, since its answers were better or worse than predicted for a long time",
                 &["model"],
             )?,
         })

@@ -96,7 +96,7 @@ fn connections(make: &MetricFactory<'_>) -> Result<(IntGauge, IntCounterVec), Er
     let open = make.gauge("connections", "Open connections of callers")?;
     let turned_away = make.counter_vec(
         "connections_turned_away_total",
-        "Connections closed or refused for want of a place, by why; and requests beyond the share of an account, or of an address behind a proxy",
+        "Connections closed or refused for lack of a place, by the cause; and requests beyond the share of an account, or of an address behind a proxy",
         &["why"],
     )?;
     Ok((open, turned_away))

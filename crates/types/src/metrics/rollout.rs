@@ -40,12 +40,12 @@ impl RolloutMetrics {
             )?,
             shadow_price: make.float_gauge_vec(
                 "shadow_price",
-                "What a dollar of a declared tenant counted at most in decisions since the last reading, else what it counts now; 1 is its face",
+                "The highest shadow price of a declared tenant since the last reading, else the current one; 1 is face value",
                 &["tenant"],
             )?,
             rate: make.float_gauge_vec(
                 "spend_rate_usd_per_second",
-                "What a declared tenant spends of the budget that is tightest to its pace",
+                "Spending of a declared tenant under the budget that is closest to its pace",
                 &["tenant"],
             )?,
             target: make.float_gauge_vec(

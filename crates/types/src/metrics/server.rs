@@ -19,9 +19,8 @@ pub struct ServerMetrics {
 
 impl ServerMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<ServerMetrics, Error> {
-        let build =
-            "1, with what runs: its version, the commit where it was told at the build, and its features";
-        let responses = "Answers by endpoint and class of status; what has no endpoint is other";
+        let build = "1, with the running version, its commit if that was set at the build, and its features";
+        let responses = "Answers by endpoint and class of status; other for unknown paths";
         let queue = "Tasks that wait for any worker, apart from those in the workers' own queues";
         let busy = "Time in which the runtime's workers were busy, all together";
         Ok(ServerMetrics {

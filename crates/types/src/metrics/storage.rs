@@ -19,17 +19,17 @@ impl StorageMetrics {
         let storage = StorageMetrics {
             idempotency: make.counter_vec(
                 "idempotency_total",
-                "Requests with an idempotency key, by what there was under it",
+                "Requests with an idempotency key, by what was found under it",
                 &["outcome"],
             )?,
             responses: make.counter_vec(
                 "responses_stored_total",
-                "Responses that were to be kept, by what became of them",
+                "Responses to be stored, by outcome",
                 &["outcome"],
             )?,
             conversations: make.counter_vec(
                 "conversations_lengthened_total",
-                "Answers that were to be added to their conversations, by what became of them",
+                "Answers to be added to their conversations, by outcome",
                 &["outcome"],
             )?,
         };

@@ -43,12 +43,12 @@ impl ThinkingMetrics {
             )?,
             estimated: make.counter_vec(
                 "estimated_usage_total",
-                "Answers whose usage was reckoned, not reported",
+                "Answers whose usage was estimated, not reported",
                 model,
             )?,
             leaks: make.counter_vec(
                 "leaks_total",
-                "Sentences of answers that went on like a thought which was cut",
+                "Sentences of answers that continued a cut thought",
                 model,
             )?,
             overran: make.counter_vec(
@@ -58,7 +58,7 @@ impl ThinkingMetrics {
             )?,
             demotions: make.counter_vec(
                 "demotions_total",
-                "Models whose own thinking budget is no longer believed",
+                "Models whose own thinking budget is no longer relied on",
                 model,
             )?,
         })

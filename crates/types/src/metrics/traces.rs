@@ -14,7 +14,7 @@ pub struct TraceMetrics {
 
 impl TraceMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<TraceMetrics, Error> {
-        let help = "Traces of requests by what became of them: sent, dropped for want of room, failed at the collector";
+        let help = "Traces of requests by outcome: sent, dropped for lack of room, failed at the collector";
         let total = make.counter_vec("traces_total", help, &["outcome"])?;
         for outcome in ["sent", "dropped", "failed"] {
             total.with_label_values(&[outcome]);

@@ -25,27 +25,23 @@ impl VoteMetrics {
         Ok(VoteMetrics {
             samples: make.counter_vec(
                 "samples_total",
-                "Answers to one choice beside each other, by what became of them",
+                "Samples of votes, by outcome",
                 &["model", "outcome"],
             )?,
-            ended: make.counter_vec(
-                "votes_total",
-                "Votes, by why no more samples were asked for",
-                &["ended"],
-            )?,
+            ended: make.counter_vec("votes_total", "Votes, by why they ended", &["ended"])?,
             cascades: make.counter_vec(
                 "cascades_total",
-                "Answers that a stronger model was asked for, by the model that was asked first",
+                "Cascades to a stronger model, by the model that was asked first",
                 &["model", "outcome"],
             )?,
             judgements: make.counter_vec(
                 "judgements_total",
-                "Judges asked to choose among answers, by what came of it",
+                "Calls of judges to choose among answers, by outcome",
                 &["model", "outcome"],
             )?,
             verdicts: make.counter_vec(
                 "verdicts_total",
-                "Answers given to an operator's verifier, by what came of it",
+                "Answers given to an operator's verifier, by outcome",
                 &["outcome"],
             )?,
             verifier_seconds: make.histogram(
@@ -55,7 +51,7 @@ impl VoteMetrics {
             )?,
             probes: make.counter_vec(
                 "probes_total",
-                "Drafts considered to learn how hard a question is, by what came of it",
+                "Probes of how hard a question is, by outcome",
                 &["model", "outcome"],
             )?,
             suspended: make.gauge_vec(

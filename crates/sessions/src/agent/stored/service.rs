@@ -76,24 +76,24 @@ impl ResponseService {
     /// Keeps a response, and waits a bounded time until it is kept: for the rate of its account, its turn, and the store.
     pub async fn keep(&self, response: StoredResponse) -> ResponseStoreResult {
         if response.size() > self.settings.response_max {
-            tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be kept");
+            tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be stored");
             return ResponseStoreResult::TooLarge;
         }
         let (id, until) = (response.id, Instant::now() + self.settings.patience);
         let Some(_turn) = self.writes.begin_before(until, &response.account, response.size()).await else {
-            tracing::warn!(request = %id, account = %response.account, "a response is not kept: its account writes too much");
+            tracing::warn!(request = %id, account = %response.account, "a response is not stored: its account writes too much");
             return ResponseStoreResult::Failed;
         };
         let (reply, answer) = oneshot::channel();
         if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
-            tracing::error!(request = %id, "a response is not kept: too much waits for the store");
+            tracing::error!(request = %id, "a response is not stored: too much waits for the store");
             return ResponseStoreResult::Failed;
         }
         match timeout_at(until, answer).await {
             Ok(Ok(Ok(()))) => ResponseStoreResult::Stored,
             Ok(_) => ResponseStoreResult::Failed,
             Err(_) => {
-                tracing::error!(request = %id, "a response was not kept in time");
+                tracing::error!(request = %id, "a response was not stored in time");
                 ResponseStoreResult::Failed
             }
         }

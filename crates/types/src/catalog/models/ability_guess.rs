@@ -18,7 +18,7 @@ impl fmt::Display for AbilityGuess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AbilityGuess::Family(family) => write!(f, "from other {family} models"),
-            AbilityGuess::Size => f.write_str("from the parameters that its name tells"),
+            AbilityGuess::Size => f.write_str("from the parameters in its name"),
             AbilityGuess::Nothing => f.write_str("as a usual model's"),
         }
     }
