@@ -27,6 +27,8 @@ fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> GenerationJob {
         phases: PhaseBudgets::without_thinking(solution),
         eos: vec![],
         penalties: TokenPenalties::default(),
+        constraint: None,
+        logprobs: None,
         scope: CacheScope::default(),
         resumes: false,
     }

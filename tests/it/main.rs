@@ -79,6 +79,7 @@ mod strangers;
 mod streams;
 #[path = "../street/mod.rs"]
 mod street;
+mod structured;
 mod surface;
 mod surfaces;
 mod terminal;

@@ -15,20 +15,23 @@ use super::{Failure, Generation, Piece, UnsupportedFeature};
 /// # Errors
 /// Where it writes none, or is to be made to call one: nothing holds a free text to that.
 pub(super) fn check(request: &Request, syntax: Option<ToolCallSyntax>) -> Result<(), Failure> {
-    if request.tools.is_empty() {
-        return Ok(());
-    }
-    let refused = |lack, what: &str| Err(Failure::incapable(lack, what));
+    check_syntax(request, syntax)?;
     let choice = request.tool_choice.as_ref();
     let is_free = choice.is_none_or(|choice| choice == "auto" || choice == "none");
-    match syntax {
-        None => refused(UnsupportedFeature::Tools, "this model calls no tools while its thinking is held"),
-        Some(_) if !is_free => refused(
-            UnsupportedFeature::Choice,
-            "this model cannot be made to call a tool: leave tool_choice at auto",
-        ),
-        Some(_) => Ok(()),
+    if request.tools.is_empty() || is_free {
+        return Ok(());
     }
+    let why = "this model cannot be made to call a tool: leave tool_choice at auto";
+    Err(Failure::incapable(UnsupportedFeature::Choice, why))
+}
+
+/// The same, where an answer can be held to calls.
+pub(super) fn check_syntax(request: &Request, syntax: Option<ToolCallSyntax>) -> Result<(), Failure> {
+    if request.tools.is_empty() || syntax.is_some() {
+        return Ok(());
+    }
+    let why = "this model calls no tools while its thinking is held";
+    Err(Failure::incapable(UnsupportedFeature::Tools, why))
 }
 
 /// Whether the tools are declared to the model at all.

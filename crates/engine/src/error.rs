@@ -83,6 +83,9 @@ pub enum EngineError {
     /// The kernel's budget state and the specification differ; a mistake in the engine or the driver.
     #[error("the sampler strayed from its budget, so the generation was ended")]
     SamplerMismatch,
+    /// What says which tokens an answer may have could not.
+    #[error("the answer could not be held to its form: {0}")]
+    Constraint(#[from] super::constraint::ConstraintError),
     /// The worker's thread could not be started.
     #[error("cannot start the engine's thread: {0}")]
     Thread(String),

@@ -54,6 +54,7 @@ impl FailureCause {
             EngineError::OutOfMemory
             | EngineError::Refused(_)
             | EngineError::SamplerMismatch
+            | EngineError::Constraint(_)
             | EngineError::File(_)
             | EngineError::Model(_)
             | EngineError::Settings(_)

@@ -2,17 +2,30 @@
 
 use tokio::sync::mpsc;
 
+use super::constraint::{AnswerConstraint, ConstraintError, RunningConstraint, TokenSet};
 use super::error::EngineError;
 use super::messages::GenerationEvent;
 use super::ops::{LogitChange, SampledToken, SamplingParams, slot_words};
 use super::penalties::LogitChanges;
 use super::phases::{GeneratedToken, GenerationPhase, PhaseMachine, TokenRole};
+use super::token_logprobs::TokenLogprobs;
+
+/// How the tokens of a generation are drawn, and what is told of them.
+#[derive(Debug)]
+pub(crate) struct DrawRules {
+    pub(crate) sampling: SamplingParams,
+    pub(crate) changes: LogitChanges,
+    pub(crate) constraint: Option<AnswerConstraint>,
+    pub(crate) logprobs: Option<u32>,
+}
 
 /// A generation that was accepted and whose caller has not heard its end.
 #[derive(Debug)]
 pub(crate) struct RunningGeneration {
     sampling: SamplingParams,
     changes: LogitChanges,
+    constraint: Option<RunningConstraint>,
+    logprobs: Option<u32>,
     machine: PhaseMachine,
     out: mpsc::Sender<GenerationEvent>,
     /// Forced tokens that the caller hears of once they are computed.
@@ -25,15 +38,13 @@ pub(crate) struct RunningGeneration {
 }
 
 impl RunningGeneration {
-    pub(crate) fn new(
-        machine: PhaseMachine,
-        sampling: SamplingParams,
-        changes: LogitChanges,
-        out: mpsc::Sender<GenerationEvent>,
-    ) -> Self {
+    pub(crate) fn new(machine: PhaseMachine, rules: DrawRules, out: mpsc::Sender<GenerationEvent>) -> Self {
+        let DrawRules { sampling, changes, constraint, logprobs } = rules;
         Self {
             sampling,
             changes,
+            constraint: constraint.map(RunningConstraint::new),
+            logprobs,
             machine,
             out,
             forced: Vec::new(),
@@ -56,6 +67,23 @@ impl RunningGeneration {
     /// What changes of the logits from which its next token is drawn, as the pick of this number.
     pub(crate) fn logit_changes(&self, pick: u32) -> impl Iterator<Item = LogitChange> {
         self.changes.of_pick(pick)
+    }
+
+    /// Whether only some tokens may be drawn next.
+    pub(crate) fn is_constrained(&self) -> bool {
+        self.constraint.is_some() && RunningConstraint::holds_now(&self.machine)
+    }
+
+    /// The tokens that may be drawn next, where not all may.
+    pub(crate) fn allowed(&mut self, vocab: u32) -> Option<Result<TokenSet, ConstraintError>> {
+        let machine = &self.machine;
+        let constraint = self.constraint.as_mut().filter(|_| RunningConstraint::holds_now(machine))?;
+        Some(constraint.allowed(machine, vocab))
+    }
+
+    /// Whether its caller wants to know how likely the next token was. Thoughts are not told of.
+    pub(crate) fn wants_logits(&self) -> bool {
+        self.logprobs.is_some() && RunningConstraint::holds_now(&self.machine)
     }
 
     /// The sampler's state, where that cannot know it: what is forced is no business of its, nor is white space.
@@ -83,8 +111,12 @@ impl RunningGeneration {
         is_first
     }
 
-    /// Takes a token and tells of it. The budget's specification replays it: the device may not differ from it.
-    pub(crate) fn accept(&mut self, drawn: SampledToken) {
+    /// Takes a token and tells of it, and of how likely it was by these logits. The budget's specification replays it: the device
+    /// may not differ from it.
+    pub(crate) fn accept(&mut self, drawn: SampledToken, logits: Option<&[f32]>) {
+        if self.final_event.is_some() {
+            return;
+        }
         self.tell_forced();
         let banned = self.machine.banned().contains(&Some(drawn.sampled));
         let Some(step) = self.machine.accept(drawn.sampled) else { return };
@@ -98,9 +130,21 @@ impl RunningGeneration {
         if banned || !agrees {
             return self.fail(EngineError::SamplerMismatch);
         }
+        let constrained = self.constraint.as_mut().map(|constraint| constraint.accept(step, &self.machine));
+        if let Some(Err(error)) = constrained {
+            return self.fail(error.into());
+        }
         self.changes.record(step.id);
+        self.tell_logprobs(step, logits);
         self.tell(step);
         self.end_if_done();
+    }
+
+    fn tell_logprobs(&self, step: GeneratedToken, logits: Option<&[f32]>) {
+        let is_answer = matches!(step.role, TokenRole::Solution | TokenRole::Blank);
+        if let Some((logits, top)) = logits.zip(self.logprobs).filter(|_| is_answer) {
+            self.send(GenerationEvent::Logprobs(TokenLogprobs::of(logits, step.id, top)));
+        }
     }
 
     /// How many tokens the caller heard of since this was last asked.

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use stint_gguf::Gguf;
 
 use super::block_pool::{BlockPool, CacheScope};
+use super::constraint::AnswerConstraint;
 use super::error::{EngineError, JobRejection};
 use super::facts::describe;
 use super::forward::{EngineCapacity, EngineModel};
@@ -21,6 +22,7 @@ use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 use super::step_limit::plausible_step;
 use super::step_pace::StepPace;
+use super::token_logprobs::TOP_MAX;
 use super::token_stream::TokenStream;
 use super::warm_up::warm_up;
 use super::worker::EngineWorker;
@@ -84,6 +86,10 @@ pub struct GenerationJob {
     pub phases: PhaseBudgets,
     /// The tokens that end the text.
     pub eos: Vec<u32>,
+    /// What the answer may be; any text without it.
+    pub constraint: Option<AnswerConstraint>,
+    /// How many of the likeliest tokens are told of beside each token of the answer, where it is to be told how likely that was.
+    pub logprobs: Option<u32>,
     /// Whose texts it may share the cache with.
     pub scope: CacheScope,
     /// Whether it goes on with a job that was given up. Then it goes before all that have not begun.
@@ -186,7 +192,9 @@ impl Engine {
             return Err(JobRejection::TooLong { needed, context: self.0.context });
         }
         // Room for every token there can be and the last word: the engine's thread never waits for a reader.
-        let room = usize::try_from(job.phases.tokens_max()).unwrap_or(usize::MAX).saturating_add(4);
+        let tokens = usize::try_from(job.phases.tokens_max()).unwrap_or(usize::MAX);
+        let events = if job.logprobs.is_some() { tokens.saturating_mul(2) } else { tokens };
+        let room = events.saturating_add(4);
         let (out, events) = mpsc::channel(room);
         let machine = PhaseMachine::new(job.phases, job.eos);
         let tokens = TokenStream::new(events, self.0.shared.ended.subscribe());
@@ -199,8 +207,9 @@ impl Engine {
         if shared.accepted.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return Err(JobRejection::Busy);
         }
-        let GenerationJob { prompt, sampling, penalties, scope, resumes, .. } = job;
-        let order = AcceptedJob { prompt, sampling, penalties, machine, scope, resumes, out };
+        let GenerationJob { prompt, sampling, penalties, constraint, logprobs, scope, resumes, .. } = job;
+        let order =
+            AcceptedJob { prompt, sampling, penalties, machine, constraint, logprobs, scope, resumes, out };
         self.0.messages.try_send(WorkerMessage::Job(Box::new(order))).map_err(|error| {
             shared.accepted.fetch_sub(1, Ordering::AcqRel);
             match error {
@@ -239,6 +248,10 @@ impl Engine {
             "it has more than 1024 biases"
         } else if !job.penalties.biases.iter().all(|(id, _)| *id < self.0.vocab) {
             "it has a bias for a token that the model does not know"
+        } else if job.constraint.is_some() && job.eos.is_empty() {
+            "its answer has a form, and no token could end it"
+        } else if job.logprobs.is_some_and(|top| top > TOP_MAX) {
+            "it is to be told of more than 20 tokens beside each"
         } else {
             return Ok(());
         };

@@ -24,6 +24,7 @@
 //! reduces in an order that depends on its own row alone.
 
 mod block_pool;
+mod constraint;
 mod error;
 mod facts;
 mod failure_cause;
@@ -36,6 +37,7 @@ mod gpu;
 mod ops;
 mod penalties;
 mod phases;
+mod prefill_share;
 #[doc(hidden)]
 pub mod probe;
 mod repack;
@@ -45,6 +47,7 @@ mod sequence;
 mod shape;
 mod step_limit;
 mod step_pace;
+mod token_logprobs;
 mod warm_up;
 mod weights;
 mod worker;
@@ -59,6 +62,7 @@ mod supervisor;
 mod token_stream;
 
 pub use block_pool::CacheScope;
+pub use constraint::{AnswerConstraint, ConstraintError, TokenConstraint, TokenSet};
 pub use error::{EngineError, JobRejection};
 pub use facts::{ModelFacts, describe};
 pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
@@ -74,6 +78,7 @@ pub use phases::{
 };
 pub use restart::WeightsOpener;
 pub use supervised::{EngineListener, SupervisedEngine, WeakSupervisedEngine};
+pub use token_logprobs::TokenLogprobs;
 pub use token_stream::TokenStream;
 
 /// Whether the engine could run a file's model, as far as the file tells.

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{mpsc, watch};
 
 use super::block_pool::CacheScope;
+use super::constraint::AnswerConstraint;
 use super::error::EngineError;
 use super::ops::SamplingParams;
 use super::penalties::TokenPenalties;
 use super::phases::{GeneratedToken, GenerationSummary, PhaseMachine};
+use super::token_logprobs::TokenLogprobs;
 
 /// What reaches the thread.
 pub(crate) enum WorkerMessage {
@@ -26,6 +28,8 @@ pub(crate) struct AcceptedJob {
     pub(crate) sampling: SamplingParams,
     pub(crate) penalties: TokenPenalties,
     pub(crate) machine: PhaseMachine,
+    pub(crate) constraint: Option<AnswerConstraint>,
+    pub(crate) logprobs: Option<u32>,
     /// Whose texts it may share the cache with.
     pub(crate) scope: CacheScope,
     /// It goes before those that have not begun.
@@ -41,6 +45,8 @@ pub enum GenerationEvent {
         /// How many of its tokens were in the cache already.
         reused: u32,
     },
+    /// How likely the answer's next token was, where that was asked for; comes before it.
+    Logprobs(TokenLogprobs),
     /// One more token.
     Token(GeneratedToken),
     /// It ended as it should. Nothing follows.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::block_pool::{BlockPool, CacheScope};
 use super::forward::{BatchRow, ForwardBatch};
+use super::prefill_share::share;
 use super::sequence::Sequence;
 
 /// A text that waits.
@@ -166,31 +167,32 @@ impl<T> Scheduler<T> {
     }
 
     /// The next step: a row for every text's next token, so that nobody's answer waits for another's prompt, and at most
-    /// `prefill_rows` of texts that have more to compute, oldest first.
+    /// `prefill_rows` of texts that have more to compute.
     pub(crate) fn plan(&mut self, prefill_rows: u32) -> BatchPlan {
         self.make_room();
+        let wanted: Vec<_> = (0..self.running.len()).map(|at| self.prefill_wanted(at)).collect();
         let mut plan = BatchPlan::default();
-        let mut left = prefill_rows as usize;
-        for at in 0..self.running.len() {
-            let (earlier, rest) = self.running.split_at_mut(at);
-            let Some(running) = rest.first_mut() else { break };
-            running.sequence.reuse(&mut self.pool);
-            let pending = running.sequence.pending().len();
-            let waits = pending > 1
-                && self.pool.reuses()
-                && earlier.iter().any(|other| running.sequence.can_wait_for(&other.sequence));
-            running.rows = match pending {
-                1 => 1,
-                _ if waits => 0,
-                _ => pending.min(left),
-            };
-            if pending > 1 {
-                left -= running.rows;
-                plan.prefill_rows += count(running.rows);
+        for (running, given) in self.running.iter_mut().zip(share(&wanted, prefill_rows as usize)) {
+            let is_decoding = running.sequence.pending().len() == 1;
+            running.rows = if is_decoding { 1 } else { given };
+            if !is_decoding {
+                plan.prefill_rows += count(given);
             }
             running.add_to(&mut plan);
         }
         plan
+    }
+
+    /// How many rows a text has to compute beside that of its next token. None where another computes them right now.
+    fn prefill_wanted(&mut self, at: usize) -> usize {
+        let (earlier, rest) = self.running.split_at_mut(at);
+        let Some(running) = rest.first_mut() else { return 0 };
+        running.sequence.reuse(&mut self.pool);
+        let pending = running.sequence.pending().len();
+        let waits = pending > 1
+            && self.pool.reuses()
+            && earlier.iter().any(|other| running.sequence.can_wait_for(&other.sequence));
+        if pending == 1 || waits { 0 } else { pending }
     }
 
     /// Every text that runs has blocks for its tokens, or does not run any more.

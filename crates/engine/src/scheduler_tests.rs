@@ -185,6 +185,23 @@ fn the_next_turn_of_a_conversation_computes_what_is_new_alone() {
     assert_eq!(world.rows_run - before, 114 - 96);
 }
 
+#[test]
+fn a_short_prompt_is_answered_while_a_long_one_before_it_is_read_and_others_write() {
+    let mut world = World::new(6, 200, true);
+    (0..2).for_each(|n| world.add(n, "a", &prompt(n, 4), 400));
+    begun(&mut world, 2);
+    world.add(2, "b", &prompt(50, 1_500), 1);
+    world.turn();
+    (3..5).for_each(|n| world.add(n, "c", &prompt(n, 20), 5));
+    // Two turns for each, of half the rows.
+    let begun = begun(&mut world, 6);
+    assert!([3, 4].iter().all(|name| begun.contains(name)) && !begun.contains(&2), "{begun:?}");
+    // The long one had the other half all the while.
+    let turns = (0..).take_while(|_| !world.turn().contains(&2)).count();
+    assert!(turns < 1_500 / (CHUNK as usize / 2), "{turns}");
+    world.run_to_the_end(2_000);
+}
+
 /// Ten thousand requests of all sizes from three accounts; many are cut off.
 #[test]
 fn ten_thousand_mixed_requests_with_cancels_leave_no_block_behind() {

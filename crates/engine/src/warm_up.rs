@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::constraint::TokenSet;
 use super::error::EngineError;
-use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::ops::{LogitChange, SamplingParams, slot_words};
+use super::forward::{BatchRow, DrawOptions, EngineCapacity, EngineModel, ForwardBatch};
+use super::ops::{LogitChange, PickMask, SamplingParams, slot_words};
 use super::phases::{PhaseBudgets, PhaseMachine};
 
 /// Of so many steps the quickest counts: the others may have waited for the processor.
@@ -26,6 +27,9 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
     let several = ForwardBatch { rows: vec![row(0), row(slots - 1)], picks: (0..slots).collect() };
     let unchanged = LogitChange { pick: 0, token: 0, divisor: 1.0, less: 0.0 };
     model.step(&several, &[unchanged])?;
+    let mask = PickMask { pick: 0, allowed: TokenSet::empty(model.vocab()) };
+    model.begin(&several);
+    model.draw(several.picks.len(), &DrawOptions { masks: &[mask], ..DrawOptions::default() })?;
     let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
     model.step(&single, &[])?;
     let mut quickest = Duration::MAX;

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use super::block_pool::BlockPool;
 use super::error::EngineError;
-use super::forward::EngineModel;
-use super::generation::{LastWord, RunningGeneration};
+use super::forward::{DrawOptions, DrawnTokens, EngineModel};
+use super::generation::{DrawRules, LastWord, RunningGeneration};
 use super::messages::{AcceptedJob, WorkerMessage, WorkerStatus};
-use super::ops::{LogitChange, SampledToken};
+use super::ops::{LogitChange, PickMask};
 use super::penalties::LogitChanges;
 use super::scheduler::{BatchPlan, Scheduler};
 use super::step_pace::StepPace;
@@ -110,9 +110,14 @@ impl EngineWorker {
     }
 
     fn take_job(&mut self, job: AcceptedJob) {
-        let AcceptedJob { mut prompt, sampling, penalties, machine, scope, resumes, out } = job;
-        let mut generation =
-            RunningGeneration::new(machine, sampling, LogitChanges::new(penalties, &prompt), out);
+        let AcceptedJob { mut prompt, penalties, machine, scope, resumes, out, .. } = job;
+        let rules = DrawRules {
+            sampling: job.sampling,
+            changes: LogitChanges::new(penalties, &prompt),
+            constraint: job.constraint,
+            logprobs: job.logprobs,
+        };
+        let mut generation = RunningGeneration::new(machine, rules, out);
         prompt.extend(generation.force());
         self.scheduler.add(generation, prompt, scope, resumes);
     }
@@ -149,41 +154,71 @@ impl EngineWorker {
         for update in &plan.tables {
             self.model.update_table(update.slot, update.first, &update.blocks);
         }
-        let changes = self.logit_changes(&plan);
+        let wishes = self.wishes(&plan);
         let began = Instant::now();
-        let drawn = self.model.step(&plan.batch, &changes)?;
+        let drawn = self.draw(&plan, &wishes)?;
         self.pace.record(&plan, began.elapsed());
         let read = self.scheduler.finish_step();
         self.shared.prefilled.fetch_add(read as u64, Ordering::Relaxed);
-        self.accept(&plan, drawn);
+        self.accept(&plan, &wishes, drawn);
         Ok(())
     }
 
-    fn logit_changes(&mut self, plan: &BatchPlan) -> Vec<LogitChange> {
-        let mut picks = (0u32..).zip(plan.slots_picked()).peekable();
-        let mut changes = Vec::new();
-        // Picks are in the order of what runs.
-        for running in self.scheduler.running() {
-            if let Some((pick, _)) = picks.next_if(|(_, slot)| *slot == Some(running.slot)) {
-                changes.extend(running.sequence.job.logit_changes(pick));
+    /// What the texts want whose next token is drawn.
+    fn wishes(&mut self, plan: &BatchPlan) -> DrawWishes {
+        let mut wishes = DrawWishes::default();
+        for (pick, generation) in picked(&mut self.scheduler, plan) {
+            wishes.changes.extend(generation.logit_changes(pick));
+            wishes.constrained |= generation.is_constrained();
+            if generation.wants_logits() {
+                wishes.reported.push(pick);
             }
         }
-        changes
+        wishes
+    }
+
+    fn draw(&mut self, plan: &BatchPlan, wishes: &DrawWishes) -> Result<DrawnTokens, EngineError> {
+        if wishes.are_plain() {
+            let tokens = self.model.step(&plan.batch, &wishes.changes)?;
+            return Ok(DrawnTokens { tokens, logits: Vec::new() });
+        }
+        self.model.begin(&plan.batch);
+        // Found out while the device computes.
+        let masks = self.masks(plan);
+        let DrawWishes { changes, reported, .. } = wishes;
+        self.model.draw(plan.batch.picks.len(), &DrawOptions { changes, masks: &masks, reported })
+    }
+
+    /// The tokens that may be drawn for each pick, where not all may. A text of which that cannot be said ends.
+    fn masks(&mut self, plan: &BatchPlan) -> Vec<PickMask> {
+        let vocab = self.model.vocab();
+        let mut masks = Vec::new();
+        for (pick, generation) in picked(&mut self.scheduler, plan) {
+            match generation.allowed(vocab) {
+                Some(Ok(allowed)) => masks.push(PickMask { pick, allowed }),
+                Some(Err(error)) => generation.fail(error.into()),
+                None => {}
+            }
+        }
+        masks
     }
 
     /// Hands on what was drawn for the picks of a step.
-    fn accept(&mut self, plan: &BatchPlan, drawn: Vec<SampledToken>) {
-        let mut drawn = plan.slots_picked().zip(drawn).peekable();
+    fn accept(&mut self, plan: &BatchPlan, wishes: &DrawWishes, drawn: DrawnTokens) {
+        let mut logits = wishes.reported.iter().zip(&drawn.logits).peekable();
+        let mut drawn = (0u32..).zip(plan.slots_picked()).zip(drawn.tokens).peekable();
         let (mut decoded, mut reused) = (0, 0);
         // Picks are in the order of what runs.
         for running in self.scheduler.running() {
-            let Some((_, drawn)) = drawn.next_if(|(slot, _)| *slot == Some(running.slot)) else { continue };
+            let is_own = |(_, slot): (u32, Option<u32>)| slot == Some(running.slot);
+            let Some(((pick, _), drawn)) = drawn.next_if(|(picked, _)| is_own(*picked)) else { continue };
+            let logits = logits.next_if(|(reported, _)| **reported == pick);
             let (sequence, slot) = (&mut running.sequence, running.slot);
             let found = u32::try_from(sequence.reused()).unwrap_or(u32::MAX);
             if sequence.job.tell_read(found) {
                 reused += u64::from(found);
             }
-            sequence.job.accept(drawn);
+            sequence.job.accept(drawn, logits.map(|(_, logits)| &**logits));
             sequence.push(drawn.id);
             sequence.job.force().into_iter().for_each(|id| sequence.push(id));
             decoded += sequence.job.take_told();
@@ -205,6 +240,35 @@ impl EngineWorker {
         self.shared.end(reason);
         last_words.into_iter().for_each(LastWord::say);
     }
+}
+
+/// What the texts of a step want of its draws.
+#[derive(Debug, Default)]
+struct DrawWishes {
+    changes: Vec<LogitChange>,
+    /// Of some pick only some tokens may be drawn.
+    constrained: bool,
+    /// The picks whose logits are wanted.
+    reported: Vec<u32>,
+}
+
+impl DrawWishes {
+    /// Whether nothing is to be done on the host between logits and draws.
+    fn are_plain(&self) -> bool {
+        !self.constrained && self.reported.is_empty()
+    }
+}
+
+/// The texts whose next token is drawn in a step, each with its pick's number. Picks are in the order of what runs.
+fn picked<'s>(
+    scheduler: &'s mut Scheduler<RunningGeneration>,
+    plan: &BatchPlan,
+) -> impl Iterator<Item = (u32, &'s mut RunningGeneration)> {
+    let mut picks = (0u32..).zip(plan.slots_picked()).peekable();
+    scheduler.running().filter_map(move |running| {
+        let (pick, _) = picks.next_if(|(_, slot)| *slot == Some(running.slot))?;
+        Some((pick, &mut running.sequence.job))
+    })
 }
 
 /// What a panic said, as far as that is text.

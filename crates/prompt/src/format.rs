@@ -1,5 +1,8 @@
 //! How one model is spoken to: its template, its tokenizer and its tags of thinking in one hand.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
@@ -10,7 +13,7 @@ use super::error::PromptError;
 use super::template::{ChatTemplate, TemplateContext};
 use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{TokenKind, Vocabulary};
 
 /// The tokens that begin and close a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct PromptFormat {
     tokenizer: Tokenizer,
     template: ChatTemplate,
     bytes: TokenBytes,
+    /// The names of tokens that have no text.
+    controls: BTreeMap<u32, String>,
     tags: Option<ThinkingTags>,
     stop_tokens: Vec<u32>,
     syntax: Option<ToolCallSyntax>,
@@ -45,6 +50,10 @@ impl PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
             template: ChatTemplate::new(template)?,
             bytes: TokenBytes::new(vocabulary),
+            controls: vocabulary
+                .of_kind(TokenKind::Control)
+                .map(|(id, name)| (id, name.to_owned()))
+                .collect(),
             tags: tags.map(|(start, end)| ThinkingTags { start, end }),
             stop_tokens: vocabulary.stop_tokens(),
             syntax: ToolCallSyntax::of_template(template),
@@ -97,6 +106,19 @@ impl PromptFormat {
     /// Turns this model's tokens into text.
     pub fn detokenizer(&self) -> Detokenizer {
         Detokenizer::new(self.bytes.clone())
+    }
+
+    /// The bytes of a token's text; none where it has no text.
+    pub fn token_bytes(&self, id: u32) -> &[u8] {
+        self.bytes.of(id)
+    }
+
+    /// What a token is called where tokens are listed: its text, or its name where it has none.
+    pub fn token_text(&self, id: u32) -> Cow<'_, str> {
+        match self.controls.get(&id) {
+            Some(name) => name.into(),
+            None => String::from_utf8_lossy(self.bytes.of(id)),
+        }
     }
 
     /// The tags of thinking; `None` for a model that does not think.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use stint_backend::local;
 use stint_types::catalog::{
-    Capability, ConversationRules, EnforcementClass, GoesOn, HandOff, Model, Prices, Service, Specialty,
-    Tariff,
+    ConversationRules, EnforcementClass, GoesOn, HandOff, Model, Prices, Service, Specialty, Tariff,
 };
 use stint_types::units::{Money, Price, Tokens};
 
@@ -43,7 +42,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
             overhead_without_thought: Tokens(1),
         },
         services: vec![Service::Chat, Service::Completions],
-        capabilities: vec![Capability::Penalties],
+        capabilities: BackendKind::Local.capabilities(false).to_vec(),
         efforts: Vec::new(),
         members: members::local_rules(),
         resumes_tools: false,

@@ -234,8 +234,9 @@ impl BackendKind {
             BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
                 &[Capability::Tools, Capability::Images, Capability::Schema]
             }
+            // Its sampler holds an answer to a form, and knows how likely each token was.
+            BackendKind::Local => &[Capability::Penalties, Capability::Schema, Capability::Logprobs],
             BackendKind::OpenAi
-            | BackendKind::Local
             | BackendKind::LlamaCpp
             | BackendKind::DashScope
             | BackendKind::OpenRouter

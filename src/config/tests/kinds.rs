@@ -215,6 +215,22 @@ fn a_syntax_of_calls_is_of_no_use_without_tools() {
 }
 
 #[test]
+fn a_local_model_holds_to_schemas_and_tells_the_chances_of_tokens_unless_a_list_says_otherwise() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+    let of = |more: &str| {
+        let toml =
+            format!("[[backend]]\nkind = 'local'\nfile = '{file}'\n[[backend.model]]\nname = 'm'\n{more}\n");
+        let models = load_text(&toml).unwrap().catalog.models.clone();
+        ["m", "reasoner"].map(|name| {
+            models[name].has_capability(Capability::Schema)
+                && models[name].has_capability(Capability::Logprobs)
+        })
+    };
+    assert_eq!(of(""), [true, true]);
+    assert_eq!(of("capabilities = ['tools']"), [false, true]);
+}
+
+#[test]
 fn ones_own_servers_are_taken_to_have_what_servers_have_and_to_know_their_members() {
     let of = |kind: &str, base: &str, more: &str| {
         let toml = format!(

@@ -15,14 +15,15 @@ use crate::speed::{CallTimer, SpeedEstimator};
 use crate::tool_calls;
 use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought};
 use stint_engine::{
-    self as engine, CacheScope, EngineError, EngineOutage, FailureCause, GenerationJob, JobRejection,
-    PhaseBudgets, SamplingParams, SupervisedEngine, ThinkingPhase,
+    self as engine, AnswerConstraint, CacheScope, EngineError, EngineOutage, FailureCause, GenerationJob,
+    JobRejection, PhaseBudgets, SamplingParams, SupervisedEngine, ThinkingPhase,
 };
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::{Message, RawPrompt, Request, Role};
 use stint_types::units::Tokens;
 
+use super::grammar::{AnswerForm, GrammarCompiler};
 use super::penalties;
 use super::settings::{LocalModelLimits, Settings};
 use super::steps::StepDecoder;
@@ -38,6 +39,7 @@ pub struct LocalBackend {
     hand_off: Vec<u32>,
     /// The tokens that are white space alone.
     blanks: Arc<[u32]>,
+    grammars: GrammarCompiler,
     settings: Settings,
     speed: SpeedEstimator,
 }
@@ -58,7 +60,8 @@ impl LocalBackend {
             !text.is_empty() && text.chars().all(char::is_whitespace)
         };
         let blanks = (0..engine.vocab()).filter(is_blank).collect();
-        Ok(LocalBackend { engine, format, hand_off, blanks, settings, speed })
+        let grammars = GrammarCompiler::new(format.clone(), engine.vocab());
+        Ok(LocalBackend { engine, format, hand_off, blanks, grammars, settings, speed })
     }
 
     /// The engine's context, and how many tokens come on top of the budgets. With a thought these are the start tag, the
@@ -82,8 +85,9 @@ impl LocalBackend {
         }
     }
 
-    fn start(&self, call: &BackendCall) -> Result<Generation, Failure> {
+    async fn start(&self, call: &BackendCall) -> Result<Generation, Failure> {
         let job = self.job(call)?;
+        let job = GenerationJob { constraint: self.constraint(&call.request).await?, ..job };
         let prompt = job.prompt.len();
         let mut lap = self.speed.start();
         let load = self.engine.load();
@@ -92,7 +96,7 @@ impl LocalBackend {
             lap.mark_queued();
         }
         let tokens = self.engine.generate(job).map_err(|refused| self.refusal_failure(&refused))?;
-        let decoder = StepDecoder::new(&self.format, prompt);
+        let decoder = StepDecoder::new(self.format.clone(), prompt);
         let pieces = VecDeque::from([decoder.prompt_usage()]);
         let flow = LocalStream { tokens, engine: self.engine.clone(), decoder, pieces, timer: lap };
         let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
@@ -100,6 +104,14 @@ impl LocalBackend {
             Some((piece, flow))
         }));
         Ok(tool_calls::extract_calls(pieces, &call.request, self.settings.tool_syntax))
+    }
+
+    /// What the answer is held to, where anything is wanted of its form.
+    async fn constraint(&self, request: &Request) -> Result<Option<AnswerConstraint>, Failure> {
+        match AnswerForm::of(request, self.settings.tool_syntax)? {
+            Some(form) => Ok(Some(self.grammars.compile(form).await?)),
+            None => Ok(None),
+        }
     }
 
     fn refusal_failure(&self, refused: &JobRejection) -> Failure {
@@ -119,7 +131,7 @@ impl LocalBackend {
 
     fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
         let request = &call.request;
-        tool_calls::check(request, self.settings.tool_syntax)?;
+        tool_calls::check_syntax(request, self.settings.tool_syntax)?;
         let (prompt, phases) = match &call.part {
             GenerationPart::Whole { solution, .. } if let Some(prompt) = request.raw_prompt() => {
                 self.raw(&prompt, *solution)?
@@ -151,6 +163,8 @@ impl LocalBackend {
             penalties: penalties::read(request)?,
             phases,
             eos: self.format.stop_tokens().iter().copied().take(ENDS_MAX).collect(),
+            constraint: None,
+            logprobs: request.logprobs,
         })
     }
 
@@ -267,7 +281,7 @@ const ENDS_MAX: usize = 8;
 
 impl Backend for LocalBackend {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.start(&call) }.boxed()
+        async move { self.start(&call).await }.boxed()
     }
 
     fn counts_exactly(&self) -> bool {
@@ -322,6 +336,7 @@ impl LocalStream {
                 engine::GenerationEvent::PromptRead { reused } => {
                     self.pieces.push_back(self.decoder.prompt_read(reused));
                 }
+                engine::GenerationEvent::Logprobs(told) => self.decoder.logprobs(told),
                 engine::GenerationEvent::Token(step) => self.pieces.extend(self.decoder.step(step)),
                 engine::GenerationEvent::Done(done) => self.pieces.extend(self.decoder.finish(done)),
                 engine::GenerationEvent::Failed(error) => {
@@ -351,6 +366,8 @@ fn engine_failure(error: &EngineError, engine: &SupervisedEngine) -> Failure {
     match error {
         // The engine goes on: only this one generation went wrong.
         EngineError::SamplerMismatch => failure,
+        // The form that was asked for is too much.
+        EngineError::Constraint(_) => Failure::new(Fault::Caller, error.to_string()),
         _ => restarting(failure, engine),
     }
 }

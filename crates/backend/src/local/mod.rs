@@ -3,6 +3,8 @@
 #[cfg(feature = "local")]
 mod backend;
 #[cfg(feature = "local")]
+mod grammar;
+#[cfg(feature = "local")]
 mod penalties;
 mod settings;
 #[cfg(feature = "local")]

@@ -1,18 +1,26 @@
 //! Translates the engine's steps to pieces.
 
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
 use crate::{GenerationEnd, Piece, TagEdge, TokenUsage};
-use stint_engine::{GeneratedToken, GenerationSummary, SolutionEnd, TokenRole};
+use stint_engine::{GeneratedToken, GenerationSummary, SolutionEnd, TokenLogprobs, TokenRole};
 use stint_prompt::{Detokenizer, PromptFormat};
 use stint_types::units::Tokens;
 
 /// Reads the steps of one generation.
 #[derive(Debug)]
 pub(super) struct StepDecoder {
+    format: Arc<PromptFormat>,
     thought: Detokenizer,
     answer: Detokenizer,
     start: Option<u32>,
     /// White space that came while a thought could still be opened, and how much of it.
     blank: (String, Tokens),
+    /// How likely the next token was, where that is told, and how likely those were that wait.
+    likely: Option<TokenLogprobs>,
+    waiting: Vec<Value>,
     prompt: Tokens,
     /// How much of the prompt was in the cache.
     reused: Tokens,
@@ -22,16 +30,24 @@ pub(super) struct StepDecoder {
 
 impl StepDecoder {
     /// At the beginning of a generation with so long a prompt.
-    pub(super) fn new(format: &PromptFormat, prompt: usize) -> StepDecoder {
+    pub(super) fn new(format: Arc<PromptFormat>, prompt: usize) -> StepDecoder {
         StepDecoder {
             thought: format.detokenizer(),
             answer: format.detokenizer(),
             start: format.tags().map(|tags| tags.start),
             blank: (String::new(), Tokens::ZERO),
+            likely: None,
+            waiting: Vec::new(),
             prompt: Tokens(prompt.try_into().unwrap_or(u64::MAX)),
             reused: Tokens::ZERO,
             end: Tokens::ZERO,
+            format,
         }
+    }
+
+    /// How likely the next token was.
+    pub(super) fn logprobs(&mut self, told: TokenLogprobs) {
+        self.likely = Some(told);
     }
 
     /// What is known before the first token: how long the prompt is, and later how much of it was in the cache.
@@ -49,9 +65,39 @@ impl StepDecoder {
         TokenUsage { prompt: self.prompt, cache_read: self.reused, ..TokenUsage::default() }
     }
 
-    /// What one token is. White space waits until it is known what follows. The end of text is counted by
+    /// What one token is, behind how likely it was where that is told.
+    pub(super) fn step(&mut self, step: GeneratedToken) -> Vec<Piece> {
+        if let Some(told) = self.likely.take() {
+            self.waiting.push(self.entry(step.id, &told));
+        }
+        let piece = self.piece(step);
+        let mut pieces = Vec::with_capacity(2);
+        match piece {
+            Some(Piece::Answer { .. }) if !self.waiting.is_empty() => {
+                pieces.push(Piece::Logprobs(std::mem::take(&mut self.waiting)));
+            }
+            // The white space that waited was none of the answer.
+            Some(_) => self.waiting.clear(),
+            None => {}
+        }
+        pieces.extend(piece);
+        pieces
+    }
+
+    /// How likely a token was, in `OpenAI`'s form.
+    fn entry(&self, id: u32, told: &TokenLogprobs) -> Value {
+        let token = |id: u32, logprob: f32| {
+            let bytes = self.format.token_bytes(id);
+            json!({ "token": self.format.token_text(id), "logprob": finite(logprob), "bytes": bytes })
+        };
+        let mut entry = token(id, told.logprob);
+        entry["top_logprobs"] = told.top.iter().map(|(id, logprob)| token(*id, *logprob)).collect();
+        entry
+    }
+
+    /// White space waits until it is known what follows. The end of text is counted by
     /// [`StepDecoder::finish`].
-    pub(super) fn step(&mut self, step: GeneratedToken) -> Option<Piece> {
+    fn piece(&mut self, step: GeneratedToken) -> Option<Piece> {
         let tokens = Tokens(1);
         Some(match step.role {
             TokenRole::Thought => {
@@ -86,6 +132,8 @@ impl StepDecoder {
         let (blank, tokens) = std::mem::take(&mut self.blank);
         let text = blank + &self.answer.finish();
         if !text.is_empty() || tokens > Tokens::ZERO {
+            let waiting = std::mem::take(&mut self.waiting);
+            pieces.extend((!waiting.is_empty()).then_some(Piece::Logprobs(waiting)));
             pieces.push(Piece::Answer { text, tokens });
         }
         let count = |tokens: u32| Tokens::from(tokens);
@@ -102,4 +150,11 @@ impl StepDecoder {
         }));
         pieces
     }
+}
+
+/// What stands for impossible where JSON has no word for it, as `OpenAI` has it.
+const IMPOSSIBLE: f32 = -9999.0;
+
+fn finite(logprob: f32) -> f32 {
+    if logprob.is_finite() { logprob } else { IMPOSSIBLE }
 }

@@ -8,7 +8,7 @@ use stint_types::chat::{Request, Tool};
 
 /// Whether tools are to be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum OpenAiToolChoice {
+pub(crate) enum OpenAiToolChoice {
     /// As the model sees fit.
     Auto,
     /// None.
@@ -21,7 +21,7 @@ pub(super) enum OpenAiToolChoice {
 
 impl OpenAiToolChoice {
     /// What a request says, where it says anything.
-    pub(super) fn of(request: &Request) -> Result<Option<OpenAiToolChoice>, Failure> {
+    pub(crate) fn of(request: &Request) -> Result<Option<OpenAiToolChoice>, Failure> {
         let Some(choice) = &request.tool_choice else { return Ok(None) };
         let named = choice.pointer("/function/name").and_then(Value::as_str);
         match (choice.as_str(), named) {
@@ -37,7 +37,7 @@ impl OpenAiToolChoice {
     }
 
     /// True if the model may not answer without a tool.
-    pub(super) fn is_forced(&self) -> bool {
+    pub(crate) fn is_forced(&self) -> bool {
         matches!(self, OpenAiToolChoice::Any | OpenAiToolChoice::Named(_))
     }
 }
@@ -61,16 +61,16 @@ pub(super) fn allowed_tools<'r>(
 
 /// A function as it was declared.
 #[derive(Debug)]
-pub(super) struct FunctionDeclaration<'t> {
-    pub(super) name: &'t str,
+pub(crate) struct FunctionDeclaration<'t> {
+    pub(crate) name: &'t str,
     pub(super) description: Option<&'t str>,
     /// A JSON schema; of an object without members where none was declared.
-    pub(super) parameters: Value,
-    pub(super) strict: bool,
+    pub(crate) parameters: Value,
+    pub(crate) strict: bool,
 }
 
 impl<'t> FunctionDeclaration<'t> {
-    pub(super) fn of(tool: &'t Tool) -> FunctionDeclaration<'t> {
+    pub(crate) fn of(tool: &'t Tool) -> FunctionDeclaration<'t> {
         let declared = tool.declaration.get("function").unwrap_or(&tool.declaration);
         let parameters = declared.get("parameters").filter(|schema| schema.is_object());
         FunctionDeclaration {
@@ -84,7 +84,7 @@ impl<'t> FunctionDeclaration<'t> {
 
 /// The form that the answer must have.
 #[derive(Debug)]
-pub(super) enum OpenAiResponseFormat<'r> {
+pub(crate) enum OpenAiResponseFormat<'r> {
     /// Any text.
     Text,
     /// Some JSON object.
@@ -94,7 +94,7 @@ pub(super) enum OpenAiResponseFormat<'r> {
 }
 
 impl<'r> OpenAiResponseFormat<'r> {
-    pub(super) fn of(request: &'r Request) -> Result<OpenAiResponseFormat<'r>, Failure> {
+    pub(crate) fn of(request: &'r Request) -> Result<OpenAiResponseFormat<'r>, Failure> {
         let Some(format) = &request.response_format else { return Ok(OpenAiResponseFormat::Text) };
         let schema = format.get("json_schema").filter(|named| named.get("schema").is_some());
         match (format.get("type").and_then(Value::as_str), schema) {
@@ -170,7 +170,7 @@ pub(super) fn passed_member(name: &str, value: &Value) -> (String, Value) {
 }
 
 /// True if only one tool may be called at a time.
-pub(super) fn disables_parallel_tools(request: &Request) -> bool {
+pub(crate) fn disables_parallel_tools(request: &Request) -> bool {
     request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
 }
 

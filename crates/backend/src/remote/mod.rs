@@ -5,7 +5,7 @@
 pub mod anthropic;
 mod bounded_client;
 mod caller_headers;
-mod caller_options;
+pub(crate) mod caller_options;
 mod chunk_joiner;
 mod client;
 mod connections;

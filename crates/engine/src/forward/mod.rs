@@ -4,6 +4,7 @@
 //! decoded, run together; each reads its own sequence's cache through its slot's table.
 
 mod buffers;
+mod draw;
 mod layer;
 
 use std::sync::Arc;
@@ -13,14 +14,18 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
-use super::ops::{AdjustLogits, BoundMatmul, Embed, LogitChange, RmsNorm, SLOT_WORDS, SampledToken, Sampler};
+use super::ops::{
+    AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
+};
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
 
 use buffers::StepBuffers;
+use draw::LogitsReadback;
 use layer::{Activations, Layer, LayerKernels};
 
 pub(crate) use buffers::EngineCapacity;
+pub(crate) use draw::{DrawOptions, DrawnTokens};
 
 /// Logits that a text may change beside those of its own tokens.
 const LOGIT_BIASES: u32 = 1024;
@@ -53,7 +58,9 @@ pub(crate) struct EngineModel {
     last_norm: (RmsNorm, wgpu::BindGroup),
     lm_head: BoundMatmul,
     adjust: AdjustLogits,
+    mask: MaskLogits,
     sample: Sampler,
+    readback: LogitsReadback,
     state: StepBuffers,
     weight_bytes: u64,
     /// The most that a step may take.
@@ -104,6 +111,7 @@ impl EngineModel {
             return Err(EngineError::Settings(message.into()));
         }
         let adjust = AdjustLogits::new(&gpu, shape.vocab, &state.logits, changes);
+        let mask = MaskLogits::new(&gpu, shape.vocab, &state.logits, extent.slots);
         let sample =
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
@@ -120,7 +128,9 @@ impl EngineModel {
             last_norm,
             lm_head: head,
             adjust,
+            mask,
             sample,
+            readback: LogitsReadback::new(extent.slots, vocab),
             state,
             weight_bytes,
             step_max: DEVICE_TIMEOUT,
@@ -146,6 +156,11 @@ impl EngineModel {
     /// Bytes of weights that one token reads.
     pub(crate) fn weight_bytes(&self) -> u64 {
         self.weight_bytes
+    }
+
+    /// The size of the vocabulary.
+    pub(crate) fn vocab(&self) -> u32 {
+        self.vocab
     }
 
     /// How much room there is.

@@ -1,5 +1,6 @@
 //! The engine as its callers see it, and the forward pass against itself.
 
+mod answers;
 mod reasoner;
 mod supervised;
 
@@ -52,6 +53,8 @@ fn job(prompt: u32, thinking: u32, solution: u32) -> GenerationJob {
         phases: PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution },
         eos: vec![],
         penalties: TokenPenalties::default(),
+        constraint: None,
+        logprobs: None,
         scope: CacheScope::default(),
         resumes: false,
     }
@@ -62,7 +65,7 @@ fn finish(mut tokens: TokenStream) -> (Vec<GeneratedToken>, GenerationEvent) {
     let mut steps = Vec::new();
     loop {
         match tokens.blocking_next().expect("a last word") {
-            GenerationEvent::PromptRead { .. } => {}
+            GenerationEvent::PromptRead { .. } | GenerationEvent::Logprobs(_) => {}
             GenerationEvent::Token(step) => steps.push(step),
             last => {
                 assert!(tokens.blocking_next().is_none());

@@ -51,6 +51,8 @@ fn job(question: &str, thinking: u32) -> GenerationJob {
         phases: PhaseBudgets { thinking: Some(thinking), solution: 8, solution_max: 8 },
         eos: vec![end],
         penalties: TokenPenalties::default(),
+        constraint: None,
+        logprobs: None,
         scope: CacheScope::default(),
         resumes: false,
     }

@@ -6,6 +6,7 @@
 
 mod coder;
 mod deepseek;
+mod frame;
 mod harmony;
 mod json;
 mod syntax;
@@ -14,6 +15,7 @@ use std::borrow::Cow;
 
 use stint_types::chat::{Tool, ToolCallDelta};
 
+pub use frame::CallFrame;
 pub use syntax::ToolCallSyntax;
 
 use coder::StringParams;

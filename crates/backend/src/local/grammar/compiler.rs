@@ -1,0 +1,153 @@
+//! Makes grammars off the engine's thread, in bounded time, and keeps those that were wanted last.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use llguidance::{Matcher, ParserFactory};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::{Failure, Fault, UnsupportedFeature};
+use stint_engine::AnswerConstraint;
+use stint_prompt::PromptFormat;
+
+use super::form::AnswerForm;
+use super::matcher::GrammarMatcher;
+use super::vocabulary;
+
+/// Grammars that are kept.
+const KEPT_MAX: usize = 32;
+
+/// Grammars that are made at once.
+const AT_ONCE: usize = 2;
+
+/// A caller waits so long for its grammar.
+const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The hash of a grammar's source.
+type SourceHash = [u8; 32];
+
+/// Makes the grammars of one model.
+pub(in super::super) struct GrammarCompiler {
+    shared: Arc<CompilerState>,
+    places: Arc<Semaphore>,
+}
+
+struct CompilerState {
+    format: Arc<PromptFormat>,
+    vocab: u32,
+    /// Made when the first grammar is wanted: it takes memory and a moment.
+    factory: OnceLock<Result<ParserFactory, String>>,
+    /// What was used last is at the end.
+    kept: Mutex<VecDeque<(SourceHash, GrammarMatcher)>>,
+}
+
+impl fmt::Debug for GrammarCompiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GrammarCompiler")
+    }
+}
+
+impl GrammarCompiler {
+    /// For a model that is spoken to so, with so many tokens.
+    pub(in super::super) fn new(format: Arc<PromptFormat>, vocab: u32) -> GrammarCompiler {
+        let kept = Mutex::new(VecDeque::new());
+        let shared = CompilerState { format, vocab, factory: OnceLock::new(), kept };
+        GrammarCompiler { shared: Arc::new(shared), places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// The constraint of one answer of that form.
+    ///
+    /// # Errors
+    /// Where no grammar can be made of it, or not in time.
+    pub(in super::super) async fn compile(&self, form: AnswerForm) -> Result<AnswerConstraint, Failure> {
+        let (member, hash) = (form.member, hash(&form));
+        if let Some(known) = self.shared.find(&hash) {
+            return Ok(AnswerConstraint::new(Box::new(known)));
+        }
+        let Ok(Ok(place)) = timeout(TIME_MAX, Arc::clone(&self.places).acquire_owned()).await else {
+            return Err(busy());
+        };
+        let shared = Arc::clone(&self.shared);
+        let making = spawn_blocking(move || {
+            // Its place is taken as long as it works, whether or not somebody still waits.
+            let _place = place;
+            shared.make(form, hash)
+        });
+        match timeout(TIME_MAX, making).await {
+            Ok(Ok(Ok(made))) => Ok(AnswerConstraint::new(Box::new(made))),
+            Ok(Ok(Err(why))) => Err(refusal(member, &why)),
+            Ok(Err(_)) => Err(refusal(member, "making its grammar failed")),
+            Err(_) => Err(refusal(member, "making its grammar takes too long: make it simpler")),
+        }
+    }
+}
+
+#[cfg(test)]
+impl GrammarCompiler {
+    /// Makes a grammar here and now.
+    pub(super) fn make_now(&self, form: AnswerForm) -> Result<GrammarMatcher, String> {
+        let hash = hash(&form);
+        self.shared.make(form, hash)
+    }
+}
+
+fn hash(form: &AnswerForm) -> SourceHash {
+    Sha256::digest(serde_json::to_string(&form.source).unwrap_or_default()).into()
+}
+
+impl CompilerState {
+    fn find(&self, hash: &SourceHash) -> Option<GrammarMatcher> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(known, _)| known == hash)?;
+        let found = kept.remove(at)?;
+        let fork = found.1.fork();
+        kept.push_back(found);
+        Some(fork)
+    }
+
+    fn make(&self, form: AnswerForm, hash: SourceHash) -> Result<GrammarMatcher, String> {
+        if let Some(known) = self.find(&hash) {
+            return Ok(known);
+        }
+        let factory = self.factory.get_or_init(|| vocabulary::factory(&self.format, self.vocab));
+        let factory = factory.as_ref().map_err(Clone::clone)?;
+        let parser = factory.create_parser(form.source).map_err(|error| first_line(&error.to_string()))?;
+        let mut matcher = Matcher::new(Ok(parser));
+        if !matcher.is_error() && matcher.is_stopped() {
+            return Err("no answer fits it".into());
+        }
+        // The first mask is the dearest, and a grammar that has none is not worth keeping.
+        matcher.compute_mask().map_err(|error| first_line(&error.to_string()))?;
+        let made = GrammarMatcher::new(matcher);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back((hash, made.fork()));
+        while kept.len() > KEPT_MAX {
+            kept.pop_front();
+        }
+        Ok(made)
+    }
+}
+
+/// What it is about; behind it stand places in the source that we wrote.
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+fn refusal(member: UnsupportedFeature, why: &str) -> Failure {
+    let what = match member {
+        UnsupportedFeature::Form => "its schema",
+        _ => "the parameters of its tools",
+    };
+    Failure::incapable(member, format!("this model cannot hold an answer to {what}: {why}"))
+}
+
+fn busy() -> Failure {
+    let message = "too many schemas are being read: try again shortly";
+    let retry_after = Some(Duration::from_secs(1));
+    Failure { retry_after, ..Failure::new(Fault::Overload, message).unsent().retry_elsewhere() }
+}
