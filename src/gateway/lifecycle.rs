@@ -137,6 +137,7 @@ fn spawn(
     let task = task_handle(state, id, &reserved, received);
     let work = admit::planned_work(state, &reserved.inputs, &reserved.plan.best);
     let ReservedRequest { inputs, plan, reservation, step } = reserved;
+    let now = parts.ledger.now();
     let context = RequestContext {
         state: state.clone(),
         id,
@@ -155,6 +156,7 @@ fn spawn(
         plan,
         step,
         arrived,
+        billed: (now, now + deadline.saturating_duration_since(Instant::now())),
         decided_in: arrived.elapsed().saturating_sub(waited),
         deadline,
     };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::gateway::{Gateway, PaceStatus, Readiness};
 use stint_ledger::LimitStatus;
-use stint_types::catalog::{Catalog, Model, Prices, Rates, Tariff};
+use stint_types::catalog::{Catalog, Model, OffPeak, Prices, Rates, Tariff};
 use stint_types::units::{Money, Unit};
 
 use super::anthropic;
@@ -101,6 +101,10 @@ fn price(tariff: Tariff) -> Value {
     }
     if tariff.call > Money::ZERO {
         price["call_usd"] = json!(tariff.call);
+    }
+    if let Some(OffPeak { percent, peak_hours, weekends }) = tariff.off_peak {
+        let hours: Vec<u32> = (0..24).filter(|hour| peak_hours & (1 << hour) != 0).collect();
+        price["off_peak"] = json!({ "percent": percent, "peak_hours_utc": hours, "weekends": weekends });
     }
     price
 }

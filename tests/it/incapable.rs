@@ -62,6 +62,6 @@ async fn the_member_is_named_that_asks_for_what_a_model_cannot_do() {
     check(&world, CHAT, &json!({ "presence_penalty": 0.5 }), "presence_penalty").await;
     let tools =
         json!([{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } }]);
-    let allowed = json!({ "type": "allowed_tools", "allowed_tools": { "mode": "auto", "tools": tools } });
-    check(&world, CHAT, &json!({ "tools": tools, "tool_choice": allowed }), "tool_choice").await;
+    let custom = json!({ "type": "custom", "custom": { "name": "look" } });
+    check(&world, CHAT, &json!({ "tools": tools, "tool_choice": custom }), "tool_choice").await;
 }

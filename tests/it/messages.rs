@@ -11,8 +11,8 @@ use crate::harness::emulators::{Emulator, KEY, Turn};
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Folder, Served, World, model, tenant};
 use crate::sdk::keys;
-use stint_backend::remote::anthropic::{AnthropicBackend, Caching, Settings};
-use stint_backend::remote::{self, Connections, Secret};
+use stint_backend::remote::anthropic::{AnthropicBackend, Settings};
+use stint_backend::remote::{self, CachePolicy, Caching, Connections, Secret};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 use stint_types::units::Tokens;
@@ -80,7 +80,7 @@ pub(crate) async fn signing(emulator: &Emulator) -> World {
         client,
         model: "claude-budget".into(),
         name: "m".into(),
-        caching: Caching::Never,
+        cache: CachePolicy { caching: Caching::Never, ..CachePolicy::default() },
         ..Settings::default()
     };
     let served = Model {

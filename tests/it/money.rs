@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
-use stint_types::catalog::{Capability, EnforcementClass, Model, Prices, Tariff};
-use stint_types::units::{Money, Price, Tokens};
+use stint_types::catalog::{Capability, EnforcementClass, Model, OffPeak, Prices, Tariff};
+use stint_types::units::{Money, Price, Timestamp, Tokens};
 
 /// One nano-dollar a token, read or written.
 fn plain(name: &str) -> Model {
@@ -166,4 +166,29 @@ async fn six_images_are_refused_where_their_model_may_bill_more_for_them_than_is
     assert_eq!(script.records().len(), 0, "nothing reached the model");
     assert_eq!(world.account("poor").spent.money, Money::ZERO);
     world.ask("sk-rich", &request).await.good();
+}
+
+/// The same model, with a peak in the hours that lie so far from now. A request takes a few minutes at most.
+fn with_peak(hours_from_now: i64) -> Model {
+    let now = Timestamp::now().as_seconds().div_euclid(3600);
+    let peak_hours = [0, 1].map(|more| (now + hours_from_now + more).rem_euclid(24)).into_iter();
+    let peak_hours = peak_hours.fold(0, |all, hour| all | 1 << hour);
+    let price = Price { per_million_tokens: Money(2_000_000) };
+    let off_peak = Some(OffPeak { percent: 50, peak_hours, weekends: false });
+    let tariff = Tariff { off_peak, ..Tariff::plain(Prices { input: price, output: price }) };
+    Model { tariff: Some(tariff), ..plain("m") }
+}
+
+#[tokio::test]
+async fn outside_its_providers_peak_a_request_costs_less_and_reserves_as_much_as_in_it() {
+    for (hours_from_now, cost) in [(12, "0.000000079"), (0, "0.000000158")] {
+        let play = ScriptedReply::new().thinks(1).answers("3");
+        let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
+        let world = World::new(vec![(with_peak(hours_from_now), script)], vec![tenant("acme", 1000)]).await;
+        let answer = world.ask("sk-acme", &pinned()).await.good();
+        let told = [&answer["budget"]["cost_usd"], &answer["budget"]["reserved_usd"]];
+        assert_eq!(told, [&json!(cost), &json!("0.0000002")], "{answer}");
+        world.settled().await;
+        assert_eq!(world.account("acme").spent.money.to_string(), cost);
+    }
 }

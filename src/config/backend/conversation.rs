@@ -12,6 +12,7 @@ pub(super) fn apply(section: &Section<'_>, rules: &mut ConversationRules) {
     section.set("thoughts_bound", &mut rules.thoughts_bound);
     section.set("late_instructions", &mut rules.late_instructions);
     section.set("late_tools", &mut rules.late_tools);
+    section.set("late_efforts", &mut rules.late_efforts);
     section.set("allowed_tools", &mut rules.allowed_tools);
     section.set("cache_breakpoints", &mut rules.cache_breakpoints);
     section.set("refuses_forced_tools", &mut rules.refuses_forced_tools);

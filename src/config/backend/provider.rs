@@ -1,7 +1,7 @@
 //! The keys of providers with APIs of their own: how each is asked to think, and what else it takes.
 
 use crate::config::reader::Section;
-use stint_backend::remote::{anthropic, gemini, responses};
+use stint_backend::remote::{CachePolicy, Caching, anthropic, gemini, responses};
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
@@ -59,7 +59,7 @@ pub(super) fn anthropic(
     settings: &mut anthropic::Settings,
     model: &mut Model,
 ) -> &'static [EnforcementClass] {
-    use anthropic::{AnthropicThinking, AnthropicThinkingOff, Caching};
+    use anthropic::{AnthropicThinking, AnthropicThinkingOff};
     // What was found out under the same word stays.
     let stated = section.word("thinking", &ANTHROPIC_THINKING);
     if let Some(thinking) = stated.filter(|stated| *stated != settings.thinking) {
@@ -82,11 +82,8 @@ pub(super) fn anthropic(
     }
     section.set("summaries", &mut settings.asks_for_thoughts);
     section.set("sampling", &mut settings.sampling);
-    if let Some(caches) = section.get::<bool>("caches") {
-        settings.caching = if caches { Caching::Always } else { Caching::Never };
-    }
+    cache_policy(section, model, &mut settings.cache);
     if let Some(tariff) = &model.tariff {
-        settings.cache_break_even = tariff.rates.cache_break_even();
         settings.price_output = Some(tariff.rates.list.output);
     }
     settings.rules = model.conversation;
@@ -99,6 +96,16 @@ pub(super) fn anthropic(
         AnthropicThinking::Budget => &[EnforcementClass::Native, EnforcementClass::Turn],
         AnthropicThinking::Adaptive => &[EnforcementClass::Turn, EnforcementClass::Effort],
         AnthropicThinking::Never => &[EnforcementClass::Effort],
+    }
+}
+
+/// When prompts are marked for the provider's cache: as `caches` says, else where that pays by the model's prices.
+pub(super) fn cache_policy(section: &Section<'_>, model: &Model, policy: &mut CachePolicy) {
+    if let Some(caches) = section.get::<bool>("caches") {
+        policy.caching = if caches { Caching::Always } else { Caching::Never };
+    }
+    if let Some(tariff) = &model.tariff {
+        policy.break_even = tariff.rates.cache_break_even();
     }
 }
 
@@ -144,6 +151,7 @@ pub(super) fn responses(
     }
     section.set("summaries", &mut settings.summaries);
     settings.rules = model.conversation;
+    cache_policy(section, model, &mut settings.cache);
     take_efforts(section, model);
     &[EnforcementClass::Effort]
 }

@@ -1,7 +1,7 @@
-//! What a model costs: `price_…`, and `long_context` for prompts beyond some length.
+//! What a model costs: `price_…`, `long_context` for prompts beyond some length, and `off_peak` for some hours.
 
 use crate::config::reader::Section;
-use stint_types::catalog::{Prices, Rates, Tariff};
+use stint_types::catalog::{OffPeak, Prices, Rates, Tariff};
 use stint_types::units::{Money, Price, Tokens};
 
 use super::kind::BackendKind;
@@ -15,8 +15,14 @@ pub(super) fn apply(section: &Section<'_>, kind: BackendKind, tariff: &mut Optio
         plain.rates.cache_hour = cache_write_price(kind, list.input, TWICE);
         *tariff = Some(plain);
     }
-    let extra =
-        ["price_cache_read", "price_cache_write", "price_cache_write_hour", "price_call", "long_context"];
+    let extra = [
+        "price_cache_read",
+        "price_cache_write",
+        "price_cache_write_hour",
+        "price_call",
+        "long_context",
+        "off_peak",
+    ];
     let Some(tariff) = tariff else {
         if let Some(key) = extra.into_iter().find(|key| section.has(key)) {
             section.reject(key, "beside no list prices", "write price_input and price_output too");
@@ -28,6 +34,26 @@ pub(super) fn apply(section: &Section<'_>, kind: BackendKind, tariff: &mut Optio
     if section.has("long_context") {
         tariff.long = long_context(&section.section("long_context"), kind, tariff.rates);
     }
+    if section.has("off_peak") {
+        tariff.off_peak = off_peak(&section.section("off_peak"));
+    }
+}
+
+/// What is taken outside the hours of the provider's peak.
+fn off_peak(section: &Section<'_>) -> Option<OffPeak> {
+    let percent = section.within("percent", 0..=100_u32);
+    if percent.is_none() && !section.has("percent") {
+        section.reject("percent", "missing", "write what is taken then, in hundredths of the prices above");
+    }
+    let hours =
+        section.require::<Vec<u32>>("peak_hours", "write the hours of the peak in UTC, like [1, 2, 3]")?;
+    if hours.is_empty() || hours.iter().any(|hour| *hour > 23) {
+        section.reject("peak_hours", "must name hours from 0 to 23", "write the hours of the peak in UTC");
+        return None;
+    }
+    let peak_hours = hours.into_iter().fold(0, |all, hour| all | 1 << hour);
+    let weekends = section.get_or("weekends", false);
+    Some(OffPeak { percent: u8::try_from(percent?).ok()?, peak_hours, weekends })
 }
 
 /// What is put into the cache costs so many fourths of the list price at those who are sent the callers' marks, for some

@@ -50,6 +50,7 @@ fn told() -> Vec<(String, Vec<String>, String)> {
         "image_tokens_max",
         "thoughts_bound",
         "task_budget_min",
+        "late_efforts",
         "late_instructions",
         "late_tools",
         "allowed_tools",

@@ -27,6 +27,7 @@ fn the_catalogue_tells_what_a_going_conversation_with_a_claude_model_may_hold() 
         task_budget_min: Some(Tokens(20_000)),
         late_instructions: true,
         late_tools: true,
+        late_efforts: true,
         allowed_tools: false,
         cache_breakpoints: false,
         refuses_forced_tools: true,
@@ -37,6 +38,7 @@ fn the_catalogue_tells_what_a_going_conversation_with_a_claude_model_may_hold() 
     }
     let unbound = ConversationRules { thoughts_bound: false, refuses_forced_tools: false, ..all };
     assert_eq!(rules("claude-opus-5"), unbound);
+    let unbound = ConversationRules { late_efforts: false, ..unbound };
     assert_eq!(rules("claude-fable-5"), unbound);
     let haiku = ConversationRules { thoughts_bound: true, cache_min: None, ..unbound };
     assert_eq!(rules("claude-haiku-5-5"), haiku);

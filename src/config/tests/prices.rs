@@ -2,7 +2,7 @@
 
 use crate::config::is_other_catalogue;
 use stint_backend::remote::price_list::ListedPrice;
-use stint_types::catalog::BilledCall;
+use stint_types::catalog::{BilledCall, Tariff};
 use stint_types::units::{Money, Tokens};
 
 use super::*;
@@ -95,4 +95,37 @@ fn nobody_is_asked_for_prices_where_no_backend_is_openrouter() {
     assert_eq!(load_text(text).unwrap().openrouter, None);
     let text = "[catalog]\nopenrouter_file = 'kept.toml'\n[engine]\nembedded = false\n[[backend]]\nkind = 'openai'\nbase_url = 'https://openrouter.ai/api/v1'\napi_key_env = 'OPENAI_API_KEY'\nmodels = ['m']\n";
     assert_eq!(load_text(text).unwrap().openrouter.unwrap().host, "openrouter.ai");
+}
+
+#[test]
+fn what_is_taken_outside_the_peak_is_a_share_of_the_prices_and_forgotten_with_them() {
+    let model = |more: &str| {
+        let text = format!(
+            "[[backend]]\nkind = 'deepseek'\napi_key_env = 'OPENAI_API_KEY'\n[[backend.model]]\nname = 'deepseek-flash'\n{more}\n"
+        );
+        load_text(&text).map(|settings| settings.catalog.models["deepseek-flash"].tariff.unwrap())
+    };
+    let output = |tariff: Tariff, at: &str| {
+        let at = format!("2026-11-{at}:00Z").parse().unwrap();
+        tariff.between(at, at).rates.list.output.per_million_tokens.to_string()
+    };
+    let shipped = model("").unwrap();
+    assert_eq!(output(shipped, "24T03:59"), "1.2", "a Tuesday, in the peak");
+    assert_eq!(output(shipped, "24T04:00"), "0.6");
+    assert_eq!(output(shipped, "28T03:59"), "0.6", "a Saturday");
+    let own = model("price_input = '1'\nprice_output = '4'").unwrap();
+    assert_eq!(output(own, "24T04:00"), "4", "another contract has no such hours unless it is said");
+    let own = "price_input = '1'\nprice_output = '4'\noff_peak = { percent = 25, peak_hours = [23] }";
+    assert_eq!(output(model(own).unwrap(), "28T03:59"), "1");
+    assert_eq!(output(model(own).unwrap(), "28T23:59"), "4", "weekends have a peak unless it is said");
+    for (wrong, says) in [
+        ("{ percent = 25, peak_hours = [24] }", "hours from 0 to 23"),
+        ("{ percent = 25, peak_hours = [] }", "hours from 0 to 23"),
+        ("{ peak_hours = [1] }", "percent"),
+        ("{ percent = 101, peak_hours = [1] }", "percent"),
+        ("{ percent = 25 }", "peak_hours"),
+    ] {
+        let mistakes = model(&format!("off_peak = {wrong}")).unwrap_err().to_string();
+        assert!(mistakes.contains(says), "{wrong}: {mistakes}");
+    }
 }

@@ -175,6 +175,7 @@ fn market(
         shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
         worth_factor: state.pacing.factor(route),
         models: able.iter().filter_map(conditions).collect(),
+        at: Some(ledger.now()),
     };
     (market, paced)
 }

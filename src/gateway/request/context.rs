@@ -15,7 +15,7 @@ use stint_sessions::agent::CountedPrompt;
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
 use stint_types::chat::Request;
-use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
+use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};
 
 use super::bill::Bill;
 use super::observer::{RequestObserver, RequestStage};
@@ -45,6 +45,8 @@ pub(crate) struct RequestContext {
     /// The step of an episode that it is, if it is one.
     pub(crate) step: Option<RunningStep>,
     pub(crate) arrived: Instant,
+    /// When it was reserved, and when it is over at the latest, by the clock of its providers.
+    pub(crate) billed: (Timestamp, Timestamp),
     /// What the gateway itself took to decide and to reserve, without what was waited for.
     pub(crate) decided_in: Duration,
     pub(crate) deadline: Instant,
@@ -110,6 +112,7 @@ impl RequestContext {
 
     pub(crate) fn cost(&self, offer: &Offer, spent: &[ChoiceUsage]) -> Money {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
+        let tariff = tariff.between(self.billed.0, self.billed.1);
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
 }

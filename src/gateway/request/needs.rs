@@ -28,7 +28,10 @@ pub(crate) fn of(request: &Request) -> Needs {
         CompletionKind::Text => Service::Completions,
     };
     let choice = request.tool_choice.as_ref();
-    let forces_tools = choice.is_some_and(|choice| choice != "auto" && choice != "none");
+    let forces_tools = choice.is_some_and(|choice| {
+        let mode = choice.pointer("/allowed_tools/mode").unwrap_or(choice);
+        mode != "auto" && mode != "none"
+    });
     let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
     let shapes_answer =
         schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);

@@ -2,8 +2,8 @@
 //! more: where other tools are left, for an answer that does without those that are not; and if it stays empty, or nothing
 //! is left to call, for one without calls. An empty answer would look like a success.
 //!
-//! The tools stay declared, so that the prompt begins as it did before. They are taken away in the end alone, for a model that
-//! stays mute, and never where its provider binds thoughts to the list of tools.
+//! The tools stay declared, so that the prompt begins as it did before: a provider's cache goes on holding, and thoughts that are
+//! bound to their prefix stay valid.
 //!
 //! A retry is made without a thought if the model can do without one. Its worst case comes on top of what was taken before. It
 //! is paid from the reservation if that suffices for an answer; otherwise the reservation is extended. If there is no money for
@@ -50,8 +50,7 @@ pub(super) async fn retry_mute_choices<'p>(
     if choices_to_retry(&outcome, is_only_told).is_empty() {
         return outcome;
     }
-    let mut retries = step.plan.retries(&running.context.request, &step.manager.inner.settings);
-    retries.retain(|retry| !(rules.thoughts_bound && retry.request.tools.is_empty()));
+    let retries = step.plan.retries(&running.context.request, &step.manager.inner.settings);
     // What its provider counted of the prompt; only its end grows from try to try.
     let reported = outcome.progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
     let counted = reported.and_then(|reported| running.context.counted_prompt(outcome.offer, reported));

@@ -6,10 +6,16 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, signed};
-use stint_types::chat::{ContentPart, Message, Role, ToolCall};
+use stint_types::chat::{ContentPart, EffortChange, Message, Role, ToolCall};
 
-/// How deep to think from some message on: the member that says so, and its word.
-pub(super) type EffortOverride = (String, String);
+/// How deep to think from some message on.
+#[derive(Debug)]
+pub(super) struct EffortOverride {
+    /// The member that says so.
+    pub(super) name: String,
+    /// What it says, and behind how many messages.
+    pub(super) change: EffortChange,
+}
 
 /// `system` and `messages`; and how deep to think, by each message of the system's that says so.
 pub(super) fn read(fields: &mut Fields) -> Result<(Vec<Message>, Vec<EffortOverride>), ApiError> {
@@ -109,14 +115,14 @@ fn read_message(
     if has_content {
         conversation.push(message);
     }
-    config.map_or(Ok(None), effort)
+    config.map_or(Ok(None), |config| effort(config, conversation.len()))
 }
 
 /// The effort that a message of the system's sets.
-fn effort(mut config: Fields) -> Result<Option<EffortOverride>, ApiError> {
+fn effort(mut config: Fields, after: usize) -> Result<Option<EffortOverride>, ApiError> {
     let (name, word) = (config.full_name("effort"), config.text("effort")?);
     config.finish()?;
-    Ok(word.map(|word| (name, word)))
+    Ok(word.map(|word| EffortOverride { name, change: EffortChange { after, word } }))
 }
 
 fn empty(role: Role) -> Message {

@@ -9,7 +9,7 @@ use crate::http::cache_control;
 use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use crate::http::tool_choice;
-use stint_types::chat::{Request, SamplingOptions, Tool};
+use stint_types::chat::{EffortChanges, Request, SamplingOptions, Tool};
 use stint_types::units::EpisodeId;
 
 use super::budget::read_task_budget;
@@ -27,7 +27,7 @@ pub(super) fn request(
     let (mut messages, efforts) = conversation::read(fields)?;
     cache_control::take_from_request(fields, &mut messages)?;
     check_unsupported(fields)?;
-    let response_format = output_config(fields, budgets, efforts)?;
+    let (response_format, effort_changes) = output_config(fields, budgets, efforts)?;
     let tools = tools(fields)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     tool_choice.as_ref().map_or(Ok(()), |choice| tool_choice::check(choice, &tools))?;
@@ -45,6 +45,7 @@ pub(super) fn request(
         tools,
         tool_choice,
         response_format,
+        effort_changes,
         extra,
         ..Request::new(model, messages)
     })
@@ -124,25 +125,28 @@ fn context_management(fields: &mut Fields) -> Result<(), ApiError> {
 fn output_config(
     fields: &mut Fields,
     budgets: &mut BudgetParser,
-    mut efforts: Vec<EffortOverride>,
-) -> Result<Option<Value>, ApiError> {
+    efforts: Vec<EffortOverride>,
+) -> Result<(Option<Value>, EffortChanges), ApiError> {
     // Where it stood before it was a member of that.
     let format = fields.fields("output_format")?.map(schema).transpose()?;
     let mut output = fields.fields("output_config")?;
     let whole = output.as_mut().map(|output| output.text("effort")).transpose()?.flatten();
-    efforts.splice(..0, whole.map(|word| ("output_config.effort".to_owned(), word)));
-    for (name, word) in &efforts {
-        budgets.effort(name, word)?;
+    if let Some(word) = &whole {
+        budgets.effort("output_config.effort", word)?;
     }
+    for EffortOverride { name, change } in &efforts {
+        budgets.effort(name, &change.word)?;
+    }
+    let changes = EffortChanges { whole, changes: efforts.into_iter().map(|it| it.change).collect() };
     // Of several the last holds, however deep the others.
-    budgets.effort_word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
-    let Some(mut output) = output else { return Ok(format) };
+    budgets.effort_word("output_config.effort", changes.last().map(str::to_owned))?;
+    let Some(mut output) = output else { return Ok((format, changes)) };
     if let Some(task) = output.fields("task_budget")? {
         budgets.task(read_task_budget(task)?);
     }
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.finish()?;
-    Ok(format)
+    Ok((format, changes))
 }
 
 fn schema(mut format: Fields) -> Result<Value, ApiError> {

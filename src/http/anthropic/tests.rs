@@ -2,7 +2,9 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::http::signed;
-use stint_types::chat::{CacheTtl, ContentPart, Role, SignedThought, SigningDomain, ThoughtSigner};
+use stint_types::chat::{
+    CacheTtl, ContentPart, EffortChange, EffortChanges, Role, SignedThought, SigningDomain, ThoughtSigner,
+};
 use stint_types::units::Tokens;
 
 use super::*;
@@ -73,6 +75,30 @@ fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
     );
     assert_eq!(request.messages[1].thought.as_deref(), Some("hm!"));
     assert_eq!(request.messages[1].signed, [one.clone(), one]);
+}
+
+#[test]
+fn an_effort_that_changes_among_the_messages_keeps_its_place() {
+    let efforts = EffortTable::from(
+        [("low", 0.25), ("high", 1.0)].map(|(word, share)| (word.to_owned(), share.try_into().unwrap())),
+    );
+    let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": "found" });
+    let body = json!({ "model": "m", "max_tokens": 9, "system": "Be brief.", "output_config": { "effort": "high" }, "messages": [
+        { "role": "user", "content": "hi" },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "f", "input": {} }] },
+        { "role": "user", "content": [result, { "type": "text", "text": "and now?" }] },
+        { "role": "system", "content": [], "output_config": { "effort": "low" } },
+        { "role": "assistant", "content": "So." },
+        { "role": "user", "content": "sure?" },
+    ] });
+    let (request, _) =
+        read(body.as_object().unwrap().clone(), &HeaderMap::new(), &efforts).unwrap_or_else(|_| panic!());
+    let change = EffortChange { after: 5, word: "low".to_owned() };
+    assert_eq!(
+        request.effort_changes,
+        EffortChanges { whole: Some("high".to_owned()), changes: vec![change] }
+    );
+    assert_eq!(request.messages[5].plain_text(), "So.");
 }
 
 #[test]

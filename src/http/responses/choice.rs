@@ -78,11 +78,12 @@ fn allowed(choice: &mut Fields) -> Result<ResponsesToolChoice, ApiError> {
 }
 
 impl ResponsesToolChoice {
-    /// What models get of it; the tool set is narrowed to those that may be called.
+    /// The same in the form of chat completions, with the names that models know. What is offered stays as it is: another list
+    /// of tools is another prompt for a provider's cache.
     ///
     /// # Errors
     /// 400 where it names a tool that is not offered, or allows none.
-    pub(super) fn resolve(self, offer: &mut ToolSet) -> Result<Value, ApiError> {
+    pub(super) fn resolve(self, offer: &ToolSet) -> Result<Value, ApiError> {
         match self {
             ResponsesToolChoice::Word(word) if word == "required" && offer.names().is_empty() => {
                 let why = "is required, and no tools are declared; send tools";
@@ -102,9 +103,11 @@ impl ResponsesToolChoice {
                         "must name at least one of the request's own tools",
                     ));
                 }
-                offer.allowed =
-                    Some(tools.iter().map(|tool| tool.flat_name(offer)).collect::<Result<_, _>>()?);
-                Ok(mode.into())
+                let allow = |tool: &ToolReference| {
+                    tool.flat_name(offer).map(|name| json!({"type": "function", "function": {"name": name}}))
+                };
+                let tools = tools.iter().map(allow).collect::<Result<Vec<Value>, _>>()?;
+                Ok(json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}))
             }
         }
     }

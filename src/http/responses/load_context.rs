@@ -88,7 +88,7 @@ async fn assemble(
         conversation.push(&format!("input[{at}]"), item)?;
     }
     asked.tool_set.merge_earlier(conversation.take_tool_set());
-    let choice = asked.choice.take().map(|choice| choice.resolve(&mut asked.tool_set));
+    let choice = asked.choice.take().map(|choice| choice.resolve(&asked.tool_set));
     asked.request.tool_choice = choice.transpose()?;
     asked.request.tools = asked.tool_set.tools()?;
     asked.options.omitted = Arc::new(std::mem::take(&mut asked.tool_set.omitted));

@@ -52,8 +52,6 @@ pub(super) struct ToolSet {
     tools: Vec<Tool>,
     places: BTreeMap<String, usize>,
     pub(super) identities: ToolIdentities,
-    /// The only ones that may be called, where the caller says so.
-    pub(super) allowed: Option<BTreeSet<String>>,
     /// Those that are left out.
     pub(super) omitted: OmittedTools,
 }
@@ -170,11 +168,7 @@ impl ToolSet {
                 "runs at a provider, which is not offered: it is left out only beside tools of your own";
             return Err(ApiError::invalid(Some(path), why));
         }
-        let mut tools = std::mem::take(&mut self.tools);
-        if let Some(only) = &self.allowed {
-            tools.retain(|tool| only.contains(&tool.name));
-        }
-        Ok(tools)
+        Ok(std::mem::take(&mut self.tools))
     }
 }
 

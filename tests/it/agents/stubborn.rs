@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_ledger::MemoryJournal;
-use stint_sessions::agent;
+use stint_sessions::agent::{self, TrackerMessages};
 use stint_types::catalog::{Capability, EnforcementClass, Model, RolloutMode, Route};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
@@ -23,11 +23,19 @@ const CLASSES: [EnforcementClass; 5] = [
     EnforcementClass::Effort,
 ];
 
-/// Searches as long as it is told of tools, whatever it is told about them, and then answers.
+/// True once it is asked again, for an answer without calls.
+fn is_asked_again(request: &Request) -> bool {
+    let last = request.messages.last().unwrap().plain_text();
+    let is_forbidden = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+    is_forbidden && request.withheld_tools.is_empty() && last.contains(&TrackerMessages::default().last)
+}
+
+/// Searches until it is asked again, whatever it is told before.
 fn searches(request: &Request) -> ScriptedReply {
-    match request.tools.is_empty() {
-        true => ScriptedReply::new().answers("the answer"),
-        false => ScriptedReply::new().calls(search(request, 0, &json!({}))),
+    if is_asked_again(request) {
+        ScriptedReply::new().answers("the answer")
+    } else {
+        ScriptedReply::new().calls(search(request, 0, &json!({})))
     }
 }
 
@@ -59,7 +67,7 @@ fn budget() -> Value {
 }
 
 #[tokio::test]
-async fn a_model_that_calls_forbidden_tools_is_asked_again_and_in_the_end_without_tools_in_every_class() {
+async fn a_model_that_calls_forbidden_tools_is_asked_again_with_its_tools_declared_in_every_class() {
     for class in CLASSES {
         let script = stubborn();
         let world = world_of(class, script.clone()).await;
@@ -72,11 +80,11 @@ async fn a_model_that_calls_forbidden_tools_is_asked_again_and_in_the_end_withou
             (&json!("the answer"), &json!("stop")),
             "{class:?}: {answer}"
         );
-        assert_eq!(answer["budget"]["tool_calls"]["trimmed"], 2, "{class:?}: {answer}");
-        assert_eq!(answer["budget"]["other"]["attempts"], 2, "{class:?}: {answer}");
+        assert_eq!(answer["budget"]["tool_calls"]["trimmed"], 1, "{class:?}: {answer}");
+        assert_eq!(answer["budget"]["other"]["attempts"], 1, "{class:?}: {answer}");
         let records = script.records();
-        let last = &records.last().unwrap().call.request;
-        assert!(last.tools.is_empty() && last.tool_choice.is_none(), "{class:?}");
+        let (first, last) = (&records[0].call.request, &records.last().unwrap().call.request);
+        assert_eq!((&last.tools, &last.tool_choice), (&first.tools, &Some(json!("none"))), "{class:?}");
         assert_eq!(agent.messages.len(), 4, "the conversation is over");
     }
 }
@@ -95,6 +103,30 @@ async fn a_stream_goes_on_with_the_answer_that_was_asked_for_once_more() {
         assert_eq!(contents.collect::<String>(), "the answer", "{class:?}");
         let finishes = chunks.all.iter().filter_map(|chunk| chunk["choices"][0]["finish_reason"].as_str());
         assert_eq!(finishes.collect::<Vec<_>>(), ["stop"], "{class:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_callers_list_of_allowed_tools_leaves_the_list_of_tools_alone_and_holds() {
+    let script = Arc::new(ScriptedBackend::each(|call, at| match at {
+        0 => ScriptedReply::new().calls(search(&call.request, 0, &json!({}))),
+        _ => ScriptedReply::new().answers("the answer"),
+    }));
+    let world = world(&script, agent::Settings::default()).await;
+    let mut body = Agent::new("sk-acme", &json!({})).body();
+    let listed = json!([{ "type": "function", "function": { "name": "browse" } }]);
+    body["tool_choice"] =
+        json!({ "type": "allowed_tools", "allowed_tools": { "mode": "auto", "tools": listed } });
+    let answer = world.ask("sk-acme", &body).await.good();
+    assert_eq!(answer["choices"][0]["message"]["content"], "the answer", "{answer}");
+    assert_eq!(
+        answer["budget"]["tool_calls"]["trimmed"], 1,
+        "what the list leaves out does not pass: {answer}"
+    );
+    for record in script.records() {
+        let request = &record.call.request;
+        assert_eq!((request.tools.len(), &*request.withheld_tools), (2, &["search".into()][..]));
+        assert_eq!(request.tool_choice, Some(json!("auto")));
     }
 }
 
@@ -131,7 +163,7 @@ async fn calls_that_are_all_trimmed_away_leave_an_answer_too() {
     let script = Arc::new(ScriptedBackend::each(|call, _| {
         let mut delta = search(&call.request, 0, &json!({}));
         delta.name = Some("browse".into());
-        if call.request.tools.is_empty() {
+        if is_asked_again(&call.request) {
             ScriptedReply::new().answers("the answer")
         } else {
             ScriptedReply::new().calls(delta)
@@ -155,7 +187,7 @@ async fn of_several_choices_only_those_that_say_nothing_are_asked_for_again() {
     let answer = world.ask("sk-acme", &body).await.good();
     let said = [0, 1].map(|index| answer["choices"][index]["message"]["content"].clone());
     assert_eq!(said, [json!("at once"), json!("the answer")], "{answer}");
-    assert_eq!(script.records().len(), 4);
+    assert_eq!(script.records().len(), 3);
 }
 
 #[tokio::test]

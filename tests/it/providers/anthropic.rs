@@ -8,10 +8,8 @@ use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Bill, Emulator, Turn};
 use crate::harness::{Served, World, tenant};
 use stint_backend::Backend;
-use stint_backend::remote::anthropic::{
-    AnthropicBackend, AnthropicThinking, AnthropicThinkingOff, Caching, Settings,
-};
-use stint_backend::remote::{self, CallerHeaderRules, Connections, HARMLESS_BETAS, Secret};
+use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, AnthropicThinkingOff, Settings};
+use stint_backend::remote::{self, Caching, CallerHeaderRules, Connections, HARMLESS_BETAS, Secret};
 use stint_types::catalog::{EffortLevel, EnforcementClass, Model, Prices, Rates, Tariff};
 use stint_types::units::{Money, Price, Tokens};
 
@@ -293,7 +291,8 @@ async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
     let emulator = Emulator::start(Provider::default(), script);
     let model = cached();
     let world =
-        world(vec![(model, backend(&emulator, "m", |settings| settings.caching = Caching::Always))]).await;
+        world(vec![(model, backend(&emulator, "m", |settings| settings.cache.caching = Caching::Always))])
+            .await;
     let asked = json!({ "budget": { "thinking_tokens": 0 } });
     let first = ask(&world, &asked).await;
     let first_told = first.json()["usage"]["prompt_tokens_details"]["cached_tokens"].take();
@@ -316,7 +315,8 @@ async fn what_the_caller_marks_is_kept_in_the_cache_and_billed_at_its_prices() {
     let script = vec![Turn::calls(0, &[("search", json!({ "q": "x" }))]), Turn::answers(0, "a cat")];
     let emulator = Emulator::start(Provider::default(), script);
     let world =
-        world(vec![(cached(), backend(&emulator, "m", |settings| settings.caching = Caching::Always))]).await;
+        world(vec![(cached(), backend(&emulator, "m", |settings| settings.cache.caching = Caching::Always))])
+            .await;
     let asked = json!({ "budget": { "thinking_tokens": 0 } });
     let told = |mut asked: Value| {
         let system = json!({ "role": "system", "content": [
@@ -401,7 +401,7 @@ fn cached() -> Model {
         cache_write: price(12),
         cache_hour: price(20),
     };
-    let tariff = Some(Tariff { rates, long: None, call: Money::ZERO });
+    let tariff = Some(Tariff { rates, long: None, call: Money::ZERO, off_peak: None });
     Model { tariff, ..large("m", &[EnforcementClass::Native]) }
 }
 

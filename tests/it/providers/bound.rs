@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 use crate::harness::World;
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};
-use stint_backend::remote::Connections;
-use stint_backend::remote::anthropic::{
-    AnthropicBackend, AnthropicThinking, AnthropicThinkingOff, Caching, Settings,
-};
+use stint_backend::remote::anthropic::{AnthropicBackend, AnthropicThinking, AnthropicThinkingOff, Settings};
+use stint_backend::remote::{CachePolicy, Caching, Connections};
 use stint_types::catalog::{ConversationRules, EffortLevel, EnforcementClass, Model};
 use stint_types::units::Tokens;
 
@@ -49,7 +47,7 @@ async fn in_whole_runs_no_thought_is_refused_and_each_prompt_finds_what_was_kept
         thinking_off: AnthropicThinkingOff::Never,
         asks_for_thoughts: true,
         sampling: false,
-        caching: Caching::Always,
+        cache: CachePolicy { caching: Caching::Always, ..CachePolicy::default() },
         rules: ConversationRules {
             thoughts_bound: true,
             late_instructions: true,

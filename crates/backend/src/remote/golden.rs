@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
-    Budget, CacheTtl, ContentPart, Message, Request, Role, SamplingOptions, SignedThought, TaskBudget,
-    ThoughtSigner, Tool, ToolCall,
+    Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role, SamplingOptions,
+    SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall,
 };
 use stint_types::units::Tokens;
 
@@ -131,6 +131,7 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         unknown_members: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
         budget: Budget { task: task_budget(&fixture["task_budget"]), ..Budget::default() },
+        effort_changes: effort_changes(&fixture["effort_changes"]),
         run_cost: fixture["run_cost_usd"].as_str().map(|usd| usd.parse().unwrap()),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
@@ -154,6 +155,15 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         effort,
         effort_least: None,
     }
+}
+
+fn effort_changes(stated: &Value) -> EffortChanges {
+    let change = |change: &Value| EffortChange {
+        after: usize::try_from(change["after"].as_u64().unwrap()).unwrap(),
+        word: change["word"].as_str().unwrap().to_owned(),
+    };
+    let whole = stated["whole"].as_str().map(str::to_owned);
+    EffortChanges { whole, changes: list(&stated["changes"]).map(change).collect() }
 }
 
 fn task_budget(stated: &Value) -> Option<TaskBudget> {

@@ -4,6 +4,7 @@
 
 pub mod anthropic;
 mod bounded_client;
+mod cache_policy;
 mod caller_headers;
 pub(crate) mod caller_options;
 mod chunk_joiner;
@@ -66,6 +67,7 @@ use super::{
 use client::UpstreamClient;
 use event_stream::UpstreamEventStream;
 
+pub use cache_policy::{CachePolicy, Caching};
 pub use caller_headers::{ANY_BETA, CallerHeaderRules, HARMLESS_BETAS};
 pub use connections::Connections;
 pub use secret::Secret;

@@ -111,6 +111,7 @@ impl<'a> ModelTerms<'a> {
         let Some(weighed) = model.planning_tariff().or((request.models.len() == 1).then_some(&FREE)) else {
             return Err(PlanRefusal::PriceUnknown { model: model.name.clone() });
         };
+        let weighed = request.market.at.map_or(*weighed, |now| weighed.between(now, now));
         let prompt = demand.prompt_expected();
         let list = weighed.list(prompt);
         let sticky = request.sticky.filter(|sticky| *sticky.model == *model.name);

@@ -25,6 +25,18 @@ pub(super) fn is_none(request: &Request) -> bool {
     request.tool_choice.as_ref().is_some_and(|choice| choice == "none")
 }
 
+/// True if the caller lists the tools that may be called, and this one is not among them.
+pub(super) fn is_unlisted(request: &Request, name: &str) -> bool {
+    listed(request).is_some_and(|(_, mut names)| !names.any(|listed| listed == name))
+}
+
+/// The mode of the caller's list of tools that may be called, and their names, where it has one.
+fn listed(request: &Request) -> Option<(&str, impl Iterator<Item = &str>)> {
+    let list = request.tool_choice.as_ref()?.get("allowed_tools")?;
+    let names = list["tools"].as_array()?.iter();
+    Some((list["mode"].as_str()?, names.filter_map(|tool| tool.pointer("/function/name")?.as_str())))
+}
+
 /// The one tool that the caller wants called, where there is one.
 pub(super) fn forced(request: &Request) -> Option<&str> {
     request.tool_choice.as_ref()?.pointer("/function/name")?.as_str()
@@ -42,13 +54,27 @@ pub(super) fn apply(choice: &AllowedTools, request: &mut Request) {
         AllowedTools::None => request.tool_choice = Some(json!("none")),
         AllowedTools::UsedUp => {
             request.withheld_tools = declared(request);
-            request.asked_tool_choice = request.tool_choice.replace(json!("none"));
+            let mode = listed(request).map(|(mode, _)| json!(mode));
+            let asked = request.tool_choice.replace(json!("none"));
+            request.asked_tool_choice = mode.or(asked);
         }
-        AllowedTools::Without(withheld) if withheld.is_empty() => {}
         AllowedTools::Without(withheld) => {
-            request.withheld_tools = withheld.clone();
-            narrow(request, |name| withheld.iter().any(|withheld| **withheld == *name));
+            let choice = listed(request).map(|(mode, _)| among_listed(request, withheld, mode));
+            request.tool_choice = choice.or(request.tool_choice.take());
+            request.withheld_tools.clone_from(withheld);
         }
+    }
+}
+
+/// What is said in place of a list of the tools that may be called: whether one must be. The others are withheld, which each
+/// upstream is told in the form that it has.
+fn among_listed(request: &Request, withheld: &[Arc<str>], mode: &str) -> Value {
+    let is_left = |name: &&str| !withheld.iter().any(|withheld| **withheld == **name);
+    let names = request.tools.iter().map(|tool| tool.name.as_str());
+    match (names.filter(is_left).collect::<Vec<_>>().as_slice(), mode) {
+        ([], _) => json!("none"),
+        ([only], "required") => json!({"type": "function", "function": {"name": only}}),
+        (_, mode) => json!(mode),
     }
 }
 
@@ -66,26 +92,7 @@ pub(super) fn without_calls(request: &Request, words: Option<&AddedWords>) -> Re
     request
 }
 
-/// The same request for a model that calls whatever is declared: no tools are.
-pub(super) fn without_tools(request: &Request) -> Request {
-    let mut request = request.clone();
-    (request.tools, request.tool_choice, request.withheld_tools) = (Vec::new(), None, Vec::new());
-    // Providers refuse it where there are no tools.
-    request.extra.remove("parallel_tool_calls");
-    request
-}
-
 /// The names of the tools.
 fn declared(request: &Request) -> Vec<Arc<str>> {
     request.tools.iter().map(|tool| tool.name.as_str().into()).collect()
-}
-
-/// Takes what is withheld out of a list of allowed tools; an empty one allows none.
-fn narrow(request: &mut Request, is_withheld: impl Fn(&str) -> bool) {
-    let allowed = request.tool_choice.as_mut().and_then(|choice| choice.pointer_mut("/allowed_tools/tools"));
-    let Some(Value::Array(allowed)) = allowed else { return };
-    allowed.retain(|tool| !tool.pointer("/function/name").and_then(Value::as_str).is_some_and(&is_withheld));
-    if allowed.is_empty() {
-        request.tool_choice = Some(json!("none"));
-    }
 }

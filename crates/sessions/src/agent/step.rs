@@ -120,6 +120,8 @@ pub struct StepPlan {
     pub known: Vec<Arc<str>>,
     /// Those that are withheld, being used up.
     pub withheld: Vec<Arc<str>>,
+    /// Those that the caller's list of tools that may be called leaves out.
+    pub(super) unlisted: Vec<Arc<str>>,
     pub(super) allowed_tools: AllowedTools,
     pub(super) addition: Option<AddedWords>,
 }
@@ -162,31 +164,38 @@ impl StepPlan {
     }
 
     /// How the model is asked again whose answer had only calls that did not pass, in this order: for one with other calls, where
-    /// there are some; for one without calls; and, for models that call whatever is declared, with no tools declared at all.
-    /// `sent` is what it was asked.
+    /// there are some; and for one without calls. The tools stay declared. `sent` is what it was asked.
     pub fn retries(&self, sent: &Request, settings: &Settings) -> Vec<StepRetry> {
         let words = &settings.tracker_messages;
         let added = |line: &str| {
             let text = (!line.trim().is_empty()).then(|| tracker::block(line).into());
             let withheld = self.addition.as_ref().map(|words| words.withheld.clone());
-            let withheld = withheld.unwrap_or_else(|| self.withheld.as_slice().into());
+            let withheld = withheld.unwrap_or_else(|| self.barred().into());
             text.map(|text| AddedWords { text, withheld })
         };
-        let without = allowed_tools::without_calls(sent, added(&words.last).as_ref());
-        let bare = allowed_tools::without_tools(&without);
-        let without =
-            [without, bare].map(|request| StepRetry { request, call_limits: AnswerCallLimits::none() });
-        let has_others =
-            !self.is_final() && !self.withheld.is_empty() && self.withheld.len() < self.known.len();
+        let request = allowed_tools::without_calls(sent, added(&words.last).as_ref());
+        let without = StepRetry { request, call_limits: AnswerCallLimits::none() };
+        let barred = self.barred();
+        let has_others = !self.is_final() && !barred.is_empty() && barred.len() < self.known.len();
         if !has_others || allowed_tools::is_none(sent) {
-            return without.into();
+            return vec![without];
         }
         let mut request = sent.clone();
-        if let Some(words) = added(&tracker::used_up(&self.withheld, words)) {
+        if let Some(words) = added(&tracker::not_to_be_called(&self.withheld, &self.unlisted, words)) {
             additions::append_last(&words, &mut request.messages);
         }
         let others = StepRetry { request, call_limits: self.call_limits.clone() };
-        std::iter::once(others).chain(without).collect()
+        vec![others, without]
+    }
+
+    /// The tools that this answer may not call though others may be called: those that are used up, and those that the caller
+    /// left out of its list.
+    fn barred(&self) -> Vec<Arc<str>> {
+        self.known
+            .iter()
+            .filter(|name| self.withheld.contains(name) || self.unlisted.contains(name))
+            .cloned()
+            .collect()
     }
 
     /// What is added behind the last message of its prompt.

@@ -139,6 +139,7 @@ impl<'a> StepEvaluator<'a> {
     /// True if this answer may call the tool.
     fn may_call(&self, name: &str, room: &Option<Headroom>) -> bool {
         self.is_available(room)
+            && !allowed_tools::is_unlisted(self.input.request, name)
             && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
@@ -169,10 +170,11 @@ impl<'a> StepEvaluator<'a> {
 
     fn step(&self) -> StepPlan {
         let request = self.input.request;
-        let (finality, withheld) = (self.finality(), self.withheld());
+        let (finality, withheld, unlisted) = (self.finality(), self.withheld(), self.unlisted());
         let is_lifted = self.forces_withheld(&withheld);
         let choice = if self.may_call_tools() && !is_lifted {
-            AllowedTools::Without(withheld.clone())
+            let rest = unlisted.iter().filter(|name| !withheld.contains(name));
+            AllowedTools::Without(withheld.iter().chain(rest).cloned().collect())
         } else if request.tools.is_empty() {
             AllowedTools::Without(Vec::new())
         } else if finality.is_some() && self.wants_calls() && self.can_ask_again() {
@@ -196,6 +198,7 @@ impl<'a> StepEvaluator<'a> {
             known: self.tools.iter().map(|(name, _)| name.clone()).collect(),
             addition: self.addition(finality.is_some(), &withheld, &choice),
             withheld,
+            unlisted,
             allowed_tools: choice,
         }
     }
@@ -209,6 +212,12 @@ impl<'a> StepEvaluator<'a> {
         self.tools.iter().filter(|(_, room)| !self.is_available(room)).map(|(name, _)| name.clone()).collect()
     }
 
+    /// The tools that the caller leaves out of its list of those that may be called.
+    fn unlisted(&self) -> Vec<Arc<str>> {
+        let is_unlisted = |name: &&Arc<str>| allowed_tools::is_unlisted(self.input.request, name);
+        self.tools.iter().map(|(name, _)| name).filter(is_unlisted).cloned().collect()
+    }
+
     /// What may pass of each choice: the least of what is left and what is set aside for one answer.
     fn call_limits(&self) -> AnswerCallLimits {
         let mut pass = AnswerCallLimits {
@@ -218,7 +227,9 @@ impl<'a> StepEvaluator<'a> {
         for (name, room) in &self.tools {
             let is_priced = self.settings.tools.price(name) > Money::ZERO;
             match room {
-                _ if !self.is_available(room) => pass.lower(name, Count::ZERO),
+                _ if !self.is_available(room) || allowed_tools::is_unlisted(self.input.request, name) => {
+                    pass.lower(name, Count::ZERO);
+                }
                 Some(room) => pass.lower(name, self.share(room.free)),
                 None if is_priced => pass.lower(name, self.calls_max()),
                 None => {}
@@ -308,7 +319,8 @@ impl<'a> StepEvaluator<'a> {
         let text = self.tracker_text(is_final, withheld).filter(|text| self.has_room(text, is_final));
         let withheld: Arc<[Arc<str>]> = match choice {
             AllowedTools::UsedUp => self.tools.iter().map(|(name, _)| name.clone()).collect(),
-            AllowedTools::None | AllowedTools::Without(_) => withheld.into(),
+            AllowedTools::Without(barred) => barred.as_slice().into(),
+            AllowedTools::None => withheld.into(),
         };
         let before = self.input.last_added.map_or(&[][..], |added| &*added.withheld);
         let is_said = text.is_some() || *withheld != *before;

@@ -80,6 +80,19 @@ pub(super) fn used_up(tools: &[impl AsRef<str>], words: &TrackerMessages) -> Str
     format!("Used up: {}. {}", names.join(", "), words.spent).trim_end().to_owned()
 }
 
+/// The lines that name what an answer called and may not: what ran out, and what its caller's list leaves out.
+pub(super) fn not_to_be_called(
+    spent: &[impl AsRef<str>],
+    unlisted: &[impl AsRef<str>],
+    words: &TrackerMessages,
+) -> String {
+    let names: Vec<&str> = unlisted.iter().map(AsRef::as_ref).collect();
+    let unlisted =
+        (!names.is_empty()).then(|| format!("Not to be called in this answer: {}.", names.join(", ")));
+    let spent = (!spent.is_empty()).then(|| used_up(spent, words));
+    spent.into_iter().chain(unlisted).collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a block says something else than the one before it, but for its numbers: what to do now, or what has run out.
 pub(super) fn is_news(text: &str, before: &str) -> bool {
     let words = |text: &str| -> String { text.chars().filter(|letter| !letter.is_ascii_digit()).collect() };

@@ -21,7 +21,7 @@ pub use lookup::Catalog;
 pub use models::{
     AbilityGuess, BilledCall, Capability, ConversationRules, EFFORT_WORDS, EffortLevel, EnforcementClass,
     GoesOn, HandOff, ImageDetail, ImageRule, ImageSize, ImageTokens, MemberAction, MemberRules, Model, Needs,
-    Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
+    OffPeak, Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
 };
 pub use prior::{
     AbilityCurve, AbilityLevel, Blend, Calibration, ClassLevels, CurvePoint, CurveRecord, Feature, Features,

@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP, money, or a provider.
 
 mod budget;
+mod effort_changes;
 mod embedding;
 mod episode;
 mod event;
@@ -15,6 +16,7 @@ mod tools;
 mod vendor_headers;
 
 pub use budget::{Budget, MemberNames, ReasoningEffort, TaskBudget};
+pub use effort_changes::{EffortChange, EffortChanges};
 pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};
 pub use event::{ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::trace::TraceLink;
 use crate::units::Money;
 
-use super::{Budget, CacheTtl, ContentPart, Message, RawPrompt, Role, VendorHeaders};
+use super::{Budget, CacheTtl, ContentPart, EffortChanges, Message, RawPrompt, Role, VendorHeaders};
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,6 +73,8 @@ pub struct Request {
     pub response_format: Option<Value>,
     /// What the caller wants to spend.
     pub budget: Budget,
+    /// Where the caller changes in the middle of the conversation how deep the model is to think.
+    pub effort_changes: EffortChanges,
     /// True if the answer is sent as it is written.
     pub streams: bool,
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
@@ -140,6 +142,7 @@ impl Request {
             asked_tool_choice: None,
             response_format: None,
             budget: Budget::default(),
+            effort_changes: EffortChanges::default(),
             streams: false,
             extra: Map::new(),
             unknown_members: Map::new(),

@@ -76,7 +76,7 @@ impl RequestMetrics {
             fallbacks: make.counter_vec("fallbacks_total", "Offers given up for the next one", model)?,
             rescues: make.counter_vec(
                 "rescues_total",
-                "Empty answers tried again, with the least thinking or without tools",
+                "Empty answers tried again, with the least thinking or without calls of tools",
                 model,
             )?,
             success_predicted: make.histogram_vec(

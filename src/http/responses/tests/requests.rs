@@ -70,13 +70,17 @@ fn settings_become_those_of_the_canonical_request() {
         "parallel_tool_calls": false, "prompt_cache_key": "k", "client_metadata": { "x": "y" },
         "include": ["reasoning.encrypted_content"], "truncation": "disabled", "metadata": { "a": "b" },
     }));
-    let choice = asked.choice.take().unwrap().resolve(&mut asked.tool_set);
+    let choice = asked.choice.take().unwrap().resolve(&asked.tool_set);
     let choice = choice.unwrap_or_else(|problem| panic!("{}", problem.message()));
     let request = &asked.request;
     assert_eq!((request.budget.total, request.budget.tool_calls_max), (Some(Tokens(100)), Some(Count(2))));
     let tools = asked.tool_set.clone().tools().unwrap_or_else(|problem| panic!("{}", problem.message()));
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!((names, choice), (vec!["f", "p"], json!("required")));
+    assert_eq!(names, ["f", "p", "g"], "the list stays as it is");
+    let named = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let allowed = ["f", "p"].map(named);
+    let list = json!({ "mode": "required", "tools": allowed });
+    assert_eq!(choice, json!({ "type": "allowed_tools", "allowed_tools": list }));
     let function = &tools[1].declaration["function"];
     assert_eq!(function["parameters"]["required"], json!(["input"]));
     assert!(function["description"].as_str().unwrap().ends_with("(lark):\nstart: X"));

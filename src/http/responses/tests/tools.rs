@@ -77,7 +77,7 @@ fn chosen(more: &Value) -> Result<(ResponsesRequest, Option<Value>), ApiError> {
         conversation.push(&format!("input[{at}]"), item)?;
     }
     asked.tool_set.merge_earlier(conversation.take_tool_set());
-    let choice = asked.choice.take().map(|choice| choice.resolve(&mut asked.tool_set)).transpose()?;
+    let choice = asked.choice.take().map(|choice| choice.resolve(&asked.tool_set)).transpose()?;
     Ok((asked, choice))
 }
 
@@ -132,18 +132,18 @@ fn a_choice_names_tools_by_their_own_names_where_those_are_enough() {
     let (mut asked, told) =
         choose(allow(json!([f("find"), f("look"), { "type": "tool_search" }, { "type": "web_search" }])))
             .unwrap();
-    let names: Vec<_> = asked.tool_set.tools().unwrap().into_iter().map(|tool| tool.name).collect();
-    assert_eq!(
-        (names, told),
-        (vec!["crm__find".into(), "tool_search".into(), "look".to_owned()], Some(json!("required")))
-    );
+    let named = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let tools = ["crm__find", "look", "tool_search"].map(named);
+    let list = json!({ "type": "allowed_tools", "allowed_tools": { "mode": "required", "tools": tools } });
+    assert_eq!(told, Some(list));
+    assert_eq!(asked.tool_set.tools().unwrap().len(), 5, "all stay declared");
     let refused = |choice: Value, says: &str| {
         let problem = choose(choice).map(|_| ()).expect_err(says);
         assert!(problem.message().starts_with(says), "{}", problem.message());
     };
-    let mut none = super::asked(&json!({}));
+    let none = super::asked(&json!({}));
     let choice = ResponsesToolChoice::Word("required".to_owned());
-    let refusal = choice.resolve(&mut none.tool_set).expect_err("there are no tools");
+    let refusal = choice.resolve(&none.tool_set).expect_err("there are no tools");
     assert!(refusal.message().starts_with("tool_choice is required, and no tools are declared"));
     refused(f("send"), "tool_choice.name is the name of tools in several namespaces");
     refused(f("fnid"), "tool_choice.name names no tool that is offered");

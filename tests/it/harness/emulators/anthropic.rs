@@ -393,7 +393,11 @@ fn messages(body: &Value, model: &str, thinks: bool, adaptive: bool) -> Result<(
 
 /// Instructions among the messages stand behind the user's turn, and before the model's.
 fn instruction(at: usize, message: &Value, messages: &[Value]) -> Result<(), Refusal> {
-    members(&format!("messages.{at}."), message, &["role", "content", "clear_at"])?;
+    members(&format!("messages.{at}."), message, &["role", "content", "clear_at", "output_config"])?;
+    // One that only says how deep to think may stand anywhere.
+    if message["content"] == json!([]) && message["output_config"]["effort"].is_string() {
+        return Ok(());
+    }
     let role = |at: Option<usize>| at.and_then(|at| messages.get(at)).map(|message| &message["role"]);
     let is_behind = role(at.checked_sub(1)).is_some_and(|role| role == "user" || role == "system");
     let is_before = role(Some(at + 1)).is_none_or(|role| role == "assistant" || role == "system");

@@ -12,10 +12,12 @@ const MESSAGE: &str = "Invalid `signature` in `thinking` block. The block is bou
                        `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".";
 
 /// The features that such models have before their release.
-pub(super) const BETAS: [&str; 4] = [CLEAR_AT, TOOL_CHANGES, BINDING, TASK_BUDGET];
+pub(super) const BETAS: [&str; 5] = [CLEAR_AT, TOOL_CHANGES, BINDING, TASK_BUDGET, EFFORTS];
 const CLEAR_AT: &str = "mid-conversation-system-clear-at-2026-08-21";
 const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01";
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
+/// platform.claude.com/docs/en/build-with-claude/effort-per-message (2026-11).
+const EFFORTS: &str = "mid-conversation-output-config-2026-07-01";
 const TASK_BUDGET: &str = "task-budgets-2026-03-13";
 
 /// Refuses a task's budget that there cannot be: platform.claude.com/docs/en/build-with-claude/task-budgets (2026-11).
@@ -38,6 +40,7 @@ pub(super) fn check_betas(body: &Value, asked: &[&str]) -> Result<(), String> {
             "tool_removal",
             text.contains("\"tool_removal\"") || text.contains("\"tool_addition\""),
         ),
+        (EFFORTS, "output_config", text.contains("\"output_config\"")),
         (BINDING, "block_binding", !body["thinking"]["block_binding"].is_null()),
         (TASK_BUDGET, "task_budget", !body["output_config"]["task_budget"].is_null()),
     ];

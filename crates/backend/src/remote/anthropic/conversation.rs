@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::remote::caller_options::ImageSource;
 use crate::remote::wire;
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
-use stint_types::chat::{ContentPart, Message, Request, Role};
+use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
 
 use super::Settings;
 use super::additions::AdditionWriter;
@@ -14,17 +14,23 @@ use super::assistant_turn::{AssistantTurn, sanitized_id, text_block};
 use super::placed_thought::PlacedThought;
 use super::turns::AnthropicTurns;
 
-/// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`.
+/// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`; and where the
+/// caller changes how deep it is to, that stands where it did.
 pub(super) fn turns(
     settings: &Settings,
     call: &BackendCall,
     thinks: bool,
+    efforts: &[EffortChange],
 ) -> Result<(Option<Value>, Value), Failure> {
     let request = &*call.request;
     let (instructions, conversation) = divided(settings, request);
     let mut turns = AnthropicTurns::default();
     let mut additions = AdditionWriter::new(settings, request);
-    for message in conversation {
+    let mut efforts = efforts.iter().peekable();
+    for (at, message) in conversation {
+        while let Some(change) = efforts.next_if(|change| change.after <= at) {
+            turns.set_effort(&change.word);
+        }
         match message.role {
             Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
             Role::Tool => turns.push("user", result(additions.before(message), message)?),
@@ -33,6 +39,7 @@ pub(super) fn turns(
         }
         additions.after(message, &mut turns);
     }
+    efforts.for_each(|change| turns.set_effort(&change.word));
     if let GenerationPart::Solution { thought, .. } = &call.part {
         turns.push("user", quoted(settings, thought));
     }
@@ -55,19 +62,22 @@ pub(super) fn turns(
     }
 }
 
+/// A message, and how many stand before it.
+type Placed<'r> = (usize, &'r Message);
+
 /// The instructions that stand before the conversation, and the conversation. Where a model takes instructions in the middle
 /// of it, those that come later stay where they are: the beginning would be another one with them.
-fn divided<'r>(settings: &Settings, request: &'r Request) -> (Vec<&'r Message>, Vec<&'r Message>) {
+fn divided<'r>(settings: &Settings, request: &'r Request) -> (Vec<Placed<'r>>, Vec<Placed<'r>>) {
     let mut has_begun = false;
-    request.messages.iter().partition(|message| {
+    request.messages.iter().enumerate().partition(|(_, message)| {
         has_begun |= message.role != Role::System;
         message.role == Role::System && !(has_begun && settings.rules.late_instructions)
     })
 }
 
 /// One text, or a block for each where some of it is to be kept in the cache.
-fn system(settings: &Settings, messages: &[&Message]) -> Result<Option<Value>, Failure> {
-    let all = || messages.iter().copied();
+fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>, Failure> {
+    let all = || messages.iter().map(|(_, message)| *message);
     let is_marked = || all().any(|message| message.content.iter().any(|part| part.cache_ttl().is_some()));
     // Where thoughts are bound to them they have one form, whatever is marked.
     if settings.rules.thoughts_bound || is_marked() {

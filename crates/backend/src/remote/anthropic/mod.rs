@@ -31,7 +31,6 @@ use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
 
-pub use caching::Caching;
 pub(super) use settings::VERSION_HEADER;
 pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
 

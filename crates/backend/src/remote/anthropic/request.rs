@@ -13,7 +13,7 @@ use crate::remote::wire::{self, decimal};
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 use stint_prompt::token_bound;
 use stint_types::catalog::Model;
-use stint_types::chat::{CacheTtl, Request, Tool};
+use stint_types::chat::{CacheTtl, EffortChanges, Request, Tool};
 use stint_types::units::Tokens;
 
 use super::conversation::{self, turns};
@@ -31,6 +31,12 @@ const BETA_TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01";
 const BETA_BINDING: &str = "thinking-binding-controls-2026-08-01";
 /// What a whole task may take.
 const BETA_TASK_BUDGET: &str = "task-budgets-2026-03-13";
+
+/// How deep to think, from a message on.
+const BETA_EFFORTS: &str = "mid-conversation-output-config-2026-07-01";
+
+/// The words that it knows for that.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
 /// Hardly any text has fewer bytes to a token.
 const BYTES_PER_TOKEN: u64 = 2;
@@ -61,7 +67,10 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
     let gives_back = thinks
         || (settings.thinking_off == AnthropicThinkingOff::BetweenTools
             && settings.thinking != AnthropicThinking::Never);
-    let (system, messages) = turns(settings, call, gives_back)?;
+    let changes = effort_changes(settings, request, word.as_deref());
+    let word = changes.map_or(word, |changes| changes.whole.clone());
+    let changes = changes.map_or(&[][..], |changes| &changes.changes);
+    let (system, messages) = turns(settings, call, gives_back, changes)?;
     let told = if gives_back { with_binding(settings, request, told) } else { told };
     let mut body = Map::new();
     insert_present(
@@ -92,6 +101,19 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
     Ok(body)
 }
 
+/// The caller's changes of how deep to think, where they are sent as they stand: what is said of the whole stays the same then, and
+/// so does what is cached of it. Where another word is planned than the caller's last one, that is said of the whole.
+fn effort_changes<'r>(
+    settings: &Settings,
+    request: &'r Request,
+    planned: Option<&str>,
+) -> Option<&'r EffortChanges> {
+    let said = &request.effort_changes;
+    let mut words = said.changes.iter().map(|change| &change.word).chain(&said.whole);
+    let is_taken = settings.rules.late_efforts && !said.changes.is_empty() && said.last() == planned;
+    (is_taken && words.all(|word| EFFORTS.contains(&word.as_str()))).then_some(said)
+}
+
 /// The features before their release that a body makes use of.
 pub(super) fn betas(body: &Value) -> Vec<&'static str> {
     let messages = || body["messages"].as_array().into_iter().flatten();
@@ -103,6 +125,7 @@ pub(super) fn betas(body: &Value) -> Vec<&'static str> {
         (BETA_TURN_SCOPED, messages().any(|message| message.get("clear_at").is_some())),
         (BETA_TOOL_CHANGES, instructions.any(changes)),
         (BETA_BINDING, body.pointer("/thinking/block_binding").is_some()),
+        (BETA_EFFORTS, messages().any(|message| message.get("output_config").is_some())),
         (BETA_TASK_BUDGET, body.pointer("/output_config/task_budget").is_some()),
     ]
     .into_iter()

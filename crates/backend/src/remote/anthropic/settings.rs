@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::remote;
+use crate::remote::{self, CachePolicy};
 use stint_types::catalog::ConversationRules;
 use stint_types::chat::{ThoughtSigner, VendorHeaders};
-use stint_types::units::{Chance, Price, Tokens};
-
-use super::caching::Caching;
+use stint_types::units::{Price, Tokens};
 
 /// The header that says which version of the API is spoken.
 pub(in crate::remote) const VERSION_HEADER: &str = "anthropic-version";
@@ -59,9 +57,7 @@ pub struct Settings {
     /// Claude 4.6, by the API's older version. Else the newer one is spoken, and they are left out.
     pub sampling: bool,
     /// When the provider is to keep the prompt in its cache, which has a price.
-    pub caching: Caching,
-    /// How likely a prompt must be to come again for that to pay; nothing where it never does.
-    pub cache_break_even: Option<Chance>,
+    pub cache: CachePolicy,
     /// What it is paid for a token that it writes, where that is known.
     pub price_output: Option<Price>,
     /// What its provider asks of a conversation that goes on.
@@ -123,9 +119,7 @@ impl Default for Settings {
             thinking_off: AnthropicThinkingOff::default(),
             asks_for_thoughts: false,
             sampling: true,
-            caching: Caching::default(),
-            // A fourth more for what is kept, and nine tenths less for what is read again.
-            cache_break_even: Some(Chance::new(0.25 / 0.9)),
+            cache: CachePolicy::default(),
             price_output: None,
             rules: ConversationRules::default(),
             output_max: None,

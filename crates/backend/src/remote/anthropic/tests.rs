@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::remote::{self, CallerHeaderRules, Connections, golden};
+use crate::remote::{self, CachePolicy, Caching, CallerHeaderRules, Connections, golden};
 use crate::{Backend, Fault, GenerationPart};
 use stint_types::catalog::ConversationRules;
 use stint_types::chat::VendorHeaders;
@@ -26,13 +26,17 @@ fn settings(fixture: &Value) -> Settings {
         },
         asks_for_thoughts: settings["asks_for_thoughts"] == true,
         sampling: settings["sampling"] != false,
-        caching: if settings["caches"] == true { Caching::Always } else { Caching::Never },
+        cache: CachePolicy {
+            caching: if settings["caches"] == true { Caching::Always } else { Caching::Never },
+            ..CachePolicy::default()
+        },
         rules: ConversationRules {
             refuses_forced_tools: settings["refuses_forced_tools"] == true,
             task_budget_min: settings["task_budget_min"].as_u64().map(Tokens),
             thoughts_bound: settings["thoughts_bound"] == true,
             late_instructions: settings["late_instructions"] == true,
             late_tools: settings["late_tools"] == true,
+            late_efforts: settings["late_efforts"] == true,
             ..ConversationRules::default()
         },
         price_output: settings["price_output"]

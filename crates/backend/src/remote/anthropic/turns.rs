@@ -44,6 +44,15 @@ impl AnthropicTurns {
         self.instructions.push(message);
     }
 
+    /// Says how deep to think from here on. That may stand between any two turns.
+    pub(super) fn set_effort(&mut self, word: &str) {
+        let message = json!({"role": "system", "content": [], "output_config": {"effort": word}});
+        match self.turns.last() {
+            Some(AnthropicTurn::Blocks("user", _)) => self.instructions.push(message),
+            _ => self.turns.push(AnthropicTurn::Instruction(message)),
+        }
+    }
+
     /// Whose turn the last one is.
     pub(super) fn last(&self) -> Option<&'static str> {
         self.turns.iter().rev().find_map(|turn| match turn {

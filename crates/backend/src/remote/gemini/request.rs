@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, insert_present,
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present,
 };
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
@@ -148,11 +148,17 @@ fn tools(request: &Request) -> Option<Value> {
 }
 
 fn tool_config(request: &Request) -> Result<Option<Value>, Failure> {
-    let config = match OpenAiToolChoice::of(request)? {
+    let choice = OpenAiToolChoice::of(request)?;
+    // A list of names is taken where a call is forced, and nowhere else.
+    let names = allowed_tools(request, choice.as_ref()).map(|(_, names)| names.collect::<Vec<_>>());
+    let config = match choice {
         _ if request.tools.is_empty() => return Ok(None),
         None => return Ok(None),
         Some(OpenAiToolChoice::Auto) => json!({"mode": "AUTO"}),
         Some(OpenAiToolChoice::None) => json!({"mode": "NONE"}),
+        Some(OpenAiToolChoice::Any) if let Some(names) = names => {
+            json!({"mode": "ANY", "allowedFunctionNames": names})
+        }
         Some(OpenAiToolChoice::Any) => json!({"mode": "ANY"}),
         Some(OpenAiToolChoice::Named(name)) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
     };

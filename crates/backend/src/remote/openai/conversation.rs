@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Thought;
 use crate::remote::wire;
-use stint_types::chat::{ContentPart, Message, Role};
+use stint_types::chat::{CacheTtl, ContentPart, Message, Role};
 
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::{Dialect, Settings};
@@ -28,6 +28,17 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
         }
     }
     turns
+}
+
+/// Marks the end of the instructions at the beginning for the provider's cache.
+pub(super) fn mark_instructions(messages: &mut Value) {
+    let Some(turns) = messages.as_array_mut() else { return };
+    let Some(last) = turns.iter_mut().take_while(|turn| turn["role"] == "system").last() else { return };
+    if let Value::String(text) = last["content"].take() {
+        let mut part = json!({"type": "text", "text": text});
+        wire::mark_as_breakpoint(&mut part, CacheTtl::Minutes);
+        last["content"] = json!([part]);
+    }
 }
 
 /// The same, to be continued after a closed thought and the answer so far.

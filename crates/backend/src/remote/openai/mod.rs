@@ -58,6 +58,7 @@ impl ChatCompletions {
                 can_reason: true,
                 summaries: rule.summaries,
                 rules: settings.rules,
+                cache: settings.cache,
             })
         });
         ChatCompletions { settings, opening: ImplicitThought::default(), responses }

@@ -52,6 +52,9 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     let ask = dialect_request(settings, call)?;
     let path = ask.path;
     let mut body = body(settings, call, ask)?;
+    if settings.marks_instructions(&call.request) {
+        conversation::mark_instructions(&mut body["messages"]);
+    }
     if settings.dialect.passes_cache_marks && call.request.cache_ttl() == CacheTtl::Hour {
         wire::extend_hour_marks(&mut body);
     }
@@ -194,9 +197,11 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     if thinks {
         unsent(&dialect.omits_thinking, &mut body);
     }
-    // If the dialect cannot forbid tool calls, no tools are declared.
+    // If the dialect cannot forbid tool calls, no tools are declared: unless the model is told of it at the prompt's end, and is
+    // asked again if it calls some all the same.
+    let is_told = !call.request.withheld_tools.is_empty();
     let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
-    if withheld && !body.contains_key("tool_choice") {
+    if withheld && !is_told && !body.contains_key("tool_choice") {
         body.remove("tools");
     }
     body.insert("model".to_owned(), json!(model));

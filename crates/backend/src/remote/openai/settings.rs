@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::remote;
+use crate::remote::{self, CachePolicy};
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::ConversationRules;
-use stint_types::chat::ThoughtSigner;
+use stint_types::chat::{Request, ThoughtSigner};
 use stint_types::units::Tokens;
 
 use super::chat_scope::ResponsesRule;
@@ -50,9 +50,19 @@ pub struct Settings {
     pub thinks: Option<bool>,
     /// What its provider asks of a conversation that goes on.
     pub rules: ConversationRules,
+    /// When prompts are marked for its provider's cache, where it takes such marks.
+    pub cache: CachePolicy,
 }
 
 impl Settings {
+    /// Whether the end of a request's instructions is marked for the provider's cache: all that begins alike is found again
+    /// there. How far a conversation has come, the provider marks by itself.
+    pub(super) fn marks_instructions(&self, request: &Request) -> bool {
+        self.rules.cache_breakpoints
+            && request.cache_breakpoints().next().is_none()
+            && self.cache.keeps(request, self.rules.cache_min, &self.client.images)
+    }
+
     /// Who signs what it says.
     pub(super) fn maker(&self) -> ThoughtSigner {
         ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
@@ -77,6 +87,7 @@ impl Default for Settings {
             responses: ResponsesRule::default(),
             thinks: None,
             rules: ConversationRules::default(),
+            cache: CachePolicy::default(),
         }
     }
 }

@@ -4,23 +4,31 @@ use serde_json::{Value, json};
 
 use crate::remote::wire;
 use crate::{Failure, UnsupportedFeature};
-use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
+use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall};
 
 use super::Settings;
 use super::reasoning::Reasoning;
 
-/// What the system says first, and the items of the rest.
+/// What the system says first, and the items of the rest. Where parts can be marked for the provider's cache, what it says first
+/// is among the items always: `instructions` takes no mark, and a prompt must begin alike each time.
 pub(super) fn instructions_and_items(
     settings: &Settings,
     request: &Request,
 ) -> Result<(String, Value), Failure> {
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
-    let (system, rest) = request.messages.split_at(first);
+    let apart = if settings.rules.cache_breakpoints { 0 } else { first };
+    let (system, rest) = request.messages.split_at(apart);
     let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
     let items: Result<Vec<Vec<Value>>, Failure> =
         rest.iter().map(|message| items(settings, message)).collect();
-    let items: Vec<Value> = items?.into_iter().flatten().collect();
-    if items.is_empty() {
+    let mut items: Vec<Value> = items?.into_iter().flatten().collect();
+    if let Some(last) = items.get_mut(..first - apart).and_then(<[Value]>::last_mut)
+        && settings.marks_instructions(request)
+        && let Value::String(text) = last["content"].take()
+    {
+        last["content"] = json!([marked(json!({"type": "input_text", "text": text}))]);
+    }
+    if request.messages.len() == first {
         return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user"));
     }
     Ok((instructions.join("\n\n"), Value::Array(items)))
@@ -28,12 +36,12 @@ pub(super) fn instructions_and_items(
 
 fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
     Ok(match message.role {
-        Role::System => vec![json!({"role": "developer", "content": message.plain_text()})],
-        Role::User => vec![json!({"role": "user", "content": content(&message.content)?})],
+        Role::System => vec![json!({"role": "developer", "content": instructions(settings, message)?})],
+        Role::User => vec![json!({"role": "user", "content": content(settings, &message.content)?})],
         Role::Assistant => assistant_items(settings, message),
         Role::Tool => {
             let of = message.tool_call_id.as_deref().unwrap_or_default();
-            let output = content(&message.content)?;
+            let output = content(settings, &message.content)?;
             vec![json!({"type": "function_call_output", "call_id": of, "output": output})]
         }
     })
@@ -80,13 +88,45 @@ fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
     json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
 }
 
-fn content(parts: &[ContentPart]) -> Result<Value, Failure> {
+/// What the system says, which is text; in parts only where one of them is marked.
+fn instructions(settings: &Settings, message: &Message) -> Result<Value, Failure> {
+    let is_marked = message.content.iter().any(|part| part.cache_ttl().is_some());
+    if is_marked && settings.rules.cache_breakpoints {
+        content(settings, &message.content)
+    } else {
+        Ok(json!(message.plain_text()))
+    }
+}
+
+fn content(settings: &Settings, parts: &[ContentPart]) -> Result<Value, Failure> {
+    if settings.rules.cache_breakpoints && parts.iter().any(|part| part.cache_ttl().is_some()) {
+        return marked_content(parts);
+    }
     let said = wire::merged_parts(parts);
     match said.as_slice() {
         [] => Ok(json!("")),
         [only] if let ContentPart::Text(text) = &**only => Ok(json!(text)),
         said => said.iter().filter_map(|part| self::part(part).transpose()).collect(),
     }
+}
+
+/// The parts, each with the mark that stands behind it.
+fn marked_content(parts: &[ContentPart]) -> Result<Value, Failure> {
+    let mut said: Vec<Value> = Vec::new();
+    for part in parts {
+        said.extend(self::part(part)?);
+        if part.cache_ttl().is_some()
+            && let Some(last) = said.pop()
+        {
+            said.push(marked(last));
+        }
+    }
+    Ok(Value::Array(said))
+}
+
+fn marked(mut part: Value) -> Value {
+    wire::mark_as_breakpoint(&mut part, CacheTtl::Minutes);
+    part
 }
 
 fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::remote;
+use crate::remote::{self, CachePolicy};
 use stint_types::catalog::ConversationRules;
-use stint_types::chat::ThoughtSigner;
+use stint_types::chat::{Request, ThoughtSigner};
 
 /// How one model is spoken to.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,9 +21,18 @@ pub struct Settings {
     pub summaries: bool,
     /// What its provider asks of a conversation that goes on.
     pub rules: ConversationRules,
+    /// When prompts are marked for its provider's cache, where it takes such marks.
+    pub cache: CachePolicy,
 }
 
 impl Settings {
+    /// Whether the end of a request's instructions is marked for the provider's cache, as with chat completions.
+    pub(super) fn marks_instructions(&self, request: &Request) -> bool {
+        self.rules.cache_breakpoints
+            && request.cache_breakpoints().next().is_none()
+            && self.cache.keeps(request, self.rules.cache_min, &self.client.images)
+    }
+
     /// Who signs what it says.
     pub(super) fn maker(&self) -> ThoughtSigner {
         ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
@@ -39,6 +48,7 @@ impl Default for Settings {
             can_reason: true,
             summaries: true,
             rules: ConversationRules::default(),
+            cache: CachePolicy::default(),
         }
     }
 }

@@ -124,7 +124,7 @@ fn the_dearest_that_a_prompt_can_be_is_reserved() {
     let dear = |w: &mut PlanFixture| {
         let list = Prices { input: price(100_000_000), output: price(400_000_000) };
         let rates = Rates { cache_write: price(125_000_000), ..Rates::plain(list) };
-        w.models[0].tariff = Some(Tariff { rates, long: None, call: Money(7) });
+        w.models[0].tariff = Some(Tariff { rates, long: None, call: Money(7), off_peak: None });
         w.budget.thinking = Some(Tokens(200));
     };
     assert_eq!(world().with(dear).first().worst.money.0, 7 + 125 * 100 + 400 * (200 + 4 + 256));

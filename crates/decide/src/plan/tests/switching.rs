@@ -9,7 +9,7 @@ fn twins() -> PlanFixture {
         for model in &mut w.models {
             let list = Prices { input: price(1_000_000_000), output: price(4_000_000_000) };
             let rates = Rates { cache_read: price(100_000_000), ..Rates::plain(list) };
-            model.tariff = Some(Tariff { rates, long: None, call: Money::ZERO });
+            model.tariff = Some(Tariff { rates, long: None, call: Money::ZERO, off_peak: None });
         }
         w.demands = vec![demand(5.0, 0.1, 0.95), demand(5.0, 0.1, 0.95)];
         w.demands.iter_mut().for_each(|demand| demand.prompt = Tokens(2_000));

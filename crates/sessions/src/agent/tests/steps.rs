@@ -1,5 +1,6 @@
 //! Tests of what a step may do.
 
+use serde_json::Value;
 use stint_ledger::EpisodeBalance;
 
 use super::*;
@@ -195,19 +196,49 @@ fn a_tool_that_the_caller_forces_and_that_is_spent_is_none_and_no_error() {
     assert!(matches!(scene.next(), StepDecision::Proceed(_)));
 }
 
+/// A list of the tools that may be called, as chat completions have it.
+fn allow(mode: &str, names: &[&str]) -> Value {
+    let tool = |name: &&str| json!({"type": "function", "function": {"name": name}});
+    let tools: Vec<_> = names.iter().map(tool).collect();
+    json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}})
+}
+
 #[test]
-fn a_list_of_allowed_tools_loses_those_that_are_spent() {
-    let allow = |names: &[&str]| {
-        let tool = |name: &&str| json!({"type": "function", "function": {"name": name}});
-        let tools: Vec<_> = names.iter().map(tool).collect();
-        json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": tools}})
+fn a_callers_list_of_allowed_tools_withholds_the_others_and_leaves_the_list_of_tools_alone() {
+    let sent = |said: &str, spent: &[(&str, u64)], choice: Value| {
+        let scene =
+            Scene::new(limits(said)).spent(spent).with(|scene| scene.request.tool_choice = Some(choice));
+        let (step, sent) = (scene.go(), scene.sent());
+        assert_eq!(sent.tools, scene.request.tools);
+        for name in sent.withheld_tools.iter() {
+            assert_eq!(step.call_limits.tools.each[name], Count::ZERO, "calls of {name} do not pass");
+        }
+        let names: Vec<String> = names(&sent).into_iter().map(str::to_owned).collect();
+        (names.join(" "), sent.tool_choice.unwrap())
     };
-    let choice = |names: &[&str]| {
-        let scene = Scene::new(limits("search 3")).spent(&[("search", 3)]);
-        scene.with(|scene| scene.request.tool_choice = Some(allow(names))).sent().tool_choice.unwrap()
-    };
-    assert_eq!(choice(&["search", "browse"]), allow(&["browse"]));
-    assert_eq!(choice(&["search"]), "none");
+    let named = json!({"type": "function", "function": {"name": "browse"}});
+    assert_eq!(sent("", &[], allow("auto", &["browse"])), ("browse".to_owned(), json!("auto")));
+    assert_eq!(sent("", &[], allow("required", &["browse"])), ("browse".to_owned(), named));
+    let both = allow("required", &["search", "browse"]);
+    assert_eq!(sent("", &[], both), ("search browse".to_owned(), json!("required")));
+    let spent = [("search", 3)];
+    let listed = |names: &[&str]| sent("search 3", &spent, allow("auto", names));
+    assert_eq!(listed(&["search", "browse"]), ("browse".to_owned(), json!("auto")), "what is spent goes too");
+    assert_eq!(listed(&["search"]), (String::new(), json!("none")), "nothing is left of the list");
+}
+
+#[test]
+fn a_model_that_called_what_the_callers_list_leaves_out_is_told_which_and_asked_again() {
+    let scene = Scene::new(limits("")).with(|scene| {
+        scene.request.tool_choice = Some(allow("auto", &["browse"]));
+    });
+    let sent = scene.sent();
+    let retries = scene.go().retries(&sent, &scene.settings);
+    assert_eq!(retries.len(), 2);
+    assert!(tail(&retries[0].request).contains("Not to be called in this answer: search."));
+    assert_eq!((&retries[0].request.tools, names(&retries[0].request)), (&sent.tools, vec!["browse"]));
+    let later = Scene::new(limits(""));
+    assert_eq!(names(&later.sent()), ["search", "browse"], "the list holds for the one request");
 }
 
 #[test]

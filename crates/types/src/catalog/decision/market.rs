@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Timestamp;
+
 /// One model's state at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ModelConditions {
@@ -30,6 +32,8 @@ pub struct Market {
     /// How much more or less than the route says a right answer is worth now: 1 is as it says. Where a share of right
     /// answers is steered for, its dual variable stands here.
     pub worth_factor: f64,
+    /// When it is, for prices that depend on the hour; without it the dearest hold.
+    pub at: Option<Timestamp>,
 }
 
 impl Default for ModelConditions {
@@ -48,6 +52,6 @@ impl Market {
 
 impl Default for Market {
     fn default() -> Market {
-        Market { models: BTreeMap::new(), shadow_price: 1.0, worth_factor: 1.0 }
+        Market { models: BTreeMap::new(), shadow_price: 1.0, worth_factor: 1.0, at: None }
     }
 }

@@ -14,6 +14,8 @@ pub struct ConversationRules {
     pub late_instructions: bool,
     /// True if tools may be offered and withdrawn among the messages, while their list stays as it was.
     pub late_tools: bool,
+    /// True if it can be said among the messages how deep to think from there on, while what is said of the whole stays as it was.
+    pub late_efforts: bool,
     /// True if the tools that may be called can be listed beside the list of all tools.
     pub allowed_tools: bool,
     /// True if a part of a message can be marked as one up to which its provider's cache is to hold, in OpenAI's form.

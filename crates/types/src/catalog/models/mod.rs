@@ -6,6 +6,7 @@ mod conversation;
 mod image_tokens;
 mod members;
 mod model;
+mod off_peak;
 mod tariff;
 
 pub use ability_guess::AbilityGuess;
@@ -14,4 +15,5 @@ pub use conversation::ConversationRules;
 pub use image_tokens::{ImageDetail, ImageRule, ImageSize, ImageTokens};
 pub use members::{MemberAction, MemberRules, UnknownMembers};
 pub use model::{EFFORT_WORDS, EffortLevel, GoesOn, HandOff, Model, Specialty, effort_rank};
+pub use off_peak::OffPeak;
 pub use tariff::{BilledCall, Prices, Rates, Tariff};

@@ -1,7 +1,9 @@
 //! What the calls of a model cost: by the token, by where the prompt was kept, by its length, by the call.
 
 use crate::chat::CacheTtl;
-use crate::units::{Chance, Money, Price, Tokens};
+use crate::units::{Chance, Money, Price, Timestamp, Tokens};
+
+use super::off_peak::OffPeak;
 
 /// What a model's tokens cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Tariff {
     pub long: Option<(Tokens, Rates)>,
     /// For each call, whatever its length.
     pub call: Money,
+    /// What is taken outside the hours of the provider's peak, where that is less.
+    pub off_peak: Option<OffPeak>,
 }
 
 /// What one call took, as its provider bills it.
@@ -84,6 +88,16 @@ impl Rates {
         (saved > 0.0).then(|| Chance::new(more / saved))
     }
 
+    /// The same, each price changed alike.
+    fn map(&self, price: impl Fn(Price) -> Price) -> Rates {
+        Rates {
+            list: Prices { input: price(self.list.input), output: price(self.list.output) },
+            cache_read: price(self.cache_read),
+            cache_write: price(self.cache_write),
+            cache_hour: price(self.cache_hour),
+        }
+    }
+
     /// The highest price of a prompt token, if no cache entry is kept longer than that.
     fn input_price_max(&self, keep: CacheTtl) -> Price {
         let usual = self.list.input.max(self.cache_read).max(self.cache_write);
@@ -97,11 +111,23 @@ impl Rates {
 impl Tariff {
     /// So much for a token read and for one written, and nothing else.
     pub const fn plain(prices: Prices) -> Tariff {
-        Tariff { rates: Rates::plain(prices), long: None, call: Money::ZERO }
+        Tariff { rates: Rates::plain(prices), long: None, call: Money::ZERO, off_peak: None }
     }
 
     /// What costs nothing.
     pub const FREE: Tariff = Tariff::plain(Prices { input: Price::FREE, output: Price::FREE });
+
+    /// What holds for a call that begins and ends between two moments, by the provider's clock: the cheaper prices only where no
+    /// part of that time lies in the hours of its peak.
+    #[must_use]
+    pub fn between(&self, from: Timestamp, until: Timestamp) -> Tariff {
+        let Some(off_peak) = self.off_peak.filter(|off_peak| off_peak.holds(from, until)) else {
+            return *self;
+        };
+        let cheaper = |rates: &Rates| rates.map(|price| off_peak.price(price));
+        let long = self.long.as_ref().map(|(above, rates)| (*above, cheaper(rates)));
+        Tariff { rates: cheaper(&self.rates), long, ..*self }
+    }
 
     /// The cost of one call.
     pub fn cost(&self, billed: &BilledCall) -> Money {
@@ -183,7 +209,7 @@ mod tests {
     fn tariff() -> Tariff {
         let long = (Tokens(200), rates(6_000_000, 22_500_000, 600_000, 7_500_000));
         let rates = rates(3_000_000, 15_000_000, 300_000, 3_750_000);
-        Tariff { rates, long: Some(long), call: Money(7) }
+        Tariff { rates, long: Some(long), call: Money(7), off_peak: None }
     }
 
     #[test]
@@ -198,6 +224,21 @@ mod tests {
         let worst = |keep| tariff().worst_cost(Tokens(100), Tokens(10), keep);
         assert_eq!(worst(CacheTtl::Minutes), Money(7 + 375 + 150));
         assert_eq!(worst(CacheTtl::Hour), Money(7 + 600 + 150));
+    }
+
+    #[test]
+    fn outside_the_hours_of_the_peak_every_token_is_cheaper_and_the_worst_case_is_not() {
+        let off_peak = OffPeak { percent: 50, peak_hours: 0b10, weekends: false };
+        let tariff = Tariff { off_peak: Some(off_peak), ..tariff() };
+        let at = |minutes: i64| Timestamp(minutes * 60_000);
+        let call = billed(100, 60, 30, 10);
+        assert_eq!(tariff.between(at(60), at(119)).cost(&call), tariff.cost(&call));
+        assert_eq!(tariff.between(at(0), at(60)).cost(&call), tariff.cost(&call), "its end is in the peak");
+        assert_eq!(tariff.between(at(120), at(150)).cost(&call), Money(7 + 81 + 75));
+        let long = billed(201, 0, 0, 1);
+        assert_eq!(tariff.between(at(120), at(150)).cost(&long), Money(7 + 603 + 12));
+        let worst = tariff.worst_cost(Tokens(100), Tokens(10), CacheTtl::Minutes);
+        assert_eq!(worst, Money(7 + 375 + 150), "it is that of the peak");
     }
 
     #[test]
