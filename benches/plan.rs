@@ -93,7 +93,7 @@ fn learning(world: &World) {
         store.observe(&outcome(name, predicted, &other));
     }
     let adjusted = RefCell::new(demand.clone());
-    row("auto, 20 models: what was learned", measured(|| store.adjust(&mut adjusted.borrow_mut())), 0);
+    row("auto, 20 models: what was learned", &measured(|| store.adjust(&mut adjusted.borrow_mut())), 0);
     let (name, predicted) = demand.models.iter().next().unwrap();
     let sample = outcome(name, predicted, &demand);
     let store = RefCell::new(store);
@@ -103,8 +103,8 @@ fn learning(world: &World) {
         store.borrow_mut().observe(sample);
         published.replace(Arc::new(store.borrow().snapshot()));
     };
-    row("20 models: an outcome learned and made known", measured(|| learn(&unjudged)), 0);
-    row("20 models: a judged outcome learned and made known", measured(|| learn(&sample)), 0);
+    row("20 models: an outcome learned and made known", &measured(|| learn(&unjudged)), 0);
+    row("20 models: a judged outcome learned and made known", &measured(|| learn(&sample)), 0);
 }
 
 fn outcome(name: &Arc<str>, predicted: &ModelDemand, demand: &Demand) -> OutcomeSample {
@@ -136,9 +136,9 @@ fn line(name: &str, mut world: World, change: impl FnOnce(&mut World)) {
     let turn = Cell::new(0);
     let another = || decided(&world.others[turn.replace(turn.get() + 1) % world.others.len()]);
     let offers = world.ask(&demand, &models, |ask| quote(ask).unwrap()).offers.len();
-    row(&format!("{name}: plan"), measured(plans), offers);
-    row(&format!("{name}: decided"), measured(|| decided(&world.request)), offers);
-    row(&format!("{name}: decided, another text each time"), measured(another), offers);
+    row(&format!("{name}: plan"), &measured(plans), offers);
+    row(&format!("{name}: decided"), &measured(|| decided(&world.request)), offers);
+    row(&format!("{name}: decided, another text each time"), &measured(another), offers);
 }
 
 /// Median and 99th percentile in microseconds, and what one run allocates, how often and in bytes.
@@ -149,7 +149,7 @@ struct Measurement {
     bytes: u64,
 }
 
-fn row(name: &str, measurement: Measurement, offers: usize) {
+fn row(name: &str, measurement: &Measurement, offers: usize) {
     let Measurement { median, p99, allocations, bytes } = measurement;
     println!("{name:<67} {median:>6.1} µs {p99:>6.1} µs {allocations:>8} {bytes:>8} {offers:>7}");
 }

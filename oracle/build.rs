@@ -43,7 +43,7 @@ const PARSERS: [Parser; 10] = [
         name: "config",
         folder: "../src/config/reader",
         source: Source::Modules(
-            "mod diagnostic;\nmod document;\nmod files;\nmod section;\nmod source;\nmod value;",
+            "mod diagnostic;\nmod document;\nmod files;\nmod section;\nmod shape;\nmod source;\nmod value;",
         ),
     },
     Parser {
@@ -102,7 +102,11 @@ fn text(parser: &Parser, file: &str) -> Result<String, Box<dyn Error>> {
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let text = VISIBILITIES.iter().fold(text.to_owned(), |text, visibility| text.replace(visibility, "pub"));
-    Ok(text.replace("use super::error::ApiError;", "use crate::requests::error::ApiError;"))
+    let errors = ["ApiError;", "{ApiError, codes};"];
+    let here = |text: String, names: &str| {
+        text.replace(&format!("use super::error::{names}"), &format!("use crate::requests::error::{names}"))
+    };
+    Ok(errors.iter().fold(text, |text, names| here(text, names)))
 }
 
 fn copies(parser: &Parser) -> Result<String, Box<dyn Error>> {

@@ -14,8 +14,15 @@ pub mod error {
         pub message: String,
     }
 
-    /// A code; nobody looks at it here.
-    pub const MISSING: &str = "missing";
+    /// Codes; nobody looks at them here.
+    pub mod codes {
+        /// A member that must be there is not.
+        pub const MISSING_REQUIRED_PARAMETER: &str = "missing_required_parameter";
+        /// The body has more values than anything that is asked has.
+        pub const TOO_MANY_VALUES: &str = "too_many_values";
+        /// A member that nobody knows.
+        pub const UNKNOWN_PARAMETER: &str = "unknown_parameter";
+    }
 
     impl ApiError {
         /// Something that a caller can mend.

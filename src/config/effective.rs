@@ -115,11 +115,11 @@ fn shown(key: &str, value: &Spanned<DeValue<'_>>, text: &str) -> String {
     hidden.unwrap_or_else(|| written().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// What is shown of an address that may have a secret in it; none where a text may be shown whole. Of a webhook the path may be
-/// the secret.
+/// What is shown of an address that may have a secret in it; none where a text may be shown whole. Of a webhook and a
+/// guardrail the path may be the secret.
 fn without_secrets(key: &str, stated: &str) -> Option<String> {
     let address = Url::parse(stated.trim()).ok().filter(Url::has_host);
-    if key == "alerts.webhook" {
+    if key == "alerts.webhook" || (key.starts_with("guardrail") && key.ends_with(".url")) {
         let host = |url: Url| Some(format!("{}://{}", url.scheme(), url.host_str()?));
         return Some(address.and_then(host).unwrap_or_else(|| "(an address)".to_owned()));
     }

@@ -35,8 +35,13 @@ impl GuardrailChain {
     /// When a hook refuses it, or does not judge it and must.
     pub async fn before(&self, request: &mut Request) -> Result<(), Objection> {
         for hook in self.hooks.iter().filter(|hook| hook.settings.before) {
-            if request.prompt_ids.is_some() && hook.settings.on_failure == FailurePolicy::Closed {
-                return Err(Objection::Tokens);
+            // No hook can read tokens.
+            if request.prompt_ids.is_some() {
+                hook.count("before", "failed");
+                match hook.settings.on_failure {
+                    FailurePolicy::Closed => return Err(Objection::Tokens),
+                    FailurePolicy::Open => continue,
+                }
             }
             let body = wire::request(&self.account, request);
             let count = request.messages.len();

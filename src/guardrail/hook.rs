@@ -70,17 +70,18 @@ impl Hook {
             }
             Err(_) => ("too_late", None),
         };
-        self.metrics
-            .guardrails
-            .verdicts
-            .with_label_values(&[&*self.settings.name, question.stage, word])
-            .inc();
+        self.count(question.stage, word);
         match (verdict, self.settings.on_failure) {
             (Some(HookVerdict::Refuse(message)), _) => Err(Objection::Refused(message)),
             (Some(verdict), _) => Ok(verdict),
             (None, FailurePolicy::Open) => Ok(HookVerdict::Allow),
             (None, FailurePolicy::Closed) => Err(Objection::Unjudged),
         }
+    }
+
+    /// Counts what it said, or that it did not.
+    pub(super) fn count(&self, stage: &str, word: &str) {
+        self.metrics.guardrails.verdicts.with_label_values(&[&*self.settings.name, stage, word]).inc();
     }
 
     async fn call(&self, question: &Question<'_>) -> Result<HookVerdict, String> {

@@ -76,18 +76,22 @@ fn shortened(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(answer: &str, expected: Option<HookVerdict>) {
-        assert_eq!(HookVerdict::read(answer.as_bytes(), "messages", "content", 2), expected, "{answer}");
+    fn check(answer: &str, expected: Option<&HookVerdict>) {
+        assert_eq!(
+            HookVerdict::read(answer.as_bytes(), "messages", "content", 2).as_ref(),
+            expected,
+            "{answer}"
+        );
     }
 
     #[test]
     fn a_verdict_is_one_of_three_words() {
-        check(r#"{"verdict": "allow"}"#, Some(HookVerdict::Allow));
+        check(r#"{"verdict": "allow"}"#, Some(&HookVerdict::Allow));
         check(
             r#"{"verdict": "refuse", "message": "no\nnames"}"#,
-            Some(HookVerdict::Refuse(Some("nonames".into()))),
+            Some(&HookVerdict::Refuse(Some("nonames".into()))),
         );
-        check(r#"{"verdict": "refuse"}"#, Some(HookVerdict::Refuse(None)));
+        check(r#"{"verdict": "refuse"}"#, Some(&HookVerdict::Refuse(None)));
         check(r#"{"verdict": "maybe"}"#, None);
         check("{}", None);
         check("", None);
@@ -96,7 +100,7 @@ mod tests {
     #[test]
     fn a_rewrite_names_what_is_there() {
         let one = r#"{"verdict": "rewrite", "messages": [{"index": 1, "content": "x"}]}"#;
-        check(one, Some(HookVerdict::Rewrite(vec![(1, "x".to_owned())])));
+        check(one, Some(&HookVerdict::Rewrite(vec![(1, "x".to_owned())])));
         check(&one.replace('1', "2"), None);
         check(&one.replace("\"x\"", "7"), None);
         check(&one.replace("messages", "choices"), None);

@@ -1,5 +1,7 @@
 //! What a hook is sent.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use stint_types::chat::{ContentPart, Message, Request, ToolCall};
@@ -19,6 +21,10 @@ pub(super) fn request(account: &AccountId, request: &Request) -> Value {
         "stream": request.streams,
         "messages": messages,
         "tools": tools,
+        "tool_choice": request.tool_choice,
+        "response_format": request.response_format,
+        "stop": request.sampling.stop,
+        "other": request.extra.iter().chain(&request.unknown_members).collect::<BTreeMap<_, _>>(),
     })
 }
 

@@ -144,7 +144,7 @@ mod tests {
         claims["exp"] = json!(1_000);
         let read = identity(issuer, &claims);
         let read = read.as_ref().map(|read| (read.account.as_str(), &*read.profile.name));
-        assert_eq!(read.map_err(|error| error.as_str()), expected, "{claims}");
+        assert_eq!(read.map_err(TokenError::as_str), expected, "{claims}");
     }
 
     #[test]

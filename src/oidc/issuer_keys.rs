@@ -22,6 +22,8 @@ use super::settings::KeySource;
 const WAIT: Duration = Duration::from_secs(5);
 /// After a failure: the first wait, which doubles up to the time between two fetches.
 const RETRY_MIN: Duration = Duration::from_secs(2);
+/// And the longest wait: keys that were taken back meanwhile are to go soon.
+const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// The keys of an issuer. Its task ends once this is dropped.
 #[derive(Debug)]
@@ -151,7 +153,7 @@ impl FetchTask {
                 }
                 Err(()) => {
                     let wait = retry.min(every);
-                    retry = wait.saturating_mul(2);
+                    retry = wait.saturating_mul(2).min(RETRY_MAX);
                     wait
                 }
             };

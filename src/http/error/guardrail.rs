@@ -29,6 +29,7 @@ impl ApiError {
     #[must_use]
     pub(in crate::http) fn with_final(mut self) -> ApiError {
         self.0.is_final = true;
+        self.0.retry_after = None;
         self
     }
 }

@@ -8,6 +8,7 @@ use axum::Router;
 use serde_json::Value;
 use stint::config;
 use stint::gateway::{self, EpisodeManager, Gateway, GatewayParts, LearnSettings, Learning};
+use stint::guardrail::Guardrails;
 use stint::http::{self, ApiState, Server};
 use stint_backend::Backend;
 use stint_backend::fleet::{self, Fleet, Target};
@@ -320,10 +321,7 @@ impl World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
-        let mut terms: Vec<AccountTerms> = callers.iter().map(|caller| caller.terms.clone()).collect();
-        if terms.is_empty() {
-            terms.push(AccountTerms::unlimited(Tenant::anonymous().account));
-        }
+        let terms = terms_of(&callers);
         let keys = KeyLookup::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
         let observer = Arc::new(Quiet);
         let ledger = stored.ledger(&tasks, observer, &terms).await;
@@ -361,7 +359,7 @@ impl World {
             settings,
             keys,
             tokens: None,
-            guardrails: stint::guardrail::Guardrails::default(),
+            guardrails: Guardrails::default(),
             gateway,
             idempotency,
             responses,
@@ -500,4 +498,12 @@ fn catalog(served: &[Served], routes: Vec<Route>) -> Catalog {
         models,
         routes: std::iter::once(auto()).chain(routes).map(|route| (route.name.clone(), route)).collect(),
     }
+}
+
+/// What each caller may spend; without callers, what anybody may.
+fn terms_of(callers: &[Caller]) -> Vec<AccountTerms> {
+    if callers.is_empty() {
+        return vec![AccountTerms::unlimited(Tenant::anonymous().account)];
+    }
+    callers.iter().map(|caller| caller.terms.clone()).collect()
 }

@@ -128,10 +128,14 @@ impl Directory {
             return Ok(());
         }
         let id = account.terms.account.clone();
+        let before = snapshot.terms_of(&id);
         let next = snapshot.with_token_account(tree, most, account)?;
         let terms = next.terms_of(&id);
         self.store_snapshot(next);
-        self.notify(TermsChange::One(terms)).await;
+        // A later token with the same terms only keeps earlier ones from holding again.
+        if terms != before {
+            self.notify(TermsChange::One(terms)).await;
+        }
         Ok(())
     }
 

@@ -67,7 +67,9 @@ impl DirectorySnapshot {
     /// True if an account is known with these terms, or with those of a later token.
     pub(super) fn has_token_account(&self, wanted: &TokenAccount) -> bool {
         let known = self.tokens.get(&wanted.terms.account);
-        known.is_some_and(|known| known.terms == wanted.terms || known.order > wanted.order)
+        known.is_some_and(|known| {
+            known.order > wanted.order || (known.order == wanted.order && known.terms == wanted.terms)
+        })
     }
 
     /// The snapshot with an account that a token names, which is below `tree`; at most so many are.

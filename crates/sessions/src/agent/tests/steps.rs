@@ -210,7 +210,7 @@ fn a_callers_list_of_allowed_tools_withholds_the_others_and_leaves_the_list_of_t
             Scene::new(limits(said)).spent(spent).with(|scene| scene.request.tool_choice = Some(choice));
         let (step, sent) = (scene.go(), scene.sent());
         assert_eq!(sent.tools, scene.request.tools);
-        for name in sent.withheld_tools.iter() {
+        for name in &sent.withheld_tools {
             assert_eq!(step.call_limits.tools.each[name], Count::ZERO, "calls of {name} do not pass");
         }
         let names: Vec<String> = names(&sent).into_iter().map(str::to_owned).collect();
