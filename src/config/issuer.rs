@@ -13,7 +13,7 @@ use stint_types::units::AccountId;
 use super::reader::Section;
 use super::{account, key};
 
-/// Signatures alone: whoever can check a code with a shared secret can make one.
+/// Signatures alone: anyone who can check a code with a shared secret can make one.
 const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("RS256", Algorithm::RS256),
     ("RS384", Algorithm::RS384),
@@ -101,7 +101,7 @@ fn address(section: &Section<'_>, key: &'static str) -> Option<String> {
         return Some(text);
     }
     let remedy = "write it like \"https://login.example.com/realms/acme\"; with http only on this machine, since \
-                  whoever could change its answers could be anybody";
+                  anyone who could change its answers could be anybody";
     section.reject(key, "no address of an issuer", remedy);
     None
 }

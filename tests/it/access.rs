@@ -73,7 +73,7 @@ const ADMIN: &[Row] = &[
     ("POST", "/admin/episodes/{id}/raise", [401, 401, 403, 400, 400]),
     ("POST", "/admin/episodes/{id}/end", [401, 401, 403, 400, 400]),
     ("GET", "/admin/page/{part}", [401, 401, 403, 404, 404]),
-    // It asks the API with the key of whoever uses the page: without one it is the API that says no.
+    // It asks the API with the key of the user of the page: without one it is the API that says no.
     ("POST", "/admin/try", [401, 401, 403, 401, 401]),
 ];
 

@@ -33,7 +33,7 @@ fn what_would_let_anybody_in_is_refused() {
         &[
             "line 1: issuer.profile: missing; write at least one [[issuer.profile]] with a name: it says what its callers may",
             "line 2: issuer.url: no address of an issuer; write it like \"https://login.example.com/realms/acme\"; with http only on \
-             this machine, since whoever could change its answers could be anybody",
+             this machine, since anyone who could change its answers could be anybody",
             "line 3: issuer.audiences: missing; write what its tokens for this gateway have in aud: others are for other services",
         ],
     );

@@ -41,7 +41,7 @@ pub struct AdminState {
     pub settings: Settings,
     /// The token, and the host names by which the listener may be called.
     pub access: AdminSettings,
-    /// What the audit log calls whoever has the token.
+    /// What the audit log calls anyone who has the token.
     pub token_holder: &'static str,
     /// The keys and accounts.
     pub directory: Arc<Directory>,

@@ -1,5 +1,5 @@
 //! How the verbs of the command line know the server of their own configuration: by its very certificate, whatever names it has
-//! and whoever signed it. They call it on an address of this machine, which is hardly ever in a certificate.
+//! and anyone who signed it. They call it on an address of this machine, which is hardly ever in a certificate.
 
 use std::sync::Arc;
 

@@ -92,6 +92,6 @@ async fn where_nobody_needs_a_key_this_machine_sees_the_page_beside_the_api() {
     process.logged("the configuration is in force").await;
     for path in [now, "/page", "/page/app.js"] {
         let answer = ask(&process, Method::GET, path, &[("authorization", "Bearer sk-test")]).await;
-        assert_eq!(answer.status, 404, "{path}: whoever has keys has [admin]");
+        assert_eq!(answer.status, 404, "{path}: anyone who has keys has [admin]");
     }
 }

@@ -9,7 +9,7 @@ use crate::harness::{Answer, Chromium, Folder, Process};
 pub(super) const TOKEN: &str = "the-token-of-the-admin-api";
 pub(super) const KEY: &str = "sk-test";
 
-/// The run of an agent: whoever asks may call it anything.
+/// The run of an agent: anyone who asks may call it anything.
 pub(super) const RUN: &str = "<img src=x onerror=\"document.title='owned'\">";
 
 /// A word that is asked for, and which no panel but the playground may show.

@@ -152,7 +152,8 @@ impl ChunkJoiner {
 fn behind_head(head: &[u8]) -> Option<AnswerPosition> {
     let mut lines = [httparse::EMPTY_HEADER; LINES_MAX];
     let mut response = httparse::Response::new(&mut lines);
-    if !response.parse(head).ok()?.is_complete() || response.version != Some(1) {
+    // Another end than ours has lines that end otherwise.
+    if response.parse(head).ok()? != httparse::Status::Complete(head.len()) || response.version != Some(1) {
         return None;
     }
     match response.code? {
@@ -170,7 +171,9 @@ fn behind_head(head: &[u8]) -> Option<AnswerPosition> {
             Some(AnswerPosition::SizeLine(SizeLine::default()))
         }
         (None, Some(length), None) => {
-            let length = std::str::from_utf8(length).ok()?.parse().ok()?;
+            let digits =
+                std::str::from_utf8(length).ok().filter(|text| text.bytes().all(|it| it.is_ascii_digit()))?;
+            let length = digits.parse().ok()?;
             Some(if length == 0 { AnswerPosition::Head } else { AnswerPosition::Sized(length) })
         }
         _ => None,
@@ -297,10 +300,12 @@ mod tests {
             "transfer-encoding: chunked\r\ncontent-length: 5",
             "content-length: 1\r\ncontent-length: 2",
             "content-length: many",
+            "content-length: +5",
             "connection: close",
         ] {
             unchanged(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n{chunks}"));
         }
+        unchanged(&format!("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n\n1\r\na\r\n\r\n{chunks}"));
         unchanged(&format!("HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"));
         unchanged(&format!("HTTP/1.1 101 Switching Protocols\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"));
         for body in [

@@ -165,7 +165,7 @@ impl JournalQueue {
         }
     }
 
-    /// Lets whoever is about to push do so first, until hardly anybody does: fewer and larger commits. Nothing waits for a clock.
+    /// Lets anyone who is about to push do so first, until hardly anybody does: fewer and larger commits. Nothing waits for a clock.
     async fn gather(&self) {
         let (mut waiting, mut quiet) = (self.state().jobs.len(), 0);
         while waiting > 0 && waiting < self.settings.batch_max && quiet < GATHER_QUIET {

@@ -32,7 +32,7 @@ pub struct AuditRecord {
     pub hash: AuditHash,
 }
 
-/// The end of a chain of entries: whoever changes, removes or puts in an earlier one changes it.
+/// The end of a chain of entries: anyone who changes, removes or puts in an earlier one changes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditHash(pub [u8; 32]);
 

@@ -106,7 +106,7 @@ impl DirectorySnapshot {
         Ok(stored.then(|| KeyStoreChange::RemoveTerms(account.clone())).into_iter().collect())
     }
 
-    /// A key below a tree of tokens' accounts would share its account with whoever the issuer names so.
+    /// A key below a tree of tokens' accounts would share its account with anyone whom the issuer names so.
     pub(super) fn check_not_of_tokens(&self, account: &AccountId) -> Result<(), KeyChangeError> {
         let tree = self.token_tree(account);
         tree.map_or(Ok(()), |tree| Err(KeyChangeError::OfTokens(account.clone(), tree.clone())))

@@ -1,4 +1,4 @@
-//! Who sees the page on the API's own listener: whoever sits at this machine, for as long as no key exists and there is no
+//! Who sees the page on the API's own listener: anyone who sits at this machine, for as long as no key exists and there is no
 //! `[admin]`.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What proxies say of whom they ask for. Whoever sits at this machine needs none.
+/// What proxies say of whom they ask for. Anyone who sits at this machine needs none.
 const OF_PROXIES: [HeaderName; 6] = [
     header::FORWARDED,
     header::VIA,
@@ -27,7 +27,7 @@ const OF_PROXIES: [HeaderName; 6] = [
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// What the audit log calls whoever sits at this machine.
+/// What the audit log calls anyone who sits at this machine.
 const PERSON: &str = "/this machine";
 
 /// Looks at the keys, the host and the origin before anything else is looked at.

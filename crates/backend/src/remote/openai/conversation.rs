@@ -34,10 +34,16 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
 pub(super) fn mark_instructions(messages: &mut Value) {
     let Some(turns) = messages.as_array_mut() else { return };
     let Some(last) = turns.iter_mut().take_while(|turn| turn["role"] == "system").last() else { return };
-    if let Value::String(text) = last["content"].take() {
-        let mut part = json!({"type": "text", "text": text});
-        wire::mark_as_breakpoint(&mut part, CacheTtl::Minutes);
-        last["content"] = json!([part]);
+    match &mut last["content"] {
+        Value::String(text) if !text.is_empty() => {
+            let mut part = json!({"type": "text", "text": text});
+            wire::mark_as_breakpoint(&mut part, CacheTtl::Minutes);
+            last["content"] = json!([part]);
+        }
+        Value::Array(parts) => {
+            parts.last_mut().into_iter().for_each(|part| wire::mark_as_breakpoint(part, CacheTtl::Minutes));
+        }
+        _ => {}
     }
 }
 

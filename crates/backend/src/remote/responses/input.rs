@@ -24,7 +24,8 @@ pub(super) fn instructions_and_items(
     let mut items: Vec<Value> = items?.into_iter().flatten().collect();
     if let Some(last) = items.get_mut(..first - apart).and_then(<[Value]>::last_mut)
         && settings.marks_instructions(request)
-        && let Value::String(text) = last["content"].take()
+        && let Value::String(text) = &last["content"]
+        && !text.is_empty()
     {
         last["content"] = json!([marked(json!({"type": "input_text", "text": text}))]);
     }
