@@ -196,8 +196,6 @@ impl ApiError {
     /// The same with a code.
     #[must_use]
     pub(super) fn with_code(mut self, code: ErrorCode) -> ApiError {
-        // The reference says of each code with which status it comes.
-        debug_assert_eq!(self.0.status.as_u16(), code.status, "{}", code.word);
         self.0.code = Some(code.word);
         self
     }

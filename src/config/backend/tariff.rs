@@ -42,6 +42,7 @@ pub(super) fn apply(section: &Section<'_>, kind: BackendKind, tariff: &mut Optio
 /// What is taken outside the hours of the provider's peak.
 fn off_peak(section: &Section<'_>) -> Option<OffPeak> {
     let percent = section.within("percent", 0..=100_u32);
+    let weekends = section.get_or("weekends", false);
     if percent.is_none() && !section.has("percent") {
         section.reject("percent", "missing", "write what is taken then, in hundredths of the prices above");
     }
@@ -52,7 +53,6 @@ fn off_peak(section: &Section<'_>) -> Option<OffPeak> {
         return None;
     }
     let peak_hours = hours.into_iter().fold(0, |all, hour| all | 1 << hour);
-    let weekends = section.get_or("weekends", false);
     Some(OffPeak { percent: u8::try_from(percent?).ok()?, peak_hours, weekends })
 }
 

@@ -5,7 +5,7 @@
 pub struct ErrorCode {
     /// As it stands in the body.
     pub word: &'static str,
-    /// The status that it comes with.
+    /// The status that it comes with, or mostly; `when` names others.
     pub status: u16,
     /// When it comes.
     pub when: &'static str,

@@ -128,12 +128,12 @@ impl Directory {
             return Ok(());
         }
         let id = account.terms.account.clone();
-        let before = snapshot.terms_of(&id);
+        let before = snapshot.token_terms(&id).cloned();
         let next = snapshot.with_token_account(tree, most, account)?;
         let terms = next.terms_of(&id);
         self.store_snapshot(next);
         // A later token with the same terms only keeps earlier ones from holding again.
-        if terms != before {
+        if before.as_ref() != Some(&terms) {
             self.notify(TermsChange::One(terms)).await;
         }
         Ok(())

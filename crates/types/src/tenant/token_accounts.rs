@@ -72,6 +72,11 @@ impl DirectorySnapshot {
         })
     }
 
+    /// What a token's account may, where it is known.
+    pub(super) fn token_terms(&self, account: &AccountId) -> Option<&AccountTerms> {
+        self.tokens.get(account).map(|known| &known.terms)
+    }
+
     /// The snapshot with an account that a token names, which is below `tree`; at most so many are.
     pub(super) fn with_token_account(
         &self,

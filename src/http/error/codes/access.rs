@@ -41,7 +41,7 @@ pub(in crate::http) const TOKEN_NOT_ALLOWED: ErrorCode = ErrorCode {
 pub(in crate::http) const BAD_HOST: ErrorCode = ErrorCode {
     word: "bad_host",
     status: 403,
-    when: "The admin API or the page is called by a name that it does not have",
+    when: "The admin API or the page is called by a name that it does not have; 400 where a request has no Host header, or several",
     remedy: "Add the name to `hosts` in `[admin]`, or call it by another",
 };
 pub(in crate::http) const BAD_ORIGIN: ErrorCode = ErrorCode {

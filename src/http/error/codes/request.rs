@@ -101,7 +101,7 @@ pub(in crate::http) const PREVIOUS_RESPONSE_NOT_FOUND: ErrorCode = ErrorCode {
 pub(in crate::http) const ITEM_NOT_FOUND: ErrorCode = ErrorCode {
     word: "item_not_found",
     status: 400,
-    when: "The request refers to an item that is not kept for this key",
+    when: "The request refers to an item that is not kept for this key; 404 where an item of a conversation is asked for",
     remedy: "Send the item itself",
 };
 pub(in crate::http) const THREAD_UNSUPPORTED_REQUEST: ErrorCode = ErrorCode {
