@@ -45,8 +45,9 @@ async fn load(process: &Process) {
     assert!(process.ask("sk-test", &dear).await.status >= 400);
 }
 
-/// Series of what this server has not: a certificate.
-const ELSEWHERE: [&str; 1] = ["stint_certificate_expiry_seconds"];
+/// Series of what this server has not: a certificate, an issuer of tokens, a guardrail.
+const ELSEWHERE: [&str; 4] =
+    ["stint_certificate_expiry_seconds", "stint_issuer_", "stint_token_checks_", "stint_guardrail_"];
 
 /// A query as Grafana sends it.
 fn as_sent(query: &str) -> String {
