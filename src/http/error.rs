@@ -196,6 +196,9 @@ impl ApiError {
     /// The same with a code.
     #[must_use]
     pub(super) fn with_code(mut self, code: ErrorCode) -> ApiError {
+        // The reference says of each code with which status it comes.
+        let status = self.0.status.as_u16();
+        debug_assert!(status == code.status || Some(status) == code.also, "{}: {status}", code.word);
         self.0.code = Some(code.word);
         self
     }

@@ -169,8 +169,7 @@ async fn the_embedded_model_is_measured_and_plans_go_by_what_was_measured() {
     let now = success(&process).await;
     let reached = f64::from(last.right) / f64::from(last.answers);
     // So few tasks tell no less than a twentieth apart.
-    let near = (before - reached).abs().max(0.05);
-    assert!((now - reached).abs() < near, "{before} before, {now} now, {reached} measured");
+    assert!((now - reached).abs() < 0.05, "{before} before, {now} now, {reached} measured");
 }
 
 #[test]

@@ -159,7 +159,7 @@ async fn a_connection_is_used_again_after_a_whole_answer() {
         assert_eq!(run(&backend, total()).await.1, None);
     }
     // On a busy machine an end may lag by more than is waited for.
-    assert!(upstream.connections() < ANSWERS, "{} connections", upstream.connections());
+    assert!(upstream.connections() <= ANSWERS / 2, "{} connections", upstream.connections());
 }
 
 #[tokio::test]

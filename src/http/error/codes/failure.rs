@@ -5,60 +5,70 @@ use crate::http::error::code::ErrorCode;
 pub(in crate::http) const INTERNAL_ERROR: ErrorCode = ErrorCode {
     word: "internal_error",
     status: 500,
+    also: None,
     when: "The gateway made a mistake",
     remedy: "Tell the operator the request's id: the log has the mistake under it",
 };
 pub(in crate::http) const UPSTREAM_FAILED: ErrorCode = ErrorCode {
     word: "upstream_failed",
     status: 502,
+    also: None,
     when: "The model's backend failed",
     remedy: "Ask again; the operator's log has the reason",
 };
 pub(in crate::http) const NO_ANSWER: ErrorCode = ErrorCode {
     word: "no_answer",
     status: 502,
+    also: None,
     when: "A limit or a lost thought left nothing of the answer",
     remedy: "Allow more tokens, or less thinking; another try would most likely end alike",
 };
 pub(in crate::http) const OVERLOADED: ErrorCode = ErrorCode {
     word: "overloaded",
     status: 503,
+    also: None,
     when: "There is no room just now, or a store does not answer. On `/v1/messages` the status is 529",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const TOKEN_NOT_CHECKED: ErrorCode = ErrorCode {
     word: "token_not_checked",
     status: 503,
+    also: None,
     when: "The identity provider's keys cannot be had just now",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const GUARDRAIL_UNAVAILABLE: ErrorCode = ErrorCode {
     word: "guardrail_unavailable",
     status: 503,
+    also: None,
     when: "A guardrail did not judge in time, and nothing passes without it",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const ENGINE_RESTARTING: ErrorCode = ErrorCode {
     word: "engine_restarting",
     status: 503,
+    also: None,
     when: "The model in this process failed, and is started again by itself",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const SHUTTING_DOWN: ErrorCode = ErrorCode {
     word: "shutting_down",
     status: 503,
+    also: None,
     when: "The gateway is stopping, and cut the request off",
     remedy: "Ask again: another gateway, or this one in a moment",
 };
 pub(in crate::http) const UPSTREAM_TIMEOUT: ErrorCode = ErrorCode {
     word: "upstream_timeout",
     status: 504,
+    also: None,
     when: "The model took longer than its backend is given",
     remedy: "Ask again, or allow it more time",
 };
 pub(in crate::http) const DEADLINE_EXCEEDED: ErrorCode = ErrorCode {
     word: "deadline_exceeded",
     status: 504,
+    also: None,
     when: "Nothing of the answer came before the stated deadline",
     remedy: "Allow more time, or ask for less thinking",
 };
