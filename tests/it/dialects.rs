@@ -76,6 +76,9 @@ impl Scene {
         };
         let usual = model("m", classes[0]);
         let model = Model {
+            // More than an answer may have that is always asked for in one piece.
+            context: Tokens(40_000),
+            solution_max: Some(Tokens(8_000)),
             classes: classes.to_vec(),
             hand_off: HandOff {
                 text: String::new(),
