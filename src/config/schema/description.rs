@@ -64,8 +64,16 @@ pub(super) fn descriptions(recorded: &Recorded, comments: &Comments) -> Vec<Sett
 }
 
 fn default(comment: &Comment) -> Option<DefaultDescription> {
-    let value = || comment.default.as_ref().map(|value| DefaultDescription::Value(value.to_string()));
+    let value = || comment.default.as_ref().map(|value| DefaultDescription::Value(in_one_line(value)));
     comment.default_words.clone().map(DefaultDescription::Words).or_else(value)
+}
+
+/// As it may be written in one line of the file.
+fn in_one_line(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
 }
 
 fn kinds_with(path: &str, recorded: &Recorded) -> Vec<&'static str> {
