@@ -247,7 +247,8 @@ mod tests {
         let vote = "recipe = \"vote\"\nvote = { compare = \"number\", samples_max = 2 }";
         let described = described(vote);
         assert!(
-            described[0].contains("acts at no worth from 0.00001 to 100 dollars: one answer is always worth more"),
+            described[0]
+                .contains("acts at no worth from 0.00001 to 100 dollars: one answer is always worth more"),
             "{described:?}"
         );
         assert!(described[0].contains("by small, then large from 0."), "{described:?}");
