@@ -54,14 +54,15 @@ fn page() -> String {
 fn row(setting: &SettingDescription, alike: Option<&str>, all: &[SettingDescription]) -> String {
     let SettingDescription { name, kind, default, help, .. } = setting;
     let default = match default {
-        Some(DefaultDescription::Value(value)) => format!("`{}`", value.trim()),
-        Some(DefaultDescription::Words(words)) => words.clone(),
+        // In a code span no sign is special but the end of the cell.
+        Some(DefaultDescription::Value(value)) => format!("`{}`", value.trim().replace('|', "\\|")),
+        Some(DefaultDescription::Words(words)) => cell(words),
         None => String::new(),
     };
     let name = name.as_deref().unwrap_or_default();
     let help = alike.map_or_else(|| help.clone(), |other| format!("See `{other}`."));
     let help = format!("{help}{}", only_for(setting, all));
-    format!("| `{name}` | {} | {} | {} |\n", cell(kind), cell(&default), cell(help.trim()))
+    format!("| `{name}` | {} | {default} | {} |\n", cell(kind), cell(help.trim()))
 }
 
 /// The kinds of backends that have it, or that have it not, whichever is shorter.
