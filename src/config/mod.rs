@@ -39,6 +39,6 @@ pub use effective::{EffectiveValue, Origin, effective};
 pub use engine::EngineSettings;
 pub use load::{environment, keys, load, load_again, load_offline};
 pub use reader::{ConfigErrors, Diagnostic};
-pub use schema::{SettingDescription, describe, json_schema};
+pub use schema::{DefaultDescription, SettingDescription, describe, json_schema};
 pub use server::{LogFormat, LoggingSettings};
 pub use settings::Settings;

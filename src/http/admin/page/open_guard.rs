@@ -17,7 +17,7 @@ use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What proxies say of whom they ask for. Anyone who sits at this machine needs none.
+/// Headers in which proxies name the client behind them. Anyone who sits at this machine sends none.
 const OF_PROXIES: [HeaderName; 6] = [
     header::FORWARDED,
     header::VIA,
