@@ -173,9 +173,8 @@ impl OpenConnections {
 
     /// Tells the longest idle of these to go. Its place is free at once.
     fn evict(&mut self, may_go: impl Fn(&ConnectionState) -> bool) -> Option<()> {
-        let idle = self.connections.iter().filter_map(|(number, state)| {
-            (!state.is_busy() && may_go(state)).then(|| (state.idle_since.load(Ordering::Acquire), *number))
-        });
+        let idle = self.connections.iter().filter(|(_, state)| !state.is_busy() && may_go(state));
+        let idle = idle.map(|(number, state)| (state.idle_since.load(Ordering::Acquire), *number));
         let (_, number) = idle.min()?;
         self.leave(number)?.evicted.notify_one();
         Some(())

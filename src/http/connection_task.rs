@@ -53,6 +53,7 @@ pub(super) struct ConnectionTask {
 }
 
 /// A connection that came to speak HTTP.
+#[expect(clippy::large_enum_variant, reason = "most are of the large one, which is moved once")]
 enum OpenConnection {
     Http1(Connection, Builder, ConnectionService),
     Http2(Box<Http2Connection>, Arc<ServedRouter>),

@@ -60,9 +60,9 @@ mod tests {
         };
         check(&[("a", "b"), ("a", "c"), ("a", "d")], None);
         check(&[("a", "b"); 4], Some(FramingError::TooManyHeaders(3)));
-        // Fifteen of the path and nine of the authority are there already.
-        check(&[("a", &"x".repeat(71))], None);
-        check(&[("a", &"x".repeat(72))], Some(FramingError::HeadTooLarge(100)));
+        // Fourteen of the path and nine of the authority are there already.
+        check(&[("a", &"x".repeat(72))], None);
+        check(&[("a", &"x".repeat(73))], Some(FramingError::HeadTooLarge(100)));
         check(&[("content-length", "1"), ("content-length", "1")], Some(FramingError::ContentLength));
     }
 

@@ -191,7 +191,7 @@ mod tests {
                 let _ = body.frame().await;
                 sleep(patience / 2).await;
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         let began = Instant::now();
         assert_eq!(watch(slowly, patience).await, StreamEnd::Stalled);

@@ -118,6 +118,7 @@ async fn roles_are_looked_at_again_after_another_replica_changed_them() {
     let refused = by_keeper().create(&account("new"), &KeyPatch::default()).await.map(drop).unwrap_err();
     assert!(matches!(refused, KeyChangeError::RoleTooLow { own: AdminRole::Read, .. }), "{refused}");
     there.by("test").revoke(own.id).await.unwrap();
+    assert!(here.refresh().await.unwrap());
     let refused = by_keeper().set_terms(&account("new"), &TermsPatch::default()).await.unwrap_err();
     assert!(matches!(refused, KeyChangeError::NotAdmin(_)), "{refused}");
     assert!(here.snapshot().account(&account("new")).is_err(), "nothing was changed");
