@@ -38,7 +38,7 @@ pub(super) async fn guard(
 ) -> Response {
     match check(&admin, &request) {
         Ok(()) => {
-            request.extensions_mut().insert(Admin { name: PERSON.into(), role: AdminRole::All });
+            request.extensions_mut().insert(Admin { name: PERSON.into(), role: AdminRole::All, key: None });
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
