@@ -3,6 +3,7 @@
 import datetime
 import pathlib
 import sys
+import textwrap
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / "load"))
 import pictures  # noqa: E402
@@ -10,8 +11,10 @@ import pictures  # noqa: E402
 HEAD = """\
 # The local engine
 
-Written by `make bench-engine` on {day}. {note}Tokens per second of processor time, one thread each, on the same files; the last column is
-the ratio. The weights are random. The engine's cache: {kv}; its grain: {grain}. llama.cpp is the CPU server of `xllamacpp`.
+Written by `make bench-engine` on {day}. {note}
+
+Tokens per second of processor time, one thread each, on the same files. Weights of files that are made (`0.6b-…`) are random.
+The engine's cache: {kv}; its grain: {grain}. llama.cpp is the CPU server of `xllamacpp`.
 
 | file | what | engine, tokens per CPU second | llama.cpp | ratio |
 |---|---|---|---|---|
@@ -65,11 +68,10 @@ def number(value):
 
 
 def table(whole):
-    note = whole["note"] + " " if whole["note"] else ""
     rows = [f"| {file} | {what} | {number(ours)} | {number(theirs)} | {'–' if not theirs else f'{ours / theirs:.2f}'} |"
             for file, what, ours, theirs in compared(whole["results"])]
-    notes = [f"* {it['file']}. {sentence}" for it in whole["results"] for sentence in more(it)]
-    head = HEAD.format(day=datetime.date.today(), note=note, **whole["settings"])
+    notes = [textwrap.fill(f"* {it['file']}. {sentence}", 130, subsequent_indent="  ") for it in whole["results"] for sentence in more(it)]
+    head = HEAD.format(day=datetime.date.today(), note=whole["note"], **whole["settings"])
     return head + "\n".join(rows) + "\n\n" + "\n".join(notes) + "\n"
 
 
