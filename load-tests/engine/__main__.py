@@ -14,7 +14,7 @@ import subprocess
 import measure
 import report
 
-SHAPES = {"0.6b-q8_0": ("0.6b:Q8_0:28", [96, 512]), "0.6b-q4_k": ("0.6b:Q4_K:28", [96, 512])}
+SHAPES = {"0.6b-q8_0": "0.6b:Q8_0:28", "0.6b-q4_k": "0.6b:Q4_K:28"}
 
 
 def arguments():
@@ -52,7 +52,7 @@ def runs(given, binary):
     plan = [wanted(given, "decode"), wanted(given, "prefill"), wanted(given, "step")]
     if given.files:
         return [(file, *plan, "beside" in given.only) for file in given.files]
-    shapes = [(made(given, binary, name, shape), *plan, False) for name, (shape, _) in SHAPES.items()]
+    shapes = [(made(given, binary, name, shape), *plan, False) for name, shape in SHAPES.items()]
     if not plan[1]:
         return shapes
     cut = made(given, binary, f"0.6b-q8_0-{given.cut}-layers", f"0.6b:Q8_0:{given.cut}")

@@ -50,7 +50,8 @@ def more(it):
     steps = [line for line in it["ours"] if line["measure"] == "step"]
     if steps:
         costs = [line["cpu_seconds"] / line["tokens"] for line in steps]
-        shown = [f"{cost * 1e3:.0f} ms at {line['size']:,}" + (f" ({cost / costs[0]:.2f} ×)" if at else "") for at, (line, cost) in enumerate(zip(steps, costs))]
+        times = [f" ({cost / costs[0]:.2f} ×)" if at else "" for at, cost in enumerate(costs)]
+        shown = [f"{cost * 1e3:.0f} ms at {line['size']:,}{more}" for line, cost, more in zip(steps, costs, times)]
         yield f"CPU time of a step by position: {', '.join(shown)}."
     device = [line for line in it["ours"] if line["measure"] == "device"]
     if device:
@@ -60,7 +61,8 @@ def more(it):
     if gap:
         first = find(it["ours"], "first token beside", 512)
         yield (f"Nineteen in twenty tokens of four texts come within {gap['alone'] * 1e3:.0f} ms, beside a prompt of 512 tokens within "
-               f"{gap['beside'] * 1e3:.0f} ms: {gap['beside'] / gap['alone']:.1f} times. The prompt's own first token came after {first['seconds']:.1f} s.")
+               f"{gap['beside'] * 1e3:.0f} ms: {gap['beside'] / gap['alone']:.1f} times. "
+               f"The prompt's own first token came after {first['seconds']:.1f} s.")
 
 
 def number(value):
