@@ -15,7 +15,7 @@ use stint_types::catalog::{BilledCall, Model, Service, WorstCase};
 use stint_types::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
 use stint_types::metrics::OTHER;
 use stint_types::tenant::Tenant;
-use stint_types::units::{Money, Priority, RequestId, Tokens};
+use stint_types::units::{Money, Priority, RequestId, Timestamp, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
 use super::handle::Gateway;
@@ -256,6 +256,7 @@ impl EmbeddingTask {
                 return;
             }
         };
+        let begun = self.now();
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
@@ -267,7 +268,7 @@ impl EmbeddingTask {
             Some(Err(_)) => (self.bound, "failed"),
             None => (self.bound, "hung_up"),
         };
-        let cost = self.cost(prompt);
+        let cost = self.cost(prompt, begun);
         if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
             ticket.mark_uncharged();
         }
@@ -364,11 +365,17 @@ impl EmbeddingTask {
         call.await.unwrap_or_else(|_| Err(late()))
     }
 
-    /// A call that may have reached a model is charged for all that it may have read; one that did not, for nothing.
-    fn cost(&self, prompt: Tokens) -> Money {
+    /// The time by the ledger's clock.
+    fn now(&self) -> Timestamp {
+        self.state.parts.ledger.now()
+    }
+
+    /// A call that may have reached a model is charged for all that it may have read, by the prices of the hour in which it ran;
+    /// one that did not, for nothing.
+    fn cost(&self, prompt: Tokens, begun: Timestamp) -> Money {
         let billed = BilledCall { input: prompt, ..BilledCall::default() };
         let tariff = self.model.tariff.filter(|_| prompt > Tokens::ZERO);
-        tariff.map_or(Money::ZERO, |tariff| tariff.cost(&billed))
+        tariff.map_or(Money::ZERO, |tariff| tariff.between(begun, self.now()).cost(&billed))
     }
 
     fn outcome(&self, embedded: EmbeddingResult, cost: Option<Money>) -> EmbeddingOutcome {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, World, model, tenant};
+use crate::money::with_peak;
 use stint::http::{self, Server};
 use stint_backend::remote::Connections;
 use stint_backend::remote::openai::{self, OpenAiBackend};
@@ -263,6 +264,24 @@ async fn the_official_sdk_gets_vectors_and_texts() {
         "completion_tokens": 2, "streamed": " a time", "streamed_tokens": 2,
     });
     assert_eq!(facts, expected);
+}
+
+#[tokio::test]
+async fn vectors_cost_less_outside_their_providers_peak() {
+    for (hours_from_now, cost) in [(12, 8), (0, 16)] {
+        let upstream = Upstream::start();
+        let model = Model {
+            name: "vectors".into(),
+            services: vec![Service::Embeddings],
+            ..with_peak(hours_from_now)
+        };
+        let models = vec![(model, upstream.backend("vectors"))];
+        let world = World::with(models, vec![tenant("rich", 1_000_000)], |_| ()).await;
+        let ask = json!({ "model": "vectors", "input": ["one", "three"], "dimensions": 2 });
+        world.post("/v1/embeddings", "sk-rich", &ask).await.good();
+        world.settled().await;
+        assert_eq!(world.account("rich").spent.money, Money(cost));
+    }
 }
 
 #[tokio::test]

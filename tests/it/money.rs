@@ -169,7 +169,7 @@ async fn six_images_are_refused_where_their_model_may_bill_more_for_them_than_is
 }
 
 /// The same model, with a peak in the hours that lie so far from now. A request takes a few minutes at most.
-fn with_peak(hours_from_now: i64) -> Model {
+pub(crate) fn with_peak(hours_from_now: i64) -> Model {
     let now = Timestamp::now().as_seconds().div_euclid(3600);
     let peak_hours = [0, 1].map(|more| (now + hours_from_now + more).rem_euclid(24)).into_iter();
     let peak_hours = peak_hours.fold(0, |all, hour| all | 1 << hour);

@@ -299,8 +299,10 @@ impl UpstreamProber {
                 .dispatch(&self.model, prompt, written)
                 .await
                 .map_err(|error| ledger_failure(&error))?;
+            let begun = self.ledger.now();
             let (outcome, spent) = run_attempt(&self.backend, &self.model, &attempt, question).await;
-            let cost = self.model.tariff.map_or(Money::ZERO, |tariff| spent.cost(&tariff));
+            let tariff = self.model.tariff.map(|tariff| tariff.between(begun, self.ledger.now()));
+            let cost = tariff.map_or(Money::ZERO, |tariff| spent.cost(&tariff));
             self.ledger.settle(reservation, cost, &spent).await;
             self.spent += cost;
             outcomes.push(outcome?);

@@ -50,6 +50,11 @@ impl ProbeLedger {
         ProbeLedger { ledger, tasks }
     }
 
+    /// The time by the ledger's clock; by this machine's, where nothing is booked.
+    pub(super) fn now(&self) -> Timestamp {
+        self.ledger.as_ref().map_or_else(Timestamp::now, Ledger::now)
+    }
+
     /// Makes a call durable before anything is sent; nothing, where it is not booked.
     pub(super) async fn dispatch(
         &self,

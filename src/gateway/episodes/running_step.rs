@@ -19,6 +19,10 @@ use super::snapshot::EpisodeSnapshot;
 /// So many additions of an episode are kept; beyond that, what was not added is no longer noted.
 const ADDITIONS_MAX: usize = 1024;
 
+/// What is said where nothing is left of an answer.
+const EMPTIED: &str = "; nothing is left of the answer: the model only called tools that it may not call, also when it was asked \
+                       for an answer without calls";
+
 /// A step of an episode that is reserved.
 pub(crate) struct RunningStep {
     pub(crate) manager: EpisodeManager,
@@ -42,6 +46,8 @@ pub(crate) struct PassedToolCalls {
     pub(crate) cost: Money,
     /// How many did not pass.
     pub(crate) dropped: Count,
+    /// Whether an answer was nothing but such calls, to the end.
+    pub(crate) is_emptied: bool,
 }
 
 impl PassedToolCalls {
@@ -57,11 +63,12 @@ impl PassedToolCalls {
 
     /// What is added to the line on what decided, where calls did not pass.
     pub(crate) fn why(&self) -> Option<String> {
-        match self.dropped {
-            Count::ZERO => None,
-            Count::ONE => Some("; 1 call trimmed, beyond what was set aside for it".to_owned()),
-            dropped => Some(format!("; {dropped} calls trimmed, beyond what was set aside for them")),
-        }
+        let trimmed = match self.dropped {
+            Count::ZERO => return None,
+            Count::ONE => "; 1 call trimmed, beyond what was set aside for it".to_owned(),
+            dropped => format!("; {dropped} calls trimmed, beyond what was set aside for them"),
+        };
+        Some(if self.is_emptied { trimmed + EMPTIED } else { trimmed })
     }
 }
 
@@ -94,6 +101,7 @@ impl RunningStep {
                 passed.cost += self.manager.inner.tools.price(tool) * count.0;
             }
             passed.dropped += passing.dropped();
+            passed.is_emptied |= passing.is_emptied();
             would_drop += passing.would_drop();
         }
         let withheld = u64::try_from(self.plan.withheld.len()).unwrap_or(u64::MAX);

@@ -7,7 +7,8 @@
 //!
 //! A retry is made without a thought if the model can do without one. Its worst case comes on top of what was taken before. It
 //! is paid from the reservation if that suffices for an answer; otherwise the reservation is extended. If there is no money for
-//! it, or the last answer is empty too, the request fails.
+//! it, the request fails. Where the last answer is empty too, its reader gets what is left of it: nothing, as cut short, and
+//! `budget` says why.
 
 use std::sync::Arc;
 
@@ -30,8 +31,6 @@ use super::growth::meter_and_grow;
 use super::outcome::RequestOutcome;
 use super::running_request::RunningRequest;
 
-const SILENT: &str = "the model only called tools that it may not call, and said nothing when it was asked for an answer without \
-                      calls; ask another model, or leave it more calls";
 const NOTHING_LEFT: &str = "the model only called tools that it may not call, and no money or time is left to ask it for \
                             an answer without calls; allow more of it, or leave it more calls";
 
@@ -72,8 +71,12 @@ pub(super) async fn retry_mute_choices<'p>(
         is_paid = retried.is_some();
         outcome.result = retried.unwrap_or(outcome.result);
     }
-    if !choices_to_retry(&outcome, false).is_empty() {
-        outcome.result = no_answer(if is_paid { SILENT } else { NOTHING_LEFT });
+    let mute = choices_to_retry(&outcome, false);
+    if !mute.is_empty() && !is_paid {
+        outcome.result = no_answer(NOTHING_LEFT);
+    } else if let AttemptResult::Finished(finishes) = &mut outcome.result {
+        // An answer that is trimmed to nothing looks like one that was cut, and not like a success.
+        mute.iter().for_each(|at| finishes[*at] = FinishReason::Length);
     }
     outcome
 }

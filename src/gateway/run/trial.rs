@@ -21,7 +21,7 @@ use stint_backend::{Failure, Fault, Retry};
 use stint_ledger::{AbandonPolicy, RequestScope, ReservationRequest};
 use stint_types::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
 use stint_types::chat::{Budget, Message, Request, Role, Tool};
-use stint_types::units::{AccountId, Money, Priority, RequestId, Tokens};
+use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};
 
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, price_auxiliary_as};
 use super::choice_terms::terms;
@@ -174,10 +174,11 @@ impl CapabilityTrial {
         let mut progress =
             ChoiceProgress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
         let job = ChoiceJob { backend, request, index: 0, seed: 1, deadline, cut_before: None };
+        let begun = self.state.parts.ledger.now();
         let (ended, _) = collect_choice(&job, &mut progress).await;
         let spent = spent_by_choice(std::slice::from_ref(&progress));
         let word = if ended.is_ok() { "finished" } else { "failed" };
-        let bill = Bill { model: &offer.model, cost: self.cost(&spent), spent: &spent };
+        let bill = Bill { model: &offer.model, cost: self.cost(&spent, begun), spent: &spent };
         reservation
             .settle(bill, settlement_detail(&spent, word), self.state.parts.settings.settle_patience)
             .await;
@@ -205,8 +206,10 @@ impl CapabilityTrial {
         }
     }
 
-    fn cost(&self, spent: &[ChoiceUsage]) -> Money {
+    /// By the prices of the hour in which it ran.
+    fn cost(&self, spent: &[ChoiceUsage], begun: Timestamp) -> Money {
         let Some(tariff) = self.model.tariff else { return Money::ZERO };
+        let tariff = tariff.between(begun, self.state.parts.ledger.now());
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
 }

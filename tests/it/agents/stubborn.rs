@@ -1,5 +1,5 @@
-//! Models that call tools although they may not: their readers get an answer, or an error that says what happened, and never
-//! an empty answer that looks like a success.
+//! Models that call tools although they may not: their readers get an answer, or what is left of it and a word on what happened,
+//! and never an empty answer that looks like a success.
 
 use std::sync::Arc;
 
@@ -190,17 +190,34 @@ async fn of_several_choices_only_those_that_say_nothing_are_asked_for_again() {
     assert_eq!(script.records().len(), 3);
 }
 
+/// Says a word and searches, whatever it is told.
+fn talkative() -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(|call, _| {
+        ScriptedReply::new().answers("perhaps").calls(search(&call.request, 0, &json!({})))
+    }))
+}
+
 #[tokio::test]
-async fn a_model_that_still_calls_tools_fails_with_a_code_of_its_own() {
-    let world = world(&deaf(), agent::Settings::default()).await;
-    let mut body = Agent::new("sk-acme", &json!({})).body();
-    body["tool_choice"] = json!("none");
-    let failed = world.ask("sk-acme", &body).await;
-    assert_eq!((failed.status, &failed.error()["code"]), (502, &json!("no_answer")), "{}", failed.text);
-    assert_eq!(failed.headers["x-should-retry"], "false");
-    body["stream"] = json!(true);
-    let streamed = world.ask("sk-acme", &body).await;
-    assert!(streamed.text.contains("no_answer") && !streamed.text.contains("[DONE]"), "{}", streamed.text);
+async fn of_a_model_that_still_calls_tools_the_calls_are_trimmed_and_budget_says_so() {
+    for (script, said, finish, asked) in [(deaf(), "", "length", 2), (talkative(), "perhaps", "stop", 1)] {
+        let world = world(&script, agent::Settings::default()).await;
+        let mut body = Agent::new("sk-acme", &json!({})).body();
+        body["tool_choice"] = json!("none");
+        let answer = world.ask("sk-acme", &body).await.good();
+        let (choice, budget) = (&answer["choices"][0], &answer["budget"]);
+        assert_eq!(choice["message"]["content"].as_str().unwrap_or_default(), said, "{answer}");
+        assert_eq!((calls(&answer), &choice["finish_reason"]), (0, &json!(finish)), "{answer}");
+        assert_eq!(budget["tool_calls"]["trimmed"], asked, "{answer}");
+        assert_eq!(script.records().len(), asked, "{answer}");
+        let is_told = budget["why"].as_str().unwrap().contains("nothing is left of the answer");
+        assert_eq!(is_told, said.is_empty(), "{answer}");
+        body["stream"] = json!(true);
+        let chunks = world.ask("sk-acme", &body).await.chunks();
+        assert!(chunks.done, "{said}");
+        let finishes = chunks.all.iter().filter_map(|chunk| chunk["choices"][0]["finish_reason"].as_str());
+        assert_eq!(finishes.collect::<Vec<_>>(), [finish]);
+        assert_eq!(chunks.joined(0, "content"), said);
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! on.
 
 use serde_json::json;
+use stint_types::units::Timestamp;
 use toml::Table;
 
 use crate::harness::Folder;
@@ -221,4 +222,21 @@ async fn providers_with_apis_of_their_own_are_found_to_do_what_they_do() {
     assert_eq!(probed.efforts().unwrap(), scale, "{}", probed.table);
     probed.says("max", "-", "refused: Unsupported value: 'max'");
     assert_eq!((probed.classes(), probed.thinks_always()), (vec!["effort"], Some(false)));
+}
+
+/// What it says that its questions cost, at prices that are a quarter outside the peak, which lies in these hours.
+async fn cost(peak_hours: &[i64]) -> f64 {
+    let prices = "price_input = \"100\"\nprice_output = \"400\"\n";
+    let off_peak = format!("off_peak = {{ percent = 25, peak_hours = {peak_hours:?} }}\n");
+    let (_, probed) = chat("openrouter", Kind::OpenRouter, script(), &format!("{prices}{off_peak}")).await;
+    let said = probed.table.split(" answers, ").nth(1).and_then(|rest| rest.split(' ').next());
+    said.and_then(|dollars| dollars.parse().ok()).unwrap_or_else(|| panic!("{}", probed.table))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_costs_what_the_hour_costs_in_which_it_is_made() {
+    let hour = Timestamp::now().as_seconds().div_euclid(3600);
+    let (far, now) = ((hour + 12).rem_euclid(24), [0, 1].map(|more| (hour + more).rem_euclid(24)));
+    let (cheap, dear) = (cost(&[far]).await, cost(&now).await);
+    assert!(cheap > 0.0 && (cheap * 4.0 - dear).abs() < dear / 1000.0, "{cheap} {dear}");
 }

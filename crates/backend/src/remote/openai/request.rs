@@ -197,11 +197,11 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     if thinks {
         unsent(&dialect.omits_thinking, &mut body);
     }
-    // If the dialect cannot forbid tool calls, no tools are declared: unless the model is told of it at the prompt's end, and is
-    // asked again if it calls some all the same.
-    let is_told = !call.request.withheld_tools.is_empty();
-    let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
-    if withheld && !is_told && !body.contains_key("tool_choice") {
+    // If the dialect cannot forbid tool calls, no tools are declared. Where they are used up they stay declared at first, so that
+    // the prompt begins as before: calls do not pass, whether or not the model was told, and it is asked again if it makes some.
+    let are_used_up = !call.request.withheld_tools.is_empty();
+    let is_forbidden = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+    if is_forbidden && !are_used_up && !body.contains_key("tool_choice") {
         body.remove("tools");
     }
     body.insert("model".to_owned(), json!(model));
