@@ -175,11 +175,13 @@ fn what_openais_models_take_over_responses_alone_is_known_at_openai_and_azure() 
         assert_eq!(scope(own, name), ChatScope::UnthinkingTools, "{name}");
     }
     assert_eq!(scope(own, "gpt-5.5-pro"), ChatScope::Nothing);
+    assert_eq!(scope(own, "gpt-5.3-codex"), ChatScope::Nothing);
     assert_eq!(scope(own, "gpt-5.5"), ChatScope::All);
     assert_eq!(scope("eu.openai.azure.com", "gpt-6-sol"), ChatScope::UnthinkingTools);
     assert_eq!(scope("resells.example", "gpt-6-sol"), ChatScope::All);
     let omits = |name: &str| chat("resells.example", name).dialect.omits_thinking.len();
-    assert_eq!((omits("gpt-5.6"), omits("openai/gpt-6-sol"), omits("gpt-5.5")), (4, 4, 0));
+    assert_eq!((omits("gpt-5.6"), omits("openai/gpt-6-sol"), omits("gpt-5.5")), (4, 4, 4));
+    assert_eq!((omits("o4-mini"), omits("gpt-5.1-chat-latest"), omits("gpt-4.1")), (4, 0, 0));
     let own = "kind = 'openai'\nbase_url = 'https://api.openai.com/v1'\napi_key_env = 'OPENAI_API_KEY'";
     let output_min = |name: &str| model(own, &format!("upstream = '{name}'")).output_min;
     assert_eq!((output_min("gpt-6-sol"), output_min("gpt-5.5")), (Tokens(16), Tokens(1)));
