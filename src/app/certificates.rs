@@ -170,7 +170,7 @@ impl WatchedListener {
                 );
                 self.is_failing = true;
             }
-            // A failure that was told of, or a panic, which tells of itself.
+            // A failure that was reported, or a panic, which reports itself.
             Ok(Err(_)) | Err(_) => {}
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn run(file: Option<&Path>, verb: &ConfigCommand) -> VerbResult {
 
 fn show(file: Option<&Path>, options: &ShowOptions) -> VerbResult {
     let named = file.map(Path::to_owned).or_else(|| config::environment("STINT_CONFIG").map(PathBuf::from));
-    // Every mistake is told of, as elsewhere; what is shown is right.
+    // Every mistake is reported, as elsewhere; what is shown is right.
     config::load_offline(file, &config::environment)?;
     let values = config::effective(named.as_deref(), &config::environment)?;
     let shown = values.iter().filter(|value| !options.changed || value.is_changed());

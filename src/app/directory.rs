@@ -45,6 +45,7 @@ pub(super) fn ledger_announcer(ledger: Ledger) -> TermsListener {
             match change {
                 TermsChange::All(terms) => ledger.declare(&terms),
                 TermsChange::One(terms) => ledger.declare_one(&terms),
+                TermsChange::None(account) => ledger.withdraw(&account),
             }
         })
     })

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
+use crate::config::{EngineSettings, KvCacheFormat, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
-use stint_engine::{self as engine, EngineError, FailureCause, SupervisedEngine, WeakSupervisedEngine};
+use stint_engine::{
+    self as engine, EngineError, FailureCause, KvFormat, SupervisedEngine, WeakSupervisedEngine,
+};
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
 use stint_types::metrics::Metrics;
@@ -130,10 +132,12 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         sequences,
         context,
         kv_tokens,
+        kv_format,
         prompt_cache,
         prefill_chunk,
         queue,
         allow_cpu,
+        memory_max,
         step_timeout,
     } = settings.clone();
     let cpu_weights_max = allow_cpu.is_none().then_some(SOFTWARE_WEIGHTS_MAX);
@@ -144,11 +148,16 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         sequences,
         context,
         kv_tokens,
+        kv_format: match kv_format {
+            KvCacheFormat::F16 => KvFormat::F16,
+            KvCacheFormat::F32 => KvFormat::F32,
+        },
         prefix_reuse: prompt_cache.is_some(),
         prefill_chunk,
         queue,
         allow_cpu,
         cpu_weights_max,
+        memory_max,
         step_timeout,
     }
 }
@@ -181,7 +190,8 @@ impl MonitoredEngine {
         let again = Box::new(move || same.open_again());
         let engine = SupervisedEngine::start(gguf, again, &settings, engine_log::listener(model.clone()))?;
         let device = engine.device();
-        tracing::info!(model = %model, device = %device.name, driver = %device.driver, "loaded");
+        let memory_mb = engine.memory_bytes() / 1_000_000;
+        tracing::info!(model = %model, device = %device.name, driver = %device.driver, memory_mb, "loaded");
         Ok(MonitoredEngine {
             model,
             engine,

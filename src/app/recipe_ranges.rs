@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::config;
 
-    fn told(keys: &str) -> Vec<String> {
+    fn described(keys: &str) -> Vec<String> {
         let folder = tempfile::TempDir::new().unwrap();
         let file = folder.path().join("stint.toml");
         let model = |name: &str, price: &str, ability: &str| {
@@ -232,32 +232,33 @@ mod tests {
 
     #[test]
     fn a_recipe_is_told_between_which_worths_it_acts() {
-        let vote = told("recipe = \"vote\"\nvote = { compare = \"number\" }");
+        let vote = described("recipe = \"vote\"\nvote = { compare = \"number\" }");
         assert!(vote[0].starts_with("route r: its recipe \"vote\" acts at a worth of 0."), "{vote:?}");
         assert!(
             vote[0].contains(" dollars on a hard question; at its worth of 0.05 dollars on "),
             "{vote:?}"
         );
-        let cascade = told("recipe = \"cascade\"\nverifier = { url = \"http://127.0.0.1:9\" }");
+        let cascade = described("recipe = \"cascade\"\nverifier = { url = \"http://127.0.0.1:9\" }");
         assert!(cascade[0].contains("\"cascade\" acts at a worth of 0."), "{cascade:?}");
     }
 
     #[test]
     fn a_recipe_that_never_acts_is_told_so_and_why() {
         let vote = "recipe = \"vote\"\nvote = { compare = \"number\", samples_max = 2 }";
-        let told = told(vote);
+        let described = described(vote);
         assert!(
-            told[0].contains("acts at no worth from 0.00001 to 100 dollars: one answer is always worth more"),
-            "{told:?}"
+            described[0]
+                .contains("acts at no worth from 0.00001 to 100 dollars: one answer is always worth more"),
+            "{described:?}"
         );
-        assert!(told[0].contains("by small, then large from 0."), "{told:?}");
+        assert!(described[0].contains("by small, then large from 0."), "{described:?}");
     }
 
     #[test]
     fn a_canary_needs_no_worth() {
-        let told = told("recipe = \"canary\"\nmodels = [\"large\", \"small\"]");
+        let described = described("recipe = \"canary\"\nmodels = [\"large\", \"small\"]");
         assert_eq!(
-            told,
+            described,
             ["route r: its recipe \"canary\" gives 5 % of the conversations to small, at any worth"]
         );
     }

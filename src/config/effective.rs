@@ -85,7 +85,7 @@ pub fn effective(
     Ok(shown.collect())
 }
 
-/// Tells of each value of a text, with its line. What is no TOML has none: loading has told of that.
+/// Visits each value of a text, with its line. What is no TOML has none: loading has reported that.
 fn collect(text: &str, mut tell: impl FnMut(String, String, usize)) {
     let Ok(table) = DeTable::parse(text) else { return };
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();

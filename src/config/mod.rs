@@ -36,9 +36,9 @@ pub use backend::{
     is_other_catalogue, thinking_word,
 };
 pub use effective::{EffectiveValue, Origin, effective};
-pub use engine::EngineSettings;
+pub use engine::{EngineSettings, KvCacheFormat};
 pub use load::{environment, keys, load, load_again, load_offline};
 pub use reader::{ConfigErrors, Diagnostic};
-pub use schema::{SettingDescription, describe, json_schema};
+pub use schema::{DefaultDescription, SettingDescription, describe, json_schema};
 pub use server::{LogFormat, LoggingSettings};
 pub use settings::Settings;

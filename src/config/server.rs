@@ -57,6 +57,7 @@ pub(super) fn http(root: &Section<'_>, flights_max: usize) -> http::Settings {
         account_requests_max: server
             .within("account_requests_max", 1..=1_000_000)
             .unwrap_or(connections_max.min(flights_max).div_ceil(2)),
+        http2_requests_max: server.within("http2_requests_max", 0..=10_000).unwrap_or(100),
         trusted_proxies: server.get_or("trusted_proxies", Vec::new()),
         body_max,
         bodies_max: bodies_max(&server, body_max),

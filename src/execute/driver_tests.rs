@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::execute::{ChoiceTerms, EventLimits, ReservedOutput, event_channel};
+use crate::execute::{ChoiceTerms, EventLimits, ReservedOutput, WholeAnswer, event_channel};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use stint_types::chat::{Message, Request, Role};
@@ -26,7 +26,7 @@ fn terms(class: EnforcementClass) -> ChoiceTerms {
         solution: Tokens(100),
         answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
-        whole: false,
+        whole: WholeAnswer::Never,
         tells_limit: true,
         output_min: Tokens(1),
         overhead: Tokens(5),

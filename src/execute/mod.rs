@@ -33,7 +33,7 @@ pub use continuation::{ContinuationNeed, ContinuationRequest, ContinuationSender
 pub use driver::{ARRIVED_MAX, generate_choice};
 pub use event_channel::{EventLimits, EventReceiver, EventSender, EventSize, event_channel};
 pub use meter::Meter;
-pub use phases::{ChoiceStateMachine, ChoiceStep, ChoiceTerms};
+pub use phases::{ChoiceStateMachine, ChoiceStep, ChoiceTerms, WholeAnswer};
 pub use progress::ChoiceProgress;
 pub use reserved_output::ReservedOutput;
 pub use sampling::{VotingConfig, collect_choice, sample_choices};

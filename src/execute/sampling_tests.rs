@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::execute::ChoiceTerms;
+use crate::execute::{ChoiceTerms, WholeAnswer};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{self, Checker, EnforcementClass, LimitedBy};
@@ -19,7 +19,7 @@ const TERMS: fn() -> ChoiceTerms = || ChoiceTerms {
     solution: Tokens(8),
     answer_takes_rest: false,
     solution_by: LimitedBy::Caller,
-    whole: false,
+    whole: WholeAnswer::Never,
     tells_limit: true,
     output_min: Tokens(1),
     overhead: Tokens(5),

@@ -54,23 +54,35 @@ impl Gateway {
         ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
     ) -> Result<RequestTask, Denial> {
-        let (arrived, parts) = (Instant::now(), &self.state.parts);
-        let (route, named) = (parts.route_label(&request.model), request.budget.episode.clone());
+        let arrived = Instant::now();
+        let (model, named) = (request.model.clone(), request.budget.episode.clone());
         let watching = observer.clone();
         watching.iter().for_each(|observer| observer.reached(RequestStage::Arrived));
         let mut admitted = self.start(tenant, request, ticket, observer, arrived).await;
-        if let Err(Denial { refusal, episode }) = &mut admitted {
-            *episode = episode.take().or(named);
-            if let Some(limit) = limit(refusal) {
-                parts.ledger.record_refusal(&tenant.account, limit);
-            }
-            let requests = &parts.metrics.requests;
-            requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
-            let label = limit_label(refusal);
-            requests.refusals.with_label_values(&[&label]).inc();
-            watching.iter().for_each(|observer| observer.reached(RequestStage::Refused(&label)));
+        if let Err(denial) = &mut admitted {
+            denial.episode = denial.episode.take().or(named);
+            self.record_refusal(tenant, &model, denial, watching.as_deref());
         }
         admitted
+    }
+
+    /// Counts a request to this name that is refused.
+    pub(super) fn record_refusal(
+        &self,
+        tenant: &Tenant,
+        model: &str,
+        Denial { refusal, .. }: &Denial,
+        observer: Option<&dyn RequestObserver>,
+    ) {
+        let parts = &self.state.parts;
+        if let Some(limit) = limit(refusal) {
+            parts.ledger.record_refusal(&tenant.account, limit);
+        }
+        let requests = &parts.metrics.requests;
+        requests.total.with_label_values(&[&*parts.route_label(model), "none", "refused"]).inc();
+        let label = limit_label(refusal);
+        requests.refusals.with_label_values(&[&label]).inc();
+        observer.iter().for_each(|observer| observer.reached(RequestStage::Refused(&label)));
     }
 
     async fn start(

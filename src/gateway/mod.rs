@@ -16,6 +16,7 @@ mod handle;
 mod key_scope;
 mod lifecycle;
 mod managed_episodes;
+mod precheck;
 mod request;
 mod run;
 mod settings;

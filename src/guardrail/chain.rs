@@ -29,6 +29,11 @@ pub struct JudgedChoice {
 }
 
 impl GuardrailChain {
+    /// Whether requests are judged, before they run.
+    pub fn judges_requests(&self) -> bool {
+        self.hooks.iter().any(|hook| hook.settings.before)
+    }
+
     /// Has the request judged, and rewritten where that is wanted.
     ///
     /// # Errors

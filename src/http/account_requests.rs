@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
 
+use crate::oidc::KeyWait;
 use stint_types::units::AccountId;
 
 use super::api_state::ApiState;
@@ -31,7 +32,8 @@ pub(super) async fn limit<F: Future<Output = Response>>(
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
     let tokens = service.tokens.as_ref();
-    if let Err(refused) = auth::admit_token(&service.keys, tokens, request.headers()).await {
+    if let Err(refused) = auth::admit_token(&service.keys, tokens, request.headers(), KeyWait::Shortly).await
+    {
         return refused.into_response();
     }
     let tenant = auth::tenant(service, request.headers()).ok().filter(|tenant| tenant.key.is_some());

@@ -8,6 +8,7 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::gateway::{Denial, RequestObserver};
+use crate::guardrail::{GuardrailChain, Objection};
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
@@ -71,12 +72,14 @@ pub(super) async fn answer_with_ticket(
     let mut request = call.request;
     request.trace = access_log::current().and_then(|record| record.trace_link());
     let chain = service.guardrails.chain(&tenant.account, &request.model);
-    if let Some(chain) = &chain
-        && let Err(objection) = chain.before(&mut request).await
-    {
-        return service.with_limit_headers(tenant, ApiError::from(objection).into_response());
-    }
-    let task = match service.gateway.admit(tenant, request, ticket.clone(), observer).await {
+    let admitted = match judged(service, tenant, &mut request, chain.as_ref(), observer.as_deref()).await {
+        Ok(()) => service.gateway.admit(tenant, request, ticket.clone(), observer).await,
+        Err(RefusedRequest::Judged(objection)) => {
+            return service.with_limit_headers(tenant, ApiError::from(objection).into_response());
+        }
+        Err(RefusedRequest::Free(denial)) => Err(denial),
+    };
+    let task = match admitted {
         Ok(task) => task,
         Err(denial) => {
             let refusal = images::with_image_path(*denial.refusal, &call.extensions, &call.body).await;
@@ -92,15 +95,37 @@ pub(super) async fn answer_with_ticket(
         whole(updates, created, dialect).await
     };
     let is_streaming = call.stream && answered.is_ok();
+    let is_unjudged = answered.as_ref().is_err_and(ApiError::is_unjudged);
     let problem = |problem: ApiError| dialect.error_response(problem.with_episode(episode.as_ref()), id);
     let mut response = answered.unwrap_or_else(problem);
     headers::set_request_id(response.headers_mut(), id);
     episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), episode));
-    // A stream is stored when it ends.
-    if let (Some(ticket), false) = (ticket, is_streaming) {
+    // A stream is stored when it ends; that a guardrail could not judge an answer is no answer.
+    if let (Some(ticket), false) = (ticket, is_streaming || is_unjudged) {
         response = idempotency_key::store_answer(&ticket, response).await;
     }
     service.with_limit_headers(tenant, response)
+}
+
+/// Why a request is refused before it is admitted.
+enum RefusedRequest {
+    /// Nobody need be asked for it.
+    Free(Denial),
+    /// A guardrail objects.
+    Judged(Objection),
+}
+
+/// Has the guardrails judge a request that is not refused anyway: who is refused for free costs no hook anything.
+async fn judged(
+    service: &ApiState,
+    tenant: &Tenant,
+    request: &mut Request,
+    chain: Option<&GuardrailChain>,
+    observer: Option<&dyn RequestObserver>,
+) -> Result<(), RefusedRequest> {
+    let Some(chain) = chain.filter(|chain| chain.judges_requests()) else { return Ok(()) };
+    service.gateway.precheck(tenant, request, observer).await.map_err(RefusedRequest::Free)?;
+    chain.before(request).await.map_err(RefusedRequest::Judged)
 }
 
 /// The first update decides the status. A long silence decides for 200, so that comments can be sent.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::header::{self, Entry};
 use axum::http::{HeaderMap, HeaderName};
 
-use crate::oidc::TokenVerifier;
+use crate::oidc::{KeyWait, TokenVerifier};
 use stint_types::tenant::{KeyLookup, Tenant};
 use stint_types::units::{Priority, Timestamp};
 
@@ -54,6 +54,7 @@ pub(super) async fn admit_token(
     keys: &KeyLookup,
     tokens: Option<&TokenVerifier>,
     headers: &HeaderMap,
+    wait: KeyWait,
 ) -> Result<Option<Arc<Tenant>>, ApiError> {
     let Some(tokens) = tokens else { return Ok(None) };
     let presented = presented_key(headers).ok().flatten();
@@ -62,7 +63,7 @@ pub(super) async fn admit_token(
     if keys.find(Some(token), now).is_some() {
         return Ok(None);
     }
-    Ok(Some(tokens.admit(token, now).await?))
+    Ok(Some(tokens.admit(token, wait, now).await?))
 }
 
 /// The urgency of `Priority` (RFC 9218): 0 is the most, 3 is usual, and whatever is less urgent than that is batch

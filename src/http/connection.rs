@@ -1,23 +1,15 @@
-//! A caller's connection, with TLS or without. What is read is well framed.
+//! A caller's connection that speaks HTTP/1.1. What is read is well framed.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::server::TlsStream;
 
+use super::caller_stream::CallerStream;
 use super::framing::HeadLimits;
-use super::guarded_stream::GuardedStream;
 use super::request_reader::{RefusedHead, RequestReader};
 use super::unwritten::UnwrittenBytes;
-
-/// What its bytes come and go by.
-#[derive(Debug)]
-pub(super) enum CallerStream {
-    Plain(GuardedStream),
-    Secure(Box<TlsStream<GuardedStream>>),
-}
 
 /// A caller's stream that gives whole heads, and knows what of its answers was written.
 #[derive(Debug)]
@@ -52,19 +44,13 @@ impl Connection {
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Connection { stream, reader, .. } = self.get_mut();
-        match stream {
-            CallerStream::Plain(stream) => reader.poll_read(Pin::new(stream), cx, buf),
-            CallerStream::Secure(stream) => reader.poll_read(Pin::new(stream), cx, buf),
-        }
+        reader.poll_read(Pin::new(stream), cx, buf)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().stream {
-            CallerStream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            CallerStream::Secure(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -72,35 +58,22 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().stream {
-            CallerStream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            CallerStream::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            CallerStream::Plain(stream) => stream.is_write_vectored(),
-            CallerStream::Secure(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Connection { stream, unwritten, .. } = self.get_mut();
-        let flushed = match stream {
-            CallerStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            CallerStream::Secure(stream) => Pin::new(stream).poll_flush(cx),
-        };
-        let flushed = ready!(flushed);
+        let flushed = ready!(Pin::new(stream).poll_flush(cx));
         // Hyper had nothing left to write when it called this, and TLS has nothing left now.
         unwritten.clear();
         Poll::Ready(flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().stream {
-            CallerStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            CallerStream::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
     }
 }

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use tokio::sync::Notify;
@@ -46,7 +47,9 @@ struct OpenConnections {
 struct ConnectionState {
     address: IpAddr,
     is_for_health: bool,
-    /// Milliseconds after `began`, plus one; zero while it is busy.
+    /// How many things it has to do.
+    tasks: AtomicUsize,
+    /// When it last had nothing to do any more, in milliseconds after `began`.
     idle_since: AtomicU64,
     evicted: Notify,
 }
@@ -60,7 +63,7 @@ pub(super) struct ConnectionPlace {
     crowding: Option<Crowding>,
 }
 
-/// Held while a connection has something to do.
+/// Held while a connection has something to do; over HTTP/2 it may have several things to do at once.
 #[derive(Debug)]
 pub(super) struct BusyConnection {
     table: Arc<ConnectionTable>,
@@ -109,9 +112,13 @@ impl ConnectionTable {
             Err(why) => (open.make_room_for_health(why)?, Some(why)),
         };
         let is_for_health = crowding.is_some();
-        let idle_since = AtomicU64::new(self.moment());
-        let state =
-            Arc::new(ConnectionState { address: network, is_for_health, idle_since, evicted: Notify::new() });
+        let state = Arc::new(ConnectionState {
+            address: network,
+            is_for_health,
+            tasks: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(self.moment()),
+            evicted: Notify::new(),
+        });
         let number = open.next;
         open.next += 1;
         open.connections.insert(number, state.clone());
@@ -126,7 +133,7 @@ impl ConnectionTable {
     }
 
     fn moment(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn lock(&self) -> MutexGuard<'_, OpenConnections> {
@@ -166,10 +173,8 @@ impl OpenConnections {
 
     /// Tells the longest idle of these to go. Its place is free at once.
     fn evict(&mut self, may_go: impl Fn(&ConnectionState) -> bool) -> Option<()> {
-        let idle = self.connections.iter().filter_map(|(number, state)| {
-            let since = state.idle_since.load(Ordering::Acquire);
-            (since > 0 && may_go(state)).then_some((since, *number))
-        });
+        let idle = self.connections.iter().filter(|(_, state)| !state.is_busy() && may_go(state));
+        let idle = idle.map(|(number, state)| (state.idle_since.load(Ordering::Acquire), *number));
         let (_, number) = idle.min()?;
         self.leave(number)?.evicted.notify_one();
         Some(())
@@ -195,6 +200,12 @@ impl OpenConnections {
     }
 }
 
+impl ConnectionState {
+    fn is_busy(&self) -> bool {
+        self.tasks.load(Ordering::Acquire) > 0
+    }
+}
+
 impl ConnectionPlace {
     /// Why only the monitoring pages are served here; `None` where everything is.
     pub(super) fn crowding(&self) -> Option<Crowding> {
@@ -203,7 +214,20 @@ impl ConnectionPlace {
 
     /// True while it has something to do.
     pub(super) fn is_busy(&self) -> bool {
-        self.state.idle_since.load(Ordering::Acquire) == 0
+        self.state.is_busy()
+    }
+
+    /// Until it has had nothing to do for so long.
+    pub(super) async fn idle_for(&self, most: Duration) {
+        loop {
+            let since = self.state.idle_since.load(Ordering::Acquire);
+            let idle = Duration::from_millis(self.table.moment().saturating_sub(since));
+            let idle = if self.is_busy() { Duration::ZERO } else { idle };
+            if idle >= most {
+                return;
+            }
+            tokio::time::sleep(most - idle).await;
+        }
     }
 
     /// Until another connection is to have the place.
@@ -211,9 +235,9 @@ impl ConnectionPlace {
         self.state.evicted.notified().await;
     }
 
-    /// It has something to do from now on, until this is dropped.
+    /// It has one thing more to do from now on, until this is dropped.
     pub(super) fn begin(&self) -> BusyConnection {
-        self.state.idle_since.store(0, Ordering::Release);
+        self.state.tasks.fetch_add(1, Ordering::AcqRel);
         BusyConnection { table: self.table.clone(), state: self.state.clone() }
     }
 }
@@ -226,7 +250,9 @@ impl Drop for ConnectionPlace {
 
 impl Drop for BusyConnection {
     fn drop(&mut self) {
+        // First the time: who sees that it has nothing to do sees since when.
         self.state.idle_since.store(self.table.moment(), Ordering::Release);
+        self.state.tasks.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -270,13 +296,13 @@ mod tests {
         let mut places = Vec::new();
         for last in 1..=3 {
             places.push(table.enter(from(last), limits).unwrap().0);
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let busy = places[0].begin();
         let fourth = table.enter(from(4), limits).unwrap();
         assert_eq!(places.iter().map(must_go).collect::<Vec<_>>(), [false, true, false]);
         drop((places.remove(1), busy));
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let fifth = table.enter(from(5), limits).unwrap();
         assert_eq!((must_go(&places[1]), fourth.1, fifth.1), (true, 1, 1));
         drop((places, fourth, fifth));

@@ -13,21 +13,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use stint_types::metrics::Metrics;
+use stint_types::tasks::Tasks;
 
-use super::connection::{CallerStream, Connection};
-use super::connection_service::ConnectionService;
+use super::caller_stream::CallerStream;
+use super::connection::Connection;
+use super::connection_end::given_up;
+use super::connection_service::{ConnectionService, SharesInFlight, Wire};
 use super::connection_table::ConnectionPlace;
 use super::framing::HeadLimits;
 use super::guarded_stream::GuardedStream;
-use super::requests_in_flight::RequestsInFlight;
+use super::http2::{self, Http2Connection, PREFACE};
 use super::swappable_router::ServedRouter;
 use super::tls::{self, TlsIdentity};
 use super::{Settings, SwappableRouter};
 
-/// How long a connection that is cut off may take to deliver the end of its answer.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long one that was evicted may take to end, and how often it is looked at while it is busy after all.
-const EVICTED_GRACE: Duration = Duration::from_secs(1);
 /// How long, and for how many bytes, a connection that was ended is read from, so that its last answer is not lost.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 8 << 20;
@@ -48,8 +47,16 @@ pub(super) struct ConnectionTask {
     pub(super) router: SwappableRouter,
     pub(super) place: Arc<ConnectionPlace>,
     pub(super) peer: IpAddr,
-    pub(super) forwarded: RequestsInFlight<IpAddr>,
+    pub(super) shares: SharesInFlight,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) tasks: Tasks,
+}
+
+/// A connection that came to speak HTTP.
+#[expect(clippy::large_enum_variant, reason = "most are of the large one, which is moved once")]
+enum OpenConnection {
+    Http1(Connection, Builder, ConnectionService),
+    Http2(Box<Http2Connection>, Arc<ServedRouter>),
 }
 
 impl ConnectionTask {
@@ -70,39 +77,72 @@ impl ConnectionTask {
             opened = self.open() => opened,
             _ = &mut leaving => None,
         };
-        if let Some((connection, builder, service)) = opened {
-            serve(connection, &builder, service, leaving, cut_off).await;
+        match opened {
+            None => {}
+            Some(OpenConnection::Http1(connection, builder, service)) => {
+                serve(connection, &builder, service, leaving, cut_off).await;
+            }
+            // Boxed, so that connections of HTTP/1.1 have no room for it.
+            Some(OpenConnection::Http2(connection, settings)) => {
+                Box::pin(http2::serve(*connection, &settings.settings, leaving, cut_off)).await;
+            }
         }
         open.dec();
     }
 
-    /// Shakes hands, where TLS is spoken. Nothing if that fails.
-    async fn open(self) -> Option<(Connection, Builder, ConnectionService)> {
-        let stream = match self.identity {
-            None => CallerStream::Plain(self.stream),
-            // Boxed, so that connections without TLS have no room for it.
-            Some(identity) => match Box::pin(tls::accept(&identity, self.stream, self.head_timeout)).await {
-                Ok(stream) => CallerStream::Secure(Box::new(stream)),
-                Err(error) => {
-                    tracing::debug!(%error, "a caller did not come to speak TLS");
+    /// Shakes hands, where TLS is spoken, and sees which version of HTTP is. Nothing if that fails.
+    async fn open(self) -> Option<OpenConnection> {
+        let ConnectionTask { stream, identity, head_timeout, settings, router, place, peer, shares, .. } =
+            self;
+        let begun = begin(stream, identity.as_deref(), head_timeout, &settings.settings).await;
+        let (stream, is_http2) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                tracing::debug!(%error, "a caller did not come to speak HTTP");
+                if identity.is_some() {
                     self.metrics.requests.turned_away.with_label_values(&[HANDSHAKE]).inc();
-                    return None;
                 }
-            },
+                return None;
+            }
         };
-        let settings = &self.settings.settings;
-        let limits = HeadLimits { bytes: settings.head_max, lines: settings.headers_max };
+        let own = &settings.settings;
+        let limits = HeadLimits { bytes: own.head_max, lines: own.headers_max };
+        let metrics = self.metrics;
+        let service = |wire| ConnectionService { router, wire, place, peer, shares, metrics };
+        if is_http2 {
+            let service = service(Wire::Http2(limits));
+            let connection = Http2Connection { stream, tasks: self.tasks, service };
+            return Some(OpenConnection::Http2(Box::new(connection), settings));
+        }
         let connection = Connection::new(stream, limits);
-        let service = ConnectionService {
-            router: self.router,
-            refused: connection.refused(),
-            unwritten: connection.unwritten(),
-            place: self.place,
-            peer: self.peer,
-            forwarded: self.forwarded,
-            metrics: self.metrics,
-        };
-        Some((connection, builder(settings, self.head_timeout), service))
+        let wire = Wire::Http1 { refused: connection.refused(), unwritten: connection.unwritten() };
+        Some(OpenConnection::Http1(connection, builder(own, head_timeout), service(wire)))
+    }
+}
+
+/// The stream as it is read from now on, and whether it speaks HTTP/2.
+///
+/// # Errors
+/// When the caller does not come to speak TLS, where that is spoken, or says nothing for too long.
+async fn begin(
+    mut stream: GuardedStream,
+    identity: Option<&TlsIdentity>,
+    head_timeout: Duration,
+    settings: &Settings,
+) -> io::Result<(CallerStream, bool)> {
+    let offers_http2 = settings.http2_requests_max > 0;
+    match identity {
+        // Boxed, so that connections without TLS have no room for it.
+        Some(identity) => {
+            let stream = Box::pin(tls::accept(identity, stream, head_timeout, offers_http2)).await?;
+            let is_http2 = tls::is_http2(&stream);
+            Ok((CallerStream::Secure(Box::new(stream)), is_http2))
+        }
+        None if !offers_http2 => Ok((CallerStream::Plain(stream), false)),
+        None => {
+            let is_http2 = tokio::time::timeout(head_timeout, stream.begins_with(PREFACE)).await??;
+            Ok((CallerStream::Plain(stream), is_http2))
+        }
     }
 }
 
@@ -140,23 +180,6 @@ async fn serve(
     }
 }
 
-/// Until a connection that is to go has had the time for it: one that is evicted until it has nothing to do, any until an answer that
-/// was cut off could end with an error, which its caller gets a moment to take.
-async fn given_up(place: &ConnectionPlace, is_evicted: bool, cut_off: impl Future<Output = ()>) {
-    let idle = async {
-        loop {
-            tokio::time::sleep(EVICTED_GRACE).await;
-            if is_evicted && !place.is_busy() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = idle => {}
-        () = cut_off => tokio::time::sleep(LAST_WORDS).await,
-    }
-}
-
 /// Ends a connection so that its last answer arrives: one that is closed with bytes unread is reset, and the caller may lose what
 /// it has not read yet.
 async fn linger(mut connection: Connection) {
@@ -177,8 +200,6 @@ async fn linger(mut connection: Connection) {
     let _ = tokio::time::timeout(LINGER_TIMEOUT, rest).await;
 }
 
-/// HTTP/1.1 alone. Without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks would wait without a
-/// deadline for its first bytes; with TLS it is not offered.
 fn builder(settings: &Settings, head_timeout: Duration) -> Builder {
     let mut builder = Builder::new();
     builder

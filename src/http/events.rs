@@ -99,6 +99,10 @@ impl EventStream {
                     (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))
                 }
                 AnswerUpdate::Failed(problem) => {
+                    if problem.is_unjudged() {
+                        // That nobody could judge it is no answer to a repeat.
+                        self.recorder = None;
+                    }
                     let problem = problem.with_episode(self.updates.task.episode());
                     (self.writer.write_error(&problem), None)
                 }

@@ -176,7 +176,8 @@ impl Fields {
 
     /// Takes out every member of these names, as it is.
     pub(super) fn take_all(&mut self, keys: &[&str]) -> Map<String, Value> {
-        keys.iter().filter_map(|&key| Some((key.to_owned(), self.take(key)?))).collect()
+        let taken = keys.iter().filter_map(|&key| self.take(key).map(|value| (key.to_owned(), value)));
+        taken.collect()
     }
 
     /// Nothing may be left.

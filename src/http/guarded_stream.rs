@@ -1,5 +1,7 @@
 //! A caller's TCP stream with a deadline for writes: one that makes no progress is closed. TLS, where it is spoken, is above it, so that
 //! its own buffers do not pass for progress.
+//!
+//! It may be looked at before it is read: how it begins says which version of HTTP it speaks.
 
 use std::future::Future;
 use std::io;
@@ -7,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -17,11 +19,30 @@ pub(super) struct GuardedStream {
     stream: TcpStream,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    /// What was looked at and is read next.
+    seen: Vec<u8>,
 }
 
 impl GuardedStream {
     pub(super) fn new(stream: TcpStream, patience: Duration) -> GuardedStream {
-        GuardedStream { stream, patience, stalled: None }
+        GuardedStream { stream, patience, stalled: None, seen: Vec::new() }
+    }
+
+    /// Whether its first bytes are these. Waits for as many of them as it takes to know.
+    ///
+    /// # Errors
+    /// When it breaks.
+    pub(super) async fn begins_with(&mut self, expected: &[u8]) -> io::Result<bool> {
+        while self.seen.len() < expected.len() {
+            let mut scratch = [0; 64];
+            let room = (expected.len() - self.seen.len()).min(scratch.len());
+            let read = self.stream.read(&mut scratch[..room]).await?;
+            self.seen.extend_from_slice(&scratch[..read]);
+            if read == 0 || !expected.starts_with(&self.seen) {
+                return Ok(false);
+            }
+        }
+        Ok(self.seen == expected)
     }
 
     /// Passes on what a write says, but breaks one that stays pending for too long.
@@ -44,7 +65,13 @@ impl AsyncRead for GuardedStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        if self.seen.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let passed = self.seen.len().min(buf.remaining());
+        buf.put_slice(&self.seen[..passed]);
+        self.seen.drain(..passed);
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -13,11 +13,11 @@ use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
 use super::account_requests::ACCOUNT;
-use super::connection_service::FORWARDED;
+use super::connection_service::{FORWARDED, SharesInFlight};
 use super::connection_table::{ConnectionLimits, ConnectionPlace, ConnectionTable, Crowding};
 use super::connection_task::{ConnectionTask, HANDSHAKE};
 use super::guarded_stream::GuardedStream;
-use super::requests_in_flight::RequestsInFlight;
+use super::http2::RESETS;
 use super::{Settings, SwappableRouter};
 
 /// Kernel memory for bytes that a caller has not taken yet; the rest waits in the request's bounded channel.
@@ -95,18 +95,18 @@ pub struct Server {
     metrics: Arc<Metrics>,
     tasks: Tasks,
     connections: Arc<ConnectionTable>,
-    forwarded: RequestsInFlight<IpAddr>,
+    shares: SharesInFlight,
 }
 
 impl Server {
     /// A server within these limits.
     pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
-        for why in [Crowding::Address.as_str(), Crowding::Full.as_str(), IDLE, HANDSHAKE, FORWARDED, ACCOUNT]
-        {
+        let (address, full) = (Crowding::Address.as_str(), Crowding::Full.as_str());
+        for why in [address, full, IDLE, HANDSHAKE, FORWARDED, ACCOUNT, RESETS] {
             metrics.requests.turned_away.with_label_values(&[why]);
         }
-        let (connections, forwarded) = (ConnectionTable::new(), RequestsInFlight::default());
-        Server { settings, metrics, tasks, connections, forwarded }
+        let (connections, shares) = (ConnectionTable::new(), SharesInFlight::default());
+        Server { settings, metrics, tasks, connections, shares }
     }
 
     /// Serves one router for good.
@@ -179,8 +179,9 @@ impl Server {
             router,
             place: Arc::new(place),
             peer,
-            forwarded: self.forwarded.clone(),
+            shares: self.shares.clone(),
             metrics: self.metrics.clone(),
+            tasks: self.tasks.clone(),
         };
         self.tasks.spawn(task.run(self.tasks.stopping(), self.tasks.force_stopping()));
     }

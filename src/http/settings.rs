@@ -39,6 +39,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// The most connections of one address at once; behind a proxy, its requests in flight.
     pub address_connections_max: usize,
+    /// The most requests at once of one connection over HTTP/2; where it is 0, HTTP/1.1 alone is spoken.
+    pub http2_requests_max: u32,
     /// The most requests of one account in flight, where there are keys.
     pub account_requests_max: usize,
     /// Who connects for others and says for whom.

@@ -4,12 +4,25 @@ use std::fmt::Write;
 
 use stint_types::units::AccountId;
 
+/// What a claim has that names an account. A number is another caller than the text that looks like it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NamingValue {
+    Text(String),
+    Number(String),
+}
+
 /// The account of these values below a tree; none where a value is empty or the path is too long.
-pub(super) fn account(tree: &AccountId, values: &[String]) -> Option<AccountId> {
-    if values.iter().any(String::is_empty) {
-        return None;
+pub(super) fn account(tree: &AccountId, values: &[NamingValue]) -> Option<AccountId> {
+    let mut path = tree.as_str().to_owned();
+    for value in values {
+        let part = match value {
+            NamingValue::Text(text) if text.is_empty() => return None,
+            NamingValue::Text(text) => part(text),
+            // No text is written so: behind a `%` of one there are two hexadecimal digits.
+            NamingValue::Number(digits) => format!("%n{digits}"),
+        };
+        path = format!("{path}/{part}");
     }
-    let path = values.iter().fold(tree.as_str().to_owned(), |path, value| format!("{path}/{}", part(value)));
     path.parse().ok()
 }
 
@@ -37,7 +50,8 @@ mod tests {
     use super::*;
 
     fn check(values: &[&str], expected: Option<&str>) {
-        let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
+        let values: Vec<NamingValue> =
+            values.iter().map(|&value| NamingValue::Text(value.to_owned())).collect();
         let account = account(&AccountId::new("staff"), &values);
         assert_eq!(account.as_ref().map(AccountId::as_str), expected, "{values:?}");
     }
@@ -60,6 +74,9 @@ mod tests {
         check(&["a\u{0}b"], Some("staff/a%00b"));
         check(&["  "], Some("staff/%20%20"));
         check(&["é\u{a0}"], Some("staff/é%c2%a0"));
+        check(&["%n12"], Some("staff/%25n12"));
+        let number = account(&AccountId::new("staff"), &[NamingValue::Number("12".to_owned())]);
+        assert_eq!(number, Some(AccountId::new("staff/%n12")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use stint_types::units::AccountId;
 
-use super::account_name;
+use super::account_name::{self, NamingValue};
 use super::error::TokenError;
 use super::settings::{IssuerSettings, TokenProfile};
 
@@ -50,12 +50,11 @@ fn whole(seconds: f64) -> u64 {
 fn account(issuer: &IssuerSettings, claims: &Value) -> Result<AccountId, TokenError> {
     let mut parts = Vec::new();
     for claim in &issuer.account_claims {
-        let text = match found(claims, claim) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
+        parts.push(match found(claims, claim) {
+            Some(Value::String(text)) => NamingValue::Text(text.clone()),
+            Some(Value::Number(number)) => NamingValue::Number(number.to_string()),
             _ => return Err(TokenError::Account(claim.clone())),
-        };
-        parts.push(text);
+        });
     }
     let names = issuer.account_claims.join(", ");
     account_name::account(&issuer.tree, &parts).ok_or(TokenError::Account(names))
@@ -178,7 +177,8 @@ mod tests {
     #[test]
     fn an_account_is_named_by_texts_and_numbers_alone() {
         let all = IssuerSettings { profiles: vec![profile("all", None)], ..issuer() };
-        check(&all, &json!({ "sub": 12 }), Ok(("staff/12", "all")));
+        check(&all, &json!({ "sub": "12" }), Ok(("staff/12", "all")));
+        check(&all, &json!({ "sub": 12 }), Ok(("staff/%n12", "all")));
         for sub in [json!(null), json!(["alice"]), json!({ "a": 1 }), json!(""), json!(true)] {
             check(&all, &json!({ "sub": sub }), Err("account"));
         }

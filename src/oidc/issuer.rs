@@ -11,7 +11,7 @@ use stint_types::units::Timestamp;
 
 use super::claims::{TokenIdentity, identity};
 use super::error::TokenError;
-use super::issuer_keys::IssuerKeys;
+use super::issuer_keys::{IssuerKeys, KeyWait};
 use super::settings::IssuerSettings;
 
 /// An issuer, with its keys.
@@ -42,14 +42,19 @@ impl Issuer {
     }
 
     /// Checks a token that says it is of this issuer.
-    pub(super) async fn verify(&self, token: &str, configuration: u64) -> Result<VerifiedToken, TokenError> {
+    pub(super) async fn verify(
+        &self,
+        token: &str,
+        configuration: u64,
+        wait: KeyWait,
+    ) -> Result<VerifiedToken, TokenError> {
         // Other algorithms than signatures are none that the library knows.
         let header = decode_header(token).map_err(|_| TokenError::Algorithm)?;
         // What must be understood (RFC 7515, 4.1.11) is understood by nobody here.
         if header.crit.is_some() || !self.settings.algorithms.contains(&header.alg) {
             return Err(TokenError::Algorithm);
         }
-        let (key, keys) = self.keys.find(header.kid.as_deref(), header.alg).await?;
+        let (key, keys) = self.keys.find(header.kid.as_deref(), header.alg, wait).await?;
         let validation = Validation { algorithms: vec![header.alg], ..self.validation.clone() };
         let checked = decode::<Value>(token, &key, &validation).map_err(|error| refusal(error.kind()))?;
         // The library takes a list too.

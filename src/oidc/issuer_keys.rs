@@ -25,6 +25,15 @@ const RETRY_MIN: Duration = Duration::from_secs(2);
 /// And the longest wait: keys that were taken back meanwhile are to go soon.
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
+/// Whether a request waits for keys that are being fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyWait {
+    /// For some seconds.
+    Shortly,
+    /// Not at all: those that are known decide.
+    Never,
+}
+
 /// The keys of an issuer. Its task ends once this is dropped.
 #[derive(Debug)]
 pub(super) struct IssuerKeys {
@@ -78,11 +87,12 @@ impl IssuerKeys {
         self.is_good(&state).then_some(state.version)
     }
 
-    /// The key of a token, and which set it is in. An unknown one has the keys fetched again, within the rate, and waits for them.
+    /// The key of a token, and which set it is in. An unknown one has the keys fetched again, within the rate, and may wait for them.
     pub(super) async fn find(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
+        wait: KeyWait,
     ) -> Result<(DecodingKey, u64), TokenError> {
         let mut state = self.state.clone();
         let found = self.find_in(&state.borrow_and_update(), id, algorithm);
@@ -94,6 +104,9 @@ impl IssuerKeys {
             // It is full where one was asked for already.
             RefetchDecision::Ask => drop(self.refetch.try_send(())),
             RefetchDecision::Wait => {}
+        }
+        if wait == KeyWait::Never {
+            return found;
         }
         // Whatever comes of it, what is there then decides.
         let _ = timeout(WAIT, state.changed()).await;

@@ -19,6 +19,7 @@ mod token_cache;
 mod verifier;
 
 pub use error::{TokenError, TokenFault};
+pub use issuer_keys::KeyWait;
 pub use jsonwebtoken::Algorithm;
 pub use settings::{ClaimRequirement, IssuerSettings, KeySource, TokenProfile};
 pub use verifier::{TokenVerifier, TokenVerifierError};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stint_types::tenant::{KeyHash, Tenant};
+use stint_types::tenant::{KeyHash, Tenant, TokenAccountUse};
 use stint_types::units::Timestamp;
 
 /// How many tokens a generation has. Two are kept.
@@ -19,6 +19,8 @@ pub(super) struct CheckedToken {
     pub(super) issuer: usize,
     /// The issuer's keys that it was checked with.
     pub(super) keys: u64,
+    /// When its account was used last.
+    pub(super) usage: TokenAccountUse,
 }
 
 /// What was checked lately.
@@ -72,7 +74,14 @@ mod tests {
     use super::*;
 
     fn checked(until: i64) -> CheckedToken {
-        CheckedToken { tenant: Arc::new(Tenant::anonymous()), until: Timestamp(until), issuer: 0, keys: 1 }
+        let usage = TokenAccountUse::new(Timestamp(0));
+        CheckedToken {
+            tenant: Arc::new(Tenant::anonymous()),
+            until: Timestamp(until),
+            issuer: 0,
+            keys: 1,
+            usage,
+        }
     }
 
     #[test]

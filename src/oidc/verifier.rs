@@ -10,7 +10,7 @@ use stint_types::units::Timestamp;
 
 use super::error::TokenError;
 use super::issuer::{Issuer, stated_issuer};
-use super::issuer_keys::IssuerKeys;
+use super::issuer_keys::{IssuerKeys, KeyWait};
 use super::settings::IssuerSettings;
 use super::token_cache::{CheckedToken, TokenCache};
 
@@ -89,11 +89,12 @@ impl TokenVerifier {
     ///
     /// # Errors
     /// When any check fails, which the error names.
-    pub async fn admit(&self, token: &str, now: Timestamp) -> Result<Arc<Tenant>, TokenError> {
+    pub async fn admit(&self, token: &str, wait: KeyWait, now: Timestamp) -> Result<Arc<Tenant>, TokenError> {
         let inner = &self.inner;
         let hash = hash_key(token);
         if let Some(found) = inner.checked.find(hash, now)
             && inner.issuers[found.issuer].keys.version() == Some(found.keys)
+            && found.usage.touch(now)
         {
             return Ok(found.tenant);
         }
@@ -102,7 +103,9 @@ impl TokenVerifier {
             place.ok_or(TokenError::Issuer)
         });
         let (name, checked) = match stated {
-            Ok(issuer) => (inner.issuers[issuer].settings.tree.as_str(), self.check(issuer, token).await),
+            Ok(issuer) => {
+                (inner.issuers[issuer].settings.tree.as_str(), self.check(issuer, token, wait, now).await)
+            }
             Err(error) => (NO_ISSUER, Err(error)),
         };
         let outcome = checked.as_ref().map_or_else(TokenError::as_str, |_| "accepted");
@@ -118,17 +121,24 @@ impl TokenVerifier {
         self.inner.checked.find(hash_key(token), now).map(|found| found.tenant)
     }
 
-    async fn check(&self, place: usize, token: &str) -> Result<CheckedToken, TokenError> {
+    async fn check(
+        &self,
+        place: usize,
+        token: &str,
+        wait: KeyWait,
+        now: Timestamp,
+    ) -> Result<CheckedToken, TokenError> {
         let inner = &self.inner;
         let issuer = &inner.issuers[place];
-        let verified = issuer.verify(token, inner.configuration).await?;
+        let verified = issuer.verify(token, inner.configuration, wait).await?;
         let (tree, most) = (&issuer.settings.tree, issuer.settings.accounts_max);
-        inner.directory.admit_token(tree, most, verified.account).await.map_err(|error| {
+        let admitted = inner.directory.admit_token(tree, most, verified.account, now).await;
+        let usage = admitted.map_err(|error| {
             tracing::warn!(%error, "a token is refused");
             TokenError::Directory(error)
         })?;
         let tenant = Arc::new(verified.tenant);
-        Ok(CheckedToken { tenant, until: verified.until, issuer: place, keys: verified.keys })
+        Ok(CheckedToken { tenant, until: verified.until, issuer: place, keys: verified.keys, usage })
     }
 }
 

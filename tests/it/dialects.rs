@@ -1,6 +1,7 @@
 //! Every dialect of chat completions, against a provider that keeps its own books.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -75,6 +76,9 @@ impl Scene {
         };
         let usual = model("m", classes[0]);
         let model = Model {
+            // More than an answer may have that is always asked for in one piece.
+            context: Tokens(40_000),
+            solution_max: Some(Tokens(8_000)),
             classes: classes.to_vec(),
             hand_off: HandOff {
                 text: String::new(),
@@ -236,7 +240,7 @@ async fn a_caller_who_leaves_is_charged_no_less_than_is_billed() {
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200, "{kind:?} {class:?}");
         while scene.emulator.calls()[0].generated() < 5 {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(answer);
         let (charged, billed) = (scene.charged().await, scene.emulator.bill());
@@ -258,6 +262,30 @@ async fn an_answer_that_nothing_could_cut_is_asked_for_in_one_piece_and_any_othe
         assert_eq!(scene.emulator.calls()[number].body["stream"], *streams, "{more}");
         assert_eq!(scene.charged().await, scene.emulator.bill(), "{more}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_without_a_limit_comes_in_one_piece_while_enough_streams_show_how_its_target_does() {
+    const ENOUGH: usize = 16;
+    const MOST: usize = 400;
+    let scene = Scene::new(Kind::OpenAi, &[EnforcementClass::Effort], Script::new(0, 5)).await;
+    let unlimited = json!({ "budget": { "thinking_tokens": 0 } });
+    let mut streamed = Vec::new();
+    // So many within a second: on a machine that has other work, later.
+    while streamed.len() < MOST && !streamed.contains(&false) {
+        let answer = scene.ask(&unlimited).await.good();
+        assert_eq!(said(&answer).trim(), "so so so so so");
+        streamed.push(scene.emulator.calls()[streamed.len()].body["stream"] == true);
+    }
+    assert!(streamed.len() > ENOUGH && streamed.contains(&false), "{streamed:?}");
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    scene.ask(&unlimited).await.good();
+    assert_eq!(
+        scene.emulator.calls()[streamed.len()].body["stream"],
+        true,
+        "nothing was seen of it for a second"
+    );
+    assert_eq!(scene.charged().await, scene.emulator.bill());
 }
 
 #[tokio::test]

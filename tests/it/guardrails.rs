@@ -1,66 +1,11 @@
 //! Hooks that judge requests and answers: the real binary and real hooks over HTTP, which allow, refuse, rewrite, dawdle and fail.
 
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use serde_json::{Value, json};
-use stint::http::{self, Server};
-use stint_types::metrics::Metrics;
-use stint_types::tasks::Tasks;
 
+use crate::harness::hook::{Does, Hook};
 use crate::harness::{Answer, Deployment, Folder, Process, Says};
 
 const SECRET: &str = "the-secret-of-the-guardrail";
-
-/// What the hook does.
-#[derive(Debug, Clone)]
-enum Does {
-    Says(Value),
-    Fails,
-    Dawdles,
-}
-
-/// A hook in this process, and what it was sent.
-struct Hook {
-    url: String,
-    seen: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
-    does: Arc<Mutex<Does>>,
-    _tasks: Tasks,
-}
-
-impl Hook {
-    fn start(does: Does) -> Hook {
-        let tasks = Tasks::default();
-        let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let url = format!("http://{}/judge", bound.address());
-        let (seen, does) = (Arc::<Mutex<Vec<_>>>::default(), Arc::new(Mutex::new(does)));
-        let settings = stint::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()));
-        let server = Server::new(settings.unwrap().http, Arc::new(Metrics::new().unwrap()), tasks.clone());
-        let (kept, doing) = (seen.clone(), does.clone());
-        let judge = async move |headers: HeaderMap, body: String| -> Response {
-            kept.lock().unwrap().push((headers, serde_json::from_str(&body).unwrap()));
-            let does = doing.lock().unwrap().clone();
-            match does {
-                Does::Says(verdict) => verdict.to_string().into_response(),
-                Does::Fails => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-                Does::Dawdles => std::future::pending().await,
-            }
-        };
-        tasks.spawn(server.serve(bound, Router::new().route("/judge", post(judge))));
-        Hook { url, seen, does, _tasks: tasks }
-    }
-
-    fn now(&self, does: Does) {
-        *self.does.lock().unwrap() = does;
-    }
-
-    fn seen(&self) -> Vec<Value> {
-        self.seen.lock().unwrap().iter().map(|(_, body)| body.clone()).collect()
-    }
-}
 
 /// A gateway with a hook, over an upstream of ten tokens.
 struct Guarded {
@@ -274,6 +219,48 @@ async fn an_idempotency_key_leads_round_no_hook() {
         }
     }
     assert_eq!(guarded.upstream.asked(), 2, "a repeat gets what was judged");
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_could_judge_is_no_answer_to_a_repeat() {
+    let (guarded, process) = Guarded::new(Does::Fails, "stages = [\"after\"]\n").await;
+    for stream in [false, true] {
+        let body =
+            json!({ "model": "m", "messages": [{ "role": "user", "content": "Hello" }], "stream": stream });
+        let headers = [("idempotency-key", if stream { "b" } else { "a" })];
+        guarded.hook.now(Does::Fails);
+        let unjudged = send(&process, "sk-bob", APIS[0].0, &body, &headers).await;
+        assert_eq!((unjudged.status, &unjudged.error()["code"]), (503, &json!("guardrail_unavailable")));
+        guarded.hook.now(say(json!({ "verdict": "allow" })));
+        let mut repeat = send(&process, "sk-bob", APIS[0].0, &body, &headers).await;
+        while repeat.error()["code"] == "idempotency_in_flight" {
+            // How it ended is still on its way to the records.
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            repeat = send(&process, "sk-bob", APIS[0].0, &body, &headers).await;
+        }
+        assert_eq!((repeat.status, &repeat.error()["code"]), (409, &json!("idempotency_interrupted")));
+    }
+    assert_eq!(guarded.upstream.asked(), 2, "and nothing is charged twice");
+}
+
+#[tokio::test]
+async fn what_is_refused_for_free_asks_no_hook() {
+    let more =
+        "stages = [\"before\"]\n[[account]]\nname = \"acme\"\nlimits = [{ requests = 1, per = \"day\" }]\n";
+    let (guarded, process) = Guarded::new(say(json!({ "verdict": "allow" })), more).await;
+    let asks = async |model: &str, stated: Value| {
+        let mut body = json!({ "model": model, "messages": [{ "role": "user", "content": "Hello" }] });
+        body.as_object_mut().unwrap().extend(stated.as_object().unwrap().clone());
+        let answer = send(&process, "sk-alice", APIS[0].0, &body, &[]).await;
+        (answer.status, guarded.hook.seen().len())
+    };
+    assert_eq!(asks("nothing-of-that-name", json!({})).await, (404, 0));
+    assert_eq!(asks("m", json!({ "n": 100 })).await, (400, 0));
+    assert_eq!(asks("m", json!({ "budget": { "cost_usd": "0.000000001" } })).await, (400, 0));
+    assert_eq!(asks("m", json!({})).await, (200, 1));
+    assert_eq!(asks("m", json!({})).await, (429, 1), "its one request is spent");
+    let refused = "stint_requests_total{model=\"none\",outcome=\"refused\",route=\"m\"}";
+    assert!((metric(&process, refused).await - 3.0).abs() < 0.1, "they count like others");
 }
 
 #[tokio::test]

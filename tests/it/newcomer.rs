@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, Process};
 
 fn say(model: &str, text: &str) -> Value {
@@ -31,6 +32,15 @@ async fn the_embedded_model_alone_turns_talk_away_kindly_and_answers_arithmetic_
     let quote =
         process.client.post(format!("{}/v1/plan", process.base)).header("content-type", "application/json");
     assert_eq!(Answer::of(quote.body(say("auto", "hi").to_string())).await.status, 400);
+}
+
+/// `make walk` in its short form: from a first answer to an upgrade under load, each step as the documentation has it.
+#[test]
+fn the_newcomers_walk_leads_to_its_end() {
+    let mut walk = tool("python");
+    walk.args(["load-tests/walk.py", "--seconds", "1", "--binary", env!("CARGO_BIN_EXE_stint")]);
+    let told = printed(&mut walk, "");
+    assert!(told.contains("an upgrade under load") && told.trim_end().ends_with("altogether"), "{told}");
 }
 
 #[tokio::test]

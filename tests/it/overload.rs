@@ -2,8 +2,7 @@
 //!
 //! The figures of load (OV-01, OV-15 to OV-17) belong to the measurements, fair shares and limits that adapt (OV-02 to
 //! OV-04) to the tests of the fleet. That a ledger which is slow or full refuses new requests and leaves streams alone (OV-09) is
-//! in `faults`, that one which is gone does (OV-10) in `outage`. OV-12: HTTP/2 is not served, so its floods are refused as
-//! what they are here.
+//! in `faults`, that one which is gone does (OV-10) in `outage`. Floods of HTTP/2 (OV-12) are in `http2`.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -201,27 +200,16 @@ async fn invented_names_make_no_new_series() {
     assert_eq!(series().await, before);
 }
 
-/// OV-12: a client that speaks HTTP/2 is told at once that it is not supported.
+/// An `Upgrade` to HTTP/2 is passed over: who wants it begins with its preface.
 #[tokio::test]
-async fn a_flood_of_another_protocol_ends_at_its_first_words() {
+async fn an_upgrade_to_another_protocol_is_passed_over() {
     let rig = Rig::new(vec![answers()]).await;
-    let mut connection = connect(&rig.world.base).await;
-    // The preface, empty settings, and pings without end.
-    let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-    for _ in 0..1000 {
-        flood.extend_from_slice(b"\0\0\x08\x06\0\0\0\0\0pingping");
-    }
-    let _ = connection.write_all(&flood).await;
-    let mut all = Vec::new();
-    let ended = timeout(Duration::from_secs(5), connection.read_to_end(&mut all)).await;
-    assert!(ended.is_ok(), "it is closed");
-    assert!(!String::from_utf8_lossy(&all).contains(" 200 "));
     let upgrade = "GET /v1/models HTTP/1.1\r\nhost: a\r\nconnection: upgrade, http2-settings, close\r\nupgrade: h2c\r\n\
                    http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\nauthorization: Bearer sk-key\r\n\r\n";
     let mut connection = connect(&rig.world.base).await;
     connection.write_all(upgrade.as_bytes()).await.unwrap();
     let said = rest(connection, Duration::from_secs(5)).await;
-    assert!(said.starts_with("HTTP/1.1 200"), "the upgrade is passed over: {said}");
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
 }
 
 /// The binary over an upstream, with more words for its server section.

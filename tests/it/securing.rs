@@ -17,18 +17,18 @@ use crate::harness::authority::{Authority, Signed};
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Deployment, Folder, Process, Says};
 
-const TOKEN: &str = "the-token-of-the-admin-api";
+pub(crate) const TOKEN: &str = "the-token-of-the-admin-api";
 
 /// A server whose listeners speak TLS, over an upstream of ten tokens.
-struct Secured {
+pub(crate) struct Secured {
     authority: Authority,
     folder: Folder,
-    admin: String,
+    pub(crate) admin: String,
     _upstream: Deployment,
 }
 
 impl Secured {
-    async fn new(server: &str, tls: &str) -> Secured {
+    pub(crate) async fn new(server: &str, tls: &str) -> Secured {
         let upstream = Deployment::always(Says::tokens(10)).await;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let hash = stint_types::tenant::hash_key("sk-test");
@@ -58,7 +58,7 @@ impl Secured {
     }
 
     /// Starts it; its caller trusts the authority alone.
-    fn serve(&self) -> Process {
+    pub(crate) fn serve(&self) -> Process {
         let mut process = self.folder.serve();
         process.client = self.authority.client();
         process
@@ -83,7 +83,7 @@ impl Secured {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.authority.pem.as_bytes()).unwrap()).unwrap();
         let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let stream = TcpStream::connect(address(process)).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         TlsConnector::from(std::sync::Arc::new(config)).connect(name, stream).await.unwrap()
@@ -104,7 +104,7 @@ async fn within(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     assert!(tokio::time::timeout(Duration::from_secs(20), looked).await.is_ok(), "{what}");
 }
 
-fn question() -> serde_json::Value {
+pub(crate) fn question() -> serde_json::Value {
     json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "stream": true })
 }
 
@@ -156,7 +156,7 @@ async fn whoever_does_not_trust_the_certificate_or_speaks_plainly_gets_nothing()
 }
 
 #[tokio::test]
-async fn what_framing_refuses_it_refuses_under_tls_too_and_http_2_is_not_offered() {
+async fn what_framing_refuses_it_refuses_under_tls_too() {
     let secured = Secured::new("", "").await;
     let process = secured.serve();
     let mut connection = secured.connect(&process).await;

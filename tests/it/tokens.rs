@@ -214,6 +214,36 @@ async fn an_issuer_that_is_down_takes_nobody_out_who_is_known_and_is_found_when_
 }
 
 #[tokio::test]
+async fn the_metrics_do_not_wait_for_an_issuer_that_does_not_answer() {
+    let trusting = Trusting::new(TokenIssuer::start(), ALL).await;
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/realms/acme", silent.local_addr().unwrap());
+    let file = trusting.folder.path().join("stint.toml");
+    let text = std::fs::read_to_string(&file).unwrap().replace(&trusting.issuer.url, &url);
+    trusting.folder.write(&text);
+    let process = trusting.folder.serve();
+    let token = trusting.issuer.token_with("alice", &json!({ "iss": url }));
+    let began = std::time::Instant::now();
+    let answer = process.get(&token, "/metrics").await;
+    assert_eq!((answer.status, &answer.error()["code"]), (503, &json!("token_not_checked")));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    process.ask(&token, &question()).await;
+    assert!(began.elapsed() > Duration::from_secs(4), "a caller waits, since the keys may come");
+}
+
+#[tokio::test]
+async fn a_number_is_another_caller_than_the_text_that_looks_like_it() {
+    let profile = "[[issuer.profile]]\nname = \"all\"\nlimits = [{ requests = 1, per = \"total\" }]\n";
+    let trusting = Trusting::new(TokenIssuer::start(), profile).await;
+    let process = trusting.folder.serve();
+    for sub in [json!(12), json!("12"), json!("%n12")] {
+        let token = trusting.issuer.token_with("", &json!({ "sub": sub }));
+        process.ask(&token, &question()).await.good();
+        assert_eq!(process.ask(&token, &question()).await.status, 429, "{sub}");
+    }
+}
+
+#[tokio::test]
 async fn keys_that_could_not_be_fetched_for_too_long_are_used_no_more() {
     let more = format!("refresh = \"1s\"\nkeep = \"0s\"\n{ALL}");
     let trusting = Trusting::new(TokenIssuer::start(), &more).await;

@@ -19,6 +19,8 @@ pub struct TargetBehavior {
     pub breaks_limits: bool,
     /// It can be asked for an answer in one piece.
     pub answers_whole: bool,
+    /// Enough of its first tokens were waited for just now: one answer more that comes in one piece, and shows none, hides nothing.
+    pub is_measured: bool,
 }
 
 /// Whether an answer can be asked for in a new turn, without a thought of its own.

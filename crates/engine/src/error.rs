@@ -43,6 +43,24 @@ pub enum EngineError {
         /// The most that is taken without a word on it.
         weights_max: u64,
     },
+    /// The model does not fit the device's memory.
+    #[error(
+        "it takes {} MB of weights, {} to compute in and {} for a cache of {tokens} tokens, and there are {} MB of the GPU's memory: \
+         choose a smaller model or format, lower `context`, `sequences` or `prefill_chunk` in [engine], or raise `memory_max` if it is set",
+        .weights / 1_000_000, .working / 1_000_000, .cache / 1_000_000, .memory / 1_000_000
+    )]
+    TooLargeForDevice {
+        /// Bytes of the weights.
+        weights: u64,
+        /// Bytes that steps compute in.
+        working: u64,
+        /// Bytes of the smallest cache that will do.
+        cache: u64,
+        /// Tokens in that cache.
+        tokens: u64,
+        /// Bytes that there are.
+        memory: u64,
+    },
     /// The device could not be opened.
     #[error("cannot open the GPU {name}: {reason}")]
     Open {

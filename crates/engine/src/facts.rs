@@ -3,6 +3,7 @@
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
+use super::kv_format::KvFormat;
 use super::repack::{number_bytes, scale_bytes};
 use super::shape::ModelShape;
 
@@ -17,7 +18,7 @@ pub struct ModelFacts {
     pub context: u32,
     /// Bytes of its weights on the device.
     pub weight_bytes: u64,
-    /// Bytes of the cache for each token of a sequence.
+    /// Bytes of the cache for each token of a sequence, in the format that is usual.
     pub kv_token_bytes: u64,
 }
 
@@ -33,7 +34,7 @@ pub fn describe(gguf: &Gguf) -> Result<ModelFacts, EngineError> {
         parameters: 0,
         context: shape.context,
         weight_bytes: 0,
-        kv_token_bytes: shape.kv_token_bytes(),
+        kv_token_bytes: shape.kv_token_bytes(KvFormat::default()),
     };
     for name in gguf.tensor_names() {
         let tensor = gguf.tensor(name)?;
@@ -57,7 +58,7 @@ mod tests {
             describe(&Gguf::from_bytes(synth.bytes().into()).unwrap()).unwrap()
         };
         let (plain, packed) = (of(TensorType::F32), of(TensorType::Q8_0));
-        assert_eq!((plain.layers, plain.context, plain.kv_token_bytes), (2, 128, 2 * 2 * 2 * 16 * 4));
+        assert_eq!((plain.layers, plain.context, plain.kv_token_bytes), (2, 128, 2 * 2 * 2 * 16 * 2));
         assert_eq!(plain.weight_bytes, plain.parameters * 4);
         assert_eq!(packed.parameters, plain.parameters);
         assert!(packed.weight_bytes < plain.weight_bytes * 3 / 10, "{packed:?}");

@@ -63,6 +63,7 @@ impl FailureCause {
             | EngineError::TooLargeForSoftware { .. }
             | EngineError::OtherDevice { .. }
             | EngineError::TooManyHang(_)
+            | EngineError::TooLargeForDevice { .. }
             | EngineError::Open { .. } => FailureCause::Refused,
         }
     }

@@ -15,6 +15,8 @@ use super::error::{EngineError, JobRejection};
 use super::facts::describe;
 use super::forward::{EngineCapacity, EngineModel};
 use super::gpu::{DeviceInfo, DeviceKind, Gpu};
+use super::kv_format::KvFormat;
+use super::memory_needs::MemoryNeeds;
 use super::messages::{AcceptedJob, EngineCounts, GenerationEvent, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
 use super::penalties::{BIASES_MAX, TokenPenalties};
@@ -37,9 +39,11 @@ pub struct Settings {
     pub sequences: u32,
     /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
     pub context: Option<u32>,
-    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes room as it needs it.
+    /// Tokens that the cache holds, all sequences together. A job takes room as it needs it.
     /// When there is none left, the one that began last stops and is computed anew later.
     pub kv_tokens: u32,
+    /// What the cache keeps keys and values as.
+    pub kv_format: KvFormat,
     /// Whether beginnings of texts that are in the cache are used again.
     pub prefix_reuse: bool,
     /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt. Fewer run where others
@@ -51,6 +55,9 @@ pub struct Settings {
     pub allow_cpu: bool,
     /// The most bytes of weights that a software driver is to run; any number without it.
     pub cpu_weights_max: Option<u64>,
+    /// The most bytes of the device's memory that the model may take; nine tenths of what the device has, as far as its driver
+    /// tells, without it. Where less is left for the cache than `kv_tokens`, it holds fewer.
+    pub memory_max: Option<u64>,
     /// The most that one step may take; a worker that is longer at one hangs. What is plausible for the model and the device
     /// without it.
     pub step_timeout: Option<Duration>,
@@ -63,11 +70,13 @@ impl Default for Settings {
             sequences: 8,
             context: None,
             kv_tokens: 8192,
+            kv_format: KvFormat::default(),
             prefix_reuse: true,
             prefill_chunk: 128,
             queue: 64,
             allow_cpu: false,
             cpu_weights_max: None,
+            memory_max: None,
             step_timeout: None,
         }
     }
@@ -128,6 +137,7 @@ struct EngineInner {
     single_step: Duration,
     accepted_max: usize,
     weight_bytes: u64,
+    memory: u64,
     step_max: Duration,
     thread: Mutex<Option<WorkerThread>>,
 }
@@ -150,6 +160,8 @@ impl Engine {
         let shape = ModelShape::read(gguf)?;
         check_software(&gpu, gguf, settings)?;
         let extent = capacity(&gpu, &shape, settings)?;
+        let weights = describe(gguf)?.weight_bytes;
+        let (extent, memory) = fit(&gpu, &shape, weights, extent, settings)?;
         let device = gpu.info.clone();
         let mut model = EngineModel::load(gpu, gguf, &shape, extent)?;
         let held_max = settings.queue.saturating_add(extent.slots as usize);
@@ -178,6 +190,7 @@ impl Engine {
             single_step: single,
             accepted_max: held_max,
             weight_bytes,
+            memory,
             step_max,
             thread,
         };
@@ -309,6 +322,18 @@ impl Engine {
         self.0.weight_bytes
     }
 
+    /// Bytes of the device's memory that it takes: weights, cache, and what steps compute in.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.0.memory
+    }
+
+    /// Tokens that its cache holds.
+    #[must_use]
+    pub fn kv_tokens(&self) -> u32 {
+        self.0.blocks * BLOCK
+    }
+
     /// The most that one step may take.
     #[must_use]
     pub fn step_max(&self) -> Duration {
@@ -367,6 +392,22 @@ fn check_software(gpu: &Gpu, gguf: &Gguf, settings: &Settings) -> Result<(), Eng
     Err(EngineError::TooLargeForSoftware { device: gpu.info.name.clone(), weights, weights_max })
 }
 
+/// The same capacity with as many blocks as the device has memory for, and the bytes that all of it takes.
+fn fit(
+    gpu: &Gpu,
+    shape: &ModelShape,
+    weights: u64,
+    capacity: EngineCapacity,
+    settings: &Settings,
+) -> Result<(EngineCapacity, u64), EngineError> {
+    let needs = MemoryNeeds::new(shape, weights, &capacity);
+    let memory = settings.memory_max.or(gpu.memory);
+    let stated = settings.context.map(|_| capacity.context);
+    let blocks = needs.blocks_within(memory, capacity.blocks, stated)?;
+    let context = capacity.context.min(blocks * BLOCK);
+    Ok((EngineCapacity { blocks, context, ..capacity }, needs.total(blocks)))
+}
+
 /// What the settings ask for, checked against the model and the device.
 fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
     let refuse = |what: String| Err(EngineError::Settings(what));
@@ -374,7 +415,8 @@ fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<Engine
         return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
     }
     let blocks = settings.kv_tokens / BLOCK;
-    let block_bytes = u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
+    let kv_format = settings.kv_format;
+    let block_bytes = kv_format.bytes(u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim));
     let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
     if blocks == 0 || blocks > blocks_max {
         let most = u64::from(blocks_max) * u64::from(BLOCK);
@@ -385,5 +427,5 @@ fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<Engine
         return refuse("`context` must be at least 1".into());
     }
     let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
-    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks })
+    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks, kv_format })
 }

@@ -19,8 +19,8 @@
 //! A [`SupervisedEngine`] is watched by a thread of its own. When its device is lost, its thread panics or a step hangs, all
 //! that runs on it ends at once, and after a wait that grows another engine is started on the same weights.
 //!
-//! Weights keep the bits that they are stored with and are unpacked in the kernels; activations and the
-//! cache are f32. A result does not depend on what else runs: every kernel
+//! Weights keep the bits that they are stored with and are unpacked in the kernels; activations are f32, and the cache is
+//! f16 unless the settings say f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
 mod block_pool;
@@ -34,6 +34,8 @@ mod faults;
 mod forward;
 mod generation;
 mod gpu;
+mod kv_format;
+mod memory_needs;
 mod ops;
 mod penalties;
 mod phases;
@@ -70,6 +72,7 @@ pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
 pub use faults::InjectedFault;
 pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
+pub use kv_format::KvFormat;
 pub use messages::{EngineCounts, GenerationEvent};
 pub use ops::SamplingParams;
 pub use penalties::TokenPenalties;

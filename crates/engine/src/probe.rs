@@ -1,17 +1,96 @@
-//! What the parity suite and the benchmark need and nobody else: logits, and the device's bandwidth.
+//! What the parity suite and the benchmark need and nobody else: logits, single steps, an engine of either grain and what it
+//! gives its device to do, and the device's bandwidth.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::gpu::Gpu;
+use super::gpu::{DeviceCounts, Gpu, ReductionStrategy};
+use super::handle::{Engine, Settings};
+use super::kv_format::KvFormat;
 use super::ops::{BLOCK, BandwidthKernel, SamplingParams, slot_words};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
+
+/// How a device likes a sum to be shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Among threads that meet at barriers: for GPUs.
+    Cooperative,
+    /// Not at all: for software drivers.
+    PerLane,
+}
+
+/// What an engine gave its device to do.
+pub struct DeviceUse(Arc<DeviceCounts>);
+
+impl DeviceUse {
+    /// Submissions and dispatches so far.
+    #[must_use]
+    pub fn counts(&self) -> [u64; 2] {
+        [&self.0.submissions, &self.0.dispatches].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// The best device there is, told to work in this grain, where one is named.
+fn open_gpu(grain: Option<Grain>) -> Result<Gpu, EngineError> {
+    let mut gpu = Gpu::open(None, true)?;
+    match grain {
+        Some(Grain::Cooperative) => gpu.reduction = ReductionStrategy::Cooperative,
+        Some(Grain::PerLane) => gpu.reduction = ReductionStrategy::PerLane,
+        None => {}
+    }
+    Ok(gpu)
+}
+
+/// An engine of this grain.
+pub fn start(
+    gguf: &Gguf,
+    settings: &Settings,
+    grain: Option<Grain>,
+) -> Result<(Engine, DeviceUse), EngineError> {
+    let gpu = open_gpu(grain)?;
+    let counts = DeviceUse(Arc::clone(&gpu.counts));
+    Ok((Engine::start_on(Arc::new(gpu), gguf, settings)?, counts))
+}
+
+/// Steps of one sequence at any position, without those before it.
+pub struct StepProbe(EngineModel);
+
+impl StepProbe {
+    /// Loads a model for positions below `context`.
+    pub fn open(
+        gguf: &Gguf,
+        context: u32,
+        kv_format: KvFormat,
+        grain: Option<Grain>,
+    ) -> Result<Self, EngineError> {
+        let blocks = context.div_ceil(BLOCK);
+        let extent = EngineCapacity { slots: 1, rows: 2, context, blocks, kv_format };
+        Ok(Self(one_slot(Arc::new(open_gpu(grain)?), gguf, extent)?))
+    }
+
+    /// One step of one row.
+    pub fn step(&self, position: u32) -> Result<(), EngineError> {
+        let rows = vec![BatchRow { token: 1, slot: 0, position }];
+        self.0.step(&ForwardBatch { rows, picks: vec![0] }, &[]).map(drop)
+    }
+}
+
+/// A model whose one slot has all blocks.
+fn one_slot(gpu: Arc<Gpu>, gguf: &Gguf, extent: EngineCapacity) -> Result<EngineModel, EngineError> {
+    let model = EngineModel::load(gpu, gguf, &ModelShape::read(gguf)?, extent)?;
+    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
+    let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
+    model.init_slot(0, &slot_words(&machine, sampling));
+    model.update_table(0, 0, &(0..extent.blocks).collect::<Vec<_>>());
+    Ok(model)
+}
 
 /// One sequence, fed by hand.
 pub struct LogitsProbe {
@@ -21,17 +100,11 @@ pub struct LogitsProbe {
 
 impl LogitsProbe {
     /// Loads a model for sequences of up to `context` tokens, on whatever device there is.
-    pub fn open(path: &Path, context: u32) -> Result<Self, EngineError> {
-        let gpu = Arc::new(Gpu::open(None, true)?);
+    pub fn open(path: &Path, context: u32, kv_format: KvFormat) -> Result<Self, EngineError> {
         let gguf = Gguf::open(path)?;
-        let shape = ModelShape::read(&gguf)?;
         let blocks = context.div_ceil(BLOCK);
-        let extent = EngineCapacity { slots: 1, rows: context, context, blocks };
-        let model = EngineModel::load(gpu, &gguf, &shape, extent)?;
-        let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
-        let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
-        model.init_slot(0, &slot_words(&machine, sampling));
-        model.update_table(0, 0, &(0..blocks).collect::<Vec<_>>());
+        let extent = EngineCapacity { slots: 1, rows: context, context, blocks, kv_format };
+        let model = one_slot(Arc::new(open_gpu(None)?), &gguf, extent)?;
         Ok(Self { model, position: 0 })
     }
 

@@ -4,6 +4,7 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::family::{Family, RopePairs};
+use super::kv_format::KvFormat;
 use super::rope_scaling::RopeSpec;
 
 /// The dimensions of a model, and what sets its family apart.
@@ -67,9 +68,9 @@ impl ModelShape {
         (self.heads + 2 * self.kv_heads) * self.head_dim
     }
 
-    /// The bytes of the cache for one token, all layers together: keys and values as f32.
-    pub(crate) fn kv_token_bytes(&self) -> u64 {
-        u64::from(self.layers) * 2 * u64::from(self.kv_heads * self.head_dim) * 4
+    /// The bytes of the cache for one token, all layers together.
+    pub(crate) fn kv_token_bytes(&self, format: KvFormat) -> u64 {
+        u64::from(self.layers) * 2 * format.bytes(u64::from(self.kv_heads * self.head_dim))
     }
 
     /// The rows of a layer's queries, in numbers.

@@ -45,6 +45,7 @@ pub(crate) struct SupervisedInner {
     context: u32,
     vocab: u32,
     weight_bytes: u64,
+    memory_bytes: u64,
     single_step: Duration,
 }
 
@@ -63,12 +64,20 @@ impl SupervisedEngine {
         let engine = Engine::start(gguf, settings)?;
         let device = engine.device().clone();
         let (context, vocab, weight_bytes) = (engine.context(), engine.vocab(), engine.weight_bytes());
-        let single_step = engine.single_step();
+        let (memory_bytes, single_step) = (engine.memory_bytes(), engine.single_step());
         let opener = EngineOpener { weights, settings: settings.clone(), device: device.clone() };
         let restarter = Restarter::new(opener, began.elapsed());
         let state = Mutex::new(SupervisedState::new(engine, restarter));
-        let inner =
-            Arc::new(SupervisedInner { state, listener, device, context, vocab, weight_bytes, single_step });
+        let inner = Arc::new(SupervisedInner {
+            state,
+            listener,
+            device,
+            context,
+            vocab,
+            weight_bytes,
+            memory_bytes,
+            single_step,
+        });
         let watched = Arc::downgrade(&inner);
         // It does not touch the device, so nobody waits for it.
         let _ = WorkerThread::start("engine watch", move || supervise(&watched))?;
@@ -134,6 +143,12 @@ impl SupervisedEngine {
     #[must_use]
     pub fn context(&self) -> u32 {
         self.0.context
+    }
+
+    /// Bytes of the device's memory that it takes: weights, cache, and what steps compute in.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.0.memory_bytes
     }
 
     /// The size of the vocabulary.

@@ -12,6 +12,9 @@ use super::phases::{PhaseBudgets, PhaseMachine};
 /// Of so many steps the quickest counts: the others may have waited for the processor.
 const TIMED_STEPS: usize = 3;
 
+/// A row there attends to more than one split of positions.
+const LONG_POSITION: u32 = 512;
+
 /// Runs every kernel, and returns how long a step of one row takes. What that leaves in slots and blocks is overwritten by
 /// the jobs that get them.
 pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<Duration, EngineError> {
@@ -23,8 +26,9 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
         model.update_table(slot, 0, &[0]);
     }
     let row = |slot| BatchRow { token: 0, slot, position: 0 };
-    // Other kernels than for a single row.
-    let several = ForwardBatch { rows: vec![row(0), row(slots - 1)], picks: (0..slots).collect() };
+    // Other kernels than for a single row, and for one that attends to few positions.
+    let long = BatchRow { position: LONG_POSITION.min(capacity.context - 1), ..row(slots - 1) };
+    let several = ForwardBatch { rows: vec![row(0), long], picks: (0..slots).collect() };
     let unchanged = LogitChange { pick: 0, token: 0, divisor: 1.0, less: 0.0 };
     model.step(&several, &[unchanged])?;
     let mask = PickMask { pick: 0, allowed: TokenSet::empty(model.vocab()) };

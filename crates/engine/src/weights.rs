@@ -34,8 +34,12 @@ pub(crate) struct WeightMatrix {
 /// One dispatch reaches so many rows at least, whatever the subgroup size.
 const ROWS_MAX: usize = 65_535 * 4;
 
-/// Bytes handed to the queue before waiting for it; each write keeps a copy until it is done.
-const STAGED_MAX: usize = 64 << 20;
+/// Bytes handed to the queue before waiting for it; each write keeps a copy until it is done, and the copies' memory stays with
+/// the process.
+const STAGED_MAX: usize = 16 << 20;
+
+/// Bytes of the file that are repacked at once.
+const REPACKED_MAX: usize = 1 << 20;
 
 /// So many rows lie interleaved, block by block, for the kernel that works by lanes: what its subgroup of eight lanes reads at once
 /// lies together. Other kernels read along a row.
@@ -154,6 +158,8 @@ impl WeightMatrix {
         self.bytes += numbers.size() + scales.size();
         self.parts.push(MatrixPart { kind, first: self.rows, rows, numbers, scales });
         self.rows += rows;
+        // Without it the copies of all small matrices would wait for the first step, as large as the model.
+        gpu.queue.submit([]);
         gpu.wait()
     }
 }
@@ -175,7 +181,7 @@ struct WeightUpload<'a> {
 impl WeightUpload<'_> {
     fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
         let data = &tensor.data[piece.first * self.row..(piece.first + piece.rows) * self.row];
-        let chunk = (STAGED_MAX / 4 / self.row).max(1) * self.row;
+        let chunk = (REPACKED_MAX / self.row).max(1) * self.row;
         for chunk in data.chunks(chunk) {
             self.waiting.extend_from_slice(chunk);
             let group = self.group * self.row;

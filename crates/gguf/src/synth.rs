@@ -31,6 +31,8 @@ pub struct SyntheticModel {
     /// More metadata: numbers with a fraction, and texts, by their whole keys.
     pub floats: Vec<(&'static str, f32)>,
     pub texts: Vec<(&'static str, &'static str)>,
+    /// The pairs of tokens that are joined, as llama.cpp wants some.
+    pub merges: Vec<&'static str>,
     /// Divisors of the rotations' frequencies, one a pair, as Llama 3 has them; none where it is empty.
     pub rope_factors: Vec<f32>,
     pub seed: u64,
@@ -54,6 +56,7 @@ impl Default for SyntheticModel {
             qkv_bias: false,
             floats: Vec::new(),
             texts: Vec::new(),
+            merges: Vec::new(),
             rope_factors: Vec::new(),
             seed: 1,
         }
@@ -217,7 +220,9 @@ impl SyntheticModel {
             ("attention.key_length", self.head_dim),
             ("attention.value_length", self.head_dim),
         ];
-        let count = (numbers.len() + self.floats.len() + self.texts.len()) as u64 + 8;
+        let count = (numbers.len() + self.floats.len() + self.texts.len()) as u64
+            + 8
+            + u64::from(!self.merges.is_empty());
         out.extend_from_slice(&count.to_le_bytes());
         text(out, "general.architecture");
         out.extend_from_slice(&8u32.to_le_bytes());
@@ -240,6 +245,10 @@ impl SyntheticModel {
             text(out, value);
         }
         scalar(out, "tokenizer.ggml.add_bos_token", 7, &[0]);
+        if !self.merges.is_empty() {
+            list(out, "tokenizer.ggml.merges", 8, u32::try_from(self.merges.len()).unwrap_or(u32::MAX));
+            self.merges.iter().for_each(|merge| text(out, merge));
+        }
         list(out, "tokenizer.ggml.tokens", 8, self.vocab);
         for id in 0..self.vocab {
             text(out, &format!("t{id}"));

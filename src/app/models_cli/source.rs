@@ -86,7 +86,7 @@ fn hub(variable: &dyn Fn(&str) -> Option<String>) -> String {
     format!("{}/", hub.trim_end_matches('/'))
 }
 
-/// Whether an address is of the hub, which alone is told the caller's token.
+/// Whether an address is of the hub, which alone gets the caller's token.
 pub(super) fn is_of_hub(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     url.starts_with(&hub(variable))
 }

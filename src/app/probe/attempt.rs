@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::execute::{
-    ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, EventLimits, IndexedEvent, event_channel,
-    generate_choice,
+    ChoiceError, ChoiceJob, ChoiceProgress, ChoiceTerms, EventLimits, IndexedEvent, WholeAnswer,
+    event_channel, generate_choice,
 };
 use stint_backend::{Backend, Failure};
 use stint_types::catalog::{ChoiceUsage, EnforcementClass, LimitedBy, Model};
@@ -61,7 +61,7 @@ pub(super) async fn run_attempt(
         solution: attempt.solution,
         answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
-        whole: false,
+        whole: WholeAnswer::Never,
         tells_limit: true,
         output_min: model.output_min,
         overhead: model.hand_off.overhead,

@@ -115,21 +115,21 @@ impl Snapshot {
 }
 
 impl Counters {
-    fn of(told: &Value) -> Counters {
+    fn of(json: &Value) -> Counters {
         Counters {
-            at: count(&told["at"]),
-            requests: count(&told["requests"]),
-            refused: count(&told["refused"]),
-            thinking: count(&told["thinking_tokens"]),
-            solution: count(&told["solution_tokens"]),
-            usd: number(&told["usd"]),
+            at: count(&json["at"]),
+            requests: count(&json["requests"]),
+            refused: count(&json["refused"]),
+            thinking: count(&json["thinking_tokens"]),
+            solution: count(&json["solution_tokens"]),
+            usd: number(&json["usd"]),
         }
     }
 }
 
 impl TopRequest {
-    fn of(told: &Value) -> TopRequest {
-        let attempt = &told["attempt"];
+    fn of(json: &Value) -> TopRequest {
+        let attempt = &json["attempt"];
         let answers = count(&attempt["answers"]).max(1);
         #[expect(clippy::cast_precision_loss, reason = "there are few answers")]
         let share = |phase: &Value| Share {
@@ -137,9 +137,9 @@ impl TopRequest {
             whole: number(&phase["budget"]) * answers as f64,
         };
         TopRequest {
-            account: text(&told["account"]),
-            route: text(&told["route"]),
-            seconds: number(&told["seconds"]),
+            account: text(&json["account"]),
+            route: text(&json["route"]),
+            seconds: number(&json["seconds"]),
             model: attempt["model"].as_str().map(harmless),
             answers,
             thinking: share(&attempt["thinking"]),
@@ -150,16 +150,16 @@ impl TopRequest {
 }
 
 impl TopTarget {
-    fn of(told: &Value) -> TopTarget {
-        let failures = told["failures"].as_object().into_iter().flat_map(|faults| faults.values());
+    fn of(json: &Value) -> TopTarget {
+        let failures = json["failures"].as_object().into_iter().flat_map(|faults| faults.values());
         TopTarget {
-            model: text(&told["model"]),
-            name: text(&told["target"]),
-            is_available: told["available"] == true,
-            why: told["why"].as_str().map(harmless),
-            in_flight: count(&told["in_flight"]),
-            limit: told["limit"].as_u64(),
-            queue: count(&told["queue"]),
+            model: text(&json["model"]),
+            name: text(&json["target"]),
+            is_available: json["available"] == true,
+            why: json["why"].as_str().map(harmless),
+            in_flight: count(&json["in_flight"]),
+            limit: json["limit"].as_u64(),
+            queue: count(&json["queue"]),
             failures: failures.map(count).sum(),
         }
     }
@@ -167,17 +167,17 @@ impl TopTarget {
 
 fn limits(account: &Value, now: Option<Timestamp>) -> Vec<TopLimit> {
     let name = text(&account["account"]);
-    let limit = |told: &Value| {
-        let unit = text(&told["unit"]);
-        let window = told["window"].as_str().map(|window| format!(" per {window}")).unwrap_or_default();
-        let about = told["about"].as_str().map(|about| format!(", {}", harmless(about))).unwrap_or_default();
+    let limit = |json: &Value| {
+        let unit = text(&json["unit"]);
+        let window = json["window"].as_str().map(|window| format!(" per {window}")).unwrap_or_default();
+        let about = json["about"].as_str().map(|about| format!(", {}", harmless(about))).unwrap_or_default();
         TopLimit {
             account: name.clone(),
             about: format!("{unit}{window}{about}"),
             is_money: unit == "money",
-            spent: Share { used: number(&told["spent"]), whole: number(&told["max"]) },
-            reserved: number(&told["reserved"]),
-            runs_out_in: now.zip(moment(&told["runs_out_at"])).map(|(now, end)| seconds(now, end)),
+            spent: Share { used: number(&json["spent"]), whole: number(&json["max"]) },
+            reserved: number(&json["reserved"]),
+            runs_out_in: now.zip(moment(&json["runs_out_at"])).map(|(now, end)| seconds(now, end)),
         }
     };
     list(&account["limits"]).iter().map(limit).collect()
@@ -188,8 +188,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     Duration::from_millis(length).as_secs_f64()
 }
 
-fn moment(told: &Value) -> Option<Timestamp> {
-    told.as_str()?.parse().ok()
+fn moment(json: &Value) -> Option<Timestamp> {
+    json.as_str()?.parse().ok()
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -23,7 +23,18 @@ pub(super) enum CommentedLine {
         is_example: bool,
         /// Whether it stands in a comment, as a second way to say the line before.
         is_aside: bool,
+        /// What the comment behind it says of its default.
+        default: Option<StatedDefault>,
     },
+}
+
+/// The default of a key, as a comment behind its example states it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum StatedDefault {
+    /// `# default`: the value that stands there.
+    Shown,
+    /// `# default: half of connections_max`, or `# required`: in words.
+    Words(String),
 }
 
 /// The lines of a text.
@@ -75,5 +86,17 @@ fn comment(text: &str) -> CommentedLine {
 fn value(text: &str, is_example: bool, is_aside: bool) -> Option<CommentedLine> {
     let table: toml::Table = text.parse().ok()?;
     let (name, value) = table.into_iter().next()?;
-    Some(CommentedLine::Value { name, value, is_example, is_aside })
+    Some(CommentedLine::Value { name, value, is_example, is_aside, default: stated_default(text) })
+}
+
+fn stated_default(text: &str) -> Option<StatedDefault> {
+    let (_, comment) = text.rsplit_once(" # ")?;
+    match comment.trim() {
+        "default" => Some(StatedDefault::Shown),
+        "required" => Some(StatedDefault::Words("required".to_owned())),
+        other => {
+            let words = other.strip_prefix("default: ")?;
+            Some(StatedDefault::Words(words.to_owned()))
+        }
+    }
 }

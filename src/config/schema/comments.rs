@@ -1,11 +1,12 @@
 //! What the commented file that ships says of each key: the comment above it, and the value that stands there.
 //!
 //! A line after another without a comment between them is about the same. A key that has no line is described by the comment that
-//! writes it, like `(token_file = "admin.token")`.
+//! writes it, like `(token_file = "admin.token")`. Behind an example `# default` says that its value holds without it,
+//! `# default: …` what holds in words, and `# required` that the key must be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::commented_line::{CommentedLine, lines};
+use super::commented_line::{CommentedLine, StatedDefault, lines};
 
 /// What the file says of a key or of a section.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,10 +15,27 @@ pub(super) struct Comment {
     pub(super) help: String,
     /// What holds without it.
     pub(super) default: Option<toml::Value>,
+    /// The same in words, where it is no one value.
+    pub(super) default_words: Option<String>,
     /// A value that it might have.
     pub(super) example: Option<toml::Value>,
     /// Its place in the file.
     pub(super) place: Option<usize>,
+}
+
+impl Comment {
+    /// Takes a default that is written in a comment: a value as TOML has it, else words. The first one counts.
+    fn state_default(&mut self, stated: &str) {
+        if self.default.is_some() || self.default_words.is_some() {
+            return;
+        }
+        let value =
+            format!("it = {stated}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("it"));
+        match value {
+            Some(value) => self.default = Some(value),
+            None => self.default_words = Some(stated.to_owned()),
+        }
+    }
 }
 
 /// What a file says, by the paths of its keys and sections.
@@ -99,6 +117,9 @@ impl CommentReader<'_> {
     }
 
     fn take(&mut self, line: CommentedLine) {
+        if !matches!(line, CommentedLine::Row(_)) {
+            self.rows.clear();
+        }
         match line {
             CommentedLine::Blank => {
                 self.before = std::mem::take(&mut self.above);
@@ -108,12 +129,12 @@ impl CommentReader<'_> {
             CommentedLine::Comment(text) => self.above.push(text),
             CommentedLine::Row(row) => self.row(&row),
             CommentedLine::Header(name, is_list) => self.header(&name, is_list),
-            CommentedLine::Value { name, value, is_example, is_aside } => {
+            CommentedLine::Value { name, value, is_example, is_aside, default } => {
                 let [path, any] = [&*name, "*"].map(|name| format!("{}{name}", self.section));
                 if (self.is_known)(&path) {
-                    self.value(path, value, is_example);
+                    self.value(path, value, is_example, default);
                 } else if (self.is_known)(&any) {
-                    self.value(any, value, true);
+                    self.value(any, value, true, None);
                 } else if is_aside {
                     self.above.push(format!("{name} = {value}"));
                 }
@@ -132,9 +153,12 @@ impl CommentReader<'_> {
             self.rows = names.split(", ").filter_map(below).collect();
         }
         let help = split.map_or(row, |(_, help)| help).trim();
+        let (help, default) =
+            help.split_once("; default ").map_or((help, None), |(help, default)| (help, Some(default)));
         for path in &self.rows {
-            let known = &mut self.comments.found.entry(path.clone()).or_default().help;
-            *known = format!("{known} {help}").trim().to_owned();
+            let comment = self.comments.found.entry(path.clone()).or_default();
+            comment.help = format!("{} {help}", comment.help).trim().to_owned();
+            default.into_iter().for_each(|stated| comment.state_default(stated));
         }
     }
 
@@ -158,13 +182,17 @@ impl CommentReader<'_> {
         self.last = (String::new(), String::new());
     }
 
-    fn value(&mut self, path: String, value: toml::Value, is_example: bool) {
+    fn value(&mut self, path: String, value: toml::Value, is_example: bool, default: Option<StatedDefault>) {
         let help = if self.above.is_empty() { self.last.1.clone() } else { sentences(&self.above) };
         self.above.clear();
         self.last = (path.clone(), help.clone());
         self.note(path, help, |comment| {
-            let place = if is_example { &mut comment.example } else { &mut comment.default };
+            let is_default = !is_example || default == Some(StatedDefault::Shown);
+            let place = if is_default { &mut comment.default } else { &mut comment.example };
             *place = place.take().or(Some(value));
+            if let Some(StatedDefault::Words(words)) = default {
+                comment.state_default(&words);
+            }
         });
     }
 

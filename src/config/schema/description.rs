@@ -2,7 +2,7 @@
 
 use crate::config::reader::{KeyShape, ValueShape};
 
-use super::comments::Comments;
+use super::comments::{Comment, Comments};
 use super::record::Recorded;
 
 /// A setting, or a section of them.
@@ -14,12 +14,21 @@ pub struct SettingDescription {
     pub name: Option<String>,
     /// What may be written.
     pub kind: String,
-    /// What holds without it, as it is written.
-    pub default: Option<String>,
+    /// What holds without it.
+    pub default: Option<DefaultDescription>,
     /// What it is for.
     pub help: String,
     /// The kinds of backends that have it, where not all do.
     pub kinds: Vec<&'static str>,
+}
+
+/// What holds without a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DefaultDescription {
+    /// A value, as it is written.
+    Value(String),
+    /// What it follows from, or that the setting is required.
+    Words(String),
 }
 
 /// All settings and sections, each after what it stands in.
@@ -46,12 +55,25 @@ pub(super) fn descriptions(recorded: &Recorded, comments: &Comments) -> Vec<Sett
             section: if has_keys { written(&format!("{path}{is_list}")) } else { written(section) },
             name: (!has_keys).then(|| if name == "*" { "NAME".to_owned() } else { name.to_owned() }),
             kind: kind(shape),
-            default: comment.default.map(|value| value.to_string()),
+            default: default(&comment),
             help: comment.help,
             kinds: kinds_with(path, recorded),
         }
     });
     described.collect()
+}
+
+fn default(comment: &Comment) -> Option<DefaultDescription> {
+    let value = || comment.default.as_ref().map(|value| DefaultDescription::Value(in_one_line(value)));
+    comment.default_words.clone().map(DefaultDescription::Words).or_else(value)
+}
+
+/// As it may be written in one line of the file.
+fn in_one_line(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
 }
 
 fn kinds_with(path: &str, recorded: &Recorded) -> Vec<&'static str> {

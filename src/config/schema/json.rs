@@ -145,7 +145,7 @@ fn of_value(shape: &ValueShape) -> Value {
     }
 }
 
-/// Of numbers the range is checked; the range of a time or of a size is told in words.
+/// Of numbers the range is checked; the range of a time or of a size is described in words.
 fn in_range(shape: &ValueShape, least: &str, most: &str) -> Value {
     let mut value = of_value(shape);
     let ends = (least.parse::<serde_json::Number>(), most.parse::<serde_json::Number>());

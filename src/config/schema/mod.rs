@@ -11,7 +11,7 @@ mod record;
 
 use serde_json::Value;
 
-pub use description::SettingDescription;
+pub use description::{DefaultDescription, SettingDescription};
 
 use comments::Comments;
 

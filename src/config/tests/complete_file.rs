@@ -57,6 +57,60 @@ fn every_example_in_the_complete_file_works() {
     assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
 }
 
+/// The complete file with its examples, where lines that end in a mark stay or go.
+fn without_marked(is_marked: impl Fn(&str) -> bool) -> String {
+    let text = with_examples();
+    let lines = text.lines().map(|line| if is_marked(line) { "" } else { line });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_marked_as_a_default_holds_without_its_line() {
+    let is_marked = |line: &str| line.ends_with("# default");
+    assert!(with_examples().lines().filter(|line| is_marked(line)).count() > 40, "the marks are not found");
+    let with = load_text(&with_examples()).unwrap();
+    let without = Settings { is_written: with.is_written, ..load_text(&without_marked(is_marked)).unwrap() };
+    assert_eq!(format!("{without:#?}"), format!("{with:#?}"));
+}
+
+#[test]
+fn what_is_marked_as_required_is_missed() {
+    let text = with_examples();
+    let required: Vec<&str> = text.lines().filter(|line| line.ends_with("# required")).collect();
+    assert!(required.len() > 10, "the marks are not found");
+    for line in required {
+        assert!(load_text(&text.replacen(line, "", 1)).is_err(), "{line}");
+    }
+}
+
+/// What a table in braces is by its rows, beside what it must have.
+#[test]
+fn what_the_rows_of_a_table_call_a_default_holds_without_it() {
+    let all = describe();
+    let around = "[[backend]]\nbase_url = 'http://127.0.0.1:1'\nmodels = ['m', 'n']\n[[route]]\nname = 'r'\nmodels = ['m', 'n']\n";
+    for (table, must, beside) in [
+        ("vote", "", ""),
+        ("verifier", "url = 'http://127.0.0.1:2'", ""),
+        ("probe", "model = 'm'", ""),
+        ("canary", "model = 'n'", "recipe = 'canary'"),
+    ] {
+        let section = format!("route.{table}");
+        let own = all.iter().filter(|setting| setting.section == section);
+        let stated = own.filter_map(|setting| match (&setting.name, &setting.default) {
+            (Some(name), Some(DefaultDescription::Value(value))) => Some(format!("{name} = {value}")),
+            _ => None,
+        });
+        let stated: Vec<String> = stated.collect();
+        assert!(!stated.is_empty(), "{table}");
+        let settings = |inside: &[String]| {
+            let inside = inside.iter().map(String::as_str).chain((!must.is_empty()).then_some(must));
+            let inside = inside.collect::<Vec<_>>().join(", ");
+            format!("{:#?}", load_text(&format!("{around}{beside}\n{table} = {{ {inside} }}\n")).unwrap())
+        };
+        assert_eq!(settings(&stated), settings(&[]), "{table}");
+    }
+}
+
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();

@@ -44,7 +44,7 @@ use limit_enforcer::LimitEnforcer;
 use repeat_filter::RepeatFilter;
 
 pub use step::ChoiceStep;
-pub use terms::ChoiceTerms;
+pub use terms::{ChoiceTerms, WholeAnswer};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChoiceState {

@@ -1,13 +1,13 @@
 //! The calls that a choice consists of: the first, the answer after a thought, a second try.
 
-use stint_backend::{GenerationPart, TargetBehavior, Thought};
+use stint_backend::{GenerationPart, Thought};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
 
 use super::super::overrun_guard::with_tolerance;
 use super::super::running_part::PartEnd;
 use super::super::thought_tail::thought_tail;
-use super::{ChoiceState, ChoiceStateMachine, ChoiceTerms};
+use super::{ChoiceState, ChoiceStateMachine, ChoiceTerms, WholeAnswer};
 
 impl ChoiceStateMachine {
     /// The first part to call for.
@@ -39,13 +39,17 @@ impl ChoiceStateMachine {
         part
     }
 
-    /// Whether the first call may be answered in one piece: its limit is sent, the target is not known to break limits, and no
-    /// thought of it could be cut.
+    /// Whether the first call may be answered in one piece: the target is not known to break limits, and no thought of it could
+    /// be cut.
     fn may_come_whole(&self) -> bool {
-        let TargetBehavior { answers_whole, shows_thoughts, breaks_limits, .. } = self.enforcer.behavior;
-        let ChoiceTerms { whole, tells_limit, .. } = self.terms;
-        let is_held = tells_limit && !breaks_limits && !shows_thoughts;
-        whole && answers_whole && is_held && self.class == EnforcementClass::Effort
+        let behavior = &self.enforcer.behavior;
+        let is_allowed = match self.terms.whole {
+            WholeAnswer::Never => false,
+            WholeAnswer::Always => true,
+            WholeAnswer::WhileMeasured => behavior.is_measured,
+        };
+        let is_held = !behavior.breaks_limits && !behavior.shows_thoughts;
+        is_allowed && behavior.answers_whole && is_held && self.class == EnforcementClass::Effort
     }
 
     /// Time is up for thinking: closes the thought here, where the class can resume from it.

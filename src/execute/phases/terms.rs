@@ -4,6 +4,17 @@ use stint_types::catalog::{ContinuationLimit, EnforcementClass, LimitedBy};
 use stint_types::chat::{CacheTtl, CompletionKind};
 use stint_types::units::Tokens;
 
+/// Whether an answer may come in one piece: then all that it may take is set aside, and nobody reads it while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WholeAnswer {
+    /// It comes as a stream.
+    Never,
+    /// It may: its limit is small.
+    Always,
+    /// It may, where enough streams show how its target does: it is expected to be short, and may become long.
+    WhileMeasured,
+}
+
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChoiceTerms {
@@ -19,8 +30,8 @@ pub struct ChoiceTerms {
     pub answer_takes_rest: bool,
     /// Who set that limit.
     pub solution_by: LimitedBy,
-    /// True if the answer may come in one piece: all that it may take is set aside, and nobody reads it while it is written.
-    pub whole: bool,
+    /// Whether the answer may come in one piece.
+    pub whole: WholeAnswer,
     /// Whether an upstream that needs no limit is sent one.
     pub tells_limit: bool,
     /// The least limit that the upstream takes: one below it is raised there and held here.

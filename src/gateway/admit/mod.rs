@@ -19,6 +19,7 @@ pub use quote::{QuoteDetails, RequestQuote};
 pub use quote_evidence::{LevelSource, ModelLevels, QuoteEvidence};
 
 pub(super) use admission::{Admission, ReservedRequest};
+pub(super) use money_wait::held_shortfall;
 pub(super) use planned_work::planned_work;
 pub(super) use prepare_step::prepare_step;
 pub(super) use quote::quote_single;

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use crate::gateway::request::{RETRY_AFTER, RequestRefusal};
 use crate::gateway::state::BoundedWait;
 use stint_decide::plan;
-use stint_ledger::{RequestScope, ReserveError, Shortfall};
+use stint_ledger::{Ledger, RequestScope, ReserveError, Shortfall};
 use stint_types::units::{AccountId, Holder, Limit, Unit};
 
 use super::admission::Admission;
@@ -34,10 +34,12 @@ pub(super) async fn wait_for_money(
             let holder = admission.state.wait_queues.queued_account(&admission.tenant.account);
             (holder.unwrap_or_else(|| admission.tenant.account.clone()), None)
         }
-        refusal => match held_shortfall(admission, about, &refusal) {
-            Some((holder, shortfall)) => (holder, Some(Box::new(shortfall))),
-            None => return Err(refusal),
-        },
+        refusal => {
+            match held_shortfall(&admission.parts().ledger, &admission.tenant.account, about, &refusal) {
+                Some((holder, shortfall)) => (holder, Some(Box::new(shortfall))),
+                None => return Err(refusal),
+            }
+        }
     };
     if !admission.waits.during(waiting.wait_turn(&holder, notified)).await {
         return Err(RequestRefusal::FundsReserved { shortfall, retry_after: RETRY_AFTER });
@@ -47,27 +49,22 @@ pub(super) async fn wait_for_money(
 }
 
 /// Whose limit it is, where what lacks under it is set aside by other requests and not spent.
-fn held_shortfall(
-    admission: &Admission<'_>,
+pub(crate) fn held_shortfall(
+    ledger: &Ledger,
+    account: &AccountId,
     about: &RequestScope,
     refusal: &RequestRefusal,
 ) -> Option<(AccountId, Shortfall)> {
     let shortfall = shortfall(refusal)?;
     let Limit { holder, unit, .. } = &shortfall.limit;
     let holder = match holder {
-        Holder::Key => admission.tenant.account.clone(),
-        Holder::Account(account) => account.clone(),
+        Holder::Key => account.clone(),
+        Holder::Account(above) => above.clone(),
         Holder::Request | Holder::Episode => return None,
     };
     // Rates and requests at once are for callers to keep to.
     let waits = matches!(unit, Unit::Money | Unit::Thinking) && !shortfall.limit.is_rate();
-    let may = waits
-        && admission.parts().ledger.can_be_released(
-            &admission.tenant.account,
-            about,
-            &shortfall,
-            Default::default(),
-        );
+    let may = waits && ledger.can_be_released(account, about, &shortfall, Default::default());
     may.then_some((holder, shortfall))
 }
 

@@ -22,7 +22,7 @@ pub struct LimitUsage<T> {
 pub struct EpisodeSnapshot {
     /// Its name.
     pub id: EpisodeId,
-    /// False if the books do not have this step: then nobody is told what is used and left.
+    /// False if the books do not have this step: then what is used and left is not reported.
     pub is_booked: bool,
     /// Requests.
     pub turns: LimitUsage<Count>,

@@ -1,10 +1,8 @@
 //! Turns the record of a request, or a verdict on it, into samples to learn from.
 
-use serde::Deserialize;
-
 use stint_decide::learn::OutcomeSample;
 use stint_sessions::history::RequestRecord;
-use stint_types::catalog::{ChoiceOutcome, RequestTraits, Verdict};
+use stint_types::catalog::{ChoiceOutcome, Verdict};
 
 use super::not_learned::NotLearned;
 
@@ -38,7 +36,7 @@ fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample
         model: outcome.model.clone(),
         class: decision.class,
         predicted: candidate.prior.clone(),
-        request: request(story),
+        request: story.decision.context.clone(),
         budget: outcome.thinking,
         thinking: choice.thinking,
         ended: choice.thinking_ended,
@@ -48,26 +46,4 @@ fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample
         weight: 1.0,
         alarm: 1.0,
     })
-}
-
-/// What the request looked like, as it was recorded; nothing is known of it if another version recorded it.
-fn request(story: &RequestRecord) -> RequestTraits {
-    RequestTraits::deserialize(&story.decision.context).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use stint_sessions::history::conformance;
-
-    #[test]
-    fn a_record_of_another_version_is_learned_from_without_what_its_request_looked_like() {
-        let mut story = conformance::story(1);
-        story.decision.context =
-            serde_json::json!({ "mean": 0.5, "best": 1.0, "worst": 0.0, "prompt": -1.25 });
-        assert_eq!(request(&story), RequestTraits::default());
-        let traits = RequestTraits { words: vec![3, 70], ..RequestTraits::default() };
-        story.decision.context = serde_json::to_value(&traits).unwrap();
-        assert_eq!(request(&story), traits);
-    }
 }

@@ -43,8 +43,7 @@ fn decision(context: &RequestContext, decided: &DecisionContext) -> Decision {
         class: decided.prior.class,
         difficulty: decided.prior.difficulty,
         confidence: decided.prior.confidence,
-        // Numbers, a few hundred bytes of them: they can be written as JSON.
-        context: serde_json::to_value(&decided.prior.request).unwrap_or_default(),
+        context: decided.prior.request.clone(),
         stakes: decided.stakes,
         choices: context.request.choices,
         candidates,

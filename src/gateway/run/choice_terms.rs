@@ -1,6 +1,6 @@
 //! The terms on which each choice of an offer runs.
 
-use crate::execute::ChoiceTerms;
+use crate::execute::{ChoiceTerms, WholeAnswer};
 use stint_types::catalog::{Model, Offer};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
@@ -15,7 +15,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         solution: offer.solution,
         answer_takes_rest: offer.answer_takes_rest,
         solution_by: offer.solution_by,
-        whole: false,
+        whole: WholeAnswer::Never,
         tells_limit: offer.tells_limit,
         output_min: model.map_or(Tokens(1), |model| model.output_min),
         overhead: offer.overhead,

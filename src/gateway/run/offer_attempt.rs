@@ -1,11 +1,12 @@
 //! One attempt at an offer: what its choices have taken so far, and how their reservation grows.
 
-use crate::execute::{ChoiceProgress, ChoiceTerms};
+use crate::execute::{ChoiceProgress, ChoiceTerms, WholeAnswer};
 use crate::gateway::feedback;
 use crate::gateway::request::RequestContext;
 use stint_decide::plan::WHOLE_MAX;
-use stint_types::catalog::Offer;
+use stint_types::catalog::{LimitedBy, Offer};
 use stint_types::chat::CompletionKind;
+use stint_types::units::Tokens;
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
@@ -23,7 +24,7 @@ impl OfferAttempt {
     pub(super) fn new(context: &RequestContext, offer: &Offer) -> OfferAttempt {
         let growth = ReservationGrowth::of(offer, context.request.choices);
         let terms = ChoiceTerms {
-            whole: growth.is_none() && may_come_whole(context, offer),
+            whole: if growth.is_none() { whole_answer(context, offer) } else { WholeAnswer::Never },
             ..terms(offer, context.model(offer), context.prompt(offer), &context.request)
         };
         let choice = |_| {
@@ -44,15 +45,29 @@ impl OfferAttempt {
 }
 
 /// Whether nothing would be done with the answer while it is written: nobody reads it, no text of the caller's ends it, no other
-/// attempt waits for its first token, and no deadline would end it early.
-fn may_come_whole(context: &RequestContext, offer: &Offer) -> bool {
+/// attempt waits for its first token, no deadline would end it early, and the upstream keeps its limit: one that is sent, or its own.
+fn whole_answer(context: &RequestContext, offer: &Offer) -> WholeAnswer {
     let request = &context.request;
     let is_awaited =
         !request.streams && request.kind == CompletionKind::Chat && request.sampling.stop.is_empty();
     let is_hedged = context.fleet(offer).is_ok_and(|fleet| fleet.hedge_after().is_some());
     let is_single = request.budget.deadline.is_none() && offer.samples <= 1;
+    let is_limited = offer.tells_limit || offer.solution_by == LimitedBy::Model;
     // Twenty likely tokens beside each of an answer's are more than one event may have.
-    let is_small =
-        offer.thinking + offer.solution + offer.overhead <= WHOLE_MAX && request.logprobs.is_none();
-    is_awaited && !is_hedged && is_single && is_small
+    let is_plain = request.logprobs.is_none();
+    if !(is_awaited && !is_hedged && is_single && is_limited && is_plain) {
+        return WholeAnswer::Never;
+    }
+    match offer.thinking + offer.solution + offer.overhead {
+        most if most <= WHOLE_MAX => WholeAnswer::Always,
+        _ if hardly_exceeded(context, offer) <= WHOLE_MAX => WholeAnswer::WhileMeasured,
+        _ => WholeAnswer::Never,
+    }
+}
+
+/// What thought and answer hardly exceed together.
+fn hardly_exceeded(context: &RequestContext, offer: &Offer) -> Tokens {
+    let quantile = context.parts().settings.opening_quantile;
+    let likely = context.demand.models.get(&offer.model).map(|demand| demand.solution_within(quantile));
+    offer.thinking + offer.solution.min(likely.unwrap_or(Tokens::MAX)) + offer.overhead
 }

@@ -1,6 +1,6 @@
 //! The recipes of all routes: which of them are suspended, since they turned out to be of no use, and until when.
 //!
-//! What a recipe did is told by the requests that it acted on; `stint_decide::learn` says when that is enough. A suspended
+//! The requests that a recipe acted on show what it did; `stint_decide::learn` says when that is enough. A suspended
 //! recipe is tried again after a number of requests of its route. All of that is kept in memory by each replica.
 
 use std::collections::BTreeMap;

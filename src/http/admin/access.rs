@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::http::Method;
 
-use crate::http::error::{ApiError, codes};
-use stint_types::tenant::{AdminRole, DeclaredTenants, DirectorySnapshot, KeyId};
+use stint_types::tenant::{AdminRole, Directory, DirectoryEditor, EditorAuthority};
+use stint_types::units::AccountId;
 
 /// Who asks, as `guard` found it.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub(super) struct Admin {
     /// As the audit log calls them.
     pub(super) name: Arc<str>,
     pub(super) role: AdminRole,
+    /// The account of the key that they have the role by, if it is one of ours.
+    pub(super) key: Option<AccountId>,
 }
 
 /// The role that a method of a path takes. What is not listed takes the highest.
@@ -28,44 +30,11 @@ pub(super) fn required_role(method: &Method, path: &str) -> AdminRole {
 }
 
 impl Admin {
-    /// Whether they may give this role, take it away, or have the secret of a key with it.
-    ///
-    /// # Errors
-    /// 403 where it is higher than their own.
-    pub(super) fn check(&self, role: Option<AdminRole>) -> Result<(), ApiError> {
-        match role {
-            Some(role) if role > self.role => {
-                let message = format!(
-                    "a key with the role \"{}\" is beyond yours, which is \"{}\": ask with one that has it",
-                    role.as_str(),
-                    self.role.as_str()
-                );
-                Err(ApiError::forbidden(&message).with_code(codes::ROLE_TOO_LOW))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The same for the role that a key has.
-    pub(super) fn check_key(&self, directory: &DirectorySnapshot, id: KeyId) -> Result<(), ApiError> {
-        // One that is not there is refused in the directory's words.
-        self.check(directory.key(id).ok().and_then(|key| key.access.role))
-    }
-
-    /// The same for all keys that are to be imported, and for those of the same accounts that are there.
-    pub(super) fn check_import(
-        &self,
-        directory: &DirectorySnapshot,
-        wanted: &DeclaredTenants,
-    ) -> Result<(), ApiError> {
-        let keys = directory.keys();
-        for tenant in &wanted.tenants {
-            self.check(tenant.access.role)?;
-            let mut same =
-                keys.iter().filter(|key| key.terms.account == tenant.account && key.revoked.is_none());
-            same.try_for_each(|key| self.check(key.access.role))?;
-        }
-        Ok(())
+    /// The directory in their hands. Nobody gives a role above their own, takes one away, or has the secret of a key with one.
+    pub(super) fn editor<'d>(&'d self, directory: &'d Directory) -> DirectoryEditor<'d> {
+        let by_itself = EditorAuthority::Role(self.role);
+        let authority = self.key.as_ref().map_or(by_itself, EditorAuthority::Key);
+        directory.by(&self.name).with_authority(authority)
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn set(
     let mut fields = body::fields(request, &admin.settings).await?;
     let terms = read::terms(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    admin.directory.by(&caller.name).set_terms(&account, &terms).await?;
+    caller.editor(&admin.directory).set_terms(&account, &terms).await?;
     tracing::info!(%account, "set an account's terms");
     shown(&admin, &account)
 }
@@ -66,7 +66,7 @@ pub(super) async fn delete(
     Path(path): Path<String>,
 ) -> Result<Response, ApiError> {
     let account = parse(&path)?;
-    admin.directory.by(&caller.name).drop_terms(&account).await?;
+    caller.editor(&admin.directory).drop_terms(&account).await?;
     tracing::info!(%account, "took an account's terms away");
     Ok(page(&json!({ "object": "account.deleted", "path": account.as_str(), "deleted": true })))
 }

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::auth;
 use crate::http::error::{ApiError, codes};
+use crate::oidc::KeyWait;
 use stint_types::tenant::{AdminRole, hash_key};
 use stint_types::units::Timestamp;
 
@@ -68,16 +69,20 @@ async fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, Api
         .filter(|secret| !secret.is_empty())
         .ok_or_else(|| auth::missing_or_invalid_key(presented))?;
     if hash_key(secret).matches(&admin.access.token.hash()) {
-        return Ok(Admin { name: admin.token_holder.into(), role: AdminRole::All });
+        return Ok(Admin { name: admin.token_holder.into(), role: AdminRole::All, key: None });
     }
     let keys = admin.directory.keys();
-    let tenant = match auth::admit_token(&keys, admin.tokens.as_ref(), headers).await? {
-        Some(tenant) => tenant,
-        None => keys.find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?,
-    };
+    let (tenant, is_own) =
+        match auth::admit_token(&keys, admin.tokens.as_ref(), headers, KeyWait::Shortly).await? {
+            Some(tenant) => (tenant, false),
+            None => (keys.find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?, true),
+        };
     // Where everybody may ask, nobody has shown a key.
     match (tenant.access.role, tenant.key) {
-        (Some(role), Some(_)) => Ok(Admin { name: tenant.account.as_str().into(), role }),
+        (Some(role), Some(_)) => {
+            let key = is_own.then(|| tenant.account.clone());
+            Ok(Admin { name: tenant.account.as_str().into(), role, key })
+        }
         (None, Some(_)) => {
             Err(ApiError::forbidden("this key may not use the admin API").with_code(codes::NOT_ADMIN))
         }

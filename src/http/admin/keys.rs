@@ -43,8 +43,7 @@ pub(super) async fn create(
     let account = read::account(&mut fields)?;
     let wanted = read::key(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    caller.check(wanted.role.flatten())?;
-    let (key, secret) = admin.directory.by(&caller.name).create(&account, &wanted).await?;
+    let (key, secret) = caller.editor(&admin.directory).create(&account, &wanted).await?;
     tracing::info!(key = %key.id, %account, "made a key");
     Ok((StatusCode::CREATED, with_secret(&key, secret)).into_response())
 }
@@ -71,9 +70,7 @@ pub(super) async fn change(
     let mut fields = body::fields(request, &admin.settings).await?;
     let wanted = read::key(&mut fields, &admin.catalog)?;
     fields.finish()?;
-    caller.check(wanted.role.flatten())?;
-    caller.check_key(&admin.directory.snapshot(), id)?;
-    let key = admin.directory.by(&caller.name).change(id, &wanted).await?;
+    let key = caller.editor(&admin.directory).change(id, &wanted).await?;
     tracing::info!(key = %id, "changed a key");
     Ok(shown(&key))
 }
@@ -90,8 +87,7 @@ pub(super) async fn rotate(
     let mut fields = body::fields(request, &admin.settings).await?;
     let grace = read::grace(&mut fields)?;
     fields.finish()?;
-    caller.check_key(&admin.directory.snapshot(), id)?;
-    let (key, secret) = admin.directory.by(&caller.name).rotate(id, grace).await?;
+    let (key, secret) = caller.editor(&admin.directory).rotate(id, grace).await?;
     tracing::info!(key = %id, ?grace, "rotated a key");
     Ok(with_secret(&key, secret))
 }
@@ -103,8 +99,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = parse(&id)?;
-    caller.check_key(&admin.directory.snapshot(), id)?;
-    let key = admin.directory.by(&caller.name).revoke(id).await?;
+    let key = caller.editor(&admin.directory).revoke(id).await?;
     tracing::info!(key = %key.id, "revoked a key");
     Ok(shown(&key))
 }

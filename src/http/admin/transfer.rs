@@ -37,8 +37,7 @@ pub(super) async fn import(
     let text = body::collect(&parts.headers, body, &admin.settings).await?;
     let text = std::str::from_utf8(&text).map_err(|_| ApiError::invalid(None, "the body is not UTF-8"))?;
     let wanted = (admin.read)(text).map_err(|mistakes| ApiError::invalid(None, mistakes))?;
-    caller.check_import(&admin.directory.snapshot(), &wanted)?;
-    let count = admin.directory.by(&caller.name).import(&wanted).await?;
+    let count = caller.editor(&admin.directory).import(&wanted).await?;
     tracing::info!(?count, "imported keys and accounts");
     Ok(page(&json!({
         "object": "import",

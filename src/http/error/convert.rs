@@ -101,6 +101,8 @@ impl From<KeyChangeError> for ApiError {
             KeyChangeError::Declared(_) => {
                 ApiError::state_conflict(message, codes::DECLARED_IN_CONFIGURATION)
             }
+            KeyChangeError::RoleTooLow { .. } => ApiError::forbidden(&message).with_code(codes::ROLE_TOO_LOW),
+            KeyChangeError::NotAdmin(_) => ApiError::forbidden(&message).with_code(codes::NOT_ADMIN),
             KeyChangeError::OfTokens(..) => ApiError::state_conflict(message, codes::RESERVED_FOR_TOKENS),
             KeyChangeError::Exists(_) => ApiError::state_conflict(message, codes::ALREADY_EXISTS),
             KeyChangeError::Revoked(_) => ApiError::state_conflict(message, codes::REVOKED),

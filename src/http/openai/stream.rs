@@ -22,6 +22,8 @@ const COMMENT: &str = ": thinking\n\n";
 /// What most events take, in bytes, and what most choices do.
 const EVENT_USUAL: usize = 320;
 const CHOICE_USUAL: usize = 128;
+/// And what quotes and escapes of a piece of text do.
+const ESCAPES_USUAL: usize = 16;
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub(super) struct OpenAiStreamWriter {
     /// What every event begins with, up to its choices, and what it ends with: only the choice between differs.
     frame: (String, &'static str),
     begun: Vec<bool>,
+    /// What stands around each choice's text in an event that brings nothing else, once one did.
+    text_frames: Vec<Option<TextFrame>>,
     /// The chances of each choice's next tokens: they go out with their text.
     logprobs: Vec<Value>,
 }
@@ -54,6 +58,7 @@ impl OpenAiStreamWriter {
             options,
             frame: (String::new(), ""),
             begun: vec![false; choices],
+            text_frames: vec![None; choices],
             logprobs: vec![Value::Null; choices],
         };
         OpenAiStreamWriter { frame: frame(&writer.chunk(&[])), ..writer }
@@ -68,6 +73,23 @@ impl OpenAiStreamWriter {
         let _ = serde_json::to_writer(&mut text, choice);
         text.extend_from_slice(tail);
         String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// An event that brings more of a choice's text and nothing else, as most do: what stands around the text is written once.
+    /// Nothing if it brings more.
+    fn text_event(&mut self, index: u32, text: &str) -> Option<String> {
+        let at = usize::try_from(index).ok()?;
+        let brings_text_alone = self.options.kind == CompletionFormat::Chat
+            && *self.begun.get(at)?
+            && self.logprobs.get(at)?.is_null();
+        if !brings_text_alone {
+            return None;
+        }
+        if self.text_frames[at].is_none() {
+            let empty = self.choice(index, ChunkDelta { content: Some(""), ..ChunkDelta::default() }, None);
+            self.text_frames[at] = TextFrame::around_empty(&self.event(&empty));
+        }
+        self.text_frames[at].as_ref().map(|frame| frame.event(text))
     }
 
     fn chunk<'a>(&'a self, choices: &'a [ChunkChoice<'a>]) -> CompletionChunk<'a> {
@@ -157,6 +179,11 @@ impl StreamWriter for OpenAiStreamWriter {
             }
             return String::new();
         }
+        if let ChoiceEvent::Answer(text) = &event
+            && let Some(written) = self.text_event(choice, text)
+        {
+            return written;
+        }
         let Some(delta) = self.delta(&event) else { return String::new() };
         let choice = self.choice(choice, delta, None);
         self.event(&choice)
@@ -173,6 +200,32 @@ impl StreamWriter for OpenAiStreamWriter {
     /// No `[DONE]` after it.
     fn write_error(&mut self, problem: &ApiError) -> String {
         data(&problem.to_json())
+    }
+}
+
+/// What stands around a text in events that differ in nothing else.
+#[derive(Debug, Clone)]
+struct TextFrame {
+    head: String,
+    tail: String,
+}
+
+impl TextFrame {
+    /// What stands around the empty text in this event.
+    fn around_empty(event: &str) -> Option<TextFrame> {
+        const NAME: &str = "\"content\":";
+        // What comes before it, name and model, was written by whoever configured them, and what comes behind is ours.
+        let (head, tail) = event.rsplit_once("\"content\":\"\"")?;
+        Some(TextFrame { head: [head, NAME].concat(), tail: tail.to_owned() })
+    }
+
+    fn event(&self, text: &str) -> String {
+        let mut event = Vec::with_capacity(self.head.len() + text.len() + self.tail.len() + ESCAPES_USUAL);
+        event.extend_from_slice(self.head.as_bytes());
+        // A text always has JSON, and JSON is always text.
+        let _ = serde_json::to_writer(&mut event, text);
+        event.extend_from_slice(self.tail.as_bytes());
+        String::from_utf8(event).unwrap_or_default()
     }
 }
 

@@ -17,10 +17,16 @@ use super::TlsSettings;
 use super::error::TlsError;
 use super::pem_files::{certificates, malformed, private_key};
 
+/// How the versions of HTTP are called where TLS agrees on one (RFC 7301).
+const HTTP1: &[u8] = b"http/1.1";
+pub(super) const HTTP2: &[u8] = b"h2";
+
 /// A listener's certificate in use. What connections began with stays theirs.
 #[derive(Debug)]
 pub struct TlsIdentity {
     pub(super) server: Arc<ServerConfig>,
+    /// The same, offering HTTP/1.1 alone.
+    pub(super) http1_server: Arc<ServerConfig>,
     /// What the certificate says.
     pub facts: CertificateFacts,
 }
@@ -60,8 +66,10 @@ impl TlsIdentity {
             }
             error => malformed("key", &settings.key, error.to_string()),
         })?;
-        server.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsIdentity { server: Arc::new(server), facts })
+        server.alpn_protocols = vec![HTTP1.to_vec()];
+        let http1_server = Arc::new(server.clone());
+        server.alpn_protocols.insert(0, HTTP2.to_vec());
+        Ok(TlsIdentity { server: Arc::new(server), http1_server, facts })
     }
 }
 

@@ -1,7 +1,5 @@
 //! TLS on our listeners: certificate and key from files, and, where a listener asks for it, certificates of callers.
-//!
-//! Callers are offered HTTP/1.1 alone. What `framing`, write deadlines and connection places promise is said of one request at
-//! a time, and does not hold for the streams of HTTP/2 yet.
+//! Callers are offered HTTP/2 and HTTP/1.1, and get the first of these that they speak.
 
 mod error;
 mod handshake;
@@ -11,7 +9,7 @@ mod pem_files;
 mod pinned;
 mod settings;
 
-pub(super) use handshake::accept;
+pub(super) use handshake::{accept, is_http2};
 
 pub use error::TlsError;
 pub use identity::{CertificateFacts, TlsIdentity};

@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 pub(crate) mod deployment;
 pub(crate) mod emulators;
 pub(crate) mod faultup;
+pub(crate) mod hook;
 pub(crate) mod issuer;
 pub(crate) mod managed;
 mod process;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use stint::config::{SettingDescription, describe};
+use stint::config::{DefaultDescription, SettingDescription, describe};
 
 use crate::watching::is_up_to_date;
 
@@ -20,7 +20,9 @@ Visual Studio Code.\n\n\
 * A *size* is bytes, or carries its unit: `65536`, `\"64KiB\"`, `\"32MiB\"`.\n\
 * *Dollars* are text: `\"0.02\"`.\n\
 * A *path* starts from the folder of the file.\n\
-* Without a default a setting says nothing until you write it.\n";
+* Where the default is empty, nothing holds until you write the setting.\n\
+* \"Required\" means: its section cannot be without it.\n\
+* Settings of a `[[backend.model]]` may have their default from the [catalogue](../upstreams.md#what-is-known-about-models).\n";
 
 fn page() -> String {
     let all = describe();
@@ -39,17 +41,28 @@ fn page() -> String {
             write!(page, "{}\n\n", wrapped(help)).unwrap();
         }
         page += "| setting | may be | default | |\n|---|---|---|---|\n";
-        keys.iter().for_each(|setting| page += &row(setting, &all));
+        for (place, setting) in keys.iter().enumerate() {
+            let alike =
+                keys[..place].iter().find(|other| !other.help.is_empty() && other.help == setting.help);
+            page += &row(setting, alike.and_then(|other| other.name.as_deref()), &all);
+        }
     }
     page
 }
 
-fn row(setting: &SettingDescription, all: &[SettingDescription]) -> String {
+/// One that is described together with another points there.
+fn row(setting: &SettingDescription, alike: Option<&str>, all: &[SettingDescription]) -> String {
     let SettingDescription { name, kind, default, help, .. } = setting;
-    let default = default.as_ref().map_or_else(String::new, |value| format!("`{}`", value.trim()));
+    let default = match default {
+        // In a code span no sign is special but the end of the cell.
+        Some(DefaultDescription::Value(value)) => format!("`{}`", value.trim().replace('|', "\\|")),
+        Some(DefaultDescription::Words(words)) => cell(words),
+        None => String::new(),
+    };
     let name = name.as_deref().unwrap_or_default();
+    let help = alike.map_or_else(|| help.clone(), |other| format!("See `{other}`."));
     let help = format!("{help}{}", only_for(setting, all));
-    format!("| `{name}` | {} | {} | {} |\n", cell(kind), cell(&default), cell(help.trim()))
+    format!("| `{name}` | {} | {default} | {} |\n", cell(kind), cell(help.trim()))
 }
 
 /// The kinds of backends that have it, or that have it not, whichever is shorter.

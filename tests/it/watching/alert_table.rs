@@ -89,6 +89,44 @@ fn service() -> Vec<Alert> {
             quiet: &[("stint_config_state{instance=\"a\"}", "1+0x60")],
         },
         Alert {
+            name: "StintIssuerKeysOld",
+            expression: "sum by (instance, issuer) (increase(stint_issuer_key_fetches_total{outcome=\"failed\"}[15m])) > 0 \
+                         unless sum by (instance, issuer) (increase(stint_issuer_key_fetches_total{outcome=\"fetched\"}[15m])) > 0",
+            hold: "5m",
+            severity: Ticket,
+            summary: "{{ $labels.instance }} cannot fetch the keys of the issuer of {{ $labels.issuer }}, and those it has grow old",
+            remedy: "Ask the issuer's jwks_url from that machine. When refresh and keep of [[issuer]] are over, its tokens get 503.",
+            labels: &[("instance", "a"), ("issuer", "staff")],
+            fires: &[
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"staff\", outcome=\"failed\"}",
+                    "0+0x30 1+1x30",
+                ),
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"staff\", outcome=\"fetched\"}",
+                    "1+0x60",
+                ),
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"other\", outcome=\"fetched\"}",
+                    "0+1x60",
+                ),
+            ],
+            quiet: &[
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"staff\", outcome=\"failed\"}",
+                    "0+1x60",
+                ),
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"staff\", outcome=\"fetched\"}",
+                    "0+1x60",
+                ),
+                (
+                    "stint_issuer_key_fetches_total{instance=\"a\", issuer=\"other\", outcome=\"failed\"}",
+                    "0+0x60",
+                ),
+            ],
+        },
+        Alert {
             name: "StintServerErrors",
             expression: "sum by (instance) (rate(stint_http_responses_total{class=\"5xx\"}[5m])) / \
                          sum by (instance) (rate(stint_http_responses_total[5m])) > 0.05",

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::harness::hook::{Does, Hook};
+use crate::harness::issuer::TokenIssuer;
 use crate::harness::{Folder, Process, Upstream};
 
 use super::alert_table::alerts;
@@ -11,7 +13,7 @@ use super::panels::rows;
 use super::prometheus::Prometheus;
 
 /// Something of everything that there are series for. The model `gone` has no server.
-fn configuration(upstream: &str) -> String {
+fn configuration(upstream: &str, issuer: &str, hook: &str) -> String {
     let hash = stint_types::tenant::hash_key("sk-test");
     format!(
         "[[backend]]\nbase_url = '{upstream}'\n[[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '2'\n\
@@ -22,7 +24,9 @@ fn configuration(upstream: &str) -> String {
          [[route]]\nname = 'vote'\nmodels = ['reasoner']\nvote = {{ compare = 'number', samples_max = 3 }}\njudge = 'reasoner'\n\
          probe = {{ model = 'reasoner' }}\n\
          [[route]]\nname = 'watched'\nmodels = ['reasoner', 'm']\nenforce = 'observe'\n\
-         [[route]]\nname = 'shared'\nmodels = ['reasoner']\nrecipe = 'vote'\nvote = {{ compare = 'number' }}\n"
+         [[route]]\nname = 'shared'\nmodels = ['reasoner']\nrecipe = 'vote'\nvote = {{ compare = 'number' }}\n\
+         [[issuer]]\nurl = '{issuer}'\naudiences = ['stint']\naccount_prefix = 'staff'\n[[issuer.profile]]\nname = 'all'\n\
+         [[guardrail]]\nname = 'judge'\nurl = '{hook}'\nsecret_file = 'guard.secret'\nstages = ['before', 'after']\n"
     )
 }
 
@@ -31,7 +35,8 @@ fn question(model: &str, text: &str) -> Value {
 }
 
 /// Every kind of request once.
-async fn load(process: &Process) {
+async fn load(process: &Process, token: &str) {
+    process.ask(token, &question("m", "tokens 5")).await.good();
     for model in ["reasoner", "vote", "watched", "shared"] {
         process.ask("sk-test", &question(model, "What is 12+34*2?")).await;
     }
@@ -45,9 +50,8 @@ async fn load(process: &Process) {
     assert!(process.ask("sk-test", &dear).await.status >= 400);
 }
 
-/// Series of what this server has not: a certificate, an issuer of tokens, a guardrail.
-const ELSEWHERE: [&str; 4] =
-    ["stint_certificate_expiry_seconds", "stint_issuer_", "stint_token_checks_", "stint_guardrail_"];
+/// Series of what this server has not: a certificate.
+const ELSEWHERE: [&str; 1] = ["stint_certificate_expiry_seconds"];
 
 /// A query as Grafana sends it.
 fn as_sent(query: &str) -> String {
@@ -57,7 +61,9 @@ fn as_sent(query: &str) -> String {
 #[tokio::test]
 async fn every_panel_has_data_and_alerts_are_raised_by_their_faults() {
     let upstream = Upstream::start();
-    let folder = Folder::new(&configuration(&upstream.base));
+    let (issuer, hook) = (TokenIssuer::start(), Hook::start(Does::Says(json!({ "verdict": "allow" }))));
+    let folder = Folder::new(&configuration(&upstream.base, &issuer.url, &hook.url));
+    std::fs::write(folder.path().join("guard.secret"), "the-secret-of-the-guardrail").unwrap();
     let process = folder.serve();
     let prometheus = Prometheus::start(process.base.strip_prefix("http://").unwrap()).await;
     prometheus.until("stint_config_state").await;
@@ -73,7 +79,7 @@ async fn every_panel_has_data_and_alerts_are_raised_by_their_faults() {
     let began = Instant::now();
     while !empty.is_empty() {
         assert!(began.elapsed() < Duration::from_secs(120), "without data: {empty:#?}");
-        load(&process).await;
+        load(&process, &issuer.token("alice")).await;
         let mut still = Vec::new();
         for query in empty {
             if prometheus.found(&query).await == 0 {

@@ -10,9 +10,13 @@ use super::Fleet;
 impl Fleet {
     /// What is known of a target's behavior.
     pub(super) fn behavior(&self, place: usize) -> TargetBehavior {
-        let seen = self.lock().behaviors.get(place).copied().unwrap_or_default().behavior();
+        let (seen, is_measured) = {
+            let state = self.lock();
+            let seen = state.behaviors.get(place).copied().unwrap_or_default().behavior();
+            (seen, state.targets.is_measured(place, Instant::now()))
+        };
         let TargetBehavior { turns, never_thinks, answers_whole, .. } = self.backend(place).behavior();
-        TargetBehavior { turns, never_thinks, answers_whole, ..seen }
+        TargetBehavior { turns, never_thinks, answers_whole, is_measured, ..seen }
     }
 
     /// True if none of its targets has a chat template that knows of thoughts.

@@ -37,9 +37,15 @@ impl TargetSet {
     pub(super) fn record_first_token(&mut self, place: usize, wait: FirstTokenWait, now: Instant) {
         let member = &mut self.targets[place];
         member.latency.record(member.normalized_wait(&wait), now);
+        member.recent_waits.record(now);
         if let Some(limit) = &mut member.limit {
             limit.record_wait(wait, member.in_flight, now);
         }
+    }
+
+    /// Whether a target's waits were measured often enough just now.
+    pub(super) fn is_measured(&self, place: usize, now: Instant) -> bool {
+        self.targets[place].recent_waits.are_enough(now)
     }
 
     /// A call was dropped before anything came from it.

@@ -28,6 +28,7 @@ mod permit;
 mod poll;
 mod prompt_cache;
 mod queue;
+mod recent_waits;
 mod retry;
 mod settings;
 mod target;

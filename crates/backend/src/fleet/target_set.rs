@@ -15,6 +15,7 @@ use super::latency::Latency;
 use super::limit::ConcurrencyLimit;
 use super::load::ReportedLoad;
 use super::prompt_cache::PromptCacheEstimate;
+use super::recent_waits::RecentWaits;
 use super::retry::RetryBudget;
 
 /// How much the newest measurement of a place's use weighs.
@@ -95,6 +96,7 @@ pub(super) struct TargetState {
     breaker: Breaker,
     retry_budget: RetryBudget,
     pub(super) latency: Latency,
+    pub(super) recent_waits: RecentWaits,
     pub(super) limit: Option<ConcurrencyLimit>,
     pub(super) prompt_cache: PromptCacheEstimate,
     pub(super) in_flight: u32,
@@ -116,6 +118,7 @@ impl TargetSet {
             breaker: Breaker::new(settings.breaker, now),
             retry_budget: RetryBudget::new(&settings.retry, now),
             latency: Latency::default(),
+            recent_waits: RecentWaits::default(),
             limit: settings.concurrency.map(ConcurrencyLimit::new),
             prompt_cache: PromptCacheEstimate::default(),
             in_flight: 0,

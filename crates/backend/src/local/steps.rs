@@ -18,7 +18,7 @@ pub(super) struct StepDecoder {
     start: Option<u32>,
     /// White space that came while a thought could still be opened, and how much of it.
     blank: (String, Tokens),
-    /// How likely the next token was, where that is told, and how likely those were that wait.
+    /// How likely the next token was, where that is reported, and how likely those were that wait.
     likely: Option<TokenLogprobs>,
     waiting: Vec<Value>,
     prompt: Tokens,
@@ -65,7 +65,7 @@ impl StepDecoder {
         TokenUsage { prompt: self.prompt, cache_read: self.reused, ..TokenUsage::default() }
     }
 
-    /// What one token is, behind how likely it was where that is told.
+    /// What one token is, behind how likely it was where that is reported.
     pub(super) fn step(&mut self, step: GeneratedToken) -> Vec<Piece> {
         if let Some(told) = self.likely.take() {
             self.waiting.push(self.entry(step.id, &told));

@@ -89,7 +89,7 @@ fn piece(piece: &Piece) -> Value {
     }
 }
 
-/// What a cache had and took is only told where there is some.
+/// What a cache had and took is only reported where there is some.
 fn usage(usage: &TokenUsage) -> Value {
     let TokenUsage { prompt, completion, thinking, cache_read, cache_write, cache_hour } = usage;
     let mut told = json!({"prompt": prompt, "completion": completion, "thinking": thinking});

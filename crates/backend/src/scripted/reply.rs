@@ -197,7 +197,7 @@ impl ScriptedReply {
         pieces
     }
 
-    /// As a chat API: one limit, tokens told only at the end.
+    /// As a chat API: one limit, tokens reported only at the end.
     fn total(&self, tokens: usize, prompt: Tokens) -> Vec<Piece> {
         let mut pieces = self.think(tokens);
         if !matches!(pieces.last(), Some(Piece::End(GenerationEnd::Limit))) {

@@ -198,6 +198,9 @@ impl BeliefStore {
         else {
             return;
         };
+        if !believed.lengths_are_due(state) {
+            return;
+        }
         let others = self.others.get(name).map(|others| &**others);
         let levels = Arc::make_mut(&mut self.believed.levels);
         let mut updated = believed.with_lengths(state, others, &self.settings);

@@ -28,6 +28,10 @@ const PRIOR_WEIGHT_MIN: f64 = 1.0;
 /// What the prior counts at least when its time is long past, in outcomes.
 const PRIOR_LEFT_MIN: f64 = 10.0;
 
+/// Lengths are made anew when the outcomes have grown by one part in so many, and after so many at the latest.
+const LENGTHS_PART: f64 = 64.0;
+const LENGTHS_LATEST: f64 = 8.0;
+
 /// What goes for all models: the weights that they share, and the levels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shared<'a> {
@@ -40,6 +44,8 @@ pub(super) struct Shared<'a> {
 pub(super) struct ModelBelief {
     pub(super) success: Arc<Belief>,
     lengths: LengthBelief,
+    /// How many outcomes had been seen when that was made.
+    lengths_at: f64,
     /// What the spread is multiplied by.
     spread_factor: f64,
     /// By class, what ln saturation is more than predicted.
@@ -59,6 +65,7 @@ impl ModelBelief {
             spread_factor: settings.spread_factor(success.outcomes),
             success: Arc::new(success),
             lengths: length_belief(state, others, settings),
+            lengths_at: state.seen.ticks(),
             saturations: std::array::from_fn(|class| saturation(&cuts[2 * class..2 * class + 2])),
         }
     }
@@ -70,8 +77,15 @@ impl ModelBelief {
         others: Option<&ModelState>,
         settings: &Settings,
     ) -> ModelBelief {
-        let lengths = length_belief(state, others, settings);
-        ModelBelief { success: self.success.clone(), lengths, ..*self }
+        let (lengths, lengths_at) = (length_belief(state, others, settings), state.seen.ticks());
+        ModelBelief { success: self.success.clone(), lengths, lengths_at, ..*self }
+    }
+
+    /// Whether enough outcomes came since for lengths to be made anew: while few were seen each of them counts, later one in so many,
+    /// since each moves them by less.
+    pub(super) fn lengths_are_due(&self, state: &ModelState) -> bool {
+        let seen = state.seen.ticks();
+        seen - self.lengths_at >= (seen / LENGTHS_PART).min(LENGTHS_LATEST)
     }
 
     /// Corrects the prior's prediction, and says how sure that is.

@@ -36,7 +36,7 @@ impl AnswerLimit {
     /// The answer beside a thinking budget of `t`.
     ///
     /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written; or all of it where
-    /// that is little and it may come in one piece, which costs the gateway a fraction of a stream. Elsewhere whatever the
+    /// that is little of what is left and it may come in one piece, which costs the gateway a fraction of a stream. Elsewhere whatever the
     /// upstream may write must be set aside beforehand, so the upstream is sent a limit: the larger of what the answer
     /// hardly exceeds and a part of what is left. Who can go on with an answer may get more in another call.
     pub(super) fn of(terms: &ModelTerms, bounds: &TokenBounds, caps: &SpendCaps, t: Tokens) -> AnswerLimit {
@@ -46,7 +46,8 @@ impl AnswerLimit {
         }
         let pays = |caps: &SpendCaps, s: Tokens| caps.fits(terms.worst_case(t, s));
         if terms.model.stops_billing {
-            let may_come_whole = t + room.most + terms.overhead(t) <= bounds.whole_max;
+            let likely = t + room.most.min(bounds.likely_max) + terms.overhead(t);
+            let may_come_whole = likely <= bounds.whole_max;
             if may_come_whole && pays(&caps.part(WHOLE_PART), room.most) {
                 return AnswerLimit::unlimited(room);
             }

@@ -20,7 +20,8 @@ const GUESSED_PART: u64 = 16;
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
-/// The longest thought and answer that are asked for in one piece: of more an upstream would be silent for minutes.
+/// The longest that a thought and its answer may be expected to become, by what they hardly exceed, to be asked for in one piece: of
+/// more an upstream would be silent for minutes.
 pub const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// The most that a thought may take, and what says so.
@@ -52,7 +53,7 @@ pub(super) struct TokenBounds<'a> {
     pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub likely_max: Tokens,
-    /// How much of an answer may come in one piece, where nobody reads it while it is written and nothing cuts it.
+    /// How much may come in one piece, by what it hardly exceeds, where nobody reads along and nothing cuts it.
     pub whole_max: Tokens,
     /// False if prompt and usual answer may be too long for the context.
     pub fits: bool,
@@ -188,7 +189,8 @@ fn beside_stated(
     (usual, wanted): (Tokens, Tokens),
 ) -> Tokens {
     let is_guess = !terms.demand.measured.solution && usual < wanted;
-    if is_guess { usual.min(room.saturating_sub(stated).max(Tokens(room.0 / GUESSED_PART))) } else { usual }
+    let least = Tokens(room.0 / GUESSED_PART).max(Tokens(1));
+    if is_guess { usual.min(room.saturating_sub(stated).max(least)) } else { usual }
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.

@@ -2,6 +2,7 @@
 
 use crate::error::EngineError;
 use crate::gpu::Gpu;
+use crate::kv_format::KvFormat;
 use crate::ops::{BLOCK, SLOT_WORDS};
 
 /// How much of everything to make room for.
@@ -15,6 +16,8 @@ pub(crate) struct EngineCapacity {
     pub(crate) context: u32,
     /// Blocks of the cache, all sequences together.
     pub(crate) blocks: u32,
+    /// What the cache keeps.
+    pub(crate) kv_format: KvFormat,
 }
 
 impl EngineCapacity {

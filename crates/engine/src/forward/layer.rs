@@ -2,7 +2,10 @@
 
 use crate::error::EngineError;
 use crate::gpu::Gpu;
-use crate::ops::{AttendTied, Attention, BLOCK, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu};
+use crate::ops::{
+    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu,
+    split_bytes,
+};
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
 use stint_gguf::Gguf;
@@ -19,13 +22,13 @@ pub(super) struct LayerKernels {
 }
 
 impl LayerKernels {
-    /// `table` is the length of a slot's table of blocks.
-    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, table: u32) -> Self {
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, capacity: &EngineCapacity) -> Self {
+        let (table, format) = (capacity.table_len(), capacity.kv_format);
         Self {
             matmul: Matmul::new(gpu),
             norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
-            rope: Rope::new(gpu, shape, table),
-            attend: Attention::new(gpu, shape, table),
+            rope: Rope::new(gpu, shape, table, format),
+            attend: Attention::new(gpu, shape, table, format),
             gate: SwiGlu::new(gpu, shape.feed_forward),
         }
     }
@@ -38,6 +41,8 @@ pub(super) struct Activations {
     pub(super) normed: wgpu::Buffer,
     qkv: wgpu::Buffer,
     attended: wgpu::Buffer,
+    /// What attention makes of the splits of long rows.
+    shares: wgpu::Buffer,
     /// Gate and up, side by side.
     wide: wgpu::Buffer,
     gated: wgpu::Buffer,
@@ -57,6 +62,7 @@ impl Activations {
             normed: gpu.buffer("normed", bytes(shape.hidden)),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
             attended: gpu.buffer("attended", bytes(shape.queries())),
+            shares: gpu.buffer("shares", split_bytes(shape, extent.rows)),
             wide: gpu.buffer("wide", bytes(2 * shape.feed_forward)),
             gated: gpu.buffer("gated", bytes(shape.feed_forward)),
         })
@@ -78,7 +84,7 @@ pub(super) struct Layer {
     attention_norm: wgpu::BindGroup,
     qkv: BoundMatmul,
     rope: wgpu::BindGroup,
-    attend: wgpu::BindGroup,
+    attend: BoundAttention,
     output: BoundMatmul,
     network_norm: wgpu::BindGroup,
     wide: BoundMatmul,
@@ -96,7 +102,7 @@ impl Layer {
         index: u32,
     ) -> Result<Self, EngineError> {
         let &LoadContext { gpu, gguf, shape, state, .. } = place;
-        let Activations { h, normed, qkv, attended, wide, gated } = activations;
+        let Activations { h, normed, qkv, attended, wide, gated, .. } = activations;
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
             Ok(gpu.buffer_with(part, &vector(gguf, &name(part), length)?))
@@ -128,11 +134,19 @@ impl Layer {
         })
     }
 
-    pub(super) fn run(&self, gpu: &Gpu, ops: &LayerKernels, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
+    /// `longest` is the most positions that one of the rows attends to.
+    pub(super) fn run(
+        &self,
+        gpu: &Gpu,
+        ops: &LayerKernels,
+        pass: &mut wgpu::ComputePass<'_>,
+        rows: u32,
+        longest: u32,
+    ) {
         ops.norm.run(gpu, pass, &self.attention_norm, rows);
         self.qkv.run(gpu, pass, rows);
         ops.rope.run(gpu, pass, &self.rope, rows);
-        ops.attend.run(pass, &self.attend, rows);
+        ops.attend.run(pass, &self.attend, rows, longest);
         self.output.run(gpu, pass, rows);
         ops.norm.run(gpu, pass, &self.network_norm, rows);
         self.wide.run(gpu, pass, rows);
@@ -147,9 +161,10 @@ fn bind_attention(
     ops: &LayerKernels,
     activations: &Activations,
     index: u32,
-) -> Result<(wgpu::BindGroup, wgpu::BindGroup), EngineError> {
+) -> Result<(wgpu::BindGroup, BoundAttention), EngineError> {
     let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
-    let cache = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim) * 4;
+    let numbers = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim);
+    let cache = extent.kv_format.bytes(numbers);
     let (keys, values) = (gpu.buffer("keys", cache), gpu.buffer("values", cache));
     let rope = RopeTied {
         qkv: &activations.qkv,
@@ -167,6 +182,7 @@ fn bind_attention(
         rows: &state.rows,
         blocks: &state.tables,
         y: &activations.attended,
+        shares: &activations.shares,
     };
     Ok((ops.rope.bind(gpu, &rope), ops.attend.bind(gpu, &attend)))
 }

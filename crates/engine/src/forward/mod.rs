@@ -47,6 +47,15 @@ pub(crate) struct ForwardBatch {
     pub(crate) picks: Vec<u32>,
 }
 
+/// How much one step does.
+#[derive(Clone, Copy)]
+struct StepExtent {
+    rows: u32,
+    picks: u32,
+    /// The most positions that one of the rows attends to.
+    longest: u32,
+}
+
 /// A model on a device.
 pub(crate) struct EngineModel {
     gpu: Arc<Gpu>,
@@ -76,7 +85,7 @@ impl EngineModel {
         extent: EngineCapacity,
     ) -> Result<Self, EngineError> {
         let state = StepBuffers::new(&gpu, &extent, shape.vocab)?;
-        let ops = LayerKernels::new(&gpu, shape, extent.table_len());
+        let ops = LayerKernels::new(&gpu, shape, &extent);
         let activations = Activations::new(&gpu, shape, &extent)?;
         let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
         let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
@@ -215,19 +224,25 @@ impl EngineModel {
         let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        self.record(&mut pass, count(rows.len()), count(picks.len()), changed);
+        let extent = StepExtent {
+            rows: count(rows.len()),
+            picks: count(picks.len()),
+            longest: batch.rows.iter().map(|row| row.position + 1).max().unwrap_or(0),
+        };
+        self.record(&mut pass, extent, changed);
         drop(pass);
         if changed.is_some() && !picks.is_empty() {
             let bytes = picks.len() as u64 * 16;
             encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
         }
-        self.gpu.queue.submit([encoder.finish()]);
+        self.gpu.submit(encoder);
     }
 
-    fn record(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32, picks: u32, changed: Option<u32>) {
+    fn record(&self, pass: &mut wgpu::ComputePass<'_>, extent: StepExtent, changed: Option<u32>) {
+        let StepExtent { rows, picks, longest } = extent;
         self.embed.run(pass, rows);
         for layer in &self.layers {
-            layer.run(&self.gpu, &self.ops, pass, rows);
+            layer.run(&self.gpu, &self.ops, pass, rows, longest);
         }
         if picks == 0 {
             return;

@@ -57,6 +57,27 @@ fn describe(info: &wgpu::AdapterInfo) -> DeviceInfo {
     DeviceInfo { name: info.name.clone(), driver: driver.trim().to_owned(), kind }
 }
 
+/// Nine tenths of the memory that a device has, the rest being for others; nothing where its driver does not tell.
+#[cfg(not(target_vendor = "apple"))]
+pub(super) fn memory(adapter: &wgpu::Adapter) -> Option<u64> {
+    // `VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`.
+    const DEVICE_LOCAL: u32 = 1;
+    // SAFETY: the adapter is only asked, and outlives the answer.
+    let vulkan = unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }?;
+    let instance = vulkan.shared_instance().raw_instance();
+    // SAFETY: the device is the adapter's own, of this instance.
+    let found = unsafe { instance.get_physical_device_memory_properties(vulkan.raw_physical_device()) };
+    let heaps = found.memory_heaps.iter().take(found.memory_heap_count as usize);
+    let own = heaps.filter(|heap| heap.flags.as_raw() & DEVICE_LOCAL != 0).map(|heap| heap.size).max()?;
+    Some(own / 10 * 9)
+}
+
+/// Not asked there: memory is shared with the system.
+#[cfg(target_vendor = "apple")]
+pub(super) fn memory(_: &wgpu::Adapter) -> Option<u64> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,9 @@
 //! A compute shader ready to run: its pipeline, and how its bindings look.
 
-use super::Gpu;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{DeviceCounts, Gpu};
 
 /// What a kernel does with one of its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,7 @@ pub(crate) struct KernelSource<'a> {
 }
 
 pub(crate) struct Kernel {
+    counts: Arc<DeviceCounts>,
     label: String,
     pipeline: wgpu::ComputePipeline,
     layout: wgpu::BindGroupLayout,
@@ -50,7 +54,7 @@ impl Kernel {
             },
             cache: None,
         });
-        Self { label: source.label.to_owned(), pipeline, layout }
+        Self { counts: Arc::clone(&gpu.counts), label: source.label.to_owned(), pipeline, layout }
     }
 
     /// Ties buffers to the kernel's bindings, in their order. Kernels with equal bindings can share the result.
@@ -79,6 +83,7 @@ impl Kernel {
         if !immediates.is_empty() {
             pass.set_immediates(0, bytemuck::cast_slice(immediates));
         }
+        self.counts.dispatches.fetch_add(1, Ordering::Relaxed);
         pass.dispatch_workgroups(grid.0, grid.1, 1);
     }
 }
@@ -93,14 +98,12 @@ fn entry(binding: u32, access: BufferAccess) -> wgpu::BindGroupLayoutEntry {
     }
 }
 
-/// Tests run with bounds checks, so that reading out of bounds is seen and not luck. Released, the
-/// checks cost up to half the speed of the matrix kernels.
 fn module(gpu: &Gpu, source: &KernelSource<'_>) -> wgpu::ShaderModule {
     let descriptor = wgpu::ShaderModuleDescriptor {
         label: Some(source.label),
         source: wgpu::ShaderSource::Wgsl(source.wgsl.into()),
     };
-    if cfg!(debug_assertions) {
+    if gpu.checks {
         return gpu.device.create_shader_module(descriptor);
     }
     // SAFETY: the shaders are ours, every loop in them is bounded and every index is checked against
@@ -113,5 +116,5 @@ fn module(gpu: &Gpu, source: &KernelSource<'_>) -> wgpu::ShaderModule {
 pub(crate) fn submit(gpu: &Gpu, record: impl FnOnce(&mut wgpu::ComputePass<'_>)) {
     let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     record(&mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()));
-    gpu.queue.submit([encoder.finish()]);
+    gpu.submit(encoder);
 }

@@ -4,6 +4,7 @@ mod adapter;
 mod device_info;
 mod kernel;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,7 +38,19 @@ pub(crate) struct Gpu {
     /// The largest subgroup that the device may choose for a kernel.
     subgroup_max: u32,
     pub(crate) reduction: ReductionStrategy,
+    /// Bytes of its memory that a model may take, as far as its driver tells.
+    pub(crate) memory: Option<u64>,
+    /// Whether shaders check where they read and write.
+    checks: bool,
+    pub(crate) counts: Arc<DeviceCounts>,
     fault: Arc<Mutex<Option<EngineError>>>,
+}
+
+/// What a device was given to do.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceCounts {
+    pub(crate) submissions: AtomicU64,
+    pub(crate) dispatches: AtomicU64,
 }
 
 /// Threads in a workgroup of every kernel that works by subgroups.
@@ -57,6 +70,8 @@ impl Gpu {
             label: Some("stint"),
             required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES,
             required_limits: limits.clone(),
+            // Memory is had in blocks, and what is left of the last of each kind is for nobody.
+            memory_hints: wgpu::MemoryHints::MemoryUsage,
             ..wgpu::DeviceDescriptor::default()
         };
         let opened = pollster::block_on(adapter.request_device(&descriptor));
@@ -67,8 +82,22 @@ impl Gpu {
         let subgroup_max = subgroups.subgroup_max_size.max(4);
         let software = info.kind == DeviceKind::Cpu && subgroups.subgroup_min_size >= 8;
         let grain = if software { ReductionStrategy::PerLane } else { ReductionStrategy::Cooperative };
+        let memory = adapter::memory(&adapter).filter(|_| info.kind != DeviceKind::Cpu);
         let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        Ok(Self { device, queue, info, binding_max, subgroup_max, reduction: grain, fault })
+        Ok(Self {
+            device,
+            queue,
+            info,
+            binding_max,
+            subgroup_max,
+            reduction: grain,
+            memory,
+            // Tests run with them, so that reading out of bounds is seen and not luck. Released, they would cost up to half
+            // the speed of the matrix kernels.
+            checks: cfg!(debug_assertions),
+            counts: Arc::default(),
+            fault,
+        })
     }
 
     /// The first thing that went wrong on the device, if anything did. It stays.
@@ -98,6 +127,12 @@ impl Gpu {
     pub(crate) fn probe(&self, most: Duration) -> Result<(), EngineError> {
         self.queue.submit([]);
         self.wait_for(most)
+    }
+
+    /// Gives the device what was recorded.
+    pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) {
+        self.counts.submissions.fetch_add(1, Ordering::Relaxed);
+        self.queue.submit([encoder.finish()]);
     }
 
     /// An empty buffer of so many bytes.
@@ -133,7 +168,7 @@ impl Gpu {
         });
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &back, 0, back.size().min(buffer.size()));
-        self.queue.submit([encoder.finish()]);
+        self.submit(encoder);
         self.map_read(&back, count, DEVICE_TIMEOUT)
     }
 
@@ -182,13 +217,31 @@ fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>)
     });
 }
 
+#[cfg(test)]
+impl Gpu {
+    /// The same device, told to work in another grain than its own, and whether to check.
+    fn altered(&self, reduction: ReductionStrategy, checks: bool) -> Gpu {
+        let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
+        let (fault, counts) = (Arc::clone(&self.fault), Arc::clone(&self.counts));
+        Gpu { device, queue, info, reduction, checks, counts, fault, ..*self }
+    }
+}
+
 /// The tests' device, told to work in another grain than its own.
 #[cfg(test)]
 pub(crate) fn shared_as(grain: ReductionStrategy) -> Arc<Gpu> {
     let gpu = shared();
-    let (device, queue, info) = (gpu.device.clone(), gpu.queue.clone(), gpu.info.clone());
-    let fault = Arc::clone(&gpu.fault);
-    Arc::new(Gpu { device, queue, info, reduction: grain, fault, ..*gpu })
+    Arc::new(gpu.altered(grain, gpu.checks))
+}
+
+/// Runs a test in each grain, with and without checks in the shaders.
+#[cfg(test)]
+pub(crate) fn in_every_mode(test: impl Fn(&Gpu)) {
+    for grain in [ReductionStrategy::Cooperative, ReductionStrategy::PerLane] {
+        for checks in [true, false] {
+            test(&shared().altered(grain, checks));
+        }
+    }
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.

@@ -1,25 +1,24 @@
-//! Attention of each row over its own sequence's cached keys and values, groups of heads sharing theirs.
+//! Attention of each row over its own sequence's cached keys and values, heads that share theirs together, long rows in splits.
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::kv_format::KvFormat;
 use crate::shape::ModelShape;
 
 use super::BLOCK;
+use super::combine::{CombineSplits, share_bytes, splits_max};
 
 pub(crate) struct Attention {
     kernel: Kernel,
-    heads: u32,
-    /// With [`ReductionStrategy::PerLane`], how many heads one lane does.
-    heads_per_lane: Option<u32>,
+    combine: CombineSplits,
+    /// Workgroups for one split of one row.
+    groups: u32,
 }
 
-/// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: a software driver goes through the motions for idle ones, too.
-const LANES: u32 = 8;
+/// The most heads that one workgroup does.
+const TOGETHER_MAX: u32 = 4;
 
-/// Workgroups that fit side by side; more go below.
-const GRID_MAX: u32 = 65_535;
-
-/// Numbers of queries that one lane has room for.
-const LANE_MAX: u32 = 128;
+/// So many rows have room for their splits; more take turns.
+const SPLIT_ROWS: u32 = 64;
 
 /// The buffers that one layer's run touches.
 pub(crate) struct AttentionBuffers<'a> {
@@ -29,58 +28,74 @@ pub(crate) struct AttentionBuffers<'a> {
     pub(crate) rows: &'a wgpu::Buffer,
     pub(crate) blocks: &'a wgpu::Buffer,
     pub(crate) y: &'a wgpu::Buffer,
+    /// Room for splits, of [`split_bytes`].
+    pub(crate) shares: &'a wgpu::Buffer,
+}
+
+/// A layer's buffers, tied to the kernels.
+pub(crate) struct BoundAttention {
+    attend: wgpu::BindGroup,
+    combine: wgpu::BindGroup,
+}
+
+/// Bytes of the room that the splits of up to so many rows take.
+pub(crate) fn split_bytes(shape: &ModelShape, rows: u32) -> u64 {
+    share_bytes(shape, rows.min(SPLIT_ROWS))
 }
 
 impl Attention {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32) -> Self {
-        Self::with_reduction(gpu, gpu.reduction, shape, blocks)
-    }
-
-    fn with_reduction(gpu: &Gpu, grain: ReductionStrategy, shape: &ModelShape, blocks: u32) -> Self {
-        let together = heads_per_lane(grain, shape);
-        let mut constants = vec![
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, format: KvFormat) -> Self {
+        let sharing = shape.heads / shape.kv_heads;
+        // Equal shares, as far as that goes.
+        let teams = sharing.div_ceil(TOGETHER_MAX);
+        let constants = [
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
             ("HEAD_DIM", f64::from(shape.head_dim)),
             ("BLOCK", f64::from(BLOCK)),
             ("BLOCKS", f64::from(blocks)),
+            ("TOGETHER", f64::from(sharing.div_ceil(teams))),
+            ("TEAMS", f64::from(sharing.div_ceil(sharing.div_ceil(teams)))),
         ];
-        let (label, wgsl) = match together {
-            None => ("attend", include_str!("attend.wgsl")),
-            Some(heads) => {
-                constants.extend([("TOGETHER", f64::from(heads)), ("LANES", f64::from(LANES))]);
-                ("attend by lanes", include_str!("attend_lanes.wgsl"))
-            }
+        let (label, wgsl) = match gpu.reduction {
+            ReductionStrategy::Cooperative => ("attend", include_str!("attend.wgsl")),
+            ReductionStrategy::PerLane => ("attend by lanes", include_str!("attend_lanes.wgsl")),
         };
         use BufferAccess::{Read, Write};
-        let bindings = &[Read, Read, Read, Read, Read, Write];
-        let source = KernelSource { label, wgsl, constants: &constants, bindings, immediates: 1 };
-        Self { kernel: Kernel::new(gpu, &source), heads: shape.heads, heads_per_lane: together }
+        let bindings = &[Read, Read, Read, Read, Read, Write, Write];
+        let wgsl = format.shader(&[include_str!("splits.wgsl"), wgsl]);
+        let source = KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
+        let groups = shape.kv_heads * sharing.div_ceil(sharing.div_ceil(teams));
+        Self { kernel: Kernel::new(gpu, &source), combine: CombineSplits::new(gpu, shape), groups }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> wgpu::BindGroup {
-        self.kernel.bind(gpu, &[tied.qkv, tied.keys, tied.values, tied.rows, tied.blocks, tied.y])
+    pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> BoundAttention {
+        let AttentionBuffers { qkv, keys, values, rows, blocks, y, shares } = tied;
+        BoundAttention {
+            attend: self.kernel.bind(gpu, &[qkv, keys, values, rows, blocks, y, shares]),
+            combine: self.combine.bind(gpu, shares, rows, y),
+        }
     }
 
-    pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
-        let grid = match self.heads_per_lane {
-            None => (self.heads, rows),
-            Some(together) => {
-                let groups = (rows * (self.heads / together)).div_ceil(LANES);
-                (groups.min(GRID_MAX), groups.div_ceil(GRID_MAX))
-            }
-        };
-        self.kernel.run(pass, bound, &[rows], grid);
+    /// `longest` is the most positions that one of the rows attends to.
+    pub(crate) fn run(
+        &self,
+        pass: &mut wgpu::ComputePass<'_>,
+        bound: &BoundAttention,
+        rows: u32,
+        longest: u32,
+    ) {
+        let splits = splits_max(longest);
+        if splits == 1 {
+            return self.kernel.run(pass, &bound.attend, &[rows, 0], (self.groups, rows));
+        }
+        for first in (0..rows).step_by(SPLIT_ROWS as usize) {
+            let count = (rows - first).min(SPLIT_ROWS);
+            self.kernel.run(pass, &bound.attend, &[rows, first], (self.groups * splits, count));
+            self.combine.run(pass, &bound.combine, rows, first, count);
+        }
     }
-}
-
-/// How many heads one lane should do: all that share keys and values, where it has room for them. `None`
-/// where lanes should not do heads at all, or have no room for even one.
-fn heads_per_lane(grain: ReductionStrategy, shape: &ModelShape) -> Option<u32> {
-    let sharing = shape.heads / shape.kv_heads;
-    let fitting = [sharing, 1].into_iter().find(|heads| heads * shape.head_dim <= LANE_MAX);
-    fitting.filter(|_| grain == ReductionStrategy::PerLane)
 }
 
 #[cfg(test)]
@@ -113,10 +128,8 @@ pub(super) mod testing {
 mod tests {
     use super::testing::shape;
     use super::*;
-    use crate::gpu::{shared, submit};
-    use crate::ops::testing::{close, numbers};
-
-    const TABLE: u32 = 10;
+    use crate::gpu::{in_every_mode, submit};
+    use crate::ops::testing::{cached, close, numbers, part_values, transpose_keys};
 
     /// The obvious softmax over one slot's positions.
     fn reference(shape: &ModelShape, q: &[f32], keys: &[f32], values: &[f32], cells: &[usize]) -> Vec<f64> {
@@ -136,52 +149,60 @@ mod tests {
         (0..size).map(number).collect()
     }
 
+    /// In each format, by each kernel, with and without the shaders' checks.
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
-        check_by(ReductionStrategy::Cooperative, heads, kv_heads, head_dim, rows);
-        check_by(ReductionStrategy::PerLane, heads, kv_heads, head_dim, rows);
+        let shape = shape(heads, kv_heads, head_dim);
+        in_every_mode(|gpu| {
+            check_by(gpu, KvFormat::F32, &shape, rows);
+            check_by(gpu, KvFormat::F16, &shape, rows);
+        });
     }
 
-    fn check_by(grain: ReductionStrategy, heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
-        let gpu = shared();
-        let shape = shape(heads, kv_heads, head_dim);
+    fn check_by(gpu: &Gpu, format: KvFormat, shape: &ModelShape, rows: &[[u32; 4]]) {
+        let ModelShape { heads, kv_heads, head_dim, .. } = *shape;
+        let longest = rows.iter().map(|row| row[2] + 1).max().unwrap();
         // Two slots whose blocks are interleaved backwards through the pool.
-        let tables: Vec<u32> = (0..2 * TABLE).map(|n| 2 * (TABLE - 1 - n % TABLE) + n / TABLE).collect();
-        let cache = 2 * TABLE * BLOCK * kv_heads * head_dim;
+        let table = longest.div_ceil(BLOCK);
+        let tables: Vec<u32> = (0..2 * table).map(|n| 2 * (table - 1 - n % table) + n / table).collect();
+        let cache = 2 * table * BLOCK * kv_heads * head_dim;
         let count = u32::try_from(rows.len()).unwrap();
         let x: Vec<f32> = numbers(1, count * shape.qkv()).iter().map(|v| v * 4.0).collect();
-        let (keys, values) = (numbers(2, cache), numbers(3, cache));
+        let (keys, key_bytes) = cached(format, &numbers(2, cache), |keys| transpose_keys(keys, head_dim));
+        let (values, value_bytes) =
+            cached(format, &numbers(3, cache), |values| part_values(values, head_dim));
         let y = gpu.buffer("y", u64::from(count * shape.queries()) * 4);
-        let attend = Attention::with_reduction(&gpu, grain, &shape, TABLE);
+        let attend = Attention::new(gpu, shape, table, format);
         let bound = attend.bind(
-            &gpu,
+            gpu,
             &AttentionBuffers {
                 qkv: &gpu.buffer_with("qkv", &x),
-                keys: &gpu.buffer_with("k", &keys),
-                values: &gpu.buffer_with("v", &values),
+                keys: &gpu.buffer_with("k", &key_bytes),
+                values: &gpu.buffer_with("v", &value_bytes),
                 rows: &gpu.buffer_with("rows", rows),
                 blocks: &gpu.buffer_with("blocks", &tables),
                 y: &y,
+                shares: &gpu.buffer("shares", split_bytes(shape, count)),
             },
         );
-        submit(&gpu, |pass| attend.run(pass, &bound, count));
+        submit(gpu, |pass| attend.run(pass, &bound, count, longest));
         let got: Vec<f32> = gpu.read(&y, (count * shape.queries()) as usize).unwrap();
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {
             for head in 0..heads {
                 let cell = |p: u32| {
-                    let block = tables[(slot * TABLE + p / BLOCK) as usize];
+                    let block = tables[(slot * table + p / BLOCK) as usize];
                     ((block * kv_heads + head / (heads / kv_heads)) * BLOCK + p % BLOCK) as usize
                 };
                 let cells: Vec<_> = (0..=*position).map(cell).collect();
                 let q = &x[row * shape.qkv() as usize + head as usize * size..][..size];
-                let expected = reference(&shape, q, &keys, &values, &cells);
+                let expected = reference(shape, q, &keys, &values, &cells);
                 close(&got[(row * heads as usize + head as usize) * size..][..size], &expected, 5e-6);
             }
         }
     }
 
     #[test]
-    fn heads_attend_in_groups_of_one_two_and_four() {
+    fn heads_attend_in_groups_of_one_to_eight() {
         let rows = [[0, 0, 5, 0], [0, 1, 40, 0], [0, 0, 6, 0]];
         check(4, 4, 16, &rows);
         check(4, 2, 32, &rows);
@@ -191,12 +212,34 @@ mod tests {
         check(8, 1, 16, &rows);
         check(6, 2, 64, &rows);
         check(2, 2, 96, &rows);
+        check(5, 1, 20, &rows);
+        check(14, 2, 64, &rows);
     }
 
     #[test]
     fn rows_at_the_first_position_and_at_the_edges_of_blocks_and_tiles_attend_rightly() {
-        let rows =
-            [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 159].map(|position| [0, position % 2, position, 0]);
+        let rows = [0, 1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 159]
+            .map(|position| [0, position % 2, position, 0]);
         check(4, 2, 32, &rows);
+    }
+
+    #[test]
+    fn rows_of_one_split_of_several_and_of_splits_of_several_tiles_attend_rightly() {
+        let rows =
+            [3, 255, 256, 511, 512, 700, 4095, 4096, 4500].map(|position| [0, position % 2, position, 0]);
+        check(3, 1, 20, &rows);
+    }
+
+    /// llvmpipe ends a thread's loops after 65,536 turns in all, without a word. With checks no loop is unrolled, and one thread came
+    /// to so many.
+    #[test]
+    fn a_row_of_so_many_positions_attends_rightly_that_one_thread_could_not_go_over_them() {
+        check(1, 1, 128, &[[0, 0, 2000, 0]]);
+    }
+
+    #[test]
+    fn more_rows_than_have_room_for_their_splits_take_turns() {
+        let rows: Vec<_> = (0..70).map(|n| [0, n % 2, 250 + n, 0]).collect();
+        check(2, 1, 16, &rows);
     }
 }

@@ -7,6 +7,7 @@
 
 mod adjust;
 mod attend;
+mod combine;
 mod embed;
 mod formats;
 mod gate;
@@ -20,7 +21,7 @@ mod stream;
 mod testing;
 
 pub(crate) use adjust::{AdjustLogits, LogitChange};
-pub(crate) use attend::{Attention, AttentionBuffers as AttendTied};
+pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes};
 pub(crate) use embed::Embed;
 pub(crate) use gate::SwiGlu;
 pub(crate) use mask::{MaskLogits, PickMask};

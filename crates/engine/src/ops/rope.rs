@@ -1,11 +1,13 @@
 //! From one row of queries, keys and values: add their biases and normalise queries and keys per head, where the model does
 //! that, rotate them to their position, and put keys and values into the cache.
 //!
-//! The cache is a list of blocks, `BLOCK` tokens each; within a block one head's tokens lie together.
-//! A slot's table says which of the blocks are its own, in order.
+//! The cache is a list of blocks, `BLOCK` tokens each. Within a block one head's tokens lie together: of its keys the first
+//! four numbers of all tokens, then the next; of its values the first 32 numbers of each token, then the next. A slot's table
+//! says which of the blocks are its own, in order.
 
 use crate::family::RopePairs;
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
+use crate::kv_format::KvFormat;
 use crate::shape::ModelShape;
 
 use super::BLOCK;
@@ -29,7 +31,7 @@ pub(crate) struct RopeBuffers<'a> {
 
 impl Rope {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32) -> Self {
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, format: KvFormat) -> Self {
         let constants = [
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
@@ -44,7 +46,7 @@ impl Rope {
         use BufferAccess::{Read, Write};
         let source = KernelSource {
             label: "rope",
-            wgsl: include_str!("rope.wgsl"),
+            wgsl: &format.shader(&[include_str!("rope.wgsl")]),
             constants: &constants,
             bindings: &[Write, Read, Read, Read, Read, Write, Write],
             immediates: 1,
@@ -71,9 +73,9 @@ impl Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{shared, submit};
+    use crate::gpu::{in_every_mode, submit};
     use crate::ops::attend::testing::shape;
-    use crate::ops::testing::{close, numbers};
+    use crate::ops::testing::{close, numbers, uncached};
 
     /// One head, with its bias, normalised and rotated as the model does it.
     fn turned(shape: &ModelShape, head: &[f32], bias: &[f32], norm: &[f32], position: u32) -> Vec<f64> {
@@ -108,13 +110,40 @@ mod tests {
         for rope_pairs in [RopePairs::Halves, RopePairs::Neighbours] {
             for (qk_norm, qkv_bias) in [(true, false), (false, true), (false, false), (true, true)] {
                 let plain = shape(heads, kv_heads, head_dim);
-                check_family(&ModelShape { rope_pairs, qk_norm, qkv_bias, ..plain }, rows);
+                let shape = ModelShape { rope_pairs, qk_norm, qkv_bias, ..plain };
+                in_every_mode(|gpu| {
+                    check_family(gpu, KvFormat::F32, &shape, rows);
+                    check_family(gpu, KvFormat::F16, &shape, rows);
+                });
             }
         }
     }
 
-    fn check_family(shape: &ModelShape, rows: &[[u32; 4]]) {
-        let gpu = shared();
+    /// How far a number of the cache may be from what it was made of.
+    fn rounding(format: KvFormat) -> f64 {
+        match format {
+            KvFormat::F32 => 0.0,
+            // A driver may round to the nearest or towards zero.
+            KvFormat::F16 => 1e-3,
+        }
+    }
+
+    /// The key of one of a block's positions.
+    fn key_of(block: &[f32], head_dim: u32, position: u32) -> Vec<f32> {
+        let four = |n: u32| block[((n * BLOCK + position) * 4) as usize..][..4].to_vec();
+        (0..head_dim / 4).flat_map(four).collect()
+    }
+
+    /// The value of one of a block's positions.
+    fn value_of(block: &[f32], head_dim: u32, position: u32) -> Vec<f32> {
+        let part = |from: u32| {
+            let width = (head_dim - from).min(32);
+            block[(from * BLOCK + position * width) as usize..][..width as usize].to_vec()
+        };
+        (0..head_dim).step_by(32).flat_map(part).collect()
+    }
+
+    fn check_family(gpu: &Gpu, format: KvFormat, shape: &ModelShape, rows: &[[u32; 4]]) {
         let ModelShape { heads, kv_heads, head_dim, .. } = *shape;
         // Slot 0 owns blocks 2 and 0, slot 1 blocks 3 and 1.
         let tables = [2u32, 0, 3, 1];
@@ -130,10 +159,11 @@ mod tests {
         }
         let cache = 4 * BLOCK * kv_heads * head_dim;
         let qkv = gpu.buffer_with("qkv", &x);
-        let (keys, values) = (gpu.buffer("k", u64::from(cache) * 4), gpu.buffer("v", u64::from(cache) * 4));
-        let rope = Rope::new(&gpu, shape, 2);
+        let bytes = format.bytes(u64::from(cache));
+        let (keys, values) = (gpu.buffer("k", bytes), gpu.buffer("v", bytes));
+        let rope = Rope::new(gpu, shape, 2, format);
         let bound = rope.bind(
-            &gpu,
+            gpu,
             &RopeBuffers {
                 qkv: &qkv,
                 adjustments: &gpu.buffer_with("adjustments", &adjustments),
@@ -144,26 +174,30 @@ mod tests {
                 values: &values,
             },
         );
-        submit(&gpu, |pass| rope.run(&gpu, pass, &bound, count));
+        submit(gpu, |pass| rope.run(gpu, pass, &bound, count));
         let qkv: Vec<f32> = gpu.read(&qkv, x.len()).unwrap();
-        let keys: Vec<f32> = gpu.read(&keys, cache as usize).unwrap();
-        let values: Vec<f32> = gpu.read(&values, cache as usize).unwrap();
+        let read = |buffer| uncached(format, &gpu.read::<u8>(buffer, bytes as usize).unwrap());
+        let (keys, values) = (read(&keys), read(&values));
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {
             let head = |head: u32| row * shape.qkv() as usize + head as usize * size;
-            let own = |head: u32| &bias[head as usize * size..][..size];
+            let bias_of = |head: u32| &bias[head as usize * size..][..size];
             for h in 0..heads {
-                let expected = turned(shape, &x[head(h)..][..size], own(h), &q_norm, *position);
+                let expected = turned(shape, &x[head(h)..][..size], bias_of(h), &q_norm, *position);
                 close(&qkv[head(h)..][..size], &expected, 3e-6);
             }
             let block = tables[(slot * 2 + position / BLOCK) as usize];
             for h in 0..kv_heads {
-                let cell = (((block * kv_heads + h) * BLOCK + position % BLOCK) * head_dim) as usize;
-                let (key, value) = (heads + h, heads + kv_heads + h);
-                let expected = turned(shape, &x[head(key)..][..size], own(key), &k_norm, *position);
-                close(&keys[cell..][..size], &expected, 3e-6);
-                let expected = biased(shape, &x[head(value)..][..size], own(value));
-                close(&values[cell..][..size], &expected, 3e-7);
+                let begin = ((block * kv_heads + h) * BLOCK * head_dim) as usize;
+                let own = |all: &[f32]| all[begin..][..(BLOCK * head_dim) as usize].to_vec();
+                let (keys, values) = (own(&keys), own(&values));
+                let (key_head, value_head) = (heads + h, heads + kv_heads + h);
+                let expected =
+                    turned(shape, &x[head(key_head)..][..size], bias_of(key_head), &k_norm, *position);
+                let key = key_of(&keys, head_dim, position % BLOCK);
+                close(&key, &expected, 3e-6 + rounding(format));
+                let expected = biased(shape, &x[head(value_head)..][..size], bias_of(value_head));
+                close(&value_of(&values, head_dim, position % BLOCK), &expected, 3e-7 + rounding(format));
             }
         }
     }

@@ -18,8 +18,8 @@ override NEIGHBOURS: bool;
 @group(0) @binding(2) var<storage, read> rotations: array<vec4<f32>>;  // cosine, sine, twice
 @group(0) @binding(3) var<storage, read> rows: array<vec4<u32>>;       // token, slot, position
 @group(0) @binding(4) var<storage, read> blocks: array<u32>;
-@group(0) @binding(5) var<storage, read_write> keys: array<vec2<f32>>;
-@group(0) @binding(6) var<storage, read_write> values: array<vec2<f32>>;
+@group(0) @binding(5) var<storage, read_write> keys: array<Pair>;
+@group(0) @binding(6) var<storage, read_write> values: array<Pair>;
 
 // Two numbers of a head, with their biases.
 fn numbers(row: u32, head: u32, n: u32) -> vec2<f32> {
@@ -49,9 +49,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   let base = (row * (HEADS + 2u * KV_HEADS) + head) * twos;
   let block = blocks[slot * BLOCKS + position / BLOCK];
   let kv_head = (head - HEADS) % KV_HEADS;  // of keys and values only
-  let cell = ((block * KV_HEADS + kv_head) * BLOCK + position % BLOCK) * twos;
+  let begin = (block * KV_HEADS + kv_head) * BLOCK * twos;
   if (head >= HEADS + KV_HEADS) {
-    for (var n = lane; n < twos; n += lanes) { values[cell + n] = numbers(row, head, n); }
+    for (var n = lane; n < twos; n += lanes) {
+      values[begin + value_place(position, n / 2u) * 2u + n % 2u] = pack_pair(numbers(row, head, n));
+    }
     return;
   }
   var scale = 1.0;
@@ -71,7 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
       let turn = select(turns.xy, turns.zw, (n & 1u) == 1u);
       let v = normed(row, head, n, scale);
       let turned = vec2<f32>(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
-      if (key) { keys[cell + n] = turned; } else { qkv[base + n] = turned; }
+      if (key) { keys[begin + key_place(position, n / 2u) * 2u + n % 2u] = pack_pair(turned); } else { qkv[base + n] = turned; }
     }
     return;
   }
@@ -82,8 +84,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
     let c = a * turn.xz - b * turn.yw;
     let d = b * turn.xz + a * turn.yw;
     if (key) {
-      keys[cell + n] = c;
-      keys[cell + half + n] = d;
+      keys[begin + key_place(position, n / 2u) * 2u + n % 2u] = pack_pair(c);
+      let other = half + n;
+      keys[begin + key_place(position, other / 2u) * 2u + other % 2u] = pack_pair(d);
     } else {
       qkv[base + n] = c;
       qkv[base + half + n] = d;

@@ -11,6 +11,7 @@ use stint_gguf::{Gguf, TensorType};
 
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
 use super::gpu::{Gpu, ReductionStrategy, shared, shared_as};
+use super::kv_format::KvFormat;
 use super::ops::{BLOCK, slot_words};
 use super::phases::PhaseMachine;
 use super::shape::ModelShape;
@@ -378,6 +379,27 @@ fn a_lost_device_ends_the_stream_instead_of_hanging() {
 }
 
 #[test]
+fn a_model_gets_as_large_a_cache_as_there_is_memory_for_or_is_refused_before_it_is_loaded() {
+    let long = SyntheticModel { context: 8192, ..SyntheticModel::default() };
+    let gguf = Gguf::from_bytes(long.bytes().into()).unwrap();
+    let start = |memory_max| {
+        let settings = Settings { kv_tokens: 4096, memory_max, ..settings() };
+        Engine::start_on(shared(), &gguf, &settings)
+    };
+    let plenty = start(None).unwrap();
+    let all = plenty.memory_bytes();
+    assert_eq!((plenty.kv_tokens(), plenty.context()), (4096, 4096));
+    plenty.stop();
+    let tight = start(Some(all - 1)).unwrap();
+    assert_eq!((tight.kv_tokens(), tight.context()), (4080, 4080));
+    assert!(tight.memory_bytes() < all && ids(&tight, job(20, 3, 5)).len() == 11);
+    tight.stop();
+    let error = start(Some(all / 8)).unwrap_err();
+    assert!(matches!(error, EngineError::TooLargeForDevice { tokens: 1024, .. }), "{error}");
+    assert!(error.to_string().contains("`memory_max`"), "{error}");
+}
+
+#[test]
 fn settings_that_the_device_cannot_meet_are_refused() {
     let start =
         |settings: &Settings| Engine::start_on(shared(), &gguf(TensorType::F32), settings).unwrap_err();
@@ -390,10 +412,10 @@ fn settings_that_the_device_cannot_meet_are_refused() {
 }
 
 /// A model with three slots of 64 positions, their blocks interleaved.
-fn model(kind: TensorType, grain: ReductionStrategy) -> EngineModel {
+fn model(kind: TensorType, grain: ReductionStrategy, kv_format: KvFormat) -> EngineModel {
     let gguf = gguf(kind);
     let shape = ModelShape::read(&gguf).unwrap();
-    let extent = EngineCapacity { slots: 3, rows: 200, context: 64, blocks: 12 };
+    let extent = EngineCapacity { slots: 3, rows: 200, context: 64, blocks: 12, kv_format };
     let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
     let machine = PhaseMachine::new(PhaseBudgets::without_thinking(9), vec![]);
     for slot in 0..3 {
@@ -417,39 +439,64 @@ fn last(model: &EngineModel, rows: Vec<BatchRow>) -> Vec<u32> {
 }
 
 /// All that a result's bits may depend on, beside the sequence itself.
-fn kinds_and_grains() -> impl Iterator<Item = (TensorType, ReductionStrategy)> {
+fn kinds_and_grains() -> impl Iterator<Item = (TensorType, ReductionStrategy, KvFormat)> {
     let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0].into_iter();
     kinds.flat_map(|kind| {
-        [ReductionStrategy::Cooperative, ReductionStrategy::PerLane].map(|grain| (kind, grain))
+        [ReductionStrategy::Cooperative, ReductionStrategy::PerLane]
+            .into_iter()
+            .flat_map(move |grain| [KvFormat::F16, KvFormat::F32].map(|format| (kind, grain, format)))
     })
 }
 
 #[test]
 fn a_prompt_in_chunks_has_the_same_bits_as_in_one_piece() {
-    for (kind, grain) in kinds_and_grains() {
-        let model = model(kind, grain);
+    for (kind, grain, format) in kinds_and_grains() {
+        let model = model(kind, grain, format);
         let whole = last(&model, rows(0, 0..50));
         for chunk in [1, 2, 15, 16, 17, 49] {
             let mut bits = Vec::new();
             for at in (0..50).step_by(chunk as usize) {
                 bits = last(&model, rows(0, at..(at + chunk).min(50)));
             }
-            assert_eq!(bits, whole, "{kind:?}, {grain:?}, chunks of {chunk}");
+            assert_eq!(bits, whole, "{kind:?}, {grain:?}, {format:?}, chunks of {chunk}");
+        }
+    }
+}
+
+/// Attention goes over such a prompt in two splits.
+#[test]
+fn a_prompt_of_several_splits_has_the_same_bits_in_chunks_and_beside_others() {
+    let synth = SyntheticModel { context: 512, ..SyntheticModel::default() };
+    let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+    let shape = ModelShape::read(&gguf).unwrap();
+    for grain in [ReductionStrategy::Cooperative, ReductionStrategy::PerLane] {
+        let kv_format = KvFormat::F16;
+        let extent = EngineCapacity { slots: 2, rows: 400, context: 400, blocks: 50, kv_format };
+        let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
+        for slot in 0..2 {
+            model.update_table(slot, 0, &(slot * 25..slot * 25 + 25).collect::<Vec<_>>());
+        }
+        let whole = last(&model, rows(0, 0..300));
+        for chunk in [100, 257] {
+            last(&model, rows(0, 0..chunk));
+            let beside = [rows(1, 0..40), rows(0, chunk..299)].concat();
+            last(&model, beside);
+            assert_eq!(last(&model, rows(0, 299..300)), whole, "{grain:?}, first {chunk}");
         }
     }
 }
 
 #[test]
 fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
-    for (kind, grain) in kinds_and_grains() {
-        let alone = |(slot, length)| last(&model(kind, grain), rows(slot, 0..length));
+    for (kind, grain, format) in kinds_and_grains() {
+        let alone = |(slot, length)| last(&model(kind, grain, format), rows(slot, 0..length));
         let alone = [(0, 33), (1, 50), (2, 7)].map(alone);
-        let model = model(kind, grain);
+        let model = model(kind, grain, format);
         let all = [rows(0, 0..33), rows(1, 0..50), rows(2, 0..7)].concat();
         let logits = model.logits(&ForwardBatch { rows: all, picks: vec![32, 82, 89] }).unwrap();
         for (alone, among) in alone.iter().zip(&logits) {
             let among: Vec<_> = among.iter().map(|logit| logit.to_bits()).collect();
-            assert_eq!(*alone, among, "{kind:?}, {grain:?}");
+            assert_eq!(*alone, among, "{kind:?}, {grain:?}, {format:?}");
         }
     }
 }

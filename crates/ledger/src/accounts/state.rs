@@ -75,6 +75,14 @@ impl LedgerState {
         }
     }
 
+    /// Takes one account the right to reserve, and forgets its limits.
+    pub fn withdraw(&mut self, account: &AccountId) {
+        if let Some(account) = self.tree.find_account_mut(account) {
+            account.withdraw();
+            account.sweep();
+        }
+    }
+
     fn declare_account(&mut self, terms: &AccountTerms) {
         let (account, scopes) = self.tree.declare(terms, self.latest);
         if scopes.is_empty() {

@@ -87,6 +87,14 @@ impl Ledger {
         self.core.accounts().declare_one(terms);
     }
 
+    /// Takes one account the right to reserve, and forgets its limits. What it spent stays counted.
+    pub fn withdraw(&self, account: &AccountId) {
+        if let Some(quota) = &self.core.quota {
+            quota.remove_terms_of(account);
+        }
+        self.core.accounts().withdraw(account);
+    }
+
     /// Reserves the worst case in memory, under every limit of the account and its ancestors or under none. Where replicas
     /// share the accounts and this one holds too little quota, waits until it gets more, or it is clear that there is
     /// none.

@@ -1,5 +1,6 @@
 //! The lease that this replica holds at the coordinator. The lease renewer renews it; everything else reads it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -8,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::journal::DatabaseOutage;
 use stint_types::tenant::AccountTerms;
-use stint_types::units::Timestamp;
+use stint_types::units::{AccountId, Timestamp};
 
 use super::coordinator::{QuotaCoordinator, ReplicaEpoch, ReplicaLease};
 use super::lease_state::LeaseState;
@@ -30,7 +31,7 @@ pub(crate) struct QuotaClient {
 #[derive(Debug)]
 struct QuotaClientState {
     lease: LeaseState,
-    terms: Vec<AccountTerms>,
+    terms: HashMap<AccountId, AccountTerms>,
 }
 
 impl QuotaClient {
@@ -43,7 +44,10 @@ impl QuotaClient {
     ) -> QuotaClient {
         QuotaClient {
             coordinator,
-            state: Mutex::new(QuotaClientState { lease: LeaseState::new(asked, lease), terms }),
+            state: Mutex::new(QuotaClientState {
+                lease: LeaseState::new(asked, lease),
+                terms: by_account(terms),
+            }),
             lease_lost: Notify::new(),
             tick: Notify::new(),
             done: CancellationToken::new(),
@@ -63,7 +67,7 @@ impl QuotaClient {
 
     /// What was declared last.
     pub(crate) fn terms(&self) -> Vec<AccountTerms> {
-        self.state().terms.clone()
+        self.state().terms.values().cloned().collect()
     }
 
     pub(crate) fn epoch(&self) -> ReplicaEpoch {
@@ -97,15 +101,20 @@ impl QuotaClient {
     }
 
     pub(crate) fn set_terms(&self, terms: Vec<AccountTerms>) {
-        self.state().terms = terms;
+        self.state().terms = by_account(terms);
     }
 
     /// Those of one account beside those of all others.
     pub(crate) fn set_terms_of(&self, terms: &AccountTerms) {
-        let all = &mut self.state().terms;
-        match all.iter_mut().find(|known| known.account == terms.account) {
-            Some(known) => *known = terms.clone(),
-            None => all.push(terms.clone()),
-        }
+        self.state().terms.insert(terms.account.clone(), terms.clone());
     }
+
+    /// None of one account any more.
+    pub(crate) fn remove_terms_of(&self, account: &AccountId) {
+        self.state().terms.remove(account);
+    }
+}
+
+fn by_account(terms: Vec<AccountTerms>) -> HashMap<AccountId, AccountTerms> {
+    terms.into_iter().map(|terms| (terms.account.clone(), terms)).collect()
 }

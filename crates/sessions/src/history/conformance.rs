@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use stint_types::catalog::{
     Candidate, ChoiceOutcome, ChoiceUsage, Decision, DecisionOutcome, EnforcementClass, LengthTails,
-    LogNormal, MeasuredLengths, ModelConditions, ModelDemand, SolutionStopReason, Stakes, TaskClass,
-    ThinkingStopReason, Verdict, VerdictSource,
+    LogNormal, MeasuredLengths, ModelConditions, ModelDemand, RequestTraits, SolutionStopReason, Stakes,
+    TRAITS, TaskClass, ThinkingStopReason, Verdict, VerdictSource,
 };
 use stint_types::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 
@@ -43,7 +43,7 @@ fn decision(at: Timestamp) -> Decision {
         class: TaskClass::Math,
         difficulty: Difficulty::new(0.31),
         confidence: Chance::new(0.8),
-        context: serde_json::json!({ "mean": 0.5, "prompt": -1.25 }),
+        context: RequestTraits { traits: [0.5; TRAITS], words: vec![7, 70], ..RequestTraits::default() },
         stakes: Stakes { worth: 0.05, second: 0.0005, shadow_price: 1.0, preference: None },
         choices: 1,
         candidates: vec![candidate("one"), candidate("two")],

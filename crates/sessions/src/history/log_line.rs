@@ -36,7 +36,7 @@ impl DecisionLogLine {
     pub fn from_record(story: &RequestRecord) -> DecisionLogLine {
         let mut decision = Decision { why: String::new(), episode: None, ..story.decision.clone() };
         // Of a prompt nothing stands in the log, not even the places of its words.
-        decision.context.as_object_mut().and_then(|context| context.remove("words"));
+        decision.context.words.clear();
         let (decision, outcome) = (Box::new(decision), Box::new(story.outcome.clone()));
         DecisionLogLine::Decision { version: VERSION, decision, outcome }
     }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_line_tells_of_a_story_but_not_whose_it_is_nor_what_limits_were_near() {
         let mut story = story(1_000);
-        story.decision.context = serde_json::json!({ "traits": [0.5], "words": [17, 4001] });
+        story.decision.context.words = vec![17, 4001];
         story.decision.why = "limited by what key money day of user bob has left".into();
         let text = serde_json::to_string(&DecisionLogLine::from_record(&story)).unwrap();
         assert!(!text.contains("bob") && !text.contains("acme"), "{text}");

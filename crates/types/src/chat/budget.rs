@@ -53,7 +53,7 @@ impl Default for MemberNames {
     }
 }
 
-/// What a model is told that its whole task may take: everything that it thinks and writes, and what its tools bring. Nobody holds
+/// What a model reads that its whole task may take: everything that it thinks and writes, and what its tools bring. Nobody holds
 /// it to that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskBudget {

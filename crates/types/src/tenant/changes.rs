@@ -106,6 +106,24 @@ impl DirectorySnapshot {
         Ok(stored.then(|| KeyStoreChange::RemoveTerms(account.clone())).into_iter().collect())
     }
 
+    /// Nobody gives a role above their own, takes one away, or has the secret of a key with one.
+    pub(super) fn check_roles(
+        &self,
+        changes: &[KeyStoreChange],
+        own: AdminRole,
+    ) -> Result<(), KeyChangeError> {
+        let changed = changes.iter().filter_map(|change| match change {
+            KeyStoreChange::PutKey(record) => Some(record),
+            KeyStoreChange::PutTerms(_) | KeyStoreChange::RemoveTerms(_) => None,
+        });
+        let roles = changed.flat_map(|record| [Some(record), self.stored.keys.get(&record.id)]);
+        let highest = roles.flatten().filter_map(|record| record.access.role).max();
+        match highest {
+            Some(role) if role > own => Err(KeyChangeError::RoleTooLow { role, own }),
+            _ => Ok(()),
+        }
+    }
+
     /// A key below a tree of tokens' accounts would share its account with anyone whom the issuer names so.
     pub(super) fn check_not_of_tokens(&self, account: &AccountId) -> Result<(), KeyChangeError> {
         let tree = self.token_tree(account);

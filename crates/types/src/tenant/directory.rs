@@ -12,9 +12,9 @@ use crate::units::{AccountId, Timestamp};
 
 use super::keys::KeyTable;
 use super::{
-    AccountTerms, AuditEntry, AuditRecord, DeclaredTenants, DirectoryEditor, DirectorySnapshot,
-    KeyChangeError, KeyLookup, KeyStore, KeyStoreChange, KeyStoreError, TokenAccount, TokenAccountError,
-    keys,
+    AccountTerms, AdminRole, AuditEntry, AuditRecord, DeclaredTenants, DirectoryEditor, DirectorySnapshot,
+    EditorAuthority, KeyChangeError, KeyLookup, KeyStore, KeyStoreChange, KeyStoreError, TokenAccount,
+    TokenAccountError, TokenAccountUse, keys,
 };
 
 /// How often a change is planned again when others change something at the same time.
@@ -27,6 +27,8 @@ pub enum TermsChange {
     All(Vec<AccountTerms>),
     /// These of one account, beside those of all others.
     One(AccountTerms),
+    /// One account has none any more, and may spend nothing; those of all others stay.
+    None(AccountId),
 }
 
 /// Called whenever terms in force may have changed.
@@ -109,34 +111,40 @@ impl Directory {
     }
 
     /// Lets a caller in who came with a token: from now on the account that it names may spend by its terms. It is below `tree`, and
-    /// no more than so many are.
+    /// no more than so many are. Where there are so many, one that was not used for long is forgotten.
     ///
     /// # Errors
-    /// When a key has the account, or there are too many.
+    /// When a key has the account, or there are too many in use.
     pub async fn admit_token(
         &self,
         tree: &AccountId,
         most: usize,
         account: TokenAccount,
-    ) -> Result<(), TokenAccountError> {
-        if self.snapshot().has_token_account(&account) {
-            return Ok(());
+        now: Timestamp,
+    ) -> Result<TokenAccountUse, TokenAccountError> {
+        let known =
+            |snapshot: &DirectorySnapshot| snapshot.token_account(&account).filter(|usage| usage.touch(now));
+        if let Some(usage) = known(&self.snapshot()) {
+            return Ok(usage);
         }
         let _turn = self.change_lock.lock().await;
         let snapshot = self.snapshot();
-        if snapshot.has_token_account(&account) {
-            return Ok(());
+        if let Some(usage) = known(&snapshot) {
+            return Ok(usage);
         }
         let id = account.terms.account.clone();
-        let before = snapshot.token_terms(&id).cloned();
-        let next = snapshot.with_token_account(tree, most, account)?;
-        let terms = next.terms_of(&id);
-        self.store_snapshot(next);
+        let before = snapshot.has_token(&id).then(|| snapshot.terms_of(&id));
+        let (usage, forgotten) = snapshot.insert_token_account(tree, most, account, now)?;
+        if let Some(forgotten) = forgotten {
+            let rest = snapshot.has_account(&forgotten).then(|| snapshot.terms_of(&forgotten));
+            self.notify(rest.map_or(TermsChange::None(forgotten), TermsChange::One)).await;
+        }
+        let terms = snapshot.terms_of(&id);
         // A later token with the same terms only keeps earlier ones from holding again.
         if before.as_ref() != Some(&terms) {
             self.notify(TermsChange::One(terms)).await;
         }
-        Ok(())
+        Ok(usage)
     }
 
     /// All that is known at this moment.
@@ -144,9 +152,9 @@ impl Directory {
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same in the hands of somebody, as the audit log is to call them.
+    /// The same in the hands of somebody who may everything, as the audit log is to call them.
     pub fn by<'d>(&'d self, who: &'d str) -> DirectoryEditor<'d> {
-        DirectoryEditor { directory: self, who }
+        DirectoryEditor { directory: self, who, authority: EditorAuthority::Role(AdminRole::All) }
     }
 
     /// Puts what somebody did to something else than keys and accounts into the audit log.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::units::{AccountId, Timestamp};
 
 use super::{
-    AccountTerms, DeclaredTenants, Directory, ImportSummary, KeyChangeError, KeyId, KeyPatch, ListedKey,
-    NewKey, TermsPatch,
+    AccountTerms, AdminRole, DeclaredTenants, Directory, DirectorySnapshot, ImportSummary, KeyChangeError,
+    KeyId, KeyPatch, KeyStoreChange, ListedKey, NewKey, TermsPatch,
 };
 
 /// A directory in somebody's hands.
@@ -15,9 +15,40 @@ pub struct DirectoryEditor<'d> {
     pub(super) directory: &'d Directory,
     /// As the audit log calls them.
     pub(super) who: &'d str,
+    pub(super) authority: EditorAuthority<'d>,
 }
 
-impl DirectoryEditor<'_> {
+/// How far somebody may go. It is looked at with each try of a change: another replica may have changed roles meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditorAuthority<'d> {
+    /// By itself.
+    Role(AdminRole),
+    /// By the key that this account has.
+    Key(&'d AccountId),
+}
+
+impl EditorAuthority<'_> {
+    /// The role, if it is enough to manage keys.
+    fn role(self, snapshot: &DirectorySnapshot) -> Result<AdminRole, KeyChangeError> {
+        let (role, account) = match self {
+            EditorAuthority::Role(role) => (Some(role), None),
+            EditorAuthority::Key(account) => (snapshot.role_of(account), Some(account)),
+        };
+        match (role, account) {
+            (Some(role), _) if role >= AdminRole::Keys => Ok(role),
+            (Some(own), _) => Err(KeyChangeError::RoleTooLow { role: AdminRole::Keys, own }),
+            (None, account) => Err(KeyChangeError::NotAdmin(account.cloned())),
+        }
+    }
+}
+
+impl<'d> DirectoryEditor<'d> {
+    /// The same in the hands of somebody who may go so far.
+    #[must_use]
+    pub fn with_authority(self, authority: EditorAuthority<'d>) -> DirectoryEditor<'d> {
+        DirectoryEditor { authority, ..self }
+    }
+
     /// Makes a key for an account that has none; the secret is known to the caller alone.
     ///
     /// # Errors
@@ -28,9 +59,7 @@ impl DirectoryEditor<'_> {
         wanted: &KeyPatch,
     ) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (id, secret, now) = (KeyId::generate()?, NewKey::generate()?, Timestamp::now());
-        self.directory
-            .commit(self.who, |snapshot| Ok((snapshot.create(id, account, secret.hash(), wanted, now)?, ())))
-            .await?;
+        self.commit(|snapshot| Ok((snapshot.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
         Ok((self.directory.snapshot().key(id)?, secret))
     }
 
@@ -40,9 +69,7 @@ impl DirectoryEditor<'_> {
     /// When the key cannot be changed, or the store fails.
     pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(ListedKey, NewKey), KeyChangeError> {
         let (secret, now) = (NewKey::generate()?, Timestamp::now());
-        self.directory
-            .commit(self.who, |snapshot| Ok((snapshot.rotate(id, secret.hash(), grace, now)?, ())))
-            .await?;
+        self.commit(|snapshot| Ok((snapshot.rotate(id, secret.hash(), grace, now)?, ()))).await?;
         Ok((self.directory.snapshot().key(id)?, secret))
     }
 
@@ -52,7 +79,7 @@ impl DirectoryEditor<'_> {
     /// When the key cannot be changed, or the store fails.
     pub async fn revoke(&self, id: KeyId) -> Result<ListedKey, KeyChangeError> {
         let now = Timestamp::now();
-        self.directory.commit(self.who, |snapshot| Ok((snapshot.revoke(id, now)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.revoke(id, now)?, ()))).await?;
         self.directory.snapshot().key(id)
     }
 
@@ -61,7 +88,7 @@ impl DirectoryEditor<'_> {
     /// # Errors
     /// When the key cannot be changed, or the store fails.
     pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<ListedKey, KeyChangeError> {
-        self.directory.commit(self.who, |snapshot| Ok((snapshot.change(id, wanted)?, ()))).await?;
+        self.commit(|snapshot| Ok((snapshot.change(id, wanted)?, ()))).await?;
         self.directory.snapshot().key(id)
     }
 
@@ -71,7 +98,7 @@ impl DirectoryEditor<'_> {
     /// When they are declared in the configuration, or the store fails.
     pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyChangeError> {
         let terms = wanted.apply_to(AccountTerms::unlimited(account.clone()));
-        self.directory.commit(self.who, |snapshot| Ok((snapshot.set_terms(&terms)?, ()))).await
+        self.commit(|snapshot| Ok((snapshot.set_terms(&terms)?, ()))).await
     }
 
     /// Takes an account's terms away.
@@ -79,7 +106,7 @@ impl DirectoryEditor<'_> {
     /// # Errors
     /// When there is no such account, it is declared in the configuration, or the store fails.
     pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyChangeError> {
-        self.directory.commit(self.who, |snapshot| Ok((snapshot.drop_terms(account)?, ()))).await
+        self.commit(|snapshot| Ok((snapshot.drop_terms(account)?, ()))).await
     }
 
     /// Takes over keys and accounts, all or none. To do it again changes nothing.
@@ -88,6 +115,20 @@ impl DirectoryEditor<'_> {
     /// What cannot be taken over, all of it; or the store fails.
     pub async fn import(&self, wanted: &DeclaredTenants) -> Result<ImportSummary, KeyChangeError> {
         let now = Timestamp::now();
-        self.directory.commit(self.who, |snapshot| snapshot.import(wanted, now)).await
+        self.commit(|snapshot| snapshot.import(wanted, now)).await
+    }
+
+    /// Commits what is planned, where nobody's role is above the editor's own.
+    async fn commit<T>(
+        &self,
+        plan: impl Fn(&DirectorySnapshot) -> Result<(Vec<KeyStoreChange>, T), KeyChangeError>,
+    ) -> Result<T, KeyChangeError> {
+        let checked = |snapshot: &DirectorySnapshot| {
+            let own = self.authority.role(snapshot)?;
+            let (changes, result) = plan(snapshot)?;
+            snapshot.check_roles(&changes, own)?;
+            Ok((changes, result))
+        };
+        self.directory.commit(self.who, checked).await
     }
 }

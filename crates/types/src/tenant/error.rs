@@ -2,7 +2,7 @@
 
 use crate::units::AccountId;
 
-use super::{KeyError, KeyId, KeyStoreError, KeyTableError};
+use super::{AdminRole, KeyError, KeyId, KeyStoreError, KeyTableError};
 
 /// Why a key or an account is not changed, or not found.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,17 @@ pub enum KeyChangeError {
     /// Several things cannot be taken over, so none was.
     #[error("{}", lines(.0))]
     Several(Vec<KeyChangeError>),
+    /// Who asks for it has a lower role.
+    #[error("this takes the role \"{}\", which is beyond yours, \"{}\": ask with a key that has it", role.as_str(), own.as_str())]
+    RoleTooLow {
+        /// The role of a key that it is about, or that it takes.
+        role: AdminRole,
+        /// The role of who asks.
+        own: AdminRole,
+    },
+    /// Who asks for it has no role, or none any more.
+    #[error("{} may not use the admin API any more", .0.as_ref().map_or("this key", AccountId::as_str))]
+    NotAdmin(Option<AccountId>),
     /// The declared keys contradict each other.
     #[error(transparent)]
     Keys(#[from] KeyTableError),

@@ -8,8 +8,8 @@ use super::declared::DeclaredIndex;
 use super::keys::KeyTable;
 use super::token_accounts::TokenAccounts;
 use super::{
-    AccountTerms, DeclaredTenants, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord, KeyStoreState,
-    Tenant,
+    AccountTerms, AdminRole, DeclaredTenants, KeyAccess, KeyChangeError, KeyHash, KeyId, KeyRecord,
+    KeyStoreState, Tenant,
 };
 
 /// Where something was declared.
@@ -120,7 +120,7 @@ impl DirectorySnapshot {
             all.entry(account.clone()).or_insert_with(|| AccountTerms::unlimited(account.clone()));
         }
         for terms in self.tokens.terms() {
-            all.entry(terms.account.clone()).or_insert_with(|| terms.clone());
+            all.entry(terms.account.clone()).or_insert(terms);
         }
         all.into_values().collect()
     }
@@ -140,12 +140,23 @@ impl DirectorySnapshot {
         Err(KeyChangeError::UnknownAccount(account.clone()))
     }
 
+    /// The role of an account's key now, declared or stored.
+    pub(super) fn role_of(&self, account: &AccountId) -> Option<AdminRole> {
+        let stored = || self.live().find(|record| record.account == *account);
+        let declared = self.index.key(account).map(|tenant| tenant.access.role);
+        declared.or_else(|| stored().map(|record| record.access.role))?
+    }
+
     /// True if something is known of an account besides a stored key of its own.
     pub(super) fn has_account(&self, account: &AccountId) -> bool {
         let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
         let is_declared = || self.index.terms(account).is_some() || self.index.key(account).is_some();
-        let has_token = || self.tokens.get(account).is_some();
-        self.stored.terms.contains_key(account) || is_declared() || anonymous() || has_token()
+        self.stored.terms.contains_key(account) || is_declared() || anonymous() || self.has_token(account)
+    }
+
+    /// True if an account is known from a token.
+    pub(super) fn has_token(&self, account: &AccountId) -> bool {
+        self.tokens.get(account).is_some()
     }
 
     /// The stored keys that a declared one has taken the place of, by name or by secret.
@@ -226,9 +237,9 @@ impl DirectorySnapshot {
     }
 
     pub(super) fn terms_of(&self, account: &AccountId) -> AccountTerms {
-        let of_token = || self.tokens.get(account).map(|known| &known.terms);
-        let terms = self.index.terms(account).or_else(|| self.stored.terms.get(account)).or_else(of_token);
-        terms.cloned().unwrap_or_else(|| AccountTerms::unlimited(account.clone()))
+        let of_token = || self.tokens.get(account).map(|known| known.terms);
+        let written = self.index.terms(account).or_else(|| self.stored.terms.get(account));
+        written.cloned().or_else(of_token).unwrap_or_else(|| AccountTerms::unlimited(account.clone()))
     }
 }
 

@@ -11,9 +11,9 @@ use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 use super::conformance::record;
 use super::{
     AccountTerms, AdminRole, AuditEntry, AuditRecord, DeclaredTenants, Directory, DirectorySnapshot,
-    FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyLookup, KeyPatch, KeyStore, KeyStoreChange,
-    KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit, TermsChange, TermsPatch,
-    hash_key, to_toml,
+    EditorAuthority, FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyLookup, KeyPatch, KeyStore,
+    KeyStoreChange, KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit,
+    TermsChange, TermsPatch, TokenAccount, TokenAccountError, TokenOrder, hash_key, to_toml,
 };
 
 fn account(path: &str) -> AccountId {
@@ -96,6 +96,59 @@ async fn replicas_learn_of_each_others_changes() {
     let refused = one.by("test").change(key.id, &late).await.unwrap_err();
     assert!(matches!(refused, KeyChangeError::Revoked(_)), "a change on what is old is made anew: {refused}");
     assert_eq!(whose(&one.keys(), &secret), None);
+}
+
+/// AU-13: what another replica changed since counts, when a change on what is old is made anew.
+#[tokio::test]
+async fn roles_are_looked_at_again_after_another_replica_changed_them() {
+    let (keeper, boss) = (account("keeper"), account("boss"));
+    let role = |role| KeyPatch { role: Some(Some(role)), ..KeyPatch::default() };
+    let store = Arc::new(MemoryKeyStore::default());
+    let here = directory(&store, DeclaredTenants::default()).await;
+    let (own, _) = here.by("test").create(&keeper, &role(AdminRole::Keys)).await.unwrap();
+    let (other, _) = here.by("test").create(&boss, &KeyPatch::default()).await.unwrap();
+    let there = directory(&store, DeclaredTenants::default()).await;
+    let by_keeper = || here.by("keeper").with_authority(EditorAuthority::Key(&keeper));
+    by_keeper().rotate(other.id, Duration::ZERO).await.unwrap();
+    assert!(there.refresh().await.unwrap());
+    there.by("test").change(other.id, &role(AdminRole::All)).await.unwrap();
+    let refused = by_keeper().rotate(other.id, Duration::ZERO).await.map(drop).unwrap_err();
+    assert!(matches!(refused, KeyChangeError::RoleTooLow { role: AdminRole::All, .. }), "{refused}");
+    there.by("test").change(own.id, &role(AdminRole::Read)).await.unwrap();
+    let refused = by_keeper().create(&account("new"), &KeyPatch::default()).await.map(drop).unwrap_err();
+    assert!(matches!(refused, KeyChangeError::RoleTooLow { own: AdminRole::Read, .. }), "{refused}");
+    there.by("test").revoke(own.id).await.unwrap();
+    assert!(here.refresh().await.unwrap());
+    let refused = by_keeper().set_terms(&account("new"), &TermsPatch::default()).await.unwrap_err();
+    assert!(matches!(refused, KeyChangeError::NotAdmin(_)), "{refused}");
+    assert!(here.snapshot().account(&account("new")).is_err(), "nothing was changed");
+}
+
+#[tokio::test]
+async fn an_account_of_a_token_that_makes_room_may_spend_nothing_until_it_comes_again() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let trees = DeclaredTenants { token_trees: vec![account("staff")], ..DeclaredTenants::default() };
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let directory = directory(&store, trees).await.with_listener(Box::new(move |change| {
+        heard.lock().unwrap().push(change);
+        Box::pin(std::future::ready(()))
+    }));
+    let admit = async |name: &str, hours: u64| {
+        let terms = AccountTerms::unlimited(account(name));
+        let (order, now) = (TokenOrder::default(), Timestamp(0) + Duration::from_secs(3_600 * hours));
+        directory.admit_token(&account("staff"), 1, TokenAccount { terms, order }, now).await
+    };
+    let alice = admit("staff/alice", 0).await.unwrap();
+    assert_eq!(admit("staff/bob", 0).await.map(drop), Err(TokenAccountError::Full(account("staff"), 1)));
+    admit("staff/bob", 1).await.unwrap();
+    assert!(!alice.touch(Timestamp(0)) && directory.snapshot().account(&account("staff/alice")).is_err());
+    admit("staff/alice", 2).await.unwrap();
+    let one = |name| TermsChange::One(AccountTerms::unlimited(account(name)));
+    let none = |name| TermsChange::None(account(name));
+    let expected =
+        [one("staff/alice"), none("staff/alice"), one("staff/bob"), none("staff/bob"), one("staff/alice")];
+    assert_eq!(*told.lock().unwrap(), expected);
 }
 
 #[tokio::test]

@@ -1,11 +1,19 @@
 //! The accounts of callers who come with tokens of an issuer, in place of keys. They are known from the first token on, and stand in
-//! trees that no key has.
+//! trees that no key has. Where a tree is full, one that was not used for an hour makes room for the next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-use crate::units::AccountId;
+use crate::units::{AccountId, Timestamp};
 
 use super::{AccountTerms, DirectorySnapshot};
+
+/// From when on an account that nobody used may be forgotten.
+const IDLE: Duration = Duration::from_secs(3_600);
+/// What stands for the last use of one that was.
+const FORGOTTEN: i64 = i64::MIN;
 
 /// An account that a token names, with what it may spend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,75 +39,229 @@ pub enum TokenAccountError {
     /// A key has the account, which a token may not take.
     #[error("the account {0} belongs to a key: revoke that key, or give the issuer another account_prefix")]
     OfKey(AccountId),
-    /// As many accounts came as the configuration allows.
-    #[error("{1} accounts below {0} came with tokens, as many as accounts_max allows")]
+    /// As many accounts came as the configuration allows, and all of them were used lately.
+    #[error("{1} accounts below {0} came with tokens within an hour, as many as accounts_max allows")]
     Full(AccountId, usize),
 }
 
-/// Every account that came with a token.
-#[derive(Debug, Clone, Default)]
+/// When an account that came with a token was used last. Clones share it.
+#[derive(Debug, Clone)]
+pub struct TokenAccountUse(Arc<AtomicI64>);
+
+impl TokenAccountUse {
+    /// One that is used now.
+    pub fn new(now: Timestamp) -> TokenAccountUse {
+        TokenAccountUse(Arc::new(AtomicI64::new(now.0)))
+    }
+
+    /// It is used now. False if it was forgotten: then its token has to be let in again.
+    #[must_use = "one that was forgotten may not spend"]
+    pub fn touch(&self, now: Timestamp) -> bool {
+        let later = |last: i64| (last != FORGOTTEN).then(|| last.max(now.0));
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, later).is_ok()
+    }
+
+    /// Forgets it, unless it was used lately.
+    fn forget(&self, now: Timestamp) -> bool {
+        let idle = |last: i64| (Timestamp(last) + IDLE <= now).then_some(FORGOTTEN);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, idle).is_ok()
+    }
+}
+
+/// Every account that came with a token. What the directory knows at different moments shares it.
+#[derive(Debug, Default)]
 pub(super) struct TokenAccounts {
-    by_account: HashMap<AccountId, TokenAccount>,
+    trees: RwLock<HashMap<AccountId, TokenTree>>,
+}
+
+/// The accounts of one issuer.
+#[derive(Debug, Clone, Default)]
+struct TokenTree {
+    accounts: HashMap<AccountId, KnownAccount>,
+    /// All of them, with when it was last seen that each was in use; that moment rises from front to back.
+    seen: VecDeque<(Timestamp, AccountId)>,
+}
+
+#[derive(Debug, Clone)]
+struct KnownAccount {
+    account: TokenAccount,
+    usage: TokenAccountUse,
 }
 
 impl TokenAccounts {
-    pub(super) fn get(&self, account: &AccountId) -> Option<&TokenAccount> {
-        self.by_account.get(account)
+    pub(super) fn get(&self, account: &AccountId) -> Option<TokenAccount> {
+        self.known(account).map(|known| known.account)
     }
 
-    pub(super) fn terms(&self) -> impl Iterator<Item = &AccountTerms> {
-        self.by_account.values().map(|known| &known.terms)
+    pub(super) fn terms(&self) -> Vec<AccountTerms> {
+        let trees = self.read();
+        let known = trees.values().flat_map(|tree| tree.accounts.values());
+        known.map(|known| known.account.terms.clone()).collect()
     }
 
-    /// Those of them that are below one of these.
+    /// Those of them that are below one of these trees.
     pub(super) fn within(&self, trees: &[AccountId]) -> TokenAccounts {
-        let is_within = |account: &AccountId| trees.iter().any(|tree| tree.contains(account));
-        let kept = self.by_account.iter().filter(|(account, _)| is_within(account));
-        TokenAccounts { by_account: kept.map(|(account, known)| (account.clone(), known.clone())).collect() }
+        let mut kept: HashMap<AccountId, TokenTree> = HashMap::new();
+        for tree in self.read().values() {
+            for (seen, account) in &tree.seen {
+                let home = trees.iter().find(|home| home.contains(account));
+                if let (Some(home), Some(known)) = (home, tree.accounts.get(account)) {
+                    let kept = kept.entry(home.clone()).or_default();
+                    kept.accounts.insert(account.clone(), known.clone());
+                    kept.seen.push_back((*seen, account.clone()));
+                }
+            }
+        }
+        for tree in kept.values_mut() {
+            tree.seen.make_contiguous().sort_by_key(|(seen, _)| *seen);
+        }
+        TokenAccounts { trees: RwLock::new(kept) }
     }
 
-    fn below(&self, tree: &AccountId) -> usize {
-        self.by_account.keys().filter(|account| tree.contains(account)).count()
-    }
-}
-
-impl DirectorySnapshot {
-    /// True if an account is known with these terms, or with those of a later token.
-    pub(super) fn has_token_account(&self, wanted: &TokenAccount) -> bool {
-        let known = self.tokens.get(&wanted.terms.account);
-        known.is_some_and(|known| {
-            known.order > wanted.order || (known.order == wanted.order && known.terms == wanted.terms)
-        })
+    fn known(&self, account: &AccountId) -> Option<KnownAccount> {
+        let trees = self.read();
+        let mut homes = account.lineage().filter_map(|path| trees.get(path));
+        homes.find_map(|tree| tree.accounts.get(account).cloned())
     }
 
-    /// What a token's account may, where it is known.
-    pub(super) fn token_terms(&self, account: &AccountId) -> Option<&AccountTerms> {
-        self.tokens.get(account).map(|known| &known.terms)
-    }
-
-    /// The snapshot with an account that a token names, which is below `tree`; at most so many are.
-    pub(super) fn with_token_account(
+    /// Puts one in, in place of what it was; which one it took the place of, if its tree was full.
+    fn insert(
         &self,
         tree: &AccountId,
         most: usize,
         wanted: TokenAccount,
-    ) -> Result<DirectorySnapshot, TokenAccountError> {
+        now: Timestamp,
+    ) -> Result<(TokenAccountUse, Option<AccountId>), TokenAccountError> {
+        let mut trees = self.write();
+        let home = trees.entry(tree.clone()).or_default();
+        let account = wanted.terms.account.clone();
+        if let Some(known) = home.accounts.get_mut(&account) {
+            known.account = wanted;
+            // It is in the map, so it was not forgotten.
+            let _ = known.usage.touch(now);
+            return Ok((known.usage.clone(), None));
+        }
+        let forgotten = if home.accounts.len() < most { None } else { Some(home.forget_one(now)) };
+        let Some(forgotten) = forgotten.map_or(Some(None), |one| one.map(Some)) else {
+            return Err(TokenAccountError::Full(tree.clone(), most));
+        };
+        let usage = TokenAccountUse::new(now);
+        home.seen.push_back((now, account.clone()));
+        home.accounts.insert(account, KnownAccount { account: wanted, usage: usage.clone() });
+        Ok((usage, forgotten))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<AccountId, TokenTree>> {
+        // Every change is whole.
+        self.trees.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<AccountId, TokenTree>> {
+        self.trees.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TokenTree {
+    /// Forgets one that was not used for long. Each is looked at once in that time, so that a new account costs little on average.
+    fn forget_one(&mut self, now: Timestamp) -> Option<AccountId> {
+        while self.seen.front().is_some_and(|(seen, _)| *seen + IDLE <= now) {
+            let (_, account) = self.seen.pop_front()?;
+            if self.accounts.get(&account).is_none_or(|known| known.usage.forget(now)) {
+                self.accounts.remove(&account);
+                return Some(account);
+            }
+            self.seen.push_back((now, account));
+        }
+        None
+    }
+}
+
+impl DirectorySnapshot {
+    /// The use of an account that is known with these terms, or with those of a later token.
+    pub(super) fn token_account(&self, wanted: &TokenAccount) -> Option<TokenAccountUse> {
+        let known = self.tokens.known(&wanted.terms.account)?;
+        let TokenAccount { terms, order } = &known.account;
+        let holds = *order > wanted.order || (*order == wanted.order && *terms == wanted.terms);
+        holds.then_some(known.usage)
+    }
+
+    /// Lets the account in that a token names, which is below `tree`; at most so many are. Which one was forgotten for it.
+    pub(super) fn insert_token_account(
+        &self,
+        tree: &AccountId,
+        most: usize,
+        wanted: TokenAccount,
+        now: Timestamp,
+    ) -> Result<(TokenAccountUse, Option<AccountId>), TokenAccountError> {
         let account = &wanted.terms.account;
         if self.index.key(account).is_some() || self.unrevoked().any(|record| record.account == *account) {
             return Err(TokenAccountError::OfKey(account.clone()));
         }
-        if self.tokens.get(account).is_none() && self.tokens.below(tree) >= most {
-            return Err(TokenAccountError::Full(tree.clone(), most));
-        }
-        let mut next = self.clone();
-        let mut tokens = TokenAccounts::clone(&self.tokens);
-        tokens.by_account.insert(account.clone(), wanted);
-        next.tokens = tokens.into();
-        Ok(next)
+        self.tokens.insert(tree, most, wanted, now)
     }
 
     /// The tree of tokens' accounts that an account stands in, if any.
     pub(super) fn token_tree(&self, account: &AccountId) -> Option<&AccountId> {
         self.declared().token_trees.iter().find(|tree| tree.contains(account))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(name: &str) -> TokenAccount {
+        let terms = AccountTerms::unlimited(AccountId::new(format!("staff/{name}")));
+        TokenAccount { terms, order: TokenOrder::default() }
+    }
+
+    fn staff() -> AccountId {
+        AccountId::new("staff")
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp(seconds * 1_000)
+    }
+
+    #[test]
+    fn where_a_tree_is_full_the_longest_unused_makes_room_and_one_in_use_stays() {
+        let accounts = TokenAccounts::default();
+        let insert = |name: &str, seconds| accounts.insert(&staff(), 2, wanted(name), at(seconds));
+        let (alice, _) = insert("alice", 0).unwrap();
+        let (bob, _) = insert("bob", 1).unwrap();
+        assert_eq!(insert("eve", 3_599).unwrap_err(), TokenAccountError::Full(staff(), 2));
+        assert!(alice.touch(at(3_000)));
+        let (_, forgotten) = insert("eve", 3_700).unwrap();
+        assert_eq!(forgotten, Some(AccountId::new("staff/bob")));
+        assert!(!bob.touch(at(3_701)) && alice.touch(at(3_701)), "a token of Bob's is let in anew");
+        assert!(accounts.get(&AccountId::new("staff/bob")).is_none());
+        assert!(insert("bob", 3_702).is_err(), "the others were used lately");
+        assert_eq!(accounts.terms().len(), 2);
+    }
+
+    #[test]
+    fn any_number_of_accounts_takes_bounded_room() {
+        let accounts = TokenAccounts::default();
+        let (most, mut seconds) = (10_000, 0);
+        for number in 0..30_000 {
+            // As many come in an hour as may be known.
+            seconds += i64::from(number % 3 == 0) + i64::from(number % 50 == 0);
+            let inserted = accounts.insert(&staff(), most, wanted(&number.to_string()), at(seconds));
+            assert!(inserted.is_ok() || number >= 10_000);
+        }
+        let trees = accounts.read();
+        let tree = &trees[&staff()];
+        assert!(tree.accounts.len() <= most && tree.seen.len() == tree.accounts.len());
+    }
+
+    #[test]
+    fn those_of_a_tree_that_stays_are_kept_with_their_use() {
+        let accounts = TokenAccounts::default();
+        let (alice, _) = accounts.insert(&staff(), 9, wanted("alice"), at(0)).unwrap();
+        let kept = accounts.within(&[AccountId::new("other"), staff()]);
+        let (_, forgotten) = kept.insert(&staff(), 1, wanted("bob"), at(4_000)).unwrap();
+        assert_eq!(forgotten, Some(AccountId::new("staff/alice")));
+        assert!(!alice.touch(at(4_001)));
+        assert!(accounts.within(&[AccountId::new("other")]).terms().is_empty());
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn terms(class: EnforcementClass, thinking: u64, solution: u64) -> Ch
         solution: Tokens(solution),
         answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
-        whole: false,
+        whole: WholeAnswer::Never,
         tells_limit: true,
         output_min: Tokens(1),
         overhead: Tokens(5),

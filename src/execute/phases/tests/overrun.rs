@@ -214,6 +214,7 @@ const TAKES_TURNS: TargetBehavior = TargetBehavior {
     never_thinks: false,
     breaks_limits: false,
     answers_whole: false,
+    is_measured: false,
 };
 
 #[test]

@@ -14,7 +14,7 @@ use stint_types::units::Tokens;
 /// How many models have a curve, and over how many requests each is averaged.
 const CURVES_MAX: usize = 8;
 const DEMANDS_MAX: usize = 32;
-/// How many chosen points are told of each.
+/// How many chosen points of each are listed.
 const POINTS_MAX: usize = 60;
 
 /// The budgets of a curve beside 0, and the least of them.

@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use stint_sessions::history::RequestRecord;
 use stint_types::catalog::{Candidate, Decision, DecisionOutcome, Verdict};
 
-/// How many offers that lost are told of each decision: the best ones.
+/// How many offers that lost are listed with each decision: the best ones.
 const OFFERS_MAX: usize = 5;
 
 /// The last decisions, the latest first.

@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use stint_sessions::history::RequestRecord;
 use stint_types::units::{AccountId, EpisodeId};
 
-/// Among how many of the latest requests steps are looked for, and how many are told of one run.
+/// Among how many of the latest requests steps are looked for, and how many of one run are listed.
 const RECORDS_MAX: usize = 4096;
 const STEPS_MAX: usize = 40;
 

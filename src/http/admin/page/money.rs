@@ -13,7 +13,7 @@ use stint_types::units::{Amount, Facet, Holder, Timestamp, Unit, Window};
 use super::series;
 use super::state::PageState;
 
-/// How many accounts are told by what they spent, and how many models.
+/// How many accounts are listed by what they spent, and how many models.
 const SPENDERS_MAX: usize = 12;
 
 /// Less of a window than that says nothing of how fast it is spent.

@@ -1,4 +1,4 @@
-//! The part *now*: what is served, by whom, and how they stand. Counters are told as they are: the page takes their differences.
+//! The part *now*: what is served, by whom, and how they stand. Counters are given as they are: the page takes their differences.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::history::Reading;
 use super::series::{self, ByLabel, counts, whole};
 use super::state::PageState;
 
-/// How many models are told by name.
+/// How many models are listed by name.
 const MODELS_MAX: usize = 12;
 
 /// All of it, with so many targets at most.

@@ -17,7 +17,7 @@ use stint_types::tenant::AdminRole;
 
 /// What browsers say of where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What proxies say of whom they ask for. Anyone who sits at this machine needs none.
+/// Headers in which proxies name the client behind them. Anyone who sits at this machine sends none.
 const OF_PROXIES: [HeaderName; 6] = [
     header::FORWARDED,
     header::VIA,
@@ -38,7 +38,7 @@ pub(super) async fn guard(
 ) -> Response {
     match check(&admin, &request) {
         Ok(()) => {
-            request.extensions_mut().insert(Admin { name: PERSON.into(), role: AdminRole::All });
+            request.extensions_mut().insert(Admin { name: PERSON.into(), role: AdminRole::All, key: None });
             next.run(request).await
         }
         Err(problem) => problem.into_response(),

@@ -18,7 +18,7 @@ use stint_types::catalog::Service;
 /// Where the page puts the key: the other headers have the token.
 const KEY: HeaderName = HeaderName::from_static("x-playground-key");
 
-/// How many models and routes are told.
+/// How many models and routes are listed.
 const MODELS_MAX: usize = 1000;
 
 const COMPLETIONS: &str = "/v1/chat/completions";

@@ -1,4 +1,4 @@
-//! The part *requests*: those that run now, and how far each has got in its budgets. Of what is asked nothing is told.
+//! The part *requests*: those that run now, and how far each has got in its budgets. Nothing of what is asked is shown.
 
 use serde_json::{Value, json};
 

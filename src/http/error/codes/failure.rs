@@ -42,7 +42,7 @@ pub(in crate::http) const GUARDRAIL_UNAVAILABLE: ErrorCode = ErrorCode {
     status: 503,
     also: None,
     when: "A guardrail did not judge in time, and nothing passes without it",
-    remedy: "Ask again after `Retry-After`",
+    remedy: "Ask again after `Retry-After`, if there is one: an answer that was not judged is paid for",
 };
 pub(in crate::http) const ENGINE_RESTARTING: ErrorCode = ErrorCode {
     word: "engine_restarting",

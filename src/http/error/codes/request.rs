@@ -34,8 +34,8 @@ pub(in crate::http) const CONTEXT_LENGTH_EXCEEDED: ErrorCode = ErrorCode {
     word: "context_length_exceeded",
     status: 400,
     also: None,
-    when: "The prompt, with what may be written, does not fit the model; or a conversation would be longer than is kept",
-    remedy: "Shorten the prompt, ask for a shorter answer, or name a model with more context; the message has the figures",
+    when: "The prompt does not fit the model's context; or a conversation would be longer than is kept",
+    remedy: "Shorten the prompt, or name a model with more context; the message has the figures. Nothing is cut off by itself",
 };
 pub(in crate::http) const BUDGET_TOO_SMALL: ErrorCode = ErrorCode {
     word: "budget_too_small",
@@ -69,8 +69,8 @@ pub(in crate::http) const MODEL_UNPRICED: ErrorCode = ErrorCode {
     word: "model_unpriced",
     status: 400,
     also: None,
-    when: "Money is limited, and what the model costs is not known",
-    remedy: "Name another model; the operator says a price",
+    when: "What the model costs is not known, and money is limited or the request leaves the choice open",
+    remedy: "Name another model; without a limit on money, this one by its name. The operator can set its price",
 };
 pub(in crate::http) const UPSTREAM_REFUSED: ErrorCode = ErrorCode {
     word: "upstream_refused",

@@ -9,6 +9,7 @@ use crate::{Failure, Fault, GenerationEnd};
 use stint_types::units::Tokens;
 
 use super::lenient_text::LenientText;
+use super::rare_value::RareValue;
 
 /// One event of a stream.
 #[derive(Debug, Deserialize)]
@@ -17,12 +18,12 @@ pub(super) struct OpenAiChunk<'a> {
     pub(super) choices: Option<Vec<OpenAiChunkChoice<'a>>>,
     /// Read leniently: a usage that makes no sense is no reason to lose the answer.
     #[serde(default)]
-    pub(super) usage: Value,
+    pub(super) usage: RareValue,
     /// llama.cpp's own count.
     #[serde(default)]
-    pub(super) timings: Value,
+    pub(super) timings: RareValue,
     #[serde(default)]
-    pub(super) error: Value,
+    pub(super) error: RareValue,
     /// What it runs in, as it calls it. Read leniently.
     #[serde(default, borrow)]
     pub(super) system_fingerprint: LenientText<'a>,
@@ -40,13 +41,13 @@ pub(super) struct OpenAiChunkChoice<'a> {
     pub(super) finish_reason: Option<Cow<'a, str>>,
     /// The tokens of this chunk, if they are reported.
     #[serde(default)]
-    token_ids: Value,
+    token_ids: RareValue,
     /// Some have it here.
     #[serde(default)]
-    pub(super) usage: Value,
+    pub(super) usage: RareValue,
     /// The chances of this chunk's tokens, where they were asked for. Read leniently.
     #[serde(default)]
-    logprobs: Value,
+    logprobs: RareValue,
 }
 
 impl OpenAiChunkChoice<'_> {
@@ -75,7 +76,7 @@ pub(super) struct OpenAiDelta<'a> {
     pub(super) reasoning_content: LenientText<'a>,
     #[serde(borrow)]
     pub(super) reasoning: LenientText<'a>,
-    pub(super) reasoning_details: Value,
+    pub(super) reasoning_details: RareValue,
     #[serde(borrow)]
     pub(super) thinking: LenientText<'a>,
     #[serde(borrow)]

@@ -15,6 +15,7 @@ use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
 use super::lenient_text::LenientText;
+use super::rare_value::RareValue;
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
 
@@ -82,7 +83,7 @@ impl OpenAiChatReader {
 
     fn choice(&mut self, choice: OpenAiChunkChoice<'_>, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let tokens = Tokens(choice.tokens());
-        let delta = choice.delta.unwrap_or_default();
+        let mut delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
         if !text.is_empty() {
             if self.answers_only {
@@ -93,7 +94,7 @@ impl OpenAiChatReader {
             }
         }
         if let Some((_, details)) = &mut self.details {
-            details.push(delta.reasoning_details);
+            details.push(delta.reasoning_details.take());
         }
         self.content(&delta.content, pieces);
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
@@ -244,9 +245,9 @@ impl crate::remote::EventReader for OpenAiChatReader {
         }
         self.note_fingerprint(&system_fingerprint, pieces);
         let mut new = std::mem::take(&mut self.new);
-        let mut inner = Value::Null;
+        let mut inner = RareValue::default();
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            inner = choice.usage.take();
+            inner = std::mem::take(&mut choice.usage);
             let entries = choice.take_logprobs();
             self.choice(choice, &mut new)?;
             self.place_logprobs(entries, &mut new);
@@ -254,8 +255,8 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.update_progress(new.iter());
         pieces.append(&mut new);
         self.new = new;
-        let usage = if usage.is_null() { &inner } else { &usage };
-        pieces.extend(self.counter.read(usage, &timings, self.progress).map(Piece::Usage));
+        let usage = if usage.is_null() { inner } else { usage };
+        pieces.extend(self.counter.read(&usage, &timings, self.progress).map(Piece::Usage));
         Ok(())
     }
 

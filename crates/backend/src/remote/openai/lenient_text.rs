@@ -16,7 +16,7 @@ pub(super) enum LenientText<'a> {
     /// A text, borrowed where it has no escapes.
     Text(Cow<'a, str>),
     /// Anything else.
-    Other(Value),
+    Other(Box<Value>),
 }
 
 impl<'a> LenientText<'a> {
@@ -40,8 +40,8 @@ impl<'a> LenientText<'a> {
     /// The members of a list; of anything else none.
     pub(super) fn as_array(&self) -> &[Value] {
         match self {
-            LenientText::Other(Value::Array(parts)) => parts,
-            LenientText::Other(_) | LenientText::Text(_) | LenientText::Absent => &[],
+            LenientText::Other(value) => value.as_array().map_or(&[], Vec::as_slice),
+            LenientText::Text(_) | LenientText::Absent => &[],
         }
     }
 }
@@ -74,27 +74,28 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<LenientText<'de>, E> {
-        Ok(LenientText::Other(Value::from(value)))
+        Ok(LenientText::Other(Box::new(Value::from(value))))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<LenientText<'de>, E> {
-        Ok(LenientText::Other(Value::from(value)))
+        Ok(LenientText::Other(Box::new(Value::from(value))))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<LenientText<'de>, E> {
-        Ok(LenientText::Other(Value::from(value)))
+        Ok(LenientText::Other(Box::new(Value::from(value))))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<LenientText<'de>, E> {
-        Ok(LenientText::Other(Value::from(value)))
+        Ok(LenientText::Other(Box::new(Value::from(value))))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<LenientText<'de>, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(list)).map(LenientText::Other)
+        Value::deserialize(SeqAccessDeserializer::new(list)).map(|value| LenientText::Other(Box::new(value)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<LenientText<'de>, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(object)).map(LenientText::Other)
+        Value::deserialize(MapAccessDeserializer::new(object))
+            .map(|value| LenientText::Other(Box::new(value)))
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(read("null"), LenientText::Absent);
         for other in ["7", "-7", "0.5", "true", r#"["a",{"b":null}]"#, r#"{"a":[1,"2"]}"#] {
             let value = serde_json::from_str::<Value>(other).unwrap();
-            assert_eq!(read(other), LenientText::Other(value));
+            assert_eq!(read(other), LenientText::Other(Box::new(value)));
         }
         assert_eq!(read(r#"{"city":"Oslo"}"#).into_json_text(), r#"{"city":"Oslo"}"#);
         assert_eq!(read("[1,2]").as_array(), [json!(1), json!(2)]);

@@ -14,6 +14,7 @@ mod events;
 mod implicit_thought;
 mod known_dialects;
 mod lenient_text;
+mod rare_value;
 mod request;
 mod settings;
 #[cfg(test)]

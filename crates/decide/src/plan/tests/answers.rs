@@ -202,7 +202,12 @@ fn an_answer_that_may_come_in_one_piece_is_set_aside_whole_where_that_is_little_
     assert_eq!(opening(effort, enough, 2000, false), whole);
     assert_eq!(opening(effort, enough - 1, 2000, false), likely, "more than its part of what is left");
     assert_eq!(opening(effort, 100 * enough, 2000, true), likely, "somebody reads along");
-    assert_eq!(opening(effort, 100 * enough, 5000, false), likely, "nobody waits so long in silence");
+    assert_eq!(opening(effort, 100 * enough, 5000, false), Tokens(5000), "it hardly becomes that long");
+    let long = spacious(effort).with(|w| {
+        (w.models[0].stops_billing, w.demands[0].solution) = (true, Tokens(1000));
+        (w.allowance.overall.money, w.budget.thinking) = (money_left(100 * enough), Some(Tokens::ZERO));
+    });
+    assert_eq!(long.first().opening, Tokens(5 * 1000 + 16), "nobody waits so long in silence");
     assert_eq!(
         opening(EnforcementClass::Native, 100 * enough, 2000, false),
         likely,

@@ -30,7 +30,7 @@ pub struct DecisionOutcome {
     pub choices: Vec<ChoiceOutcome>,
     /// What it cost, everything included.
     pub cost: Money,
-    /// True if the books have something else, or nothing yet: nobody is told that cost.
+    /// True if the books have something else, or nothing yet: that cost is reported to nobody.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unbooked: bool,
     /// The most that was set aside for it.

@@ -10,6 +10,7 @@ use crate::units::{Chance, Difficulty, EpisodeId, Money, Preference, RequestId, 
 use super::demand::{ModelDemand, TaskClass};
 use super::market::ModelConditions;
 use super::offer::{Contender, Offer, Plan};
+use super::request_traits::RequestTraits;
 
 /// What was decided about one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +30,8 @@ pub struct Decision {
     /// How sure the estimate was.
     pub confidence: Chance,
     /// What the request looked like, in the numbers that learning goes by.
-    pub context: serde_json::Value,
+    #[serde(deserialize_with = "RequestTraits::of_any_version")]
+    pub context: RequestTraits,
     /// What success, time and money counted for.
     pub stakes: Stakes,
     /// How many answers were wanted.

@@ -1,6 +1,7 @@
 //! What a request looks like, whichever models could serve it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::catalog::prior::TRAITS;
 
@@ -20,5 +21,32 @@ pub struct RequestTraits {
     /// How far some of what is counted in it is from what is usual, in thousandths at the finest.
     pub counts: [f32; TRAIT_COUNTS],
     /// The places of its rarest known words, by their hashes, each once, in order; at most `TRAIT_WORDS_MAX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<u16>,
+}
+
+impl RequestTraits {
+    /// Reads what was recorded; nothing is known of a request that another version recorded in another form.
+    pub(super) fn of_any_version<'de, D: Deserializer<'de>>(from: D) -> Result<RequestTraits, D::Error> {
+        Ok(RequestTraits::deserialize(Value::deserialize(from)?).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_record_of_another_version_nothing_is_known_of_what_its_request_looked_like() {
+        let read = |value: Value| RequestTraits::of_any_version(value).unwrap();
+        let old = json!({ "mean": 0.5, "best": 1.0, "worst": 0.0, "prompt": -1.25 });
+        assert_eq!(read(old), RequestTraits::default());
+        assert_eq!(read(Value::Null), RequestTraits::default());
+        let mut traits = RequestTraits { words: vec![3, 70], ..RequestTraits::default() };
+        assert_eq!(read(serde_json::to_value(&traits).unwrap()), traits);
+        traits.words.clear();
+        assert_eq!(read(serde_json::to_value(&traits).unwrap()), traits, "a line of the log has no words");
+    }
 }

@@ -1,0 +1,91 @@
+//! What a model takes of a device's memory, counted before anything is loaded.
+
+use super::error::EngineError;
+use super::forward::EngineCapacity;
+use super::ops::{BLOCK, split_bytes};
+use super::shape::ModelShape;
+
+/// A cache that had to be made smaller still holds so many tokens.
+const KV_TOKENS_MIN: u64 = 1024;
+
+/// Bytes that a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryNeeds {
+    pub(crate) weights: u64,
+    /// What steps compute in.
+    pub(crate) working: u64,
+    /// The cache for one block of tokens.
+    pub(crate) block: u64,
+}
+
+impl MemoryNeeds {
+    pub(crate) fn new(shape: &ModelShape, weights: u64, capacity: &EngineCapacity) -> Self {
+        let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
+        let columns = 2 * shape.hidden + shape.qkv() + shape.queries() + 3 * shape.feed_forward;
+        // Of each slot: its logits, and what is changed of them.
+        let logits = slots * (u64::from(shape.vocab) * 4 + u64::from(capacity.context) * 16);
+        let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
+        let working = rows * u64::from(columns) * 4 + split_bytes(shape, capacity.rows) + logits + rotations;
+        Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
+    }
+
+    /// All of it, with a cache of so many blocks.
+    pub(crate) fn total(&self, blocks: u32) -> u64 {
+        self.weights + self.working + self.block * u64::from(blocks)
+    }
+
+    /// How many of the blocks that are wanted a device has room for.
+    ///
+    /// # Errors
+    /// There is room for too few; `context` are needed in any case where that is stated.
+    pub(crate) fn blocks_within(
+        &self,
+        memory: Option<u64>,
+        blocks: u32,
+        context: Option<u32>,
+    ) -> Result<u32, EngineError> {
+        let Some(memory) = memory.filter(|memory| self.total(blocks) > *memory) else { return Ok(blocks) };
+        let room = memory.saturating_sub(self.weights + self.working) / self.block.max(1);
+        let least =
+            context.map_or(KV_TOKENS_MIN, u64::from).div_ceil(u64::from(BLOCK)).min(u64::from(blocks));
+        if room >= least {
+            return Ok(u32::try_from(room).unwrap_or(blocks));
+        }
+        Err(EngineError::TooLargeForDevice {
+            weights: self.weights,
+            working: self.working,
+            cache: self.block * least,
+            tokens: least * u64::from(BLOCK),
+            memory,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(memory: u64, context: Option<u32>, expected: Option<u32>) {
+        let needs = MemoryNeeds { weights: 1000, working: 200, block: 10 };
+        assert_eq!(needs.blocks_within(Some(memory), 100, context).ok(), expected, "{memory} bytes");
+    }
+
+    #[test]
+    fn a_cache_has_the_blocks_that_there_is_room_for_and_too_few_are_refused() {
+        check(2200, None, Some(100));
+        check(2199, None, Some(99));
+        check(1850, None, Some(65));
+        check(1840, None, Some(64));
+        check(1839, None, None);
+        check(900, None, None);
+        check(1360, Some(256), Some(16));
+        check(1359, Some(256), None);
+        check(2199, Some(16 * 200), None);
+    }
+
+    #[test]
+    fn a_device_that_does_not_say_what_it_has_gets_all() {
+        let needs = MemoryNeeds { weights: 1000, working: 200, block: 10 };
+        assert_eq!(needs.blocks_within(None, 100, None).unwrap(), 100);
+    }
+}

@@ -1,0 +1,79 @@
+"""Measures the local engine beside llama.cpp's CPU server on the same files, one thread each, in the same run.
+
+    python load-tests/engine [FILE ...] [--grain lanes|cooperative] [--cut 4] [--only decode prefill step beside]
+
+Without files it makes three: of the shape of Qwen3-0.6B in Q8_0 and in Q4_K, and the first cut to four layers, which alone is
+asked for 2,048 tokens. Models stay in `--models`. Writes engine.md, engine.json and engine.svg to `--out`.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+
+import measure
+import report
+
+SHAPES = {"0.6b-q8_0": "0.6b:Q8_0:28", "0.6b-q4_k": "0.6b:Q4_K:28"}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    parser.add_argument("--grain", choices=["lanes", "cooperative"])
+    parser.add_argument("--kv", choices=["f16", "f32"], default="f16")
+    parser.add_argument("--cut", type=int, default=4, help="layers of the model that reads 2,048 tokens")
+    parser.add_argument("--decode", default="1,4,8,32")
+    parser.add_argument("--prefill", default="96,512")
+    parser.add_argument("--step", default="16,2048,8192")
+    parser.add_argument("--only", nargs="+", default=["decode", "prefill", "step", "beside"])
+    parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path(".cache/models"))
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("load-tests/results"))
+    parser.add_argument("--binary", help="the benchmark's program, where it is built already")
+    parser.add_argument("--note", default="", help="a sentence about the machine, for the head of the table")
+    return parser.parse_args()
+
+
+def wanted(given, name):
+    return getattr(given, name) if name in given.only else ""
+
+
+def made(given, binary, name, shape):
+    """A random model, made where it is not there yet."""
+    given.models.mkdir(parents=True, exist_ok=True)
+    path = given.models / f"{name}.gguf"
+    if not path.exists():
+        subprocess.run([binary, "--make", shape, path], check=True)
+    return path
+
+
+def runs(given, binary):
+    """Files, and what is measured of each: decoding, reading, single steps, and the waits beside a prompt."""
+    plan = [wanted(given, "decode"), wanted(given, "prefill"), wanted(given, "step")]
+    if given.files:
+        return [(file, *plan, "beside" in given.only) for file in given.files]
+    shapes = [(made(given, binary, name, shape), *plan, False) for name, shape in SHAPES.items()]
+    if not plan[1]:
+        return shapes
+    cut = made(given, binary, f"0.6b-q8_0-{given.cut}-layers", f"0.6b:Q8_0:{given.cut}")
+    return [*shapes, (cut, "", "96,2048", "", False)]
+
+
+def main():
+    given = arguments()
+    binary = given.binary or measure.built()
+    results = []
+    for file, decode, prefill, step, beside in runs(given, binary):
+        print(f"engine: {file}", flush=True)
+        ours = measure.ours(binary, file, given, decode, prefill, step, beside)
+        theirs = measure.llama(file, decode, prefill)
+        results.append({"file": file.name, "ours": ours, "llama": theirs})
+    given.out.mkdir(parents=True, exist_ok=True)
+    whole = {"settings": {"grain": given.grain or "the device's own", "kv": given.kv}, "note": given.note, "results": results}
+    (given.out / "engine.json").write_text(json.dumps(whole, indent=1) + "\n")
+    (given.out / "engine.md").write_text(report.table(whole))
+    (given.out / "engine.svg").write_text(report.picture(whole))
+    print(report.table(whole))
+
+
+main()

@@ -1,0 +1,82 @@
+"""The engine's figures as a table and a picture."""
+
+import datetime
+import pathlib
+import sys
+import textwrap
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "load"))
+import pictures  # noqa: E402
+
+HEAD = """\
+# The local engine
+
+Written by `make bench-engine` on {day}. {note}
+
+Tokens per second of processor time, one thread each, on the same files. Weights of files that are made (`0.6b-…`) are random.
+The engine's cache: {kv}; its grain: {grain}. llama.cpp is the CPU server of `xllamacpp`.
+
+| file | what | engine, tokens per CPU second | llama.cpp | ratio |
+|---|---|---|---|---|
+"""
+
+
+def rate(line):
+    return line["tokens"] / line["cpu_seconds"] if line["cpu_seconds"] > 0 else None
+
+
+def find(lines, measure, size=None):
+    return next((it for it in lines if it["measure"] == measure and it.get("size") == size), None)
+
+
+def compared(results):
+    """File, what, our rate and theirs."""
+    for it in results:
+        for line in it["ours"]:
+            if line["measure"] in ("decode", "prefill"):
+                theirs = find(it["llama"], line["measure"], line["size"])
+                name = f"decode, batch {line['size']}" if line["measure"] == "decode" else f"prefill {line['size']:,}"
+                yield it["file"], name, rate(line), theirs and rate(theirs)
+
+
+def more(it):
+    """Sentences about one file: memory, steps, what the device was given, and the waits beside a prompt."""
+    memory = {line["when"]: line for line in it["ours"] if line["measure"] == "memory"}
+    if memory:
+        begin, loaded, first = memory["before"], memory["loaded"], memory["first request"]
+        yield (f"Memory: {loaded['resident'] / 1e6:.0f} MB loaded, {first['resident'] / 1e6:.0f} MB after the first request, of which weights "
+               f"and cache are {first['weights_and_cache'] / 1e6:.0f}: {(first['resident'] - first['weights_and_cache']) / 1e6:.0f} MB above them "
+               f"({begin['resident'] / 1e6:.0f} MB before the start).")
+    steps = [line for line in it["ours"] if line["measure"] == "step"]
+    if steps:
+        costs = [line["cpu_seconds"] / line["tokens"] for line in steps]
+        times = [f" ({cost / costs[0]:.2f} ×)" if at else "" for at, cost in enumerate(costs)]
+        shown = [f"{cost * 1e3:.0f} ms at {line['size']:,}{more}" for line, cost, more in zip(steps, costs, times)]
+        yield f"CPU time of a step by position: {', '.join(shown)}."
+    device = [line for line in it["ours"] if line["measure"] == "device"]
+    if device:
+        shown = [f"batch {line['size']}: {line['submissions']:.1f} and {line['dispatches']:.0f}" for line in device]
+        yield f"Submissions and dispatches of a step, {'; '.join(shown)}."
+    gap = find(it["ours"], "gap")
+    if gap:
+        first = find(it["ours"], "first token beside", 512)
+        yield (f"Nineteen in twenty tokens of four texts come within {gap['alone'] * 1e3:.0f} ms, beside a prompt of 512 tokens within "
+               f"{gap['beside'] * 1e3:.0f} ms: {gap['beside'] / gap['alone']:.1f} times. "
+               f"The prompt's own first token came after {first['seconds']:.1f} s.")
+
+
+def number(value):
+    return "–" if value is None else f"{value:,.1f}"
+
+
+def table(whole):
+    rows = [f"| {file} | {what} | {number(ours)} | {number(theirs)} | {'–' if not theirs else f'{ours / theirs:.2f}'} |"
+            for file, what, ours, theirs in compared(whole["results"])]
+    notes = [textwrap.fill(f"* {it['file']}. {sentence}", 130, subsequent_indent="  ") for it in whole["results"] for sentence in more(it)]
+    head = HEAD.format(day=datetime.date.today(), note=whole["note"], **whole["settings"])
+    return head + "\n".join(rows) + "\n\n" + "\n".join(notes) + "\n"
+
+
+def picture(whole):
+    groups = [(f"{file.removesuffix('.gguf')}, {what}", [ours, theirs]) for file, what, ours, theirs in compared(whole["results"])]
+    return pictures.bars("Tokens per CPU second, one thread", "", groups, ["engine on lavapipe", "llama.cpp on the CPU"]) if groups else ""
