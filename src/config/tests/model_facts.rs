@@ -2,7 +2,7 @@
 
 use crate::config::ModelSource;
 use stint_backend::remote::CallerHeaderRules;
-use stint_backend::remote::openai::{ChatScope, Settings};
+use stint_backend::remote::openai::{ChatScope, EffortMember, Settings};
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::{Capability, ConversationRules, Model};
 use stint_types::units::Tokens;
@@ -185,6 +185,16 @@ fn what_openais_models_take_over_responses_alone_is_known_at_openai_and_azure() 
     let own = "kind = 'openai'\nbase_url = 'https://api.openai.com/v1'\napi_key_env = 'OPENAI_API_KEY'";
     let output_min = |name: &str| model(own, &format!("upstream = '{name}'")).output_min;
     assert_eq!((output_min("gpt-6-sol"), output_min("gpt-5.5")), (Tokens(16), Tokens(1)));
+}
+
+#[test]
+fn a_model_that_does_not_think_has_no_member_for_an_effort() {
+    let effort = |name: &str| chat("api.example", name).dialect.effort;
+    assert_eq!(effort("gpt-4.1"), EffortMember::Never);
+    assert_eq!(effort("grok-4.20-0309-non-reasoning"), EffortMember::Never);
+    for name in ["gpt-5.1", "grok-4.20-0309-reasoning", "minimax-m2", "deepseek-r1", "of-nobody"] {
+        assert_eq!(effort(name), EffortMember::ReasoningEffort, "{name}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The pairs: groups of them by the models that they hold for.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,11 +38,19 @@ const USUAL: [&str; 11] = [
     "max_tokens",
 ];
 
-/// In a pair, a text that is longer than any least length of a cache.
-const LONG: &str = "{long}";
+/// In a pair, a text that is longer than any least length of a cache, and one that is longer than the least of them alone.
+const TEXTS: [(&str, usize); 2] = [("{long}", 4000), ("{middle}", 70)];
 
-fn long() -> String {
-    "a cat sat ".repeat(4000)
+/// A pair's message with the texts themselves in the place of what stands for them.
+fn written_out(body: &Value) -> Value {
+    let out = |text: String, (short, times): (&str, usize)| text.replace(short, &"a cat sat ".repeat(times));
+    serde_json::from_str(&TEXTS.into_iter().fold(body.to_string(), out)).unwrap()
+}
+
+/// The same the other way round.
+fn shortened(body: &Value) -> Value {
+    let out = |text: String, (short, times): (&str, usize)| text.replace(&"a cat sat ".repeat(times), short);
+    serde_json::from_str(&TEXTS.into_iter().fold(body.to_string(), out)).unwrap()
 }
 
 /// Models for which the same holds.
@@ -120,6 +129,11 @@ impl Group {
         }
     }
 
+    /// Whether it is served by that kind of API at that host.
+    fn is_at(&self, (kind, host): &(String, String)) -> bool {
+        *kind == self.kind && *host == self.host
+    }
+
     /// What one of its models is called in a fault.
     pub(super) fn label(&self, name: &str) -> String {
         format!("{} {name} {}", self.kind, self.rules.join("+"))
@@ -176,10 +190,9 @@ impl Scene {
         let groups: Vec<Group> = groups.into_iter().filter(|group| !group.pairs.is_empty()).collect();
         let mut upstreams: Vec<((String, String), Upstream)> = Vec::new();
         for group in &groups {
-            let place = (group.kind.clone(), group.host.clone());
-            if !upstreams.iter().any(|(known, _)| *known == place) {
-                let upstream = Upstream::of(&group.kind, &group.host);
-                upstreams.push((place, upstream));
+            if !upstreams.iter().any(|(place, _)| group.is_at(place)) {
+                let place = (group.kind.clone(), group.host.clone());
+                upstreams.push((place, Upstream::of(&group.kind, &group.host)));
             }
         }
         let address = |group: &Group| upstream(&upstreams, group).address();
@@ -189,22 +202,30 @@ impl Scene {
         Scene { groups, upstreams, world }
     }
 
-    /// Where pairs do not hold.
+    /// Where pairs do not hold. All models are asked at once, each of them one pair after the other.
     pub(super) async fn faults(&self) -> Vec<String> {
+        let models = self.upstreams.iter().flat_map(|(place, _)| {
+            let there = self.groups.iter().filter(|group| group.is_at(place));
+            let names: BTreeSet<&str> = there.flat_map(|group| &group.models).map(|name| &**name).collect();
+            names.into_iter().map(move |name| (place, name))
+        });
+        let faults = models.map(|(place, name)| self.faults_of_model(place, name));
+        futures_util::future::join_all(faults).await.concat()
+    }
+
+    async fn faults_of_model(&self, at: &(String, String), name: &str) -> Vec<String> {
         let mut faults = Vec::new();
-        for (number, group) in self.groups.iter().enumerate() {
-            for (place, name) in group.models.iter().enumerate() {
-                for pair in &group.pairs {
-                    let model = format!("m{number}-{place}");
-                    let found = self.faults_of(group, pair, &model).await;
-                    faults.extend(found.into_iter().map(|fault| format!("{} {fault}", group.label(name))));
-                }
+        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| group.is_at(at)) {
+            let Some(place) = group.models.iter().position(|model| model == name) else { continue };
+            for pair in &group.pairs {
+                let found = self.faults_of(group, pair, (&format!("m{number}-{place}"), name)).await;
+                faults.extend(found.into_iter().map(|fault| format!("{} {fault}", group.label(name))));
             }
         }
         faults
     }
 
-    async fn faults_of(&self, group: &Group, pair: &Pair, model: &str) -> Vec<String> {
+    async fn faults_of(&self, group: &Group, pair: &Pair, model: (&str, &str)) -> Vec<String> {
         let got = self.got(group, pair, model).await;
         let gets = match &got {
             Ok(arrived) => shown(arrived, &pair.gets),
@@ -223,8 +244,9 @@ impl Scene {
         faults
     }
 
-    /// What came to the upstream first, or the member for which the gateway refused it.
-    async fn got(&self, group: &Group, pair: &Pair, model: &str) -> Result<Arrived, Value> {
+    /// What came to the upstream first, or the member for which the gateway refused it. The model is known by its name here and
+    /// by the upstream's.
+    async fn got(&self, group: &Group, pair: &Pair, (model, name): (&str, &str)) -> Result<Arrived, Value> {
         let mut body = match &*group.by {
             "/v1/responses" => json!({ "input": "hi" }),
             "/v1/messages" => {
@@ -234,18 +256,17 @@ impl Scene {
         };
         body.as_object_mut().unwrap().extend(pair.sends.clone());
         body["model"] = json!(model);
-        let body: Value = serde_json::from_str(&body.to_string().replace(LONG, &long())).unwrap();
+        let body = written_out(&body);
         let upstream = upstream(&self.upstreams, group);
-        let before = upstream.arrived().len();
+        let before = upstream.arrived(name).len();
         let answer = self.world.post(&group.by, "", &body).await;
-        let first = upstream.arrived().into_iter().nth(before);
+        let first = upstream.arrived(name).into_iter().nth(before);
         first.ok_or_else(|| answer.error()["param"].clone())
     }
 }
 
 fn upstream<'u>(upstreams: &'u [((String, String), Upstream)], group: &Group) -> &'u Upstream {
-    let place = |(kind, host): &(String, String)| *kind == group.kind && *host == group.host;
-    &upstreams.iter().find(|(known, _)| place(known)).unwrap().1
+    &upstreams.iter().find(|(place, _)| group.is_at(place)).unwrap().1
 }
 
 /// What came, so far as a pair compares it.
@@ -257,7 +278,7 @@ fn shown(arrived: &Arrived, named: &Value) -> Value {
         body.insert("the emulator refuses it".to_owned(), refusal.clone());
     }
     body.retain(|name, _| !USUAL.contains(&&**name) || named.get(name).is_some());
-    serde_json::from_str(&Value::Object(body).to_string().replace(&long(), LONG)).unwrap()
+    shortened(&Value::Object(body))
 }
 
 fn backend(source: ModelSource) -> Arc<dyn Backend> {

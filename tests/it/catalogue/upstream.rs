@@ -21,7 +21,8 @@ impl Upstream {
         let turn = |_: &Value| Turn::answers(0, "so");
         let script = |body: &Value| {
             let efforts = efforts::of(body["model"].as_str().unwrap_or_default());
-            Script { efforts, ..Script::new(0, 1) }
+            // Long thoughts come at once.
+            Script { efforts, bulk: 1000, ..Script::new(0, 1) }
         };
         let chat = |kind| Upstream::Chat(chat::Emulator::start_by(kind, script));
         match (kind, host) {
@@ -48,12 +49,16 @@ impl Upstream {
         }
     }
 
-    /// All that came, in order.
-    pub(super) fn arrived(&self) -> Vec<Arrived> {
-        match self {
+    /// All that came for a model, in order.
+    pub(super) fn arrived(&self, model: &str) -> Vec<Arrived> {
+        let mut arrived = match self {
             Upstream::Own(emulator) => emulator.arrived(),
             Upstream::Chat(emulator) => emulator.arrived(),
-        }
+        };
+        // Gemini's name is in the path.
+        let in_path = format!("/{model}:");
+        arrived.retain(|it| it.body["model"] == model || it.path.contains(&in_path));
+        arrived
     }
 
     /// Why it is wrong that it takes this with these members besides; nothing where it refuses it.

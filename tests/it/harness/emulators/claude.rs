@@ -57,6 +57,8 @@ const ADAPTIVE: Claude = Claude {
     takes_late: false,
     is_forced: true,
 };
+/// Those of 4.6, which take both; their words by openrouter.ai/docs/guides/guides/model-migrations/claude-4-6.
+const BOTH: Claude = Claude { is_adaptive: true, efforts: &["low", "medium", "high", "max"], ..BUDGETED };
 
 /// Whose thoughts are bound to what stands before them.
 const BOUND: [&str; 7] =
@@ -75,8 +77,7 @@ pub(super) fn of(model: &str) -> Claude {
         () if has("between") => Claude { off: Off::BetweenTools, is_forced: false, ..ADAPTIVE },
         () if has("bound") => late,
         () if has("adaptive") => ADAPTIVE,
-        () if has("sonnet-4-6") => both(&["low", "medium", "high"]),
-        () if has("opus-4-6") => both(&["low", "medium", "high", "max"]),
+        () if has("sonnet-4-6") || has("opus-4-6") => BOTH,
         () if has("opus-4-7") => ADAPTIVE,
         () if has("opus-4-8") => late,
         () if has("sonnet-5-5") => Claude { off: Off::BetweenTools, is_forced: false, ..late },
@@ -88,9 +89,4 @@ pub(super) fn of(model: &str) -> Claude {
         () if has("sonnet-5") => Claude { off: Off::Disabled, ..ADAPTIVE },
         () => BUDGETED,
     }
-}
-
-/// Those of 4.6, which take budgets still.
-fn both(efforts: &'static [&'static str]) -> Claude {
-    Claude { is_adaptive: true, efforts, ..BUDGETED }
 }

@@ -41,6 +41,12 @@ const NONE_TO_XHIGH: [(&str, u64); 5] =
 const NONE_TO_MAX: [(&str, u64); 6] =
     [("none", 0), ("low", 50), ("medium", 500), ("high", 500), ("xhigh", 500), ("max", 500)];
 
+/// Whether a model's API has no member for them: MiniMax's by java.agentscope.io/v2/en/integration/model/minimax (2026-11), and xAI's
+/// model that does not think.
+pub(crate) fn are_refused(model: &str) -> bool {
+    ["minimax-m2", "non-reasoning"].iter().any(|name| model.to_lowercase().contains(name))
+}
+
 /// The words of a model.
 pub(crate) fn of(model: &str) -> Efforts {
     let known = KNOWN.iter().find(|(name, _)| model.to_lowercase().contains(name));

@@ -57,6 +57,11 @@ impl Api for OpenAi {
             let message = "This model is only supported in v1/responses and not in v1/chat/completions.";
             return Err(wrong("model", message));
         }
+        // From GPT-5.6 on: developers.openai.com/api/docs/guides/prompt-caching (2026-11).
+        let keeps = ["gpt-5.6", "gpt-6"].iter().any(|name| model.contains(name));
+        if !keeps && body["messages"].to_string().contains("\"prompt_cache_breakpoint\"") {
+            return Err(wrong("messages", "Unknown parameter: 'prompt_cache_breakpoint'."));
+        }
         let thinking = thinking(body, model)?;
         tools(body, model, thinking.is_some())?;
         let sampled = SAMPLING.iter().find(|name| thinking.is_some() && !body[**name].is_null());
