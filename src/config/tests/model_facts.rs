@@ -192,7 +192,8 @@ fn a_model_that_does_not_think_has_no_member_for_an_effort() {
     let effort = |name: &str| chat("api.example", name).dialect.effort;
     assert_eq!(effort("gpt-4.1"), EffortMember::Never);
     assert_eq!(effort("grok-4.20-0309-non-reasoning"), EffortMember::Never);
-    for name in ["gpt-5.1", "grok-4.20-0309-reasoning", "minimax-m2", "deepseek-r1", "of-nobody"] {
+    assert_eq!(effort("minimax-m2"), EffortMember::Never, "it thinks always, and as long as it likes");
+    for name in ["gpt-5.1", "grok-4.20-0309-reasoning", "deepseek-r1", "of-nobody"] {
         assert_eq!(effort(name), EffortMember::ReasoningEffort, "{name}");
     }
 }

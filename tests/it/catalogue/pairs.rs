@@ -38,8 +38,9 @@ const USUAL: [&str; 11] = [
     "max_tokens",
 ];
 
-/// In a pair, a text that is longer than any least length of a cache, and one that is longer than the least of them alone.
-const TEXTS: [(&str, usize); 2] = [("{long}", 4000), ("{middle}", 70)];
+/// In a pair, a text that is longer than any least length of a cache, one that is longer than 2048 tokens, and one that is longer
+/// than 512.
+const TEXTS: [(&str, usize); 3] = [("{long}", 4000), ("{large}", 300), ("{middle}", 70)];
 
 /// A pair's message with the texts themselves in the place of what stands for them.
 fn written_out(body: &Value) -> Value {

@@ -6,7 +6,7 @@ pub(crate) type Efforts = &'static [(&'static str, u64)];
 
 /// OpenAI's, by developers.openai.com/api/docs/guides/reasoning and its models' pages (2026-11), most particular first; those of
 /// Codex from 5.1 Max on by the model pages as koog and meerkat-core quote them; xAI's by docs.x.ai/developers/models; Mistral's by
-/// docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; DeepSeek's by api-docs.deepseek.com; gpt-oss by its card.
+/// docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; `DeepSeek`'s by api-docs.deepseek.com; gpt-oss by its card.
 const KNOWN: [(&str, Efforts); 24] = [
     ("gpt-5-pro", &[("high", 500)]),
     ("gpt-5.2-pro", &[("high", 500)]),
@@ -41,7 +41,7 @@ const NONE_TO_XHIGH: [(&str, u64); 5] =
 const NONE_TO_MAX: [(&str, u64); 6] =
     [("none", 0), ("low", 50), ("medium", 500), ("high", 500), ("xhigh", 500), ("max", 500)];
 
-/// Whether a model's API has no member for them: MiniMax's by java.agentscope.io/v2/en/integration/model/minimax (2026-11), and xAI's
+/// Whether a model's API has no member for them: `MiniMax`'s by java.agentscope.io/v2/en/integration/model/minimax (2026-11), and xAI's
 /// model that does not think.
 pub(crate) fn are_refused(model: &str) -> bool {
     ["minimax-m2", "non-reasoning"].iter().any(|name| model.to_lowercase().contains(name))
