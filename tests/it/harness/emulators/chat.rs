@@ -158,12 +158,8 @@ impl Emulator {
                 _ => {}
             }
             let work = rules::work(kind, script, uri.path(), &body);
-            came.lock().unwrap().push(Arrived {
-                path: uri.path().to_owned(),
-                betas: Vec::new(),
-                body: body.clone(),
-                refusal: work.as_ref().err().map(|(_, error)| error.clone()),
-            });
+            let refusal = work.as_ref().err().map(|(_, error)| error.clone());
+            came.lock().unwrap().push(arrived_at(uri.path(), &body, refusal));
             match work {
                 Ok(work) => {
                     let record = record(uri.path(), &body);
@@ -210,6 +206,10 @@ impl Emulator {
     pub(crate) fn bill(&self) -> u64 {
         self.calls().iter().map(|call| call.prompt + 4 * call.generated()).sum()
     }
+}
+
+fn arrived_at(path: &str, body: &Value, refusal: Option<Value>) -> Arrived {
+    Arrived { path: path.to_owned(), betas: Vec::new(), body: body.clone(), refusal }
 }
 
 fn record(path: &str, body: &Value) -> Record {
