@@ -3,6 +3,7 @@
 use stint_decide::plan::PlanRefusal;
 use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
+use stint_types::units::Holder;
 
 use super::admit::{QuoteDetails, held_shortfall};
 use super::handle::Gateway;
@@ -46,7 +47,16 @@ impl Gateway {
             refusal = quote().await?;
         }
         let may_pass = matches!(refusal, RequestRefusal::EpisodeBusy { .. })
+            || is_of_run(&refusal)
             || held_shortfall(ledger, &tenant.account, &about, &refusal).is_some();
         (!may_pass).then_some(refusal)
     }
+}
+
+/// True where a run's own limit leaves too little: a step beside it may give some back, and `admit` waits for it.
+fn is_of_run(refusal: &RequestRefusal) -> bool {
+    matches!(
+        refusal,
+        RequestRefusal::Plan(PlanRefusal::InsufficientQuota { limit, .. }) if limit.holder == Holder::Episode
+    )
 }

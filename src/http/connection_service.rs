@@ -88,9 +88,15 @@ impl ConnectionService {
             Wire::Http1 { refused, .. } => refused.reason(request.method()).map_or(Ok(()), Err)?,
             Wire::Http2(limits) => check_head(request, *limits)?,
         }
-        if let Some(crowding) = self.place.crowding()
-            && !HEALTH_PATHS.contains(&request.uri().path())
-        {
+        // Of them there are few, and who keeps a gateway alive must see that it lives.
+        if HEALTH_PATHS.contains(&request.uri().path()) {
+            return Ok(RequestShares::default());
+        }
+        if let Some(crowding) = self.place.crowding() {
+            if self.is_http2() {
+                // Nothing else says that the next request is to come by a new connection.
+                self.place.tell_to_go();
+            }
             return Err(self.turned_away(crowding.as_str(), match crowding {
                 Crowding::Full => {
                     "there are as many connections as [server] connections_max allows, all of them busy"

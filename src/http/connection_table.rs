@@ -220,9 +220,7 @@ impl ConnectionPlace {
     /// Until it has had nothing to do for so long.
     pub(super) async fn idle_for(&self, most: Duration) {
         loop {
-            let since = self.state.idle_since.load(Ordering::Acquire);
-            let idle = Duration::from_millis(self.table.moment().saturating_sub(since));
-            let idle = if self.is_busy() { Duration::ZERO } else { idle };
+            let idle = self.idle();
             if idle >= most {
                 return;
             }
@@ -230,9 +228,21 @@ impl ConnectionPlace {
         }
     }
 
-    /// Until another connection is to have the place.
+    /// For how long it has had nothing to do.
+    pub(super) fn idle(&self) -> Duration {
+        let since = self.state.idle_since.load(Ordering::Acquire);
+        let idle = Duration::from_millis(self.table.moment().saturating_sub(since));
+        if self.is_busy() { Duration::ZERO } else { idle }
+    }
+
+    /// Until another connection is to have the place, or it was told to go.
     pub(super) async fn evicted(&self) {
         self.state.evicted.notified().await;
+    }
+
+    /// It came when there was no place for its requests: its caller is to come again by another.
+    pub(super) fn tell_to_go(&self) {
+        self.state.evicted.notify_one();
     }
 
     /// It has one thing more to do from now on, until this is dropped.

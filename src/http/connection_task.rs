@@ -168,7 +168,7 @@ async fn serve(
             Pin::new(&mut connection).graceful_shutdown();
             tokio::select! {
                 ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(ended),
-                () = given_up(&place, is_evicted, cut_off) => None,
+                () = given_up(&place, is_evicted.then_some(Duration::ZERO), cut_off) => None,
             }
         }
     };

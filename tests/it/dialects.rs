@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
-use crate::harness::{Answer, Folder, World, model, tenant};
+use crate::harness::{Answer, Folder, World, auto, model, tenant};
+use stint::gateway::LearnSettings;
 use stint_backend::Backend;
 use stint_backend::remote::openai::{Dialect, OpenAiBackend, Settings, ThinkingSwitch};
 use stint_backend::remote::vllm::VllmBackend;
 use stint_backend::remote::{self, Connections};
+use stint_sessions::history::MemoryHistoryStore;
 use stint_types::catalog::{Capability, EnforcementClass, HandOff, Model};
 use stint_types::units::{Money, Tokens};
 
@@ -76,9 +78,6 @@ impl Scene {
         };
         let usual = model("m", classes[0]);
         let model = Model {
-            // More than an answer may have that is always asked for in one piece.
-            context: Tokens(40_000),
-            solution_max: Some(Tokens(8_000)),
             classes: classes.to_vec(),
             hand_off: HandOff {
                 text: String::new(),
@@ -89,6 +88,23 @@ impl Scene {
             ..usual
         };
         let world = World::with(vec![(model, backend)], vec![tenant("t", 1_000_000_000)], |_| ()).await;
+        Scene { emulator, world }
+    }
+
+    /// A provider's model that may write more than is always asked for in one piece, and of which it is learned how much it writes.
+    async fn learning() -> Scene {
+        let (kind, class) = (Kind::OpenAi, EnforcementClass::Effort);
+        let emulator = Emulator::start(kind, Script::new(0, 5));
+        let client =
+            remote::Settings { base_url: format!("{}/v1", emulator.address), ..remote::Settings::default() };
+        let (name, dialect) = ("m".into(), dialect(kind));
+        let settings = Settings { client, name, model: "m".to_owned(), dialect, ..Settings::default() };
+        let backend = Arc::new(OpenAiBackend::new(&Connections::default(), settings).unwrap());
+        let model = Model { context: Tokens(40_000), solution_max: Some(Tokens(8_000)), ..model("m", class) };
+        let callers = vec![tenant("t", 1_000_000_000)];
+        let stories = Arc::new(MemoryHistoryStore::default());
+        let learns = LearnSettings::default();
+        let world = World::learning(auto(), vec![(model, backend)], callers, stories, learns).await;
         Scene { emulator, world }
     }
 
@@ -268,7 +284,7 @@ async fn an_answer_that_nothing_could_cut_is_asked_for_in_one_piece_and_any_othe
 async fn an_answer_without_a_limit_comes_in_one_piece_while_enough_streams_show_how_its_target_does() {
     const ENOUGH: usize = 16;
     const MOST: usize = 400;
-    let scene = Scene::new(Kind::OpenAi, &[EnforcementClass::Effort], Script::new(0, 5)).await;
+    let scene = Scene::learning().await;
     let unlimited = json!({ "budget": { "thinking_tokens": 0 } });
     let mut streamed = Vec::new();
     // So many within a second: on a machine that has other work, later.

@@ -46,7 +46,7 @@ pub enum EngineError {
     /// The model does not fit the device's memory.
     #[error(
         "it takes {} MB of weights, {} to compute in and {} for a cache of {tokens} tokens, and there are {} MB of the GPU's memory: \
-         choose a smaller model or format, lower `context`, `sequences` or `prefill_chunk` in [engine], or raise `memory_max` if it is set",
+         choose a smaller model or format, lower `context`, `sequences` or `prefill_chunk` in [engine], or set `memory_max` to what it may take, which is nine tenths of the adapter's where nothing is said",
         .weights / 1_000_000, .working / 1_000_000, .cache / 1_000_000, .memory / 1_000_000
     )]
     TooLargeForDevice {

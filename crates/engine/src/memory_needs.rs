@@ -1,7 +1,7 @@
 //! What a model takes of a device's memory, counted before anything is loaded.
 
 use super::error::EngineError;
-use super::forward::EngineCapacity;
+use super::forward::{EngineCapacity, LOGIT_BIASES};
 use super::ops::{BLOCK, split_bytes};
 use super::shape::ModelShape;
 
@@ -23,7 +23,9 @@ impl MemoryNeeds {
         let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
         let columns = 2 * shape.hidden + shape.qkv() + shape.queries() + 3 * shape.feed_forward;
         // Of each slot: its logits, and what is changed of them.
-        let logits = slots * (u64::from(shape.vocab) * 4 + u64::from(capacity.context) * 16);
+        let logits = slots
+            * (u64::from(shape.vocab) * 4
+                + u64::from(shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES))) * 16);
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
         let working = rows * u64::from(columns) * 4 + split_bytes(shape, capacity.rows) + logits + rotations;
         Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }

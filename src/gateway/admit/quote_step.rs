@@ -82,5 +82,6 @@ fn quote_decided_step(
 
 /// True if less than the step with its tools may fit.
 fn leaves_too_little(refusal: Option<&RequestRefusal>) -> bool {
-    matches!(refusal, None | Some(RequestRefusal::Plan(plan::PlanRefusal::InsufficientQuota { .. })))
+    use plan::PlanRefusal::{CostBudgetTooSmall, InsufficientQuota};
+    matches!(refusal, None | Some(RequestRefusal::Plan(InsufficientQuota { .. } | CostBudgetTooSmall { .. })))
 }

@@ -11,8 +11,9 @@ use stint_types::tasks::Tasks;
 
 use crate::http::Settings;
 use crate::http::caller_stream::CallerStream;
-use crate::http::connection_end::given_up;
+use crate::http::connection_end::{IDLE_GRACE, given_up};
 use crate::http::connection_service::ConnectionService;
+use crate::http::connection_table::is_within;
 
 use super::reset_budget::ResetBudget;
 use super::stream_spawner::StreamSpawner;
@@ -51,28 +52,31 @@ pub(in crate::http) async fn serve(
     cut_off: impl Future<Output = ()>,
 ) {
     let (place, turned_away) = (service.place.clone(), service.metrics.requests.turned_away.clone());
-    let resets = Arc::new(ResetBudget::new());
+    // Of a proxy's requests each is another caller's: they are bounded by their addresses.
+    let is_proxy = is_within(&settings.trusted_proxies, service.peer);
+    let resets = Arc::new(if is_proxy { ResetBudget::unlimited() } else { ResetBudget::new() });
     let spawner = StreamSpawner { tasks, resets: resets.clone(), patience: settings.write_timeout };
     let answer = service_fn(move |request| service.clone().answer(request));
     let connection = builder(settings, spawner).serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
     let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
-        _ = leaving => None,
-        () = place.idle_for(idle_max(settings)) => None,
+        ended = connection.as_mut() => Ok(ended),
+        is_evicted = leaving => Err(if is_evicted { IDLE_GRACE } else { settings.write_timeout }),
+        () = place.idle_for(idle_max(settings)) => Err(IDLE_GRACE),
         () = resets.spent() => {
             turned_away.with_label_values(&[RESETS]).inc();
-            None
+            Err(IDLE_GRACE)
         }
     };
     let ended = match ended {
-        Some(ended) => ended,
-        None => {
+        Ok(ended) => ended,
+        Err(patience) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = connection => ended,
                 // Dropping a connection ends its requests, which settles them.
-                () = given_up(&place, true, cut_off) => Ok(()),
+                // What h2 still has of an answer, its caller may take as slowly as any.
+                () = given_up(&place, Some(patience), cut_off) => Ok(()),
             }
         }
     };

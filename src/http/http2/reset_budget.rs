@@ -20,6 +20,11 @@ impl ResetBudget {
         ResetBudget { left: AtomicUsize::new(RESETS_MAX), spent: Notify::new() }
     }
 
+    /// A connection that may take back what it likes.
+    pub(super) fn unlimited() -> ResetBudget {
+        ResetBudget { left: AtomicUsize::new(usize::MAX), spent: Notify::new() }
+    }
+
     /// A request was answered to its end.
     pub(super) fn answered(&self) {
         self.change(|left| (1..RESETS_MAX).contains(&left).then(|| left + 1));

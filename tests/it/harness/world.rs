@@ -260,14 +260,15 @@ impl World {
     }
 
     /// Models that are learned about, with stories kept there, and a route among them.
-    pub(crate) async fn learning(
+    pub(crate) async fn learning<B: Backend + 'static>(
         route: Route,
-        models: Vec<(Model, Arc<ScriptedBackend>)>,
+        models: Vec<(Model, Arc<B>)>,
         callers: Vec<Caller>,
         stories: Arc<dyn HistoryStore>,
         settings: LearnSettings,
     ) -> World {
-        let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
+        let served =
+            models.into_iter().map(|(model, backend)| Served::by(model, vec![backend as _])).collect();
         let remembered = idempotency::Settings::default();
         let stored = Stored::alone(Arc::new(MemoryJournal::default()));
         let routes = (vec![route], Some((stories, settings)));

@@ -28,7 +28,7 @@ pub(crate) use buffers::EngineCapacity;
 pub(crate) use draw::{DrawOptions, DrawnTokens};
 
 /// Logits that a text may change beside those of its own tokens.
-const LOGIT_BIASES: u32 = 1024;
+pub(crate) const LOGIT_BIASES: u32 = 1024;
 
 /// One token to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

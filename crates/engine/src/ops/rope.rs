@@ -176,7 +176,8 @@ mod tests {
         );
         submit(gpu, |pass| rope.run(gpu, pass, &bound, count));
         let qkv: Vec<f32> = gpu.read(&qkv, x.len()).unwrap();
-        let read = |buffer| uncached(format, &gpu.read::<u8>(buffer, bytes as usize).unwrap());
+        let read =
+            |buffer| uncached(format, &gpu.read::<u8>(buffer, usize::try_from(bytes).unwrap()).unwrap());
         let (keys, values) = (read(&keys), read(&values));
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {

@@ -21,7 +21,7 @@ pub struct RequestTraits {
     /// How far some of what is counted in it is from what is usual, in thousandths at the finest.
     pub counts: [f32; TRAIT_COUNTS],
     /// The places of its rarest known words, by their hashes, each once, in order; at most `TRAIT_WORDS_MAX`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub words: Vec<u16>,
 }
 
