@@ -15,6 +15,7 @@ mod agents;
 mod books;
 mod browsers;
 mod budgets;
+mod catalogue;
 mod charting;
 mod chat_model;
 mod chatting;

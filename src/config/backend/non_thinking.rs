@@ -1,11 +1,13 @@
 //! Models that do not think, and those into whose text nothing may be put.
 
 use crate::config::reader::Section;
+use stint_backend::remote::openai::EffortMember;
 use stint_types::catalog::{EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::kind::BackendKind;
+use super::model_config::ModelConfig;
 use super::model_source::ModelSource;
 
 /// Who says one of these means a model that thinks.
@@ -29,6 +31,9 @@ pub(super) fn adjust_hand_off(
     if let ModelSource::Vllm(settings) = &mut served.source {
         settings.thinks = is_said.then_some(thinks);
     }
+    if !thinks && !model.thinks_always && !says("effort_as") {
+        drop_efforts(served);
+    }
     // There the template cannot be asked for. A first part would end the answer of one that does not think.
     if *kind == BackendKind::Sglang && !is_said {
         model.classes.retain(|class| *class != EnforcementClass::Continue);
@@ -49,6 +54,13 @@ pub(super) fn adjust_hand_off(
     let is_own = puts_in_nothing && model.classes == [EnforcementClass::Native];
     if (!thinks && !is_held) || is_own {
         clear_hand_off(model);
+    }
+}
+
+/// A model that does not think refuses the word for how hard it is to, "none" too. A text that begins in a thought has one.
+fn drop_efforts(served: &mut ModelConfig) {
+    if let Some(settings) = served.source.chat_mut().filter(|settings| !settings.starts_in_thinking) {
+        settings.dialect.effort = EffortMember::Never;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::ModelSource;
 use stint_backend::remote::CallerHeaderRules;
-use stint_backend::remote::openai::{ChatScope, Settings};
+use stint_backend::remote::openai::{ChatScope, EffortMember, Settings};
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::{Capability, ConversationRules, Model};
 use stint_types::units::Tokens;
@@ -175,14 +175,27 @@ fn what_openais_models_take_over_responses_alone_is_known_at_openai_and_azure() 
         assert_eq!(scope(own, name), ChatScope::UnthinkingTools, "{name}");
     }
     assert_eq!(scope(own, "gpt-5.5-pro"), ChatScope::Nothing);
+    assert_eq!(scope(own, "gpt-5.3-codex"), ChatScope::Nothing);
     assert_eq!(scope(own, "gpt-5.5"), ChatScope::All);
     assert_eq!(scope("eu.openai.azure.com", "gpt-6-sol"), ChatScope::UnthinkingTools);
     assert_eq!(scope("resells.example", "gpt-6-sol"), ChatScope::All);
     let omits = |name: &str| chat("resells.example", name).dialect.omits_thinking.len();
-    assert_eq!((omits("gpt-5.6"), omits("openai/gpt-6-sol"), omits("gpt-5.5")), (4, 4, 0));
+    assert_eq!((omits("gpt-5.6"), omits("openai/gpt-6-sol"), omits("gpt-5.5")), (4, 4, 4));
+    assert_eq!((omits("o4-mini"), omits("gpt-5.1-chat-latest"), omits("gpt-4.1")), (4, 0, 0));
     let own = "kind = 'openai'\nbase_url = 'https://api.openai.com/v1'\napi_key_env = 'OPENAI_API_KEY'";
     let output_min = |name: &str| model(own, &format!("upstream = '{name}'")).output_min;
     assert_eq!((output_min("gpt-6-sol"), output_min("gpt-5.5")), (Tokens(16), Tokens(1)));
+}
+
+#[test]
+fn a_model_that_does_not_think_has_no_member_for_an_effort() {
+    let effort = |name: &str| chat("api.example", name).dialect.effort;
+    assert_eq!(effort("gpt-4.1"), EffortMember::Never);
+    assert_eq!(effort("grok-4.20-0309-non-reasoning"), EffortMember::Never);
+    assert_eq!(effort("minimax-m2"), EffortMember::Never, "it thinks always, and as long as it likes");
+    for name in ["gpt-5.1", "grok-4.20-0309-reasoning", "deepseek-r1", "of-nobody"] {
+        assert_eq!(effort(name), EffortMember::ReasoningEffort, "{name}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stint_types::catalog::{Contender, EnforcementClass, Offer};
+use stint_types::catalog::{Contender, EnforcementClass, Offer, effort_rank};
 use stint_types::units::{Money, Tokens};
 
 use super::candidate_pool::{CandidatePool, worth};
@@ -71,7 +71,7 @@ pub(super) fn contender(
 }
 
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
-/// where it has the word and nothing lowered it, else the highest whose usual thought fits the budget, or the lowest.
+/// where it has the word and nothing lowered it, else the highest that is lower or whose usual thought fits the budget, or the lowest.
 fn effort(
     request: &PlanRequest,
     eligible: &EligibleModel,
@@ -95,7 +95,12 @@ fn effort(
     if model.efforts.is_empty() {
         return by_effort.map(str::to_owned);
     }
-    let own = model.efforts.iter().find(|level| by_effort == Some(&level.word));
-    let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
-    own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
+    let own = model.efforts.iter().position(|level| by_effort == Some(&level.word));
+    // Of a word that it has not, the next lower one of its own, unless a higher one fits.
+    let stated = by_effort.and_then(effort_rank);
+    let is_lower = |word: &str| effort_rank(word).is_some_and(|rank| Some(rank) <= stated);
+    let lower = model.efforts.iter().rposition(|level| is_lower(&level.word));
+    let fitting = model.efforts.iter().rposition(|level| level.usual <= thinking && thinking > Tokens::ZERO);
+    let level = own.or(lower.max(fitting)).unwrap_or_default();
+    model.efforts.get(level).map(|level| level.word.clone())
 }

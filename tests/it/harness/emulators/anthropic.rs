@@ -1,6 +1,4 @@
-//! Anthropic's Messages. A model whose name has `adaptive` in it takes no budgets and no sampling, like the newer ones; one with
-//! `between` besides thinks between calls at the least, and lets no tool be forced on it, like Sonnet 5.5; one with `bound`
-//! takes instructions among the messages, and accepts its thoughts where it thought them only.
+//! Anthropic's Messages. What a model takes follows from its name (`claude`).
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,7 +6,8 @@ use std::sync::Mutex;
 use axum::http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 
-use super::bound::{self, Prefix, is_bound};
+use super::bound::{self, Prefix};
+use super::claude::{self, Claude, Off, is_bound};
 use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, named, said, sign, unknown};
 
 const MEMBERS: [&str; 14] = [
@@ -96,13 +95,14 @@ impl Api for Anthropic {
         )?;
         members("", body, &MEMBERS)?;
         let model = body["model"].as_str().ok_or_else(|| wrong("model: Field required"))?;
-        let adaptive = model.contains("adaptive") || is_bound(model);
+        let claude = claude::of(model);
+        let adaptive = claude.is_adaptive;
         let most = body["max_tokens"].as_u64().ok_or_else(|| wrong("max_tokens: Field required"))?;
-        let thinking = thinking(body, adaptive, most)?;
-        messages(body, model, thinking.is_some(), adaptive)?;
+        let thinking = thinking(body, claude, most)?;
+        messages(body, model, thinking.is_some(), claude)?;
         tools(body)?;
         marks(body)?;
-        output(body, adaptive)?;
+        output(body, claude)?;
         let shows = body["thinking"]["display"] == "summarized" || !adaptive;
         bound::check_betas(body, &asked).map_err(wrong)?;
         bound::check_task_budget(body).map_err(wrong)?;
@@ -285,23 +285,23 @@ fn block(at: usize, start: &Value, deltas: impl Iterator<Item = (Value, u64)>, e
 }
 
 /// How much may be thought.
-fn thinking(body: &Value, adaptive: bool, most: u64) -> Result<Option<u64>, Refusal> {
+fn thinking(body: &Value, claude: Claude, most: u64) -> Result<Option<u64>, Refusal> {
     let thinking = &body["thinking"];
-    let is_between = body["model"].as_str().is_some_and(|model| model.contains("between"));
+    let (is_between, is_forced) = (claude.off == Off::BetweenTools, claude.is_forced);
     let limit = match thinking["type"].as_str() {
         Some("between_tools") if is_between => None,
-        Some("disabled") if is_between => {
+        Some("disabled") if is_between || claude.off == Off::Never => {
             return Err(wrong("thinking.type: `disabled` is not supported on this model"));
         }
-        None if is_between => Some(u64::MAX),
+        None if claude.off != Off::Unsaid => Some(u64::MAX),
         None | Some("disabled") => None,
-        Some("adaptive") if adaptive => Some(match body["output_config"]["effort"].as_str() {
+        Some("adaptive") if claude.is_adaptive => Some(match body["output_config"]["effort"].as_str() {
             Some("low") => 20,
             Some("medium") => 100,
             _ => u64::MAX,
         }),
         Some("adaptive") => return Err(wrong("adaptive thinking is not supported on this model")),
-        Some("enabled") if adaptive => {
+        Some("enabled") if !claude.takes_budgets => {
             return Err(wrong(
                 "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\"",
             ));
@@ -320,16 +320,17 @@ fn thinking(body: &Value, adaptive: bool, most: u64) -> Result<Option<u64>, Refu
     };
     let sampled = !body["temperature"].is_null() || !body["top_k"].is_null();
     ensure(!(sampled && limit.is_some()), "`temperature` may only be set to 1 when thinking is enabled")?;
-    ensure(!(sampled && adaptive), "`temperature` is deprecated for this model")?;
+    ensure(!sampled || claude.samples, "`temperature` is deprecated for this model")?;
     let temperature = body["temperature"].as_f64().unwrap_or(1.0);
     ensure((0.0..=1.0).contains(&temperature), "temperature: range: 0..1")?;
     let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
-    ensure(!(forced && is_between), "tool_choice: forced tool use is not supported on this model")?;
+    ensure(!forced || is_forced, "tool_choice: forced tool use is not supported on this model")?;
     ensure(!(forced && limit.is_some()), "Thinking may not be enabled when tool_choice forces tool use.")?;
     Ok(limit)
 }
 
-fn messages(body: &Value, model: &str, thinks: bool, adaptive: bool) -> Result<(), Refusal> {
+fn messages(body: &Value, model: &str, thinks: bool, claude: Claude) -> Result<(), Refusal> {
+    let adaptive = claude.is_adaptive;
     let messages = body["messages"].as_array().ok_or_else(|| wrong("messages: Field required"))?;
     let last = messages.iter().rfind(|message| message["role"] != "system");
     let last = last.ok_or_else(|| wrong("messages: at least one message is required"))?;
@@ -347,7 +348,7 @@ fn messages(body: &Value, model: &str, thinks: bool, adaptive: bool) -> Result<(
     ensure(!prefills || is_bare, "messages: final assistant content cannot end with trailing whitespace")?;
     let mut open = BTreeSet::new();
     for (at, message) in messages.iter().enumerate() {
-        if is_bound(model) && message["role"] == "system" {
+        if claude.takes_late && message["role"] == "system" {
             instruction(at, message, messages)?;
             continue;
         }
@@ -459,13 +460,13 @@ fn tools(body: &Value) -> Result<(), Refusal> {
     )
 }
 
-fn output(body: &Value, adaptive: bool) -> Result<(), Refusal> {
+fn output(body: &Value, claude: Claude) -> Result<(), Refusal> {
     let output = &body["output_config"];
     members("output_config.", output, &["effort", "format", "task_budget"])?;
     let effort = &output["effort"];
-    ensure(effort.is_null() || adaptive, "This model does not support the effort parameter.")?;
-    let known = matches!(effort.as_str(), None | Some("low" | "medium" | "high" | "xhigh" | "max"));
-    ensure(known, "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")?;
+    ensure(effort.is_null() || claude.is_adaptive, "This model does not support the effort parameter.")?;
+    let known = effort.as_str().is_none_or(|word| claude.efforts.contains(&word));
+    ensure(known, format!("output_config.effort: Input should be one of {:?}", claude.efforts))?;
     ensure(
         output["format"].is_null() || output["format"]["schema"].is_object(),
         "output_config.format.schema: Field required",

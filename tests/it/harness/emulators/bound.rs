@@ -50,11 +50,6 @@ pub(super) fn check_betas(body: &Value, asked: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Whether a model's thoughts are bound.
-pub(super) fn is_bound(model: &str) -> bool {
-    model.contains("bound")
-}
-
 /// What stands before the next block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Prefix {

@@ -16,7 +16,7 @@ use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
 use super::rules::{self, Work};
-use super::{native, raw};
+use super::{Arrived, native, raw};
 
 /// How long a token takes: long enough for it to be noticed that a caller has left.
 const PACE: Duration = Duration::from_millis(5);
@@ -112,6 +112,7 @@ pub(crate) struct Emulator {
     pub(crate) address: String,
     log: Arc<Mutex<Vec<Record>>>,
     refusals: Arc<Mutex<Vec<Value>>>,
+    arrived: Arc<Mutex<Vec<Arrived>>>,
     _tasks: Tasks,
 }
 
@@ -130,7 +131,8 @@ impl Emulator {
         let refusals = Arc::<Mutex<Vec<Value>>>::default();
         let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = format!("http://{}", bound.address());
-        let (seen, refused) = (log.clone(), refusals.clone());
+        let arrived = Arc::<Mutex<Vec<Arrived>>>::default();
+        let (seen, refused, came) = (log.clone(), refusals.clone(), arrived.clone());
         let scripts = Arc::new(scripts);
         let answer = move |uri: Uri, body: String| async move {
             let body: Value = serde_json::from_str(&body).unwrap_or_default();
@@ -155,7 +157,10 @@ impl Emulator {
                 }
                 _ => {}
             }
-            match rules::work(kind, script, uri.path(), &body) {
+            let work = rules::work(kind, script, uri.path(), &body);
+            let refusal = work.as_ref().err().map(|(_, error)| error.clone());
+            came.lock().unwrap().push(arrived_at(uri.path(), &body, refusal));
+            match work {
                 Ok(work) => {
                     let record = record(uri.path(), &body);
                     if body["stream"] == false {
@@ -179,12 +184,17 @@ impl Emulator {
         let settings = stint::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()));
         let server = Server::new(settings.unwrap().http, Arc::new(Metrics::new().unwrap()), tasks.clone());
         tasks.spawn(server.serve(bound, Router::new().fallback(answer)));
-        Emulator { address, log, refusals, _tasks: tasks }
+        Emulator { address, log, refusals, arrived, _tasks: tasks }
     }
 
     /// The calls that it took up, in order.
     pub(crate) fn calls(&self) -> Vec<Record> {
         self.log.lock().unwrap().clone()
+    }
+
+    /// The requests for chat completions that came, refused ones too.
+    pub(crate) fn arrived(&self) -> Vec<Arrived> {
+        self.arrived.lock().unwrap().clone()
     }
 
     /// What it said to those that it refused.
@@ -196,6 +206,10 @@ impl Emulator {
     pub(crate) fn bill(&self) -> u64 {
         self.calls().iter().map(|call| call.prompt + 4 * call.generated()).sum()
     }
+}
+
+fn arrived_at(path: &str, body: &Value, refusal: Option<Value>) -> Arrived {
+    Arrived { path: path.to_owned(), betas: Vec::new(), body: body.clone(), refusal }
 }
 
 fn record(path: &str, body: &Value) -> Record {

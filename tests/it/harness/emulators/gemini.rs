@@ -1,5 +1,6 @@
 //! Gemini's own API. A model whose name has a 3 in it takes levels and wants signatures; others take budgets, which
-//! they overshoot a little.
+//! they overshoot a little. Levels and bounds of budgets are those of ai.google.dev/gemini-api/docs/thinking (2026-10); that
+//! `gemini-3.5-flash-lite` takes no penalties is from docs.cloud.google.com, 3-5-flash-lite (2026-11).
 
 use axum::http::{HeaderMap, Uri};
 use serde_json::{Map, Value, json};
@@ -69,7 +70,9 @@ impl Api for Gemini {
             "Invalid value at 'generation_config.seed' (TYPE_INT32)",
         )?;
         let leveled = model.contains('3');
-        let thinking = thinking(&config["thinkingConfig"], leveled)?;
+        let penalized = ["presencePenalty", "frequencyPenalty"].iter().any(|name| !config[name].is_null());
+        ensure(!(penalized && model.contains("3.5-flash-lite")), "Penalty is not enabled for this model")?;
+        let thinking = thinking(&config["thinkingConfig"], model)?;
         contents(body, model, leveled)?;
         declarations(body)?;
         let read = [&body["systemInstruction"], &body["tools"], &body["contents"]];
@@ -135,21 +138,53 @@ fn chunk(parts: &[Value], reason: Option<&str>, usage: &Value, words: u64) -> Em
     Emitted { text: format!("data: {data}\r\n\r\n"), words }
 }
 
-fn thinking(config: &Value, leveled: bool) -> Result<Option<u64>, Refusal> {
+/// The levels that a model has.
+fn levels(model: &str) -> &'static [&'static str] {
+    let has = |name: &str| model.contains(name);
+    match () {
+        () if !has("3") => &[],
+        () if has("3.5-flash-lite") || has("3.6-flash") || has("3-flash") || has("3.1-flash-lite") => {
+            &["minimal", "low", "medium", "high"]
+        }
+        () if has("3.1-pro") || has("3.5-flash") || has("3.7-flash") || has("3.8-flash") => {
+            &["low", "medium", "high"]
+        }
+        () => &["minimal", "low", "high"],
+    }
+}
+
+/// Which budgets a model takes beside none at all, and whether none is one.
+fn budgets(model: &str) -> (std::ops::RangeInclusive<u64>, bool) {
+    match () {
+        () if model.contains("2.5-pro") => (128..=32_768, false),
+        () if model.contains("flash-lite") => (512..=24_576, true),
+        () => (1..=24_576, true),
+    }
+}
+
+fn thinking(config: &Value, model: &str) -> Result<Option<u64>, Refusal> {
     members(
         "generation_config.thinking_config",
         config,
         &["thinkingBudget", "thinkingLevel", "includeThoughts"],
     )?;
+    let thinks = !["gemini-1", "gemini-2.0"].iter().any(|name| model.contains(name));
+    ensure(thinks || config.is_null(), "Thinking is not supported for this model.")?;
     let (budget, level) = (config["thinkingBudget"].as_u64(), config["thinkingLevel"].as_str());
     ensure(
         budget.is_none() || level.is_none(),
         "You can only set only one of thinking budget and thinking level.",
     )?;
-    ensure(level.is_none() || leveled, "Thinking level is not supported for this model.")?;
+    let known = levels(model);
+    ensure(level.is_none() || !known.is_empty(), "Thinking level is not supported for this model.")?;
     ensure(
-        budget.is_none_or(|budget| budget <= 24_576),
-        "The thinking budget is invalid. Please choose a value between 0 and 24576.",
+        level.is_none_or(|level| known.contains(&level)),
+        format!("Invalid value at 'thinking_level': \"{}\"", level.unwrap_or_default()),
+    )?;
+    let (range, may_be_off) = budgets(model);
+    ensure(
+        budget.is_none_or(|budget| range.contains(&budget) || may_be_off && budget == 0),
+        format!("The thinking budget is invalid. Please choose a value between {range:?}."),
     )?;
     match (budget, level) {
         (Some(0), _) => Ok(None),
@@ -157,10 +192,7 @@ fn thinking(config: &Value, leveled: bool) -> Result<Option<u64>, Refusal> {
         (Some(budget), _) => Ok(Some(budget + budget / 20)),
         (None, Some("minimal")) => Ok(Some(10)),
         (None, Some("low")) => Ok(Some(50)),
-        (None, None | Some("high")) => Ok(Some(u64::MAX)),
-        (None, Some(other)) => {
-            Err(refuse(400, "INVALID_ARGUMENT", format!("Invalid value at 'thinking_level': \"{other}\"")))
-        }
+        (None, _) => Ok(Some(u64::MAX)),
     }
 }
 

@@ -4,6 +4,8 @@
 pub(crate) mod anthropic;
 mod bound;
 pub(crate) mod chat;
+mod claude;
+pub(crate) mod efforts;
 pub(crate) mod gemini;
 mod native;
 pub(crate) mod openai;
@@ -190,12 +192,23 @@ pub(crate) struct Emulator {
     _tasks: Tasks,
 }
 
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrived {
+    pub(crate) path: String,
+    /// The features before their release that it asks for.
+    pub(crate) betas: Vec<String>,
+    pub(crate) body: Value,
+    /// What was said to it, if it was refused.
+    pub(crate) refusal: Option<Value>,
+}
+
 /// Which turn answers a request.
 type Turns = Box<dyn Fn(&Value) -> Turn + Send + Sync>;
 
 struct Log {
     turns: Turns,
-    asked: Mutex<Vec<Value>>,
+    asked: Mutex<Vec<Arrived>>,
     refused: Mutex<Vec<Refusal>>,
     bills: Mutex<Vec<Bill>>,
 }
@@ -234,6 +247,11 @@ impl Emulator {
 
     /// The bodies of the requests that came, refused ones too.
     pub(crate) fn asked(&self) -> Vec<Value> {
+        self.arrived().into_iter().map(|arrived| arrived.body).collect()
+    }
+
+    /// The requests that came, refused ones too.
+    pub(crate) fn arrived(&self) -> Vec<Arrived> {
         self.log.asked.lock().unwrap().clone()
     }
 
@@ -250,8 +268,14 @@ impl Emulator {
 impl Log {
     fn answer(self: Arc<Log>, api: &impl Api, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Response {
         let body: Value = serde_json::from_slice(body).unwrap();
-        self.asked.lock().unwrap().push(body.clone());
-        let grant = match api.check(uri, headers, &body) {
+        let grant = api.check(uri, headers, &body);
+        self.asked.lock().unwrap().push(Arrived {
+            path: uri.path().to_owned(),
+            betas: betas(headers),
+            body: body.clone(),
+            refusal: grant.as_ref().err().map(|(_, told)| told.clone()),
+        });
+        let grant = match grant {
             Ok(grant) => grant,
             Err((status, told)) => {
                 self.refused.lock().unwrap().push((status, told.clone()));
@@ -282,6 +306,12 @@ impl Log {
             });
         ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(paced)).into_response()
     }
+}
+
+/// The features before their release that are asked for, in order.
+fn betas(headers: &HeaderMap) -> Vec<String> {
+    let listed = said(headers, "anthropic-beta").unwrap_or_default().split(',').map(str::trim);
+    listed.filter(|beta| !beta.is_empty()).map(str::to_owned).collect()
 }
 
 /// How long an event takes to write.

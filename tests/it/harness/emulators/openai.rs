@@ -1,4 +1,4 @@
-//! OpenAI as it is with GPT-5.6 and later: Responses, and beside them chat completions, which take less. By its deployment
+//! OpenAI: Responses, and beside them chat completions, which take less of GPT-5.6 and later. By its deployment
 //! checklist (developers.openai.com/api/docs/guides/deployment-checklist, 2026-11-23) `gpt-6-astra` and `gpt-6.1-sol` take no
 //! tools there, `gpt-6-sol` and `gpt-6-luna` take them at effort `none` alone, and none of them samples while it thinks.
 
@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 
 use super::responses::Responses;
-use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, said, unknown};
+use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, said, unknown};
 
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 13] = [
     "model",
     "messages",
     "stream",
@@ -20,6 +20,8 @@ const MEMBERS: [&str; 11] = [
     "temperature",
     "top_p",
     "prompt_cache_key",
+    "presence_penalty",
+    "logprobs",
 ];
 
 /// What no request has while the model thinks.
@@ -51,6 +53,15 @@ impl Api for OpenAi {
             return Err(wrong(name, &format!("Unrecognized request argument supplied: {name}")));
         }
         let model = body["model"].as_str().unwrap_or_default();
+        if is_responses_only(model) {
+            let message = "This model is only supported in v1/responses and not in v1/chat/completions.";
+            return Err(wrong("model", message));
+        }
+        // From GPT-5.6 on: developers.openai.com/api/docs/guides/prompt-caching (2026-11).
+        let keeps = ["gpt-5.6", "gpt-6"].iter().any(|name| model.contains(name));
+        if !keeps && body["messages"].to_string().contains("\"prompt_cache_breakpoint\"") {
+            return Err(wrong("messages", "Unknown parameter: 'prompt_cache_breakpoint'."));
+        }
         let thinking = thinking(body, model)?;
         tools(body, model, thinking.is_some())?;
         let sampled = SAMPLING.iter().find(|name| thinking.is_some() && !body[**name].is_null());
@@ -91,15 +102,22 @@ fn always_thinks(model: &str) -> bool {
     model.contains("astra") || model.contains("gpt-6.1-sol") || model.contains("gpt-6.2-sol")
 }
 
+/// Those that are served by Responses alone: pro by their model pages, Codex by its own and by neon.com/docs/ai-gateway/openai-responses.
+fn is_responses_only(model: &str) -> bool {
+    model.contains("-pro") || model.contains("codex")
+}
+
+/// How much it thinks at the word that is asked for; nothing where it does not.
 fn thinking(body: &Value, model: &str) -> Result<Option<u64>, Refusal> {
     let refused = |word: &str| Err(wrong("reasoning_effort", &format!("Unsupported value: '{word}'")));
-    match body["reasoning_effort"].as_str() {
-        Some("none") if always_thinks(model) => refused("none"),
-        Some("max") if always_thinks(model) => refused("max"),
-        Some("none") => Ok(None),
-        Some("low") => Ok(Some(50)),
-        None | Some("medium" | "high" | "xhigh" | "max") => Ok(Some(500)),
-        Some(other) => refused(other),
+    let known = efforts::of(model);
+    let Some(word) = body["reasoning_effort"].as_str() else {
+        return Ok((!known.is_empty()).then_some(500));
+    };
+    match known.iter().find(|(known, _)| *known == word) {
+        Some(("max", _)) if always_thinks(model) => refused("max"),
+        Some((_, thinks)) => Ok(Some(*thinks).filter(|thinks| *thinks > 0)),
+        None => refused(word),
     }
 }
 
@@ -113,11 +131,12 @@ fn tools(body: &Value, model: &str, thinks: bool) -> Result<(), Refusal> {
             &format!("Function tools are not supported for {model} in /v1/chat/completions."),
         ));
     }
+    let takes_both = !["gpt-5.6", "gpt-6"].iter().any(|name| model.contains(name));
     let message = format!(
         "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use function tools, \
          use /v1/responses or set reasoning_effort to 'none'."
     );
-    if thinks { Err(wrong("reasoning_effort", &message)) } else { Ok(()) }
+    if thinks && !takes_both { Err(wrong("reasoning_effort", &message)) } else { Ok(()) }
 }
 
 fn chat_events(grant: &Grant, written: &Written) -> Vec<Emitted> {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use axum::http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 
-use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, named, said, sign, unknown};
+use super::{
+    Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, named, said, sign, unknown,
+};
 
 /// The provider.
 #[derive(Debug, Default)]
@@ -72,6 +74,8 @@ impl Api for Responses {
             Some("minimal") => Some(10),
             Some("low") => Some(50),
             None | Some("medium" | "high" | "xhigh") => Some(500),
+            // From GPT-5.6 on, by developers.openai.com/api/docs/guides/reasoning (2026-11).
+            Some("max") if knows_max(body) => Some(500),
             Some(other) => {
                 return Err(refuse(400, "unsupported_value", format!("Unsupported value: '{other}'")));
             }
@@ -110,6 +114,11 @@ impl Api for Responses {
         let error = json!({"code": "server_error", "message": "The server had an error."});
         named(&json!({"type": "response.failed", "response": {"status": "failed", "error": error}}), 0)
     }
+}
+
+fn knows_max(body: &Value) -> bool {
+    let efforts = efforts::of(body["model"].as_str().unwrap_or_default());
+    efforts.iter().any(|(word, _)| *word == "max")
 }
 
 /// What is written, as it is told.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::chat::{Kind, Script};
+use super::efforts;
 
 /// What is to be generated.
 #[derive(Debug, Clone, Default)]
@@ -57,9 +58,12 @@ pub(super) fn work(kind: Kind, script: Script, path: &str, body: &Value) -> Resu
 /// How long it would think at the effort that is asked for.
 fn effort(script: Script, body: &Value) -> Result<u64, Refusal> {
     let stated = body["reasoning_effort"].as_str().or(body["reasoning"]["effort"].as_str());
+    let refusal = || (400, error(Kind::OpenAi, "Unsupported value: 'reasoning_effort'"));
+    if stated.is_some() && efforts::are_refused(body["model"].as_str().unwrap_or_default()) {
+        return Err(refusal());
+    }
     let Some(word) = stated.filter(|_| !script.efforts.is_empty()) else { return Ok(script.thinks) };
     let level = script.efforts.iter().find(|(known, _)| *known == word);
-    let refusal = || (400, error(Kind::OpenAi, "Unsupported value: 'reasoning_effort'"));
     level.map(|(_, thinks)| *thinks).ok_or_else(refusal)
 }
 

@@ -187,7 +187,20 @@ fn an_effort_model_is_sent_its_own_words() {
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(500))), "low");
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(1000))), "high");
     assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("high"))), "high");
-    assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("medium"))), "minimal");
+}
+
+#[test]
+fn an_effort_word_that_a_model_lacks_becomes_the_next_lower_one_of_its_own() {
+    let word = |asked: &'static str| {
+        let asked = |w: &mut PlanFixture| {
+            w.models[0].classes = vec![EnforcementClass::Effort];
+            w.budget.reasoning_effort = effort_of(0.3, Some(asked));
+        };
+        world().with(asked).first().effort.unwrap()
+    };
+    assert_eq!(word("medium"), "low");
+    assert_eq!(word("xhigh"), "high", "above its highest word is its highest");
+    assert_eq!(word("max"), "high");
 }
 
 #[test]
