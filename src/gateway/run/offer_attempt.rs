@@ -3,8 +3,7 @@
 use crate::execute::{ChoiceProgress, ChoiceTerms, WholeAnswer};
 use crate::gateway::feedback;
 use crate::gateway::request::RequestContext;
-use stint_decide::plan::WHOLE_MAX;
-use stint_types::catalog::{LimitedBy, Offer};
+use stint_types::catalog::{LimitedBy, Model, Offer};
 use stint_types::chat::CompletionKind;
 use stint_types::units::Tokens;
 
@@ -59,8 +58,8 @@ fn whole_answer(context: &RequestContext, offer: &Offer) -> WholeAnswer {
         return WholeAnswer::Never;
     }
     match offer.thinking + offer.solution + offer.overhead {
-        most if most <= WHOLE_MAX => WholeAnswer::Always,
-        _ if hardly_exceeded(context, offer) <= WHOLE_MAX => WholeAnswer::WhileMeasured,
+        most if most <= Model::WHOLE_MAX => WholeAnswer::Always,
+        _ if hardly_exceeded(context, offer) <= Model::WHOLE_MAX => WholeAnswer::WhileMeasured,
         _ => WholeAnswer::Never,
     }
 }

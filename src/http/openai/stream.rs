@@ -213,10 +213,11 @@ struct TextFrame {
 impl TextFrame {
     /// What stands around the empty text in this event.
     fn around_empty(event: &str) -> Option<TextFrame> {
-        const NAME: &str = "\"content\":";
-        // What comes before it, name and model, was written by whoever configured them, and what comes behind is ours.
-        let (head, tail) = event.rsplit_once("\"content\":\"\"")?;
-        Some(TextFrame { head: [head, NAME].concat(), tail: tail.to_owned() })
+        const EMPTY: &str = "\"\"";
+        // It stands in no name of a model: there quotes have backslashes before them.
+        let at = event.find("\"content\":\"\"")? + "\"content\":".len();
+        let (head, tail) = (&event[..at], &event[at + EMPTY.len()..]);
+        Some(TextFrame { head: head.to_owned(), tail: tail.to_owned() })
     }
 
     fn event(&self, text: &str) -> String {

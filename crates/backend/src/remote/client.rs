@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{Failure, Fault};
-use stint_types::catalog::{ImageTokens, MemberRules};
+use stint_types::catalog::{ImageTokens, MemberRules, Model};
 use stint_types::chat::{Request, SigningDomain};
 use stint_types::units::Tokens;
 
@@ -27,8 +27,6 @@ use super::{UpstreamRequest, prompt_cache, rate_limits, refusal};
 
 /// What a token of an answer takes that comes in one piece, before its upstream is taken to have stalled.
 const TOKEN_TIME_MAX: Duration = Duration::from_millis(100);
-/// As many are waited for at most: an answer that is expected to be longer is asked for as a stream, whatever its limit.
-const WHOLE_TOKENS_MAX: u32 = 4096;
 
 /// One model's client of an upstream.
 #[derive(Debug, Clone)]
@@ -118,8 +116,9 @@ impl UpstreamClient {
         tokens: Tokens,
     ) -> Result<UpstreamEventStream, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let likely = u32::try_from(tokens.0).unwrap_or(u32::MAX).min(WHOLE_TOKENS_MAX);
-        let writing = TOKEN_TIME_MAX.saturating_mul(likely);
+        // One that is expected to be longer is asked for as a stream, whatever its limit.
+        let likely = tokens.min(Model::WHOLE_MAX);
+        let writing = TOKEN_TIME_MAX.saturating_mul(u32::try_from(likely.0).unwrap_or(u32::MAX));
         let timeouts = UpstreamTimeouts { idle: self.settings.first_byte.saturating_add(writing), deadline };
         let response = self.send(&self.pool.whole, asked, "application/json", timeouts).await?;
         // Some stream whatever they are asked for.

@@ -36,7 +36,7 @@ impl AnswerLimit {
     /// The answer beside a thinking budget of `t`.
     ///
     /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written; or all of it where
-    /// that is little of what is left and it may come in one piece, which costs the gateway a fraction of a stream. Elsewhere whatever the
+    /// that is little of what is left and it may come in one piece, which costs a fraction of a stream. Elsewhere whatever the
     /// upstream may write must be set aside beforehand, so the upstream is sent a limit: the larger of what the answer
     /// hardly exceeds and a part of what is left. Who can go on with an answer may get more in another call.
     pub(super) fn of(terms: &ModelTerms, bounds: &TokenBounds, caps: &SpendCaps, t: Tokens) -> AnswerLimit {

@@ -20,9 +20,6 @@ const GUESSED_PART: u64 = 16;
 const ANSWER_QUANTILE: f64 = 0.99;
 /// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
 const THOUGHT_PART: u64 = 2;
-/// The longest that a thought and its answer may be expected to become, by what they hardly exceed, to be asked for in one piece: of
-/// more an upstream would be silent for minutes.
-pub const WHOLE_MAX: Tokens = Tokens(4096);
 
 /// The most that a thought may take, and what says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -177,7 +174,7 @@ fn likely_max(request: &PlanRequest, terms: &ModelTerms, wanted: Tokens) -> Toke
 /// How much of an answer may come in one piece: none where somebody reads along, or where its thought is held by tokens.
 fn whole_max(request: &PlanRequest, terms: &ModelTerms) -> Tokens {
     let is_held = request.streams || terms.class != EnforcementClass::Effort || terms.is_raw();
-    if is_held { Tokens::ZERO } else { WHOLE_MAX }
+    if is_held { Tokens::ZERO } else { Model::WHOLE_MAX }
 }
 
 /// What is kept for the answer beside a stated thought, of a room for both: a usual answer, or one that is stated shorter. A mere

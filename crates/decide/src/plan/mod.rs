@@ -32,7 +32,6 @@ mod tests;
 mod trial;
 
 pub use answer_cost::answer_cost;
-pub use bounds::WHOLE_MAX;
 pub use planner::{POLICY, plan};
 pub use quote::{Quote, quote};
 pub use refusal::{PlanRefusal, RejectedBy};

@@ -141,9 +141,11 @@ impl TokenAccounts {
             let _ = known.usage.touch(now);
             return Ok((known.usage.clone(), None));
         }
-        let forgotten = if home.accounts.len() < most { None } else { Some(home.forget_one(now)) };
-        let Some(forgotten) = forgotten.map_or(Some(None), |one| one.map(Some)) else {
-            return Err(TokenAccountError::Full(tree.clone(), most));
+        let forgotten = if home.accounts.len() < most {
+            None
+        } else {
+            let full = || TokenAccountError::Full(tree.clone(), most);
+            Some(home.forget_one(now).ok_or_else(full)?)
         };
         let usage = TokenAccountUse::new(now);
         home.seen.push_back((now, account.clone()));

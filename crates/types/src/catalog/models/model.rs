@@ -119,6 +119,9 @@ impl Model {
     /// The limit that is sent in a call to a model of unknown context where its API requires one and nobody states any: most
     /// models take as much, and many refuse more.
     pub const TOLD_MAX: Tokens = Tokens(32_000);
+    /// The longest that a thought and its answer may be expected to become, by what they hardly exceed, to be asked for in one piece:
+    /// of more an upstream would be silent for minutes.
+    pub const WHOLE_MAX: Tokens = Tokens(4096);
 
     /// False if its context is not known, so that nothing is to be held against it.
     pub fn knows_context(&self) -> bool {
