@@ -38,6 +38,7 @@ const PROVIDER_HOSTS: &[&str] = &[
     "bigmodel.cn",
     "minimax.io",
     "minimaxi.com",
+    "meta.ai",
     "volces.com",
     "siliconflow.com",
     "siliconflow.cn",

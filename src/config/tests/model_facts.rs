@@ -193,8 +193,25 @@ fn a_model_that_does_not_think_has_no_member_for_an_effort() {
     assert_eq!(effort("gpt-4.1"), EffortMember::Never);
     assert_eq!(effort("grok-4.20-0309-non-reasoning"), EffortMember::Never);
     assert_eq!(effort("minimax-m2"), EffortMember::Never, "it thinks always, and as long as it likes");
+    for name in ["kimi-k2-thinking", "kimi-k2.5", "kimi-k2.7-code"] {
+        assert_eq!(effort(name), EffortMember::Never, "{name}: its API has no word for it");
+    }
     for name in ["gpt-5.1", "grok-4.20-0309-reasoning", "deepseek-r1", "of-nobody"] {
         assert_eq!(effort(name), EffortMember::ReasoningEffort, "{name}");
+    }
+}
+
+#[test]
+fn of_the_kimi_k2_models_some_think() {
+    let thinks = |name: &str| {
+        let own = "base_url = 'https://api.moonshot.ai/v1'\napi_key_env = 'OPENAI_API_KEY'";
+        model(own, &format!("upstream = '{name}'")).thinking_max > Tokens::ZERO
+    };
+    for name in ["kimi-k2-thinking", "kimi-k2-thinking-turbo", "kimi-k2.5", "kimi-k2.6", "kimi-k2.7-code"] {
+        assert!(thinks(name), "{name}");
+    }
+    for name in ["kimi-k2", "kimi-k2-instruct", "kimi-k2-instruct-0905", "kimi-k2-0711-preview", "kimi-k2-turbo-preview"] {
+        assert!(!thinks(name), "{name}");
     }
 }
 

@@ -6,10 +6,10 @@ pub(crate) type Efforts = &'static [(&'static str, u64)];
 
 /// OpenAI's, by developers.openai.com/api/docs/guides/reasoning and its models' pages (2026-11), most particular first; those of
 /// Codex from 5.1 Max on by the model pages as koog and meerkat-core quote them; xAI's by docs.x.ai/developers/models; Mistral's by
-/// docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; `DeepSeek`'s by api-docs.deepseek.com; gpt-oss by its card.
-const KNOWN: [(&str, Efforts); 24] = [
+/// docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; Meta's by github.com/BerriAI/litellm; `DeepSeek`'s by api-docs.deepseek.com; gpt-oss by its card.
+const KNOWN: [(&str, Efforts); 26] = [
     ("gpt-5-pro", &[("high", 500)]),
-    ("gpt-5.2-pro", &[("high", 500)]),
+    ("gpt-5.2-pro", &FROM_MEDIUM),
     ("gpt-5.4-pro", &FROM_MEDIUM),
     ("gpt-5.5-pro", &FROM_MEDIUM),
     ("gpt-5.1-codex-max", &TO_XHIGH),
@@ -32,6 +32,11 @@ const KNOWN: [(&str, Efforts); 24] = [
     ("grok-4.5", &USUAL),
     ("grok-4", &TO_XHIGH),
     ("kimi-k3", &[("low", 50), ("high", 500), ("max", 500)]),
+    ("muse-spark", &[("minimal", 10), ("low", 50), ("medium", 500), ("high", 500), ("xhigh", 500)]),
+    (
+        "muse-wonder",
+        &[("minimal", 10), ("low", 50), ("medium", 500), ("high", 500), ("xhigh", 500), ("max", 500)],
+    ),
 ];
 const USUAL: [(&str, u64); 3] = [("low", 50), ("medium", 500), ("high", 500)];
 const FROM_MEDIUM: [(&str, u64); 3] = [("medium", 500), ("high", 500), ("xhigh", 500)];

@@ -1,6 +1,7 @@
-//! Gemini's own API. A model whose name has a 3 in it takes levels and wants signatures; others take budgets, which
-//! they overshoot a little. Levels and bounds of budgets are those of ai.google.dev/gemini-api/docs/thinking (2026-10); that
-//! `gemini-3.5-flash-lite` takes no penalties is from docs.cloud.google.com, 3-5-flash-lite (2026-11).
+//! Gemini's own API. A model whose name has a 3 in it, or that is a Gemini 4, takes levels and wants signatures; others take
+//! budgets, which they overshoot a little. Levels and bounds of budgets are those of ai.google.dev/gemini-api/docs/thinking
+//! (2026-10); that `gemini-3.5-flash-lite` takes no penalties is from docs.cloud.google.com, 3-5-flash-lite (2026-11), and that
+//! Gemini 4 takes no budget from its guides/gemini-4-argon (2026-11).
 
 use axum::http::{HeaderMap, Uri};
 use serde_json::{Map, Value, json};
@@ -69,7 +70,7 @@ impl Api for Gemini {
             config["seed"].as_i64().is_none_or(|seed| i32::try_from(seed).is_ok()),
             "Invalid value at 'generation_config.seed' (TYPE_INT32)",
         )?;
-        let leveled = model.contains('3');
+        let leveled = model.contains('3') || model.contains("gemini-4");
         let penalized = ["presencePenalty", "frequencyPenalty"].iter().any(|name| !config[name].is_null());
         ensure(!(penalized && model.contains("3.5-flash-lite")), "Penalty is not enabled for this model")?;
         let thinking = thinking(&config["thinkingConfig"], model)?;
@@ -142,6 +143,8 @@ fn chunk(parts: &[Value], reason: Option<&str>, usage: &Value, words: u64) -> Em
 fn levels(model: &str) -> &'static [&'static str] {
     let has = |name: &str| model.contains(name);
     match () {
+        () if has("gemini-4-hydrogen") => &["low", "medium", "high", "xhigh"],
+        () if has("gemini-4") => &["low", "medium", "high"],
         () if !has("3") => &[],
         () if has("3.5-flash-lite") || has("3.6-flash") || has("3-flash") || has("3.1-flash-lite") => {
             &["minimal", "low", "medium", "high"]
@@ -180,6 +183,10 @@ fn thinking(config: &Value, model: &str) -> Result<Option<u64>, Refusal> {
     ensure(
         level.is_none_or(|level| known.contains(&level)),
         format!("Invalid value at 'thinking_level': \"{}\"", level.unwrap_or_default()),
+    )?;
+    ensure(
+        budget.is_none() || !model.contains("gemini-4"),
+        "Thinking budget is not supported for this model. Use thinking level instead.",
     )?;
     let (range, may_be_off) = budgets(model);
     ensure(
