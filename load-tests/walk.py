@@ -4,7 +4,7 @@
     python load-tests/walk.py --clone .                                 clones and builds first
     python load-tests/walk.py --binary BINARY --seconds 1               what the tests run
 
-Each step fails where it does not do what it says. Prometheus is `make test-tools`' own; the upgrade needs PostgreSQL.
+With --pictures FOLDER it looks at the page after each step that changes it, and keeps what it sees. Each step fails where it does not do what it says. Prometheus is `make test-tools`' own; the upgrade needs PostgreSQL.
 """
 
 import argparse
@@ -22,14 +22,31 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
+from browser import Browser
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.append(str(HERE / "fairness"))
 
 from gateway import free_port  # of load-tests/fairness
 
+# What the page is looked at for after a step: a name, the panel, and words that it then has.
+PICTURES = {
+    "the first answer": ("walk-1-first-answer", "now", "reasoner"),
+    "a key with a monthly budget": ("walk-2-budget", "money", "alice"),
+    "reload": ("walk-3-second-model", "now", "second"),
+    "an alert fires": ("walk-4-refused", "now", "refused"),
+    "the dashboard shows it": ("walk-5-decisions", "decisions", "second"),
+}
+
 # How long anything may take that is waited for.
 PATIENCE = 60
+
+ADMIN = """
+[admin]
+listen = "127.0.0.1:{port}"
+token_file = "{file}"
+"""
 
 KEYS = """
 [[key]]
@@ -63,6 +80,26 @@ scrape_configs:
 """
 
 
+class Eyes:
+    """The page as an operator sees it, kept as pictures."""
+
+    def __init__(self, page, token, folder, running):
+        self.folder, self.browser = folder, Browser()
+        running.callback(self.browser.close)
+        self.browser.go(page)
+        self.browser.type("#token", token)
+        self.browser.press(".login button")
+        self.browser.until("!document.getElementById('top').hidden")
+
+    def look(self, name, panel, words):
+        """That panel, once it has these words."""
+        self.browser.press(f'#panels a[href="#{panel}"]')
+        self.browser.until_shown(words)
+        # Two looks of the page at its server, so that its lines begin.
+        time.sleep(5)
+        self.browser.picture(self.folder / f"{name}.png")
+
+
 def until(what, is_so):
     """What it gives, once it gives something."""
     end = time.monotonic() + PATIENCE
@@ -90,8 +127,9 @@ def fetch(url, key="", body=None):
 class Walk:
     """A folder of its own, a gateway in it, and how long each step took."""
 
-    def __init__(self, binary, folder, running):
+    def __init__(self, binary, folder, running, pictures):
         self.binary, self.folder, self.running, self.port = binary, Path(folder), running, free_port()
+        self.pictures, self.eyes = pictures and Path(pictures), None
         self.config, self.log = self.folder / "stint.toml", self.folder / "stint.log"
         self.environment = {**os.environ, "STINT_CONFIG": str(self.config), "XDG_DATA_HOME": folder,
                             "XDG_RUNTIME_DIR": folder, "STINT_LISTEN": f"127.0.0.1:{self.port}"}
@@ -101,7 +139,16 @@ class Walk:
         began = time.monotonic()
         told = work()
         self.steps.append((name, time.monotonic() - began))
+        self.seen(name)
         print(f"{self.steps[-1][1]:7.2f} s  {name}{f': {told}' if told else ''}", flush=True)
+
+    def seen(self, step):
+        """A picture of what the step changed, where pictures are wanted and the page shows it."""
+        if self.pictures and step in PICTURES:
+            if not self.eyes:
+                self.pictures.mkdir(parents=True, exist_ok=True)
+                self.eyes = Eyes(f"http://127.0.0.1:{self.admin_port}/", self.admin_token, self.pictures, self.running)
+            self.eyes.look(*PICTURES[step])
 
     def stint(self, *verb):
         done = subprocess.run([self.binary, *verb], env=self.environment, capture_output=True, text=True)
@@ -132,7 +179,11 @@ class Walk:
         return re.search(r"sk-\S+", told).group(), re.search(r"sha256:[0-9a-f]+", told).group()
 
     def first_answer(self):
-        self.config.write_text("")
+        self.admin_port, (self.admin_token, _) = free_port(), self.new_key()
+        token = self.folder / "admin.token"
+        token.write_text(self.admin_token)
+        self.good = ADMIN.format(port=self.admin_port, file=token)
+        self.config.write_text(self.good)
         self.start()
         said = self.ask("auto")["choices"][0]["message"]["content"]
         if said != "80":
@@ -142,7 +193,7 @@ class Walk:
     def key(self):
         """Two: one for a person with a monthly budget, one that reads the metrics."""
         (self.alice, alice), (self.watcher, watcher) = self.new_key(), self.new_key()
-        self.good = KEYS.format(alice=alice, watcher=watcher)
+        self.good += KEYS.format(alice=alice, watcher=watcher)
         self.config.write_text(self.good)
         self.process.send_signal(signal.SIGHUP)
         until("everybody needs a key", lambda: fetch(f"{self.base}/v1/models")[0] == 401)
@@ -243,6 +294,7 @@ def main():
     parser.add_argument("--binary", help="the binary to walk with")
     parser.add_argument("--clone", metavar="REPOSITORY", help="clones and builds this one first")
     parser.add_argument("--old", help="the binary that is upgraded from; the same one without it")
+    parser.add_argument("--pictures", metavar="FOLDER", help="keeps there what the page shows after each step")
     parser.add_argument("--seconds", type=float, default=5, help="how long each of three parts of the upgrade takes")
     wanted = parser.parse_args()
     if bool(wanted.binary) == bool(wanted.clone):
@@ -250,7 +302,7 @@ def main():
     with ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory())
         binary = str(Path(wanted.binary).resolve()) if wanted.binary else None
-        walk = Walk(binary, folder, running)
+        walk = Walk(binary, folder, running, wanted.pictures)
         if wanted.clone:
             def build():
                 walk.binary = clone(wanted.clone, folder)

@@ -90,9 +90,11 @@ impl GatewayState {
 
     /// A place among the requests in flight.
     pub(crate) fn acquire_admission(&self) -> Result<OwnedSemaphorePermit, RequestRefusal> {
-        // Requests that are refused together should not come back together.
-        let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
-        self.admissions.clone().try_acquire_owned().map_err(|_| RequestRefusal::Overloaded { retry_after })
+        self.admissions.clone().try_acquire_owned().map_err(|_| {
+            // Requests that are refused together should not come back together.
+            let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
+            RequestRefusal::Overloaded { retry_after }
+        })
     }
 
     /// Refuses more choices than one request may ask for.

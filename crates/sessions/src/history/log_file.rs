@@ -50,22 +50,21 @@ impl DecisionLogFile {
         Ok(DecisionLogFile { settings, file, written, _lock: lock })
     }
 
-    /// Appends one line, into a new file where the old one is full.
+    /// Appends whole lines, into a new file where the old one is full.
     ///
     /// # Errors
-    /// When the disk does not take it.
-    pub fn append(&mut self, line: &str) -> io::Result<()> {
+    /// When the disk does not take all of them; then the file has none of them.
+    pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.written >= self.settings.size_max {
             self.rotate()?;
         }
-        let whole = format!("{line}\n");
-        match self.file.write_all(whole.as_bytes()) {
+        match self.file.write_all(lines) {
             Ok(()) => {
-                self.written += whole.len() as u64;
+                self.written += lines.len() as u64;
                 Ok(())
             }
             Err(error) => {
-                // What there is of it is taken back, or nobody could read the next one.
+                // What there is of them is taken back, or nobody could read the next one.
                 let _ = self.file.set_len(self.written);
                 Err(error)
             }
@@ -143,10 +142,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = open(folder.path(), 2).unwrap();
         for number in 0..8 {
-            log.append(&format!("line {number}")).unwrap();
+            log.append(format!("line {number}\n").as_bytes()).unwrap();
         }
         drop(log);
-        open(folder.path(), 2).unwrap().append("line 8").unwrap();
+        open(folder.path(), 2).unwrap().append(b"line 8\n").unwrap();
         let all =
             ["log.jsonl", "log.jsonl.1", "log.jsonl.2", "log.jsonl.3"].map(|name| read(folder.path(), name));
         let expected = [Some("line 8\n"), Some("line 6\nline 7\n"), Some("line 4\nline 5\n"), None];
@@ -157,7 +156,7 @@ mod tests {
     fn without_room_for_full_files_only_the_last_lines_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = open(folder.path(), 0).unwrap();
-        (0..3).for_each(|number| log.append(&format!("line {number}")).unwrap());
+        (0..3).for_each(|number| log.append(format!("line {number}\n").as_bytes()).unwrap());
         assert_eq!(read(folder.path(), "log.jsonl").unwrap(), "line 2\n");
         assert_eq!(read(folder.path(), "log.jsonl.1"), None);
     }
@@ -168,7 +167,7 @@ mod tests {
         let path = folder.path().join("log.jsonl");
         fs::write(&path, "whole\nbro").unwrap();
         let settings = DecisionLogSettings { path, size_max: 100, files_max: 1 };
-        DecisionLogFile::open(settings).unwrap().append("next").unwrap();
+        DecisionLogFile::open(settings).unwrap().append(b"next\n").unwrap();
         let text = fs::read_to_string(folder.path().join("log.jsonl")).unwrap();
         assert_eq!(text, "whole\nbro\nnext\n");
     }

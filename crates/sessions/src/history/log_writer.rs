@@ -10,6 +10,8 @@ use super::{DecisionLogFile, DecisionLogLine, DecisionLogSettings};
 
 /// Lines that may wait for the disk.
 const LINES_MAX: usize = 4096;
+/// Lines that wait are written together, up to about so many bytes.
+const BATCH_BYTES: usize = 64 * 1024;
 /// How often a failing disk is spoken of.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
@@ -54,6 +56,32 @@ impl DecisionLogWriter {
     }
 }
 
+/// Lines that are written by one call of the system.
+#[derive(Debug, Default)]
+struct Batch {
+    text: Vec<u8>,
+    lines: u64,
+}
+
+impl Batch {
+    fn push(&mut self, line: &DecisionLogLine) {
+        // Every line is made of numbers, words and lists of them: it can be written as JSON.
+        let begun = self.text.len();
+        match serde_json::to_writer(&mut self.text, line) {
+            Ok(()) => {
+                self.text.push(b'\n');
+                self.lines += 1;
+            }
+            Err(_) => self.text.truncate(begun),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.lines = 0;
+    }
+}
+
 /// The thread's own.
 struct DecisionLogWorker {
     settings: DecisionLogSettings,
@@ -64,19 +92,28 @@ struct DecisionLogWorker {
 
 impl DecisionLogWorker {
     fn write(mut self, mut arrived: mpsc::Receiver<DecisionLogLine>) {
+        let mut batch = Batch::default();
         while let Some(line) = arrived.blocking_recv() {
-            // Every line is made of numbers, words and lists of them: it can be written as JSON.
-            let Ok(text) = serde_json::to_string(&line) else { continue };
-            self.open();
-            let written = self.log.as_mut().map(|log| log.append(&text));
-            match written {
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    self.complain(&error);
-                    (self.on_loss)(1);
-                }
-                None => (self.on_loss)(1),
+            batch.push(&line);
+            while batch.text.len() < BATCH_BYTES
+                && let Ok(line) = arrived.try_recv()
+            {
+                batch.push(&line);
             }
+            self.append(&batch);
+            batch.clear();
+        }
+    }
+
+    fn append(&mut self, batch: &Batch) {
+        self.open();
+        match self.log.as_mut().map(|log| log.append(&batch.text)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                self.complain(&error);
+                (self.on_loss)(batch.lines);
+            }
+            None => (self.on_loss)(batch.lines),
         }
     }
 
