@@ -74,9 +74,10 @@ release:
 upgrade: build test-tools
 	@scripts/upgrade.sh $(ARGS)
 
-# The newcomer's walk, from a first answer to an upgrade under load, timed. make walk ARGS='--clone .' clones and builds first.
+# The newcomer's walk, from a first answer to an upgrade under load, timed, with pictures of the page in target/walk.
+# make walk ARGS='--clone .' clones and builds first.
 walk: build test-tools
-	.venv/bin/python load-tests/walk.py $(or $(ARGS),--binary target/release/stint)
+	.venv/bin/python load-tests/walk.py $(or $(ARGS),--binary target/release/stint --pictures target/walk)
 
 audit-tools:
 	@scripts/packages.sh git python3 python3-venv

@@ -21,7 +21,7 @@ build() {
 }
 
 cargo build --release --locked --package loader
-build "-Cprofile-generate=$counts" "$folder/counting"
+CARGO_PROFILE_RELEASE_LTO=off build "-Cprofile-generate=$counts" "$folder/counting"
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 python3 load-tests/load scenarios --binary "$folder/counting/$host/release/stint" --databases memory full --seconds 3 \
     --only plain stream-53 prompt-100k thoughts tools auto messages matrix --out "$counts/results"

@@ -17,6 +17,11 @@ export function count(value) {
   return `${digits(value / unit, 3)} ${name}`;
 }
 
+/** A number of requests, in words. */
+export function requests(value) {
+  return `${count(value)} ${value === 1 ? "request" : "requests"}`;
+}
+
 /** A rate: 0, 0.4, 12.3, 450. */
 export function rate(value) {
   if (value < 0.005) return "0";

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { gauge } from "./charts.js";
 import { el, keyed, setAttribute, setText, stat } from "./dom.js";
-import { amount, clock, count, dollars, percent, span } from "./format.js";
+import { amount, clock, count, dollars, percent, requests, span } from "./format.js";
 
 export const id = "money";
 export const title = "Money";
@@ -12,7 +12,7 @@ const UNITS = { money: "money", thinking: "thinking tokens", requests: "requests
 
 /** Opens the panel in this place. */
 export function open(root) {
-  const stats = { reserved: stat("reserved", "reserved now"), open: stat("open", "for so many requests"), overrun: stat("overrun", "billed beyond reservations") };
+  const stats = { reserved: stat("reserved", "reserved now"), open: stat("open", "requests hold it"), overrun: stat("overrun", "billed beyond reservations") };
   const accounts = el("div", { class: "accounts" });
   const [none, more] = [el("p", { class: "note" }), el("p", { class: "note" })];
   const [spenders, models] = [bars("spender"), bars("model")];
@@ -37,7 +37,7 @@ export function open(root) {
       setText(none, money.accounts.length ? "" : "No account and no key has a limit.");
       const hidden = money.accounts_count - money.accounts.length;
       setText(more, hidden > 0 ? `and ${count(hidden)} more accounts with limits, which last longer` : "");
-      spenders.update(money.spenders.map((one) => ({ name: one.account, usd: one.spent_usd, note: `${count(one.requests)} requests` })));
+      spenders.update(money.spenders.map((one) => ({ name: one.account, usd: one.spent_usd, note: requests(one.requests) })));
       models.update(money.models.map((one) => ({ name: one.model, usd: one.usd, note: "" })));
     },
   };
@@ -75,7 +75,7 @@ function limitRow() {
         spent: share, reserved: max ? limit.reserved / max : 0, pace: gone, name: what.textContent, isTight: runsOut !== null || limit.left === 0,
         text: `${percent(share)} spent${gone === null ? "" : `, ${percent(gone)} of the time is gone`}`,
       });
-      setText(price, limit.pace ? `a dollar counts ${limit.pace.shadow_price.toFixed(2)}` : "");
+      setText(price, limit.pace ? `shadow price ${limit.pace.shadow_price.toFixed(2)}` : "");
       setText(end, ending(limit, runsOut, now));
       setAttribute(end, "class", runsOut !== null ? "end wrong" : "note end");
     },

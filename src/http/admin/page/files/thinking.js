@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { curve, lengths, parts, thoughts } from "./charts.js";
 import { el, keyed, setText, stat } from "./dom.js";
-import { count, percent } from "./format.js";
+import { count, percent, requests } from "./format.js";
 
 export const id = "thinking";
 export const title = "Thinking";
@@ -78,7 +78,7 @@ function curveCard() {
     node: el("section", { class: "card" }, name, picture.node, about),
     update(one) {
       setText(name, one.model);
-      setText(about, `over ${count(one.requests)} requests, chosen for ${count(one.chosen.length)}`);
+      setText(about, `over ${requests(one.requests)}, chosen for ${count(one.chosen.length)}`);
       picture.update(one);
     },
   };
