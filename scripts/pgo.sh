@@ -24,8 +24,8 @@ cargo build --release --locked --package loader
 CARGO_PROFILE_RELEASE_LTO=off build "-Cprofile-generate=$counts" "$folder/counting"
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 python3 load-tests/load scenarios --binary "$folder/counting/$host/release/stint" --databases memory full --seconds 3 \
-    --only plain stream-53 prompt-100k thoughts tools auto messages matrix --out "$counts/results"
-"$merge" merge --output "$folder/stint.profdata" "$counts"
+    --only plain stream-53 prompt-100k thoughts tools auto messages matrix --out "$folder/results"
+"$merge" merge --output "$folder/stint.profdata" "$counts"/*.profraw
 build "-Cprofile-use=$folder/stint.profdata" "$folder/optimised"
 cp "$folder/optimised/$host/release/stint" "$folder/stint"
 echo "pgo: $folder/stint"

@@ -103,6 +103,14 @@ pub enum StorageError {
         /// The database's error.
         source: sqlx::Error,
     },
+    /// The rows of a file cannot be copied into a server's database.
+    #[error("cannot copy {path} into PostgreSQL, where nothing has changed")]
+    Import {
+        /// The file.
+        path: PathBuf,
+        /// The database's error.
+        source: sqlx::Error,
+    },
     /// What is to be restored is wrong in itself.
     #[error("{path} is not restored, for its books are wrong: {first} ({found} differences in all)")]
     Wrong {

@@ -6,6 +6,8 @@ mod changes;
 mod clock;
 mod coordinator;
 mod database;
+mod import;
+mod imported_tables;
 mod insert;
 mod journal;
 mod migrations;
@@ -23,6 +25,8 @@ pub use changes::ChangeListener;
 pub(super) use changes::keys_changed_notice;
 pub use coordinator::PostgresCoordinator;
 pub use database::Postgres;
+#[cfg(test)]
+pub(super) use imported_tables::{CellKind, ImportedTable, RESERVATIONS, TABLES};
 pub use journal::PostgresJournal;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;

@@ -1,11 +1,14 @@
 //! Putting a backup into an empty database.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use crate::{PostgresSettings, StorageError, VerifyReport};
 
 use super::archive::PostgresArchive;
 use super::database::Postgres;
+use super::import::import;
 use super::tools::PostgresTool;
 
 /// Whether there is anything in our schema.
@@ -27,7 +30,8 @@ const EMPTY: &str = "\
         END LOOP; \
     END $$";
 
-/// Puts a backup into a database that is empty, and verifies it. Returns where that is, and what verifying it came to.
+/// Puts a backup into a database that is empty, and verifies it. The backup is one of PostgreSQL, or a file of `SQLite`. Returns where
+/// the database is, and what verifying it came to.
 ///
 /// # Errors
 /// When the database is not empty, `pg_restore` cannot be had, or the backup is wrong. The database is empty then as before.
@@ -40,6 +44,31 @@ pub(crate) async fn restore(
     if is_taken.map_err(|source| target.read_error(source))? {
         return Err(StorageError::NotEmpty(target.address().place.clone()));
     }
+    let put = if is_sqlite(backup) {
+        import(backup, settings, &mut target).await
+    } else {
+        unpacked(backup, settings, &mut target).await
+    };
+    if put.is_err() {
+        let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
+        emptied.map_err(|source| target.read_error(source))?;
+    }
+    Ok((target.address().place.clone(), put?))
+}
+
+/// Whether it begins as a `SQLite` file does (<https://www.sqlite.org/fileformat.html>, section 1.3).
+fn is_sqlite(backup: &Path) -> bool {
+    let mut begin = [0; 16];
+    let read = File::open(backup).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == *b"SQLite format 3\0"
+}
+
+/// What `pg_dump` wrote, by `pg_restore`.
+async fn unpacked(
+    backup: &Path,
+    settings: &PostgresSettings,
+    target: &mut PostgresArchive,
+) -> Result<VerifyReport, StorageError> {
     let (schema, version) = target.home().await?;
     PostgresTool::Restore.check(target.address(), version).await?;
     let arguments = vec![
@@ -53,12 +82,7 @@ pub(crate) async fn restore(
         backup.into(),
     ];
     PostgresTool::Restore.run(target.address(), arguments, None).await?;
-    let checked = checked(backup, settings, &mut target).await;
-    if checked.is_err() {
-        let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
-        emptied.map_err(|source| target.read_error(source))?;
-    }
-    Ok((target.address().place.clone(), checked?))
+    checked(backup, settings, target).await
 }
 
 /// Brings the tables to this version, and verifies that the books are right.

@@ -57,6 +57,11 @@ impl SqliteArchive {
         }
     }
 
+    #[cfg(feature = "postgres")]
+    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+
     async fn versions(&mut self) -> Result<Vec<i64>, sqlx::Error> {
         let sql = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
         let rows = sqlx::query(sql).fetch_all(&mut self.connection).await?;

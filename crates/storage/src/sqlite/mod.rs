@@ -15,4 +15,6 @@ pub use journal::SqliteJournal;
 pub(super) use journal::UNRESOLVED;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
+#[cfg(feature = "postgres")]
+pub(super) use restore::VerifiedCopy;
 pub(super) use restore::restore;

@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "postgres")]
+use sqlx::SqliteConnection;
+
+#[cfg(feature = "postgres")]
+use crate::Synchronous;
 use crate::file::{DatabaseLock, sync, with_ending};
 use crate::{SqliteSettings, StorageError, VerifyReport};
 use stint_types::units::Timestamp;
@@ -59,6 +64,54 @@ async fn checked(
             let (path, first, found) = (backup.to_owned(), first.clone(), report.found);
             Err(StorageError::Wrong { path, first, found })
         }
+    }
+}
+
+/// A copy of a backup with the tables of this version, whose books are right. It stands beside the backup, and is removed again.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+pub(crate) struct VerifiedCopy {
+    archive: SqliteArchive,
+    report: VerifyReport,
+    path: PathBuf,
+}
+
+#[cfg(feature = "postgres")]
+impl VerifiedCopy {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// When the backup is wrong, or there is no room beside it.
+    pub(crate) async fn of(backup: &Path) -> Result<VerifiedCopy, StorageError> {
+        let path = with_ending(backup, ".importing");
+        remove(&path);
+        let settings = SqliteSettings { path: path.clone(), synchronous: Synchronous::Normal };
+        let made = async {
+            let report = checked(backup, &path, &settings).await?;
+            Ok((SqliteArchive::open(&path).await?, report))
+        };
+        match made.await {
+            Ok((archive, report)) => Ok(VerifiedCopy { archive, report, path }),
+            Err(error) => {
+                remove(&path);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn report(&self) -> &VerifyReport {
+        &self.report
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut SqliteConnection {
+        self.archive.connection()
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Drop for VerifiedCopy {
+    fn drop(&mut self) {
+        remove(&self.path);
     }
 }
 

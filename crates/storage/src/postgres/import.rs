@@ -1,0 +1,228 @@
+//! Putting the books of a `SQLite` file into an empty database, so that a gateway which outgrew its file goes on where it was.
+
+use std::path::Path;
+
+use futures_util::TryStreamExt;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Connection, PgConnection, Postgres, Row, Sqlite, SqliteConnection};
+
+use crate::sql::{SqlText, sql};
+use crate::sqlite::VerifiedCopy;
+use crate::{PostgresSettings, StorageError, VerifyReport};
+
+use super::archive::PostgresArchive;
+use super::database;
+use super::imported_tables::{CellKind, ImportedTable, RESERVATIONS, TABLES};
+use super::text::clean;
+
+/// Rows go into the database in pieces of so many, or of so many bytes.
+const ROWS_MAX: usize = 1000;
+const BYTES_MAX: usize = 4 << 20;
+
+/// A replica whose lease has expired. The first gateway that starts posts what it left open.
+const DEAD_REPLICA: &str =
+    "INSERT INTO replicas (name, expires_at) VALUES ('imported', '-infinity') RETURNING epoch";
+/// New resolutions get higher numbers than those that were copied.
+const NEXT_NUMBER: &str = "\
+    SELECT setval(pg_get_serial_sequence('resolutions', 'number'), coalesce(max(number), 1), max(number) IS NOT NULL) \
+    FROM resolutions";
+
+/// Copies everything from a verified copy of the file into an empty database, and verifies it there.
+///
+/// # Errors
+/// When the file's books are wrong, or a row cannot be copied, or the books are others afterwards.
+pub(super) async fn import(
+    file: &Path,
+    settings: &PostgresSettings,
+    target: &mut PostgresArchive,
+) -> Result<VerifyReport, StorageError> {
+    let mut copy = VerifiedCopy::of(file).await?;
+    drop(database::Postgres::open(settings).await?);
+    let has_open = copy.report().open > 0;
+    let copied = copy_books(copy.connection(), target.connection(), has_open).await;
+    copied.map_err(|source| StorageError::Import { path: file.to_owned(), source })?;
+    let report = PostgresArchive::open(settings).await?.verify().await?;
+    let first = match report.differences.first() {
+        Some(first) => first.clone(),
+        None if report == *copy.report() => return Ok(report),
+        None => "the copy has other sums than the file".to_owned(),
+    };
+    Err(StorageError::Wrong { path: file.to_owned(), first, found: report.found.max(1) })
+}
+
+/// Everything in one transaction.
+async fn copy_books(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+    has_open: bool,
+) -> Result<(), sqlx::Error> {
+    let mut target = target.begin().await?;
+    let resolved = sql(" WHERE id NOT IN (SELECT reservation FROM open_reservations)", &[]);
+    copy_rows(&RESERVATIONS, &resolved, None, source, &mut target).await?;
+    if has_open {
+        let epoch: i64 = sqlx::query_scalar(DEAD_REPLICA).fetch_one(&mut *target).await?;
+        let open = sql(" WHERE id IN (SELECT reservation FROM open_reservations)", &[]);
+        copy_rows(&RESERVATIONS, &open, Some(epoch), source, &mut target).await?;
+    }
+    for table in TABLES {
+        copy_rows(table, &SqlText::default(), None, source, &mut target).await?;
+    }
+    copy_heads(source, &mut target).await?;
+    sqlx::query(NEXT_NUMBER).execute(&mut *target).await?;
+    target.commit().await
+}
+
+/// The tables of one row, which the new database has already.
+async fn copy_heads(source: &mut SqliteConnection, target: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let version: i64 = sqlx::query_scalar("SELECT version FROM keys_version").fetch_one(&mut *source).await?;
+    sqlx::query("UPDATE keys_version SET version = $1").bind(version).execute(&mut *target).await?;
+    let head = sqlx::query("SELECT number, hash FROM admin_changes_head").fetch_one(source).await?;
+    sqlx::query("UPDATE admin_changes_head SET number = $1, hash = $2")
+        .bind(head.try_get::<i64, _>("number")?)
+        .bind(head.try_get::<Vec<u8>, _>("hash")?)
+        .execute(target)
+        .await
+        .map(drop)
+}
+
+/// Copies the rows of a table that a condition chooses, with an epoch where there is one.
+async fn copy_rows(
+    table: &ImportedTable,
+    condition: &SqlText,
+    epoch: Option<i64>,
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+) -> Result<(), sqlx::Error> {
+    let select = sql("SELECT {} FROM {}{}", &[&names(table), &table.name, condition]);
+    let mut rows = sqlx::query(select.into_driver::<Sqlite>()).fetch(source);
+    let mut batch = Batch::of(table);
+    while let Some(row) = rows.try_next().await? {
+        batch.push(&row)?;
+        if batch.is_full() {
+            batch.insert(table, epoch, target).await?;
+            batch = Batch::of(table);
+        }
+    }
+    batch.insert(table, epoch, target).await
+}
+
+/// Some names of columns are words of SQL.
+fn names(table: &ImportedTable) -> SqlText {
+    SqlText::joined(table.columns.iter().map(|(name, _)| sql("\"{}\"", &[name])), ", ")
+}
+
+/// Rows of a table, column by column.
+struct Batch {
+    columns: Vec<Cells>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Batch {
+    fn of(table: &ImportedTable) -> Batch {
+        let columns = table.columns.iter().map(|(_, kind)| Cells::of(*kind)).collect();
+        Batch { columns, rows: 0, bytes: 0 }
+    }
+
+    fn push(&mut self, row: &SqliteRow) -> Result<(), sqlx::Error> {
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            self.bytes += column.push(row, at)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= ROWS_MAX || self.bytes >= BYTES_MAX
+    }
+
+    async fn insert(
+        self,
+        table: &ImportedTable,
+        epoch: Option<i64>,
+        target: &mut PgConnection,
+    ) -> Result<(), sqlx::Error> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let numbers = self.columns.iter().enumerate();
+        let arrays = numbers.map(|(at, column)| sql("${}::{}[]", &[&(at + 1), &column.of_postgres()]));
+        let arrays = SqlText::joined(arrays, ", ");
+        let (name, value) = match epoch {
+            Some(epoch) => (", epoch", sql(", {}", &[&epoch])),
+            None => ("", SqlText::default()),
+        };
+        let insert = sql(
+            "INSERT INTO {} ({}{}) OVERRIDING SYSTEM VALUE SELECT *{} FROM UNNEST({})",
+            &[&table.name, &names(table), &name, &value, &arrays],
+        );
+        let query = sqlx::query(insert.into_driver::<Postgres>());
+        let query = self.columns.into_iter().fold(query, |query, column| column.bind(query));
+        query.execute(target).await.map(drop)
+    }
+}
+
+/// The cells of a column.
+enum Cells {
+    Int(Vec<Option<i64>>),
+    Text(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+    Float(Vec<Option<f64>>),
+}
+
+impl Cells {
+    fn of(kind: CellKind) -> Cells {
+        match kind {
+            CellKind::Int => Cells::Int(Vec::new()),
+            CellKind::Text => Cells::Text(Vec::new()),
+            CellKind::Bytes => Cells::Bytes(Vec::new()),
+            CellKind::Float => Cells::Float(Vec::new()),
+        }
+    }
+
+    fn of_postgres(&self) -> &'static str {
+        match self {
+            Cells::Int(_) => "bigint",
+            Cells::Text(_) => "text",
+            Cells::Bytes(_) => "bytea",
+            Cells::Float(_) => "double precision",
+        }
+    }
+
+    /// Takes a row's cell; returns its size in bytes.
+    fn push(&mut self, row: &SqliteRow, at: usize) -> Result<usize, sqlx::Error> {
+        Ok(match self {
+            Cells::Int(cells) => {
+                cells.push(row.try_get(at)?);
+                8
+            }
+            Cells::Float(cells) => {
+                cells.push(row.try_get(at)?);
+                8
+            }
+            Cells::Text(cells) => {
+                let text = row.try_get::<Option<&str>, _>(at)?.map(clean);
+                let size = text.as_ref().map_or(0, String::len);
+                cells.push(text);
+                size
+            }
+            Cells::Bytes(cells) => {
+                let bytes: Option<Vec<u8>> = row.try_get(at)?;
+                let size = bytes.as_ref().map_or(0, Vec::len);
+                cells.push(bytes);
+                size
+            }
+        })
+    }
+
+    fn bind(self, query: Query<'_, Postgres, PgArguments>) -> Query<'_, Postgres, PgArguments> {
+        match self {
+            Cells::Int(cells) => query.bind(cells),
+            Cells::Text(cells) => query.bind(cells),
+            Cells::Bytes(cells) => query.bind(cells),
+            Cells::Float(cells) => query.bind(cells),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What is copied from a `SQLite` file into PostgreSQL: tables that both have, in an order in which each refers to earlier ones. A test
+//! compares them with both schemas.
+
+use CellKind::{Bytes, Float, Int, Text};
+
+/// A table that both databases have, with the same columns.
+#[derive(Debug)]
+pub(crate) struct ImportedTable {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [(&'static str, CellKind)],
+}
+
+/// What is in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellKind {
+    Int,
+    Text,
+    Bytes,
+    Float,
+}
+
+/// The reservations. In PostgreSQL they also have the epoch of a replica.
+pub(crate) const RESERVATIONS: ImportedTable = ImportedTable {
+    name: "reservations",
+    columns: &[
+        ("id", Bytes),
+        ("account", Text),
+        ("model", Text),
+        ("end_user", Text),
+        ("tag", Text),
+        ("money", Int),
+        ("thinking", Int),
+        ("tool_calls", Int),
+        ("price_input", Int),
+        ("price_output", Int),
+        ("if_abandoned", Text),
+        ("admitted_at", Int),
+        ("expires_at", Int),
+        ("episode", Text),
+        ("tools", Text),
+        ("tools_cost", Int),
+        ("turns", Int),
+        ("rate_read", Int),
+        ("rate_money", Int),
+        ("rate_thinking", Int),
+    ],
+};
+
+/// All others. Sums that triggers keep are not copied, since the copied rows make them.
+pub(crate) const TABLES: &[ImportedTable] = &[
+    ImportedTable {
+        name: "extensions",
+        columns: &[
+            ("reservation", Bytes),
+            ("step", Int),
+            ("model", Text),
+            ("money", Int),
+            ("thinking", Int),
+            ("tool_calls", Int),
+        ],
+    },
+    ImportedTable {
+        name: "meterings",
+        columns: &[
+            ("reservation", Bytes),
+            ("step", Int),
+            ("money", Int),
+            ("thinking", Int),
+            ("tool_calls", Int),
+            ("metered_at", Int),
+        ],
+    },
+    ImportedTable {
+        name: "resolutions",
+        columns: &[
+            ("number", Int),
+            ("reservation", Bytes),
+            ("how", Text),
+            ("account", Text),
+            ("model", Text),
+            ("end_user", Text),
+            ("tag", Text),
+            ("admitted_at", Int),
+            ("resolved_at", Int),
+            ("money", Int),
+            ("thinking", Int),
+            ("tool_calls", Int),
+            ("overrun_money", Int),
+            ("overrun_thinking", Int),
+            ("overrun_tool_calls", Int),
+            ("prompt", Int),
+            ("overhead", Int),
+            ("solution", Int),
+            ("other", Int),
+            ("outcome", Text),
+            ("episode", Text),
+            ("tools", Text),
+            ("tools_cost", Int),
+            ("turns", Int),
+        ],
+    },
+    ImportedTable {
+        name: "resolution_parts",
+        columns: &[
+            ("reservation", Bytes),
+            ("model", Text),
+            ("money", Int),
+            ("thinking", Int),
+            ("prompt", Int),
+            ("overhead", Int),
+            ("solution", Int),
+            ("other", Int),
+        ],
+    },
+    ImportedTable {
+        name: "seals",
+        columns: &[
+            ("number", Int),
+            ("through", Int),
+            ("resolutions", Int),
+            ("sealed_at", Int),
+            ("hash", Bytes),
+        ],
+    },
+    ImportedTable {
+        name: "rollups",
+        columns: &[
+            ("seal", Int),
+            ("line", Int),
+            ("span", Int),
+            ("start", Int),
+            ("account", Text),
+            ("model", Text),
+            ("end_user", Text),
+            ("tag", Text),
+            ("money", Int),
+            ("thinking", Int),
+            ("tool_calls", Int),
+            ("requests", Int),
+            ("overrun_money", Int),
+            ("settled", Int),
+            ("prompt", Int),
+            ("overhead", Int),
+            ("solution", Int),
+            ("other", Int),
+            ("part_of", Text),
+        ],
+    },
+    ImportedTable {
+        name: "keys",
+        columns: &[
+            ("id", Text),
+            ("account", Text),
+            ("admin", Int),
+            ("created_at", Int),
+            ("expires_at", Int),
+            ("revoked_at", Int),
+            ("priority", Text),
+            ("role", Text),
+        ],
+    },
+    ImportedTable {
+        name: "key_secrets",
+        columns: &[("hash", Bytes), ("key", Text), ("position", Int), ("until", Int)],
+    },
+    ImportedTable {
+        name: "key_scopes",
+        columns: &[("key", Text), ("kind", Text), ("position", Int), ("name", Text)],
+    },
+    ImportedTable {
+        name: "account_terms",
+        columns: &[("account", Text), ("time_zone", Text), ("warn_at", Int)],
+    },
+    ImportedTable {
+        name: "account_limits",
+        columns: &[
+            ("account", Text),
+            ("position", Int),
+            ("unit", Text),
+            ("max", Int),
+            ("per", Text),
+            ("scope", Text),
+            ("name", Text),
+        ],
+    },
+    ImportedTable {
+        name: "admin_changes",
+        columns: &[
+            ("number", Int),
+            ("changed_at", Int),
+            ("who", Text),
+            ("action", Text),
+            ("subject", Text),
+            ("old_value", Text),
+            ("new_value", Text),
+            ("hash", Bytes),
+        ],
+    },
+    ImportedTable {
+        name: "answers",
+        columns: &[
+            ("account", Text),
+            ("key", Text),
+            ("fingerprint", Bytes),
+            ("request", Bytes),
+            ("begun_at", Int),
+            ("until", Int),
+            ("ended", Text),
+            ("status", Int),
+            ("headers", Text),
+            ("kept", Text),
+            ("body", Bytes),
+        ],
+    },
+    ImportedTable {
+        name: "stories",
+        columns: &[
+            ("request", Bytes),
+            ("account", Text),
+            ("decided_at", Int),
+            ("decision", Text),
+            ("outcome", Text),
+        ],
+    },
+    ImportedTable {
+        name: "verdicts",
+        columns: &[("request", Bytes), ("source", Text), ("at", Int), ("success", Float), ("weight", Float)],
+    },
+    ImportedTable {
+        name: "learned",
+        columns: &[("replica", Text), ("saved_at", Int), ("has_left", Int), ("state", Text)],
+    },
+    ImportedTable {
+        name: "episodes",
+        columns: &[
+            ("account", Text),
+            ("id", Text),
+            ("limits", Text),
+            ("model", Text),
+            ("class", Text),
+            ("context", Int),
+            ("ended", Text),
+            ("steps", Int),
+            ("used_at", Int),
+            ("reading", Bytes),
+            ("route_used", Int),
+            ("route_most", Int),
+            ("added", Text),
+        ],
+    },
+    ImportedTable {
+        name: "episode_links",
+        columns: &[("account", Text), ("link", Bytes), ("episode", Text), ("continued", Int), ("at", Int)],
+    },
+    ImportedTable {
+        name: "episode_raises",
+        columns: &[
+            ("account", Text),
+            ("episode", Text),
+            ("number", Int),
+            ("at", Int),
+            ("money", Int),
+            ("thinking", Int),
+            ("turns", Int),
+            ("tool_calls", Int),
+            ("tools", Text),
+            ("is_end", Int),
+        ],
+    },
+    ImportedTable {
+        name: "responses",
+        columns: &[
+            ("account", Text),
+            ("id", Bytes),
+            ("stored_at", Int),
+            ("previous", Bytes),
+            ("episode", Text),
+            ("input", Text),
+            ("output", Text),
+            ("told", Text),
+            ("bytes", Int),
+        ],
+    },
+    ImportedTable {
+        name: "conversations",
+        columns: &[
+            ("account", Text),
+            ("id", Bytes),
+            ("created_at", Int),
+            ("touched_at", Int),
+            ("metadata", Text),
+            ("episode", Text),
+            ("claimant", Bytes),
+            ("claimed_until", Int),
+            ("next_place", Int),
+            ("bytes", Int),
+        ],
+    },
+    ImportedTable {
+        name: "conversation_items",
+        columns: &[
+            ("account", Text),
+            ("conversation", Bytes),
+            ("place", Int),
+            ("id", Bytes),
+            ("value", Text),
+            ("bytes", Int),
+        ],
+    },
+];
