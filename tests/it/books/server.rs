@@ -57,6 +57,41 @@ async fn a_backup_of_postgres_taken_under_load_is_right_and_starts() {
     tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
 }
 
+/// A gateway that outgrew its file goes on in PostgreSQL with the same books, also where it was killed with requests in flight.
+#[tokio::test]
+async fn the_books_of_a_file_go_on_in_postgres() {
+    let (desk, server) = (Desk::file(), Desk::server());
+    let process = Arc::new(desk.serve());
+    let stop = tokio_util::sync::CancellationToken::new();
+    for _ in 0..3 {
+        process.ask("sk-test", &question("reasoner")).await.good();
+    }
+    let callers: Vec<_> = (0..4).map(|_| tokio::spawn(load(process.clone(), stop.clone()))).collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    process.signal("KILL");
+    callers.iter().for_each(tokio::task::JoinHandle::abort);
+    for caller in callers {
+        let _ = caller.await;
+    }
+    let before = verified(&desk.ledger(&["verify"]));
+    assert_eq!(verified(&server.ledger(&["restore", &desk.path("ledger.db")])), before);
+    assert_eq!(verified(&desk.ledger(&["verify"])), before, "the file is as it was");
+    let process = server.serve();
+    let resolved = async {
+        while !server.ledger(&["verify"]).contains("; 0 open") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), resolved).await.expect("what was open is posted");
+    process.ask("sk-test", &question("reasoner")).await.good();
+    let shown: serde_json::Value =
+        serde_json::from_str(&server.run("keys", &["show", "test", "--json"])).unwrap();
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    assert_eq!(shown["standing"], page["limits"]);
+    let requests = |told: &str| -> u64 { told.split(' ').next().unwrap().parse().unwrap() };
+    assert!(requests(&verified(&server.ledger(&["verify"]))) > requests(&before).max(3));
+}
+
 /// Puts a program of that name before all others; says the path.
 fn put(desk: &Desk, name: &str, script: &str) -> String {
     let (folder, usual) = (desk.path("bin"), std::env::var("PATH").unwrap());

@@ -48,6 +48,11 @@ impl BooksFixture {
         self.url.is_some()
     }
 
+    /// Where the server's database is.
+    pub(super) fn url(&self) -> &str {
+        self.url.as_deref().unwrap()
+    }
+
     /// One of each kind.
     pub(super) fn both() -> [BooksFixture; 2] {
         [BooksFixture::file(), BooksFixture::server()]

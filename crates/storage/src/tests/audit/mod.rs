@@ -1,6 +1,7 @@
 //! Sealing, verifying, backing up and restoring, in both databases.
 
 mod fixture;
+mod importing;
 mod sealing;
 mod tampering;
 

@@ -1,0 +1,181 @@
+//! A file's books in a server's database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row, SqliteConnection};
+
+use crate::postgres::{CellKind, ImportedTable, RESERVATIONS, TABLES};
+use crate::{Database, restore};
+use stint_sessions::agent::conversations::conformance::conforms as conversations_conform;
+use stint_sessions::{agent, history, idempotency};
+use stint_types::tenant;
+use stint_types::units::Money;
+
+use super::fixture::BooksFixture;
+use super::keep_books;
+use crate::tests::patiently;
+
+/// What a server's database has of its own, or what it makes of the other rows.
+const NOT_COPIED: [&str; 9] = [
+    "_sqlx_migrations",
+    "admin_changes_head",
+    "conversation_bytes",
+    "keys_version",
+    "purses",
+    "replicas",
+    "response_bytes",
+    "slices",
+    "uses",
+];
+const NOT_COPIED_COLUMNS: [(&str, &str); 2] = [("reservations", "epoch"), ("resolutions", "transaction")];
+
+fn tables() -> impl Iterator<Item = &'static ImportedTable> {
+    std::iter::once(&RESERVATIONS).chain(TABLES)
+}
+
+/// A file with rows in every table: whatever the conformance of each store leaves there.
+async fn full() -> BooksFixture {
+    let fixture = BooksFixture::file();
+    let database = patiently(async || Database::open(&fixture.settings()).await).await;
+    tenant::conformance::conforms(&*database.keys()).await;
+    keep_books(&*database.journal()).await;
+    idempotency::conformance::conforms(&*database.idempotency()).await;
+    agent::stored::conformance::conforms(&*database.responses()).await;
+    conversations_conform(&*database.conversations()).await;
+    agent::conformance::conforms(&*database.episodes()).await;
+    history::conformance::conforms(&*database.history()).await;
+    drop(database);
+    fixture.keep_changes(3).await;
+    fixture
+}
+
+async fn sqlite(fixture: &BooksFixture) -> SqliteConnection {
+    sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path("stint.db")).connect().await.unwrap()
+}
+
+async fn server(fixture: &BooksFixture) -> PgConnection {
+    PgConnection::connect(fixture.url()).await.unwrap()
+}
+
+/// A query that gives each row as one text.
+fn as_text(table: &ImportedTable, cell: impl Fn(&str, CellKind) -> String) -> String {
+    let cells: Vec<String> = table.columns.iter().map(|(name, kind)| cell(name, *kind)).collect();
+    format!("SELECT {} AS cells FROM {}", cells.join(" || '|' || "), table.name)
+}
+
+async fn in_file(table: &ImportedTable, connection: &mut SqliteConnection) -> Vec<String> {
+    let text = as_text(table, |name, kind| match kind {
+        CellKind::Bytes => format!("coalesce(lower(hex(\"{name}\")), '-')"),
+        CellKind::Float => format!("coalesce(printf('%.9f', \"{name}\"), '-')"),
+        CellKind::Int | CellKind::Text => format!("coalesce(CAST(\"{name}\" AS TEXT), '-')"),
+    });
+    let mut rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(text)).fetch_all(connection).await.unwrap();
+    rows.sort();
+    rows
+}
+
+async fn in_server(table: &ImportedTable, connection: &mut PgConnection) -> Vec<String> {
+    let text = as_text(table, |name, kind| match kind {
+        CellKind::Bytes => format!("coalesce(encode(\"{name}\", 'hex'), '-')"),
+        CellKind::Float => format!("coalesce(\"{name}\"::numeric(30, 9)::text, '-')"),
+        CellKind::Int | CellKind::Text => format!("coalesce(\"{name}\"::text, '-')"),
+    });
+    let mut rows: Vec<String> = sqlx::query_scalar(AssertSqlSafe(text)).fetch_all(connection).await.unwrap();
+    rows.sort();
+    rows
+}
+
+#[tokio::test]
+async fn a_file_is_restored_into_a_server_row_by_row() {
+    let (file, target) = (full().await, BooksFixture::server());
+    let restored = restore(&file.path("stint.db"), &target.settings(), false).await.unwrap();
+    assert_eq!(restored.report, file.verify().await);
+    assert_eq!((restored.report.open, restored.report.changes, restored.report.seals), (1, 3, 2));
+    let (mut from, mut to) = (sqlite(&file).await, server(&target).await);
+    for table in tables() {
+        let rows = in_file(table, &mut from).await;
+        assert!(!rows.is_empty(), "nothing stands in {}", table.name);
+        assert_eq!(rows, in_server(table, &mut to).await, "{}", table.name);
+    }
+    for table in ["conversation_bytes", "response_bytes"] {
+        let sum = format!("SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM {table}");
+        let before: i64 = sqlx::query_scalar(AssertSqlSafe(sum.clone())).fetch_one(&mut from).await.unwrap();
+        let after: i64 = sqlx::query_scalar(AssertSqlSafe(sum)).fetch_one(&mut to).await.unwrap();
+        assert_eq!(before, after, "{table}");
+    }
+    assert!(!file.path("stint.db.importing").exists());
+}
+
+#[tokio::test]
+async fn the_books_go_on_in_the_server() {
+    let (file, target) = (full().await, BooksFixture::server());
+    let before = restore(&file.path("stint.db"), &target.settings(), false).await.unwrap().report;
+    let waiting = "SELECT count(*) FROM reservations v JOIN replicas r USING (epoch) \
+                   WHERE NOT r.is_over AND r.expires_at < bank_clock()";
+    let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&mut server(&target).await).await.unwrap();
+    assert_eq!(waiting, 1, "the first gateway posts what the last one left open");
+    let journal = target.journal().await;
+    keep_books(&*journal).await;
+    let after = target.verify().await;
+    assert_eq!(after.differences, Vec::<String>::new());
+    assert_eq!(after.resolutions, before.resolutions + 5);
+    assert!(after.spent > before.spent && before.spent > Money::ZERO);
+    let keys = Database::open(&target.settings()).await.unwrap().keys();
+    let loaded = keys.load().await.unwrap();
+    let database = patiently(async || Database::open(&file.settings()).await).await;
+    assert_eq!(loaded, database.keys().load().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_file_that_is_wrong_leaves_the_server_empty() {
+    let (file, target) = (BooksFixture::file(), BooksFixture::server());
+    keep_books(&*file.journal().await).await;
+    file.tamper("UPDATE resolutions SET money = 1 WHERE number = 1").await;
+    let refused = restore(&file.path("stint.db"), &target.settings(), false).await.unwrap_err().to_string();
+    assert!(refused.contains("its books are wrong"), "{refused}");
+    let left = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'";
+    let left: i64 = sqlx::query_scalar(left).fetch_one(&mut server(&target).await).await.unwrap();
+    assert_eq!(left, 0);
+    assert!(!file.path("stint.db.importing").exists());
+}
+
+/// A migration that adds a column or a table must say here what becomes of it.
+#[tokio::test]
+async fn every_column_of_both_schemas_is_copied_or_named() {
+    let (file, target) = (BooksFixture::file(), BooksFixture::server());
+    drop((file.journal().await, target.journal().await));
+    let listed: BTreeMap<(String, String), &str> = tables()
+        .flat_map(|table| {
+            table.columns.iter().map(|(name, kind)| ((table.name.to_owned(), (*name).to_owned()), kind))
+        })
+        .map(|(place, kind)| {
+            let kind = match kind {
+                CellKind::Int => "bigint",
+                CellKind::Text => "text",
+                CellKind::Bytes => "bytea",
+                CellKind::Float => "double precision",
+            };
+            (place, kind)
+        })
+        .collect();
+    let columns = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns \
+                   WHERE table_schema = 'public'";
+    let rows = sqlx::query(columns).fetch_all(&mut server(&target).await).await.unwrap();
+    let there: BTreeMap<(String, String), String> = rows
+        .iter()
+        .map(|row| ((row.get(0), row.get(1)), row.get(2)))
+        .filter(|(place, _)| is_copied(place))
+        .collect();
+    let there: BTreeMap<_, _> = there.iter().map(|(place, kind)| (place.clone(), kind.as_str())).collect();
+    assert_eq!(listed, there, "PostgreSQL");
+    let columns = "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c \
+                   WHERE m.type = 'table' AND m.name NOT IN ('open_reservations', 'sqlite_sequence')";
+    let rows = sqlx::query(columns).fetch_all(&mut sqlite(&file).await).await.unwrap();
+    let there: BTreeSet<(String, String)> =
+        rows.iter().map(|row| (row.get(0), row.get(1))).filter(is_copied).collect();
+    assert_eq!(listed.into_keys().collect::<BTreeSet<_>>(), there, "SQLite");
+}
+
+fn is_copied((table, column): &(String, String)) -> bool {
+    !NOT_COPIED.contains(&table.as_str()) && !NOT_COPIED_COLUMNS.contains(&(table, column))
+}
