@@ -192,12 +192,7 @@ fn ours() -> Vec<Operation> {
 
 fn watching() -> Vec<Operation> {
     vec![
-        get(
-            "/metrics",
-            WATCHING,
-            "What Prometheus reads; a key with admin = true, once there are keys",
-            Text,
-        ),
+        get("/metrics", WATCHING, "What Prometheus reads; a key with a role, once there are keys", Text),
         get("/healthz", WATCHING, "The process is alive", Text),
         get("/readyz", WATCHING, "New requests can be served", Text),
     ]

@@ -32,6 +32,7 @@ fn every_configuration_is_taken_by_check() {
             check.env_remove("STINT_LEDGER");
             for name in [
                 "OPENAI_API_KEY",
+                "AZURE_OPENAI_API_KEY",
                 "ANTHROPIC_API_KEY",
                 "OPENROUTER_API_KEY",
                 "SECOND_KEY",

@@ -41,8 +41,8 @@ pub(in crate::http) const TOKEN_NOT_ALLOWED: ErrorCode = ErrorCode {
     word: "token_not_allowed",
     status: 403,
     also: None,
-    when: "The token is right, and its claims fit no profile",
-    remedy: "Ask the operator for a profile that fits, or the provider for the claims",
+    when: "The token is right, but its claims fit no profile, or its account belongs to a key",
+    remedy: "Ask the operator for a profile that fits or to revoke the key, or the provider for the claims",
 };
 pub(in crate::http) const BAD_HOST: ErrorCode = ErrorCode {
     word: "bad_host",

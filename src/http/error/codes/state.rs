@@ -83,8 +83,8 @@ pub(in crate::http) const CONFLICT: ErrorCode = ErrorCode {
     word: "conflict",
     status: 409,
     also: None,
-    when: "What is there stands against the change",
-    remedy: "Look at the message: it says what",
+    when: "The change contradicts what exists",
+    remedy: "Look at the message: it says what is in the way",
 };
 pub(in crate::http) const BODY_TOO_LARGE: ErrorCode = ErrorCode {
     word: "body_too_large",
