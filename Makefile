@@ -27,6 +27,10 @@ build:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
 	STINT_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked
 
+# The release binary as it runs fastest, in target/pgo/stint: built twice, the second time by what ran under load. Half an hour.
+pgo:
+	@scripts/pgo.sh
+
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
 	.venv/bin/python -m unittest discover --start-directory load-tests/ratchet
