@@ -46,7 +46,35 @@ async fn full() -> BooksFixture {
     history::conformance::conforms(&*database.history()).await;
     drop(database);
     fixture.keep_changes(3).await;
+    fill_empty(&mut sqlite(&fixture).await).await;
     fixture
+}
+
+/// Some suites delete all that they made. Then a row of any content will do.
+async fn fill_empty(connection: &mut SqliteConnection) {
+    for table in TABLES {
+        let count = AssertSqlSafe(format!("SELECT count(*) FROM {}", table.name));
+        let count: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await.unwrap();
+        if count == 0 {
+            let cells: Vec<&str> = table.columns.iter().map(|(_, kind)| some_cell(*kind)).collect();
+            let insert =
+                format!("INSERT INTO {} ({}) VALUES ({})", table.name, names(table), cells.join(", "));
+            sqlx::query(AssertSqlSafe(insert)).execute(&mut *connection).await.unwrap();
+        }
+    }
+}
+
+fn names(table: &ImportedTable) -> String {
+    table.columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+fn some_cell(kind: CellKind) -> &'static str {
+    match kind {
+        CellKind::Int => "1",
+        CellKind::Text => "'word'",
+        CellKind::Bytes => "zeroblob(16)",
+        CellKind::Float => "0.25",
+    }
 }
 
 async fn sqlite(fixture: &BooksFixture) -> SqliteConnection {
@@ -65,7 +93,7 @@ fn as_text(table: &ImportedTable, cell: impl Fn(&str, CellKind) -> String) -> St
 
 async fn in_file(table: &ImportedTable, connection: &mut SqliteConnection) -> Vec<String> {
     let text = as_text(table, |name, kind| match kind {
-        CellKind::Bytes => format!("coalesce(lower(hex(\"{name}\")), '-')"),
+        CellKind::Bytes => format!("iif(\"{name}\" IS NULL, '-', lower(hex(\"{name}\")))"),
         CellKind::Float => format!("coalesce(printf('%.9f', \"{name}\"), '-')"),
         CellKind::Int | CellKind::Text => format!("coalesce(CAST(\"{name}\" AS TEXT), '-')"),
     });
@@ -90,7 +118,8 @@ async fn a_file_is_restored_into_a_server_row_by_row() {
     let (file, target) = (full().await, BooksFixture::server());
     let restored = restore(&file.path("stint.db"), &target.settings(), false).await.unwrap();
     assert_eq!(restored.report, file.verify().await);
-    assert_eq!((restored.report.open, restored.report.changes, restored.report.seals), (1, 3, 2));
+    let (open, seals, changes) = (restored.report.open, restored.report.seals, restored.report.changes);
+    assert!((open, seals) == (1, 2) && changes >= 3, "{:?}", restored.report);
     let (mut from, mut to) = (sqlite(&file).await, server(&target).await);
     for table in tables() {
         let rows = in_file(table, &mut from).await;
