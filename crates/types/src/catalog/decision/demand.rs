@@ -114,8 +114,9 @@ impl ModelDemand {
     pub fn rise(&self, share: f64) -> f64 {
         let share = share.clamp(f64::MIN_POSITIVE, 1.0);
         // The usual model has no bend, which saves a logarithm.
-        let bent = if (self.bend - 1.0).abs() < f64::EPSILON { share } else { share.powf(self.bend) };
-        -(self.saturation * (-bent).ln_1p()).exp_m1()
+        let bent = if is_same(self.bend, 1.0) { share } else { share.powf(self.bend) };
+        // Chances are told to a ten-thousandth: `ln_1p` and `exp_m1` would be finer, and take twice as long.
+        1.0 - (self.saturation * (1.0 - bent).ln()).exp()
     }
 
     /// How fast [`rise`](ModelDemand::rise) changes with ln saturation.
@@ -162,8 +163,7 @@ impl ModelDemand {
     /// What outcomes say of the 99th percentile counts the less, the nearer the share is to a half.
     pub fn solution_within(&self, share: Chance) -> Tokens {
         let spread = if self.measured.solution { &MEASURED_QUANTILES } else { &PRIOR_QUANTILES };
-        let out = (2.0 * (1.0 - share.get())).ln() / (2.0 * (1.0 - TAIL_SHARE)).ln();
-        let corrected = self.tails.answer.powf(out.clamp(0.0, 1.0));
+        let corrected = tail_correction(self.tails.answer, share.get());
         let within = self.solution_trusted().as_f64() * quantile_multiple(spread, share.get());
         Tokens::round(within * corrected) + SOLUTION_SLACK
     }
@@ -224,12 +224,28 @@ const MEASURED_QUANTILES: [Quantile; 5] = [(0.5, 0.9), (0.9, 1.9), (0.95, 2.5), 
 /// today's.
 const PRIOR_QUANTILES: [Quantile; 5] = [(0.5, 1.3), (0.9, 9.0), (0.95, 14.0), (0.99, 30.0), (0.999, 65.0)];
 
+/// By how much an answer is longer that so large a share stays within, where the 99th percentile is `answer` times as long.
+fn tail_correction(answer: f64, share: f64) -> f64 {
+    if is_same(answer, 1.0) {
+        return 1.0;
+    }
+    let out = (2.0 * (1.0 - share)).ln() / (2.0 * (1.0 - TAIL_SHARE)).ln();
+    answer.powf(out.clamp(0.0, 1.0))
+}
+
+/// True of what was written as the same number.
+fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() < f64::EPSILON
+}
+
 /// Between two quantiles, straight in the logarithms of the multiple and of the share beyond; the last one's beyond that.
 fn quantile_multiple(spread: &[Quantile], share: f64) -> f64 {
     let above = spread.iter().position(|(quantile, _)| share <= *quantile);
     match above {
         None => spread.last().map_or(1.0, |(_, times)| *times),
         Some(0) => spread[0].1,
+        // The usual share is one of the table, which saves several logarithms and a power.
+        Some(at) if is_same(share, spread[at].0) => spread[at].1,
         Some(at) => {
             let ((low, less), (high, more)) = (spread[at - 1], spread[at]);
             let beyond = |quantile: f64| (1.0 - quantile).ln();
