@@ -16,7 +16,7 @@ use stint_backend::remote::vllm::VllmBackend;
 use stint_types::catalog::Model;
 
 use super::engine_limits;
-use super::engines::{self, LoadedModel, WeightsSpec};
+use super::engines::{self, EngineContext, EngineRegistry, LoadedModel, WeightsSpec};
 use super::error::ModelError;
 
 /// Where a model's answers come from at one of its deployments.
@@ -46,7 +46,8 @@ pub(super) fn single_backend(
         None => served.source.clone(),
     };
     let (mut local, mut model) = (None, model.clone());
-    let backend = build_backend(engine, &served.name, &source, &mut local, &Connections::default())?;
+    let context = EngineContext { settings: engine, engines: &EngineRegistry::default(), memory_taken: 0 };
+    let backend = build_backend(context, &served.name, &source, &mut local, &Connections::default())?;
     if let Some(local) = local {
         engine_limits::apply_engine_limits(Arc::make_mut(&mut model), served.context, local.limits);
     }
@@ -55,7 +56,7 @@ pub(super) fn single_backend(
 
 /// A local model runs in the engine that is given; where none is, in a new one, which is given back.
 pub(super) fn build_backend(
-    settings: &EngineSettings,
+    context: EngineContext<'_>,
     name: &Arc<str>,
     source: &ModelSource,
     loaded: &mut Option<LoadedModel>,
@@ -71,10 +72,10 @@ pub(super) fn build_backend(
             Arc::new(OpenAiResponsesBackend::new(connections, upstream.clone())?)
         }
         ModelSource::Embedded(manner) => {
-            engines::load_local(WeightsSpec::embedded(settings), name, manner, loaded)?
+            engines::load_local(context, WeightsSpec::embedded(context.settings), name, manner, loaded)?
         }
         ModelSource::File(path, manner) => {
-            engines::load_local(WeightsSpec::in_file(path, settings), name, manner, loaded)?
+            engines::load_local(context, WeightsSpec::in_file(path, context.settings), name, manner, loaded)?
         }
     })
 }

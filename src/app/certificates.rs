@@ -3,7 +3,6 @@
 //! Only what connections begin with changes; the rest of the configuration stays as it is, since nobody asked for another.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,10 +198,22 @@ struct FileStamps(Vec<Option<[i64; 5]>>);
 
 impl FileStamps {
     fn of(tls: &TlsSettings) -> FileStamps {
-        let stamp = |file: fs::Metadata| {
-            let (inode, size) = (file.ino().cast_signed(), file.size().cast_signed());
-            [inode, size, file.mtime(), file.mtime_nsec(), file.ctime_nsec()]
-        };
-        FileStamps(tls.files().map(|path| fs::metadata(path).ok().map(stamp)).collect())
+        FileStamps(tls.files().map(|path| fs::metadata(path).ok().map(|file| stamp(&file))).collect())
     }
+}
+
+#[cfg(unix)]
+fn stamp(file: &fs::Metadata) -> [i64; 5] {
+    use std::os::unix::fs::MetadataExt;
+    let (inode, size) = (file.ino().cast_signed(), file.size().cast_signed());
+    [inode, size, file.mtime(), file.mtime_nsec(), file.ctime_nsec()]
+}
+
+/// Without an inode, size and time tell.
+#[cfg(not(unix))]
+fn stamp(file: &fs::Metadata) -> [i64; 5] {
+    let modified = file.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = modified.unwrap_or_default();
+    let seconds = i64::try_from(modified.as_secs()).unwrap_or(i64::MAX);
+    [0, file.len().cast_signed(), seconds, i64::from(modified.subsec_nanos()), 0]
 }

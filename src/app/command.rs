@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
 use super::{
-    ask, check, config_cli, curve, health, init, ledger_cli, plan_cli, probe, replay, runtime_dir, serve,
-    shell, simulate, top,
+    ask, check, config_cli, curve, health, init, ledger_cli, plan_cli, probe, replay, serve, shell, simulate,
+    top,
 };
 
 /// Decides how much thinking each request deserves, and holds models to it.
@@ -69,7 +69,8 @@ enum CliCommand {
 
 /// Runs the command line to its end.
 pub fn main() -> ExitCode {
-    runtime_dir::provide();
+    #[cfg(unix)]
+    super::runtime_dir::provide();
     let command = Cli::parse();
     let config = command.config.as_deref();
     let ended = match command.command {

@@ -1,17 +1,18 @@
 //! The engines of local models, and which weights each runs: a reload does not load the same weights again, and the end of the
 //! process stops every engine.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::config::{EngineSettings, KvCacheFormat, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
 use stint_engine::{
-    self as engine, EngineError, FailureCause, KvFormat, SupervisedEngine, WeakSupervisedEngine,
+    self as engine, EngineError, EnginePool, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
+    Residency, UnloadReason,
 };
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
@@ -82,10 +83,24 @@ impl WeightsSpec {
 
 impl FileIdentity {
     fn of(path: &Path) -> FileIdentity {
-        let stamp =
-            |meta: std::fs::Metadata| (meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
-        FileIdentity { path: path.to_owned(), metadata: std::fs::metadata(path).ok().map(stamp) }
+        let metadata = std::fs::metadata(path).ok().map(|file| identity(&file));
+        FileIdentity { path: path.to_owned(), metadata }
     }
+}
+
+#[cfg(unix)]
+fn identity(file: &std::fs::Metadata) -> (u64, u64, u64, i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec())
+}
+
+/// Without device and inode, length and time tell.
+#[cfg(not(unix))]
+fn identity(file: &std::fs::Metadata) -> (u64, u64, u64, i64, i64) {
+    let modified = file.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = modified.unwrap_or_default();
+    let seconds = i64::try_from(modified.as_secs()).unwrap_or(i64::MAX);
+    (0, 0, file.len(), seconds, i64::from(modified.subsec_nanos()))
 }
 
 /// Without being told to, a software driver runs models whose weights have fewer bytes: larger ones are too slow there to be meant.
@@ -104,8 +119,18 @@ pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), Mo
     Ok(engine::examine(&gguf)?)
 }
 
+/// What local models are loaded with, and where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EngineContext<'a> {
+    pub(super) settings: &'a EngineSettings,
+    pub(super) engines: &'a EngineRegistry,
+    /// Bytes of the device's memory that models of the same configuration have and keep.
+    pub(super) memory_taken: u64,
+}
+
 /// A model in the local engine: in the one that is given, else in a new one, which is given back there.
 pub(super) fn load_local(
+    context: EngineContext<'_>,
     weights: WeightsSpec,
     name: &Arc<str>,
     manner: &LocalModelSettings,
@@ -115,13 +140,17 @@ pub(super) fn load_local(
     let prompt_cache = weights.settings.prompt_cache.unwrap_or_default();
     let vocabulary = Vocabulary::from_gguf(&gguf)?;
     let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
+    let residency = Residency { load_on_startup: manner.load_on_startup, keep_alive: manner.keep_alive };
     let engine = match loaded.take() {
         Some(running) => running.engine,
-        None => Arc::new(MonitoredEngine::start(&gguf, weights, name.clone())?),
+        None => Arc::new(MonitoredEngine::add(context, &gguf, weights, name.clone(), residency)?),
     };
+    if residency.load_on_startup && !engine.engine.load_now()? {
+        tracing::info!(model = %name, "other models have the memory: it is loaded at its first request");
+    }
     let speech = stint_backend::local::Settings { prompt_cache, ..manner.settings.clone() };
     let local = LocalBackend::new(engine.engine.clone(), format, speech)?;
-    *loaded = Some(LoadedModel { engine, limits: local.limits() });
+    *loaded = Some(LoadedModel { engine, limits: local.limits(), residency });
     Ok(Arc::new(local))
 }
 
@@ -158,40 +187,60 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         allow_cpu,
         cpu_weights_max,
         memory_max,
+        memory_taken: 0,
         step_timeout,
     }
 }
 
-/// A local model that is loaded.
+/// A local model in the pool.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedModel {
     pub(super) engine: Arc<MonitoredEngine>,
     pub(super) limits: LocalModelLimits,
+    residency: Residency,
 }
 
-/// A local engine whose token counts and failures are shown.
+impl LoadedModel {
+    /// Its configuration is in force: it stays loaded for as long as that says.
+    pub(super) fn activate(&self) {
+        if let Err(error) = self.engine.engine.set_residency(self.residency) {
+            tracing::error!(model = %self.engine.model, %error, "it stays loaded");
+        }
+    }
+
+    /// Bytes that it keeps for good.
+    pub(super) fn memory_kept(&self) -> u64 {
+        if self.residency.is_permanent() { self.engine.engine.memory_bytes() } else { 0 }
+    }
+}
+
+/// A local model whose token counts, loads and failures are shown.
 #[derive(Debug)]
 pub(super) struct MonitoredEngine {
     model: Arc<str>,
-    engine: SupervisedEngine,
+    engine: PooledEngine,
     weights: WeightsSpec,
     prefilled: AtomicU64,
     reused: AtomicU64,
     decoded: AtomicU64,
     preempted: AtomicU64,
-    /// By the causes in their order.
-    restarts: [AtomicU64; FailureCause::ALL.len()],
+    totals: Mutex<EngineTotals>,
 }
 
 impl MonitoredEngine {
-    fn start(gguf: &Gguf, weights: WeightsSpec, model: Arc<str>) -> Result<MonitoredEngine, ModelError> {
-        let settings = settings_of(&weights.settings);
+    fn add(
+        context: EngineContext<'_>,
+        gguf: &Gguf,
+        weights: WeightsSpec,
+        model: Arc<str>,
+        residency: Residency,
+    ) -> Result<MonitoredEngine, ModelError> {
+        let settings =
+            engine::Settings { memory_taken: context.memory_taken, ..settings_of(&weights.settings) };
         let same = weights.clone();
         let again = Box::new(move || same.open_again());
-        let engine = SupervisedEngine::start(gguf, again, &settings, engine_log::listener(model.clone()))?;
-        let device = engine.device();
-        let memory_mb = engine.memory_bytes() / 1_000_000;
-        tracing::info!(model = %model, device = %device.name, driver = %device.driver, memory_mb, "loaded");
+        let spec = EngineSpec::new(gguf, again, settings, engine_log::listener(model.clone()))?;
+        let engine = context.engines.0.add(spec, residency);
         Ok(MonitoredEngine {
             model,
             engine,
@@ -200,7 +249,7 @@ impl MonitoredEngine {
             reused: AtomicU64::new(0),
             decoded: AtomicU64::new(0),
             preempted: AtomicU64::new(0),
-            restarts: Default::default(),
+            totals: Mutex::default(),
         })
     }
 
@@ -215,15 +264,23 @@ impl MonitoredEngine {
         self.engine.is_alive()
     }
 
-    /// Whether it still takes work, on these weights.
-    pub(super) fn is_running(&self, weights: Option<&WeightsSpec>) -> bool {
-        self.is_alive() && Some(&self.weights) == weights
+    /// Whether it still takes work, on these weights, and fits beside models that keep so many bytes.
+    pub(super) fn is_running(&self, weights: Option<&WeightsSpec>, memory_taken: u64) -> bool {
+        self.is_alive() && Some(&self.weights) == weights && self.fits_beside(memory_taken)
+    }
+
+    /// Whether it fits beside models that keep so many bytes.
+    pub(super) fn fits_beside(&self, memory_taken: u64) -> bool {
+        self.engine.fits_beside(memory_taken)
     }
 
     /// Removes the series of one that no longer serves.
     pub(super) fn remove_gauges(&self, metrics: &Metrics) {
         // A series that was never set need not be removed.
-        let _ = metrics.backends.engine_up.remove_label_values(&[&*self.model]);
+        let engines = &metrics.backends.engines;
+        for gauge in [&engines.up, &engines.loaded, &engines.memory] {
+            let _ = gauge.remove_label_values(&[&*self.model]);
+        }
     }
 
     /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
@@ -236,58 +293,62 @@ impl MonitoredEngine {
             ("decode", &self.decoded, decoded),
         ] {
             let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = metrics.backends.engine_tokens.with_label_values(&[&*self.model, phase]);
+            let counter = metrics.backends.engines.tokens.with_label_values(&[&*self.model, phase]);
             counter.inc_by(now.saturating_sub(before));
         }
-        let backends = &metrics.backends;
+        let engines = &metrics.backends.engines;
         let before = self.preempted.fetch_max(preempted, Ordering::Relaxed);
-        let counter = backends.engine_preemptions.with_label_values(&[&*self.model]);
+        let counter = engines.preemptions.with_label_values(&[&*self.model]);
         counter.inc_by(preempted.saturating_sub(before));
-        backends.engine_up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
-        for (seen, (cause, now)) in self.restarts.iter().zip(self.engine.restarts()) {
-            let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = backends.engine_restarts.with_label_values(&[&*self.model, cause.as_str()]);
-            counter.inc_by(now.saturating_sub(before));
+        let is_loaded = self.engine.is_loaded();
+        let memory =
+            if is_loaded { i64::try_from(self.engine.memory_bytes()).unwrap_or(i64::MAX) } else { 0 };
+        engines.up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
+        engines.loaded.with_label_values(&[&*self.model]).set(i64::from(is_loaded));
+        engines.memory.with_label_values(&[&*self.model]).set(memory);
+        self.refresh_totals(metrics);
+    }
+
+    /// Adds what happened to its engines since the last look.
+    fn refresh_totals(&self, metrics: &Metrics) {
+        let (engines, model) = (&metrics.backends.engines, &*self.model);
+        // Every change is made whole between taking and letting go of the lock.
+        let mut seen = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.engine.totals();
+        let grown = |now: u64, before: u64| now.saturating_sub(before);
+        for (result, now, before) in
+            [("ok", now.loads, seen.loads), ("failed", now.failed_loads, seen.failed_loads)]
+        {
+            engines.loads.with_label_values(&[model, result]).inc_by(grown(now, before));
         }
+        let loading = now.load_time.saturating_sub(seen.load_time).as_secs_f64();
+        engines.load_seconds.with_label_values(&[model]).inc_by(loading);
+        for (place, reason) in UnloadReason::ALL.iter().enumerate() {
+            let counter = engines.unloads.with_label_values(&[model, reason.as_str()]);
+            counter.inc_by(grown(now.unloads[place], seen.unloads[place]));
+        }
+        for (place, cause) in FailureCause::ALL.iter().enumerate() {
+            let counter = engines.restarts.with_label_values(&[model, cause.as_str()]);
+            counter.inc_by(grown(now.restarts[place], seen.restarts[place]));
+        }
+        *seen = now;
     }
 }
 
-/// Every engine of a process that may still run, whichever configuration asked for it: each has a thread inside the
-/// driver, which must have left it before the process ends. Clones share them.
+/// The local models of a process, whichever configuration asked for them: they share the device's memory, and each that is loaded
+/// has a thread inside the driver, which must have left it before the process ends. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EngineRegistry(Arc<Mutex<RegistryState>>);
-
-#[derive(Debug, Default)]
-struct RegistryState {
-    engines: Vec<WeakSupervisedEngine>,
-    /// No more are to run.
-    is_stopping: bool,
-}
+pub(super) struct EngineRegistry(EnginePool);
 
 impl EngineRegistry {
-    /// One more. Where the process ends already it is stopped at once.
-    pub(super) fn register(&self, watched: &MonitoredEngine) {
-        let mut running = self.lock();
-        if running.is_stopping {
-            drop(running);
-            return watched.engine.stop();
-        }
-        running.engines.retain(|engine| engine.upgrade().is_some());
-        running.engines.push(watched.engine.downgrade());
+    /// From now on a request waits for so long at most until others leave it room.
+    pub(super) fn set_wait_max(&self, wait_max: Duration) {
+        self.0.set_wait_max(wait_max);
     }
 
-    /// Stops all that run, and those that are still to come. Blocks for one step of each at most.
+    /// Stops all that run, and those that are still to come. Blocks for one step of each at most, or for a load that is under way.
     pub(super) fn stop(&self) {
-        let mut running = self.lock();
-        running.is_stopping = true;
-        let engines = std::mem::take(&mut running.engines);
-        drop(running);
-        engines.iter().filter_map(WeakSupervisedEngine::upgrade).for_each(|engine| engine.stop());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RegistryState> {
-        // Every change is made whole between taking and letting go of the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.stop();
     }
 }
 

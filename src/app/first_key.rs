@@ -1,7 +1,6 @@
 //! The key in the file that `[keys]` names, which the first start creates. `build`, `reload` and `stint keys` read it.
 
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use stint_types::tenant::{NewKey, Tenant, hash_key};
@@ -35,7 +34,11 @@ fn create_key_file(path: &Path) -> io::Result<String> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|error| with_path(path, &error))?;
     }
-    let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.open(path);
     let mut file = opened.map_err(|error| with_path(path, &error))?;
     file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
         // On a full disk: what is there of it is no key, and nobody has it.

@@ -41,12 +41,14 @@ mod refresh;
 mod reload;
 mod reload_handle;
 mod replay;
+#[cfg(unix)]
 mod runtime_dir;
 mod seal;
 mod serve;
 mod server_call;
 mod shared_state;
 mod shell;
+mod signals;
 mod simulate;
 mod top;
 mod whole_file;

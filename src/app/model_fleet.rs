@@ -14,7 +14,7 @@ use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
 use super::backends::{build_backend, deployment_source};
-use super::engines::{EngineRegistry, LoadedModel, WeightsSpec};
+use super::engines::{EngineContext, EngineRegistry, LoadedModel, WeightsSpec};
 use super::error::{ModelError, error_chain};
 
 /// A model's fleet, and what it was built from.
@@ -56,13 +56,15 @@ pub(super) struct FleetBuilder<'a> {
     pub(super) metrics: &'a Arc<Metrics>,
     pub(super) tasks: &'a Tasks,
     pub(super) engines: &'a EngineRegistry,
+    /// Bytes of the device's memory that models of this configuration have and keep.
+    pub(super) memory_taken: u64,
     /// There where any engine publishes its load.
     pub(super) poller: Option<&'a LoadPoller>,
 }
 
 impl FleetBuilder<'_> {
     /// Builds a fleet. Its targets are the model's deployments, or the engine in this process, which says itself when it is
-    /// full. `local` is an engine that has the weights loaded already.
+    /// full. `local` is an engine of the same weights.
     pub(super) fn build(
         &self,
         spec: FleetSpec,
@@ -70,9 +72,11 @@ impl FleetBuilder<'_> {
         mut local: Option<LoadedModel>,
         connections: &Connections,
     ) -> Result<ModelFleet, ModelError> {
+        let FleetBuilder { settings, engines, memory_taken, .. } = *self;
+        let context = EngineContext { settings: &settings.engine, engines, memory_taken };
         let mut backend = |source: &ModelSource, place: usize| {
             let connections = connections.for_target(place);
-            build_backend(&self.settings.engine, &model.name, source, &mut local, &connections)
+            build_backend(context, &model.name, source, &mut local, &connections)
         };
         let mut resilience = self.settings.resilience;
         if let Some(concurrency) = &mut resilience.concurrency {
@@ -89,9 +93,6 @@ impl FleetBuilder<'_> {
             // It has the tokenizer itself.
             targets.push(Target { name: spec.backend.clone(), backend, tokenizer_id: None });
             resilience.concurrency = None;
-        }
-        if let Some(local) = &local {
-            self.engines.register(&local.engine);
         }
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(ModelError::Randomness)?;

@@ -46,34 +46,54 @@ pub(super) fn load_models(
         engines: before.engines.clone(),
         lag: before.lag.clone(),
     };
-    let builder = FleetBuilder {
-        settings,
-        metrics,
-        tasks,
-        engines: &registry.engines,
-        poller: registry.poller.as_ref(),
-    };
-    for backend in &settings.backends {
-        for (number, model) in backend.models.iter().enumerate() {
-            let spec = FleetSpec::new(&backend.name, model, settings);
-            let fleet = match before.reusable(&model.name, &spec) {
-                Some(kept) => kept.clone(),
-                None => {
-                    let local = before.loaded_model(&model.name, spec.weights.as_ref());
-                    let connections = registry.connections.for_target(number);
-                    match builder.build(spec.clone(), model, local, &connections) {
-                        Err(error) if settings.skips_unusable && spec.weights.is_some() => {
-                            builder.unavailable(spec, model, &error)
-                        }
-                        built => built.map_err(|error| BuildError::Model(model.name.clone(), error))?,
-                    }
+    // What stays loaded comes first: the others have what is left.
+    for stays in [true, false] {
+        for backend in &settings.backends {
+            for (number, model) in backend.models.iter().enumerate() {
+                if model.source.stays_loaded() == stays {
+                    let spec = FleetSpec::new(&backend.name, model, settings);
+                    let builder = FleetBuilder {
+                        settings,
+                        metrics,
+                        tasks,
+                        engines: &registry.engines,
+                        memory_taken: registry.memory_kept(),
+                        poller: registry.poller.as_ref(),
+                    };
+                    let fleet = keep_or_build(
+                        &builder,
+                        before,
+                        spec,
+                        model,
+                        &registry.connections.for_target(number),
+                    )?;
+                    fleet.fleet.set_lag(&registry.lag);
+                    registry.models.insert(model.name.clone(), fleet);
                 }
-            };
-            fleet.fleet.set_lag(&registry.lag);
-            registry.models.insert(model.name.clone(), fleet);
+            }
         }
     }
     Ok(registry)
+}
+
+/// A model's fleet as it was before, where it would be built the same; else another one, on the same engine where it has the weights.
+fn keep_or_build(
+    builder: &FleetBuilder<'_>,
+    before: &ModelRegistry,
+    spec: FleetSpec,
+    model: &ModelConfig,
+    connections: &Connections,
+) -> Result<ModelFleet, BuildError> {
+    if let Some(kept) = before.reusable(&model.name, &spec, builder.memory_taken) {
+        return Ok(kept.clone());
+    }
+    let local = before.loaded_model(&model.name, spec.weights.as_ref(), builder.memory_taken);
+    match builder.build(spec.clone(), model, local, connections) {
+        Err(error) if builder.settings.skips_unusable && spec.weights.is_some() => {
+            Ok(builder.unavailable(spec, model, &error))
+        }
+        built => built.map_err(|error| BuildError::Model(model.name.clone(), error)),
+    }
 }
 
 /// What polls engines that publish their load, where any does.
@@ -127,9 +147,11 @@ impl ModelRegistry {
 
     /// They serve from now on: their series begin, and fleets that were kept take the new settings.
     pub(super) fn activate(&self, resilience: fleet::Settings) {
+        self.engines.set_wait_max(resilience.wait_max);
         for made in self.models.values() {
             made.fleet.zero_metrics();
             made.fleet.reconfigure(resilience);
+            made.local.iter().for_each(LoadedModel::activate);
         }
     }
 
@@ -149,17 +171,30 @@ impl ModelRegistry {
         }
     }
 
-    fn reusable(&self, model: &str, spec: &FleetSpec) -> Option<&ModelFleet> {
+    fn reusable(&self, model: &str, spec: &FleetSpec, memory_taken: u64) -> Option<&ModelFleet> {
         let made = self.models.get(model).filter(|made| made.spec == *spec)?;
         if made.fleet.outage().is_some() {
             // The cause may be gone.
             return None;
         }
-        made.local.as_ref().is_none_or(|local| local.engine.is_alive()).then_some(made)
+        let is_usable =
+            |local: &LoadedModel| local.engine.is_alive() && local.engine.fits_beside(memory_taken);
+        made.local.as_ref().is_none_or(is_usable).then_some(made)
     }
 
-    /// The engine that has a model's weights loaded already.
-    fn loaded_model(&self, model: &str, weights: Option<&WeightsSpec>) -> Option<LoadedModel> {
-        self.models.get(model)?.local.clone().filter(|local| local.engine.is_running(weights))
+    /// The engine that has a model's weights already.
+    fn loaded_model(
+        &self,
+        model: &str,
+        weights: Option<&WeightsSpec>,
+        memory_taken: u64,
+    ) -> Option<LoadedModel> {
+        let local = self.models.get(model)?.local.clone();
+        local.filter(|local| local.engine.is_running(weights, memory_taken))
+    }
+
+    /// Bytes of the device's memory that its models have and keep.
+    fn memory_kept(&self) -> u64 {
+        self.models.values().filter_map(|made| made.local.as_ref()).map(LoadedModel::memory_kept).sum()
     }
 }

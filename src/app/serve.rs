@@ -6,8 +6,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use crate::config::{self, Settings};
 
 use super::auto_trials;
@@ -16,6 +14,7 @@ use super::error::BuildError;
 use super::log;
 use super::output::VerbResult;
 use super::reload::ConfigSource;
+use super::signals::{ReloadSignals, ShutdownSignals};
 
 /// How long the ledger may take to write its last settlements after the last answer.
 const LEDGER_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +28,7 @@ const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // SIGHUP asks for a reload. From here on it does not kill the process.
-    let hangups = runtime.block_on(async { signal(SignalKind::hangup()) }).map_err(BuildError::Signals)?;
+    let hangups = runtime.block_on(async { ReloadSignals::new() }).map_err(BuildError::Signals)?;
     let settings = config::load(file, &config::environment)?;
     let log = log::start(&settings.log);
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -47,7 +46,11 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
 }
 
 /// Runs until a signal, then drains. False if a settlement could not be written.
-async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> Result<bool, BuildError> {
+async fn run(
+    settings: Settings,
+    source: ConfigSource,
+    mut hangups: ReloadSignals,
+) -> Result<bool, BuildError> {
     let app = build(settings, source).await?;
     for url in app.urls() {
         tracing::info!("listening on {url}");
@@ -64,7 +67,7 @@ async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> R
     loop {
         tokio::select! {
             () = ends.next() => break,
-            Some(()) = hangups.recv() => {
+            Some(()) = hangups.next() => {
                 // The signal also comes from a terminal that was closed, and means the end then.
                 if in_terminal && !io::stderr().is_terminal() {
                     break;
@@ -76,28 +79,6 @@ async fn run(settings: Settings, source: ConfigSource, mut hangups: Signal) -> R
     // From here on SIGHUP is ignored.
     let drain = running.settings().http.drain;
     Ok(stop(&running, drain, ends).await)
-}
-
-/// SIGTERM and SIGINT, which do not kill from here on.
-struct ShutdownSignals {
-    term: Signal,
-    interrupt: Signal,
-}
-
-impl ShutdownSignals {
-    fn new() -> io::Result<ShutdownSignals> {
-        Ok(ShutdownSignals {
-            term: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }
 
 /// Refuses new requests and lets running ones finish until the deadline or a second signal. What is cut off then is settled

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::{EngineSettings, LocalModelSettings, ModelSource};
 use stint_backend::Backend;
@@ -49,8 +50,18 @@ pub(super) fn examine(_path: &Path, _manner: &LocalModelSettings) -> Result<(), 
     Err(ModelError::NoEngine)
 }
 
+/// What local models would be loaded with.
+#[derive(Debug, Clone, Copy)]
+#[expect(dead_code, reason = "nothing is loaded")]
+pub(super) struct EngineContext<'a> {
+    pub(super) settings: &'a EngineSettings,
+    pub(super) engines: &'a EngineRegistry,
+    pub(super) memory_taken: u64,
+}
+
 /// No local model can be loaded.
 pub(super) fn load_local(
+    _context: EngineContext<'_>,
     _weights: WeightsSpec,
     _name: &Arc<str>,
     _manner: &LocalModelSettings,
@@ -66,6 +77,16 @@ pub(super) struct LoadedModel {
     pub(super) limits: LocalModelLimits,
 }
 
+impl LoadedModel {
+    pub(super) fn activate(&self) {
+        match *self.engine {}
+    }
+
+    pub(super) fn memory_kept(&self) -> u64 {
+        match *self.engine {}
+    }
+}
+
 /// A local engine: there is none.
 #[derive(Debug)]
 pub(super) enum MonitoredEngine {}
@@ -75,7 +96,11 @@ impl MonitoredEngine {
         match *self {}
     }
 
-    pub(super) fn is_running(&self, _weights: Option<&WeightsSpec>) -> bool {
+    pub(super) fn is_running(&self, _weights: Option<&WeightsSpec>, _memory_taken: u64) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn fits_beside(&self, _memory_taken: u64) -> bool {
         match *self {}
     }
 
@@ -93,9 +118,7 @@ impl MonitoredEngine {
 pub(super) struct EngineRegistry;
 
 impl EngineRegistry {
-    pub(super) fn register(&self, watched: &MonitoredEngine) {
-        match *watched {}
-    }
+    pub(super) fn set_wait_max(&self, _wait_max: Duration) {}
 
     pub(super) fn stop(&self) {}
 }

@@ -51,7 +51,7 @@ pub struct EngineSettings {
     pub queue: usize,
     /// Whether a software driver will do; for small models alone where nothing is said.
     pub allow_cpu: Option<bool>,
-    /// The most bytes of the device's memory that one model may take; nine tenths of what it has without it.
+    /// The most bytes of the device's memory that models may take together; nine tenths of what it has without it.
     pub memory_max: Option<u64>,
     /// The most that one step may take; what is plausible for the model and the device without it.
     pub step_timeout: Option<Duration>,

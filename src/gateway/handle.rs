@@ -119,6 +119,11 @@ impl Gateway {
         self.state.parts.fleets.get(model)?.outage()
     }
 
+    /// Whether a model is in this process's memory now; nothing of one that is elsewhere, or stays.
+    pub fn is_loaded(&self, model: &str) -> Option<bool> {
+        self.state.parts.fleets.get(model)?.is_loaded()
+    }
+
     /// Whether new requests can be served, and why not.
     pub fn readiness(&self) -> Readiness {
         let stats = self.state.parts.ledger.stats();

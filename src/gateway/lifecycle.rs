@@ -95,6 +95,7 @@ impl Gateway {
     ) -> Result<RequestTask, Denial> {
         let state = &self.state;
         request.cache_owner = tenant.key.is_some().then(|| tenant.account.as_str().into());
+        request.priority = tenant.priority;
         if state.parts.tasks.is_stopping() {
             return Err(RequestRefusal::Stopping.into());
         }

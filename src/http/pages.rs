@@ -61,6 +61,9 @@ fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
         if let Some(outage) = gateway.outage(&model.name) {
             shown["unavailable"] = (*outage.reason).into();
         }
+        if let Some(is_loaded) = gateway.is_loaded(&model.name) {
+            shown["loaded"] = is_loaded.into();
+        }
         shown
     });
     let routes = catalog.routes.values().map(|route| {

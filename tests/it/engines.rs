@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use stint_backend::Backend;
 use stint_backend::local::{self, LocalBackend};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
-use stint_engine::{InjectedFault, Settings, SupervisedEngine};
+use stint_engine::{InjectedFault, PooledEngine, Settings};
 use stint_gguf::Gguf;
 use stint_prompt::{PromptFormat, Vocabulary};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Tariff};
@@ -17,14 +17,14 @@ use stint_types::units::{Money, Price, Tokens};
 use crate::harness::{World, model};
 
 /// The engine, and the backend that asks it.
-fn local_engine() -> (SupervisedEngine, Arc<dyn Backend>) {
+fn local_engine() -> (PooledEngine, Arc<dyn Backend>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/reasoner.gguf");
     let file = Gguf::open(&path).unwrap();
     let format = PromptFormat::new(&Vocabulary::from_gguf(&file).unwrap(), "<think>", "</think>").unwrap();
     let settings =
         Settings { allow_cpu: true, step_timeout: Some(Duration::from_secs(2)), ..Settings::default() };
     let again = Box::new(move || Ok(Gguf::open(&path)?));
-    let engine = SupervisedEngine::start(&file, again, &settings, Box::new(|_| ())).unwrap();
+    let engine = PooledEngine::start(&file, again, &settings, Box::new(|_| ())).unwrap();
     let local = LocalBackend::new(engine.clone(), Arc::new(format), local::Settings::default()).unwrap();
     (engine, Arc::new(local))
 }

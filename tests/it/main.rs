@@ -46,6 +46,7 @@ mod layers;
 mod learning;
 mod libraries;
 mod llamacpp;
+mod loading;
 mod local;
 mod lying;
 mod managing;

@@ -77,6 +77,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its model is in memory now, where that may change: one that is not is loaded by the next call.
+    fn is_loaded(&self) -> Option<bool> {
+        None
+    }
+
     /// Why it takes no calls now, where it knows that itself. It is asked before every call, and gets none meanwhile.
     fn outage(&self) -> Option<TargetOutage> {
         None

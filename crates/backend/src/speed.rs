@@ -52,11 +52,10 @@ pub(crate) struct CallTimer {
 }
 
 impl SpeedEstimator {
-    /// Averages that begin with a token's time.
+    /// A token takes so long, as long as no call has shown it.
     #[cfg(feature = "local")]
-    pub(crate) fn with_token(time: Duration) -> SpeedEstimator {
-        let averages = SpeedAverages { token: Some(time.as_secs_f64()), ..SpeedAverages::default() };
-        SpeedEstimator(Arc::new(Mutex::new(averages)))
+    pub(crate) fn expect_token(&self, time: Duration) {
+        self.lock().token.get_or_insert(time.as_secs_f64());
     }
 
     /// What is known now.
@@ -284,7 +283,8 @@ mod tests {
     #[cfg(feature = "local")]
     #[tokio::test(start_paused = true)]
     async fn a_wait_in_a_queue_of_our_own_is_no_silence_of_the_backend() {
-        let pace = SpeedEstimator::with_token(Duration::from_millis(2));
+        let pace = SpeedEstimator::default();
+        pace.expect_token(Duration::from_millis(2));
         let mut lap = pace.start();
         lap.mark_queued();
         tokio::time::advance(Duration::from_secs(3)).await;

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use stint_engine::probe::{self, DeviceUse, Grain, StepProbe};
 use stint_engine::{
-    CacheScope, Engine, GenerationEvent, GenerationJob, KvFormat, PhaseBudgets, SamplingParams, Settings,
-    TokenPenalties, TokenStream, describe,
+    CacheScope, Engine, GenerationEvent, GenerationJob, JobPriority, KvFormat, PhaseBudgets, SamplingParams,
+    Settings, TokenPenalties, TokenStream, describe,
 };
 use stint_gguf::synth::SyntheticModel;
 use stint_gguf::{Gguf, TensorType};
@@ -159,7 +159,7 @@ fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> GenerationJob {
         constraint: None,
         logprobs: None,
         scope: CacheScope::default(),
-        resumes: false,
+        priority: JobPriority::Interactive,
     }
 }
 

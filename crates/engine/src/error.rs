@@ -1,5 +1,6 @@
 //! What can go wrong, in the engine's own words.
 
+use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -45,9 +46,10 @@ pub enum EngineError {
     },
     /// The model does not fit the device's memory.
     #[error(
-        "it takes {} MB of weights, {} to compute in and {} for a cache of {tokens} tokens, and there are {} MB of the GPU's memory: \
-         choose a smaller model or format, lower `context`, `sequences` or `prefill_chunk` in [engine], or set `memory_max` to what it may take, which is nine tenths of the adapter's where nothing is said",
-        .weights / 1_000_000, .working / 1_000_000, .cache / 1_000_000, .memory / 1_000_000
+        "it takes {} MB of weights, {} to compute in and {} for a cache of {tokens} tokens, and there are {} MB of the GPU's memory{}: \
+         choose a smaller model or format, lower `context`, `sequences` or `prefill_chunk` in [engine], or set `memory_max` to what \
+         models may take, which is nine tenths of the adapter's where nothing is said",
+        .weights / 1_000_000, .working / 1_000_000, .cache / 1_000_000, .memory / 1_000_000, BesideOthers(*.taken)
     )]
     TooLargeForDevice {
         /// Bytes of the weights.
@@ -60,6 +62,8 @@ pub enum EngineError {
         tokens: u64,
         /// Bytes that there are.
         memory: u64,
+        /// Bytes that models have which stay loaded.
+        taken: u64,
     },
     /// The device could not be opened.
     #[error("cannot open the GPU {name}: {reason}")]
@@ -110,6 +114,24 @@ pub enum EngineError {
     /// The engine was stopped.
     #[error("the engine was stopped")]
     Stopped,
+}
+
+/// What stays loaded beside a model that does not fit.
+struct BesideOthers(u64);
+
+impl fmt::Display for BesideOthers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            taken => {
+                write!(
+                    f,
+                    " beside {} MB of models that stay loaded (`keep_alive` lets one go)",
+                    taken / 1_000_000
+                )
+            }
+        }
+    }
 }
 
 impl From<GgufError> for EngineError {

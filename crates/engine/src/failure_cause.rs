@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::EngineError;
+use super::gpu::DeviceInfo;
 
 /// Why an engine failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +79,30 @@ pub struct EngineOutage {
     pub retry_in: Option<Duration>,
 }
 
-/// What happens to an engine.
+/// Why a model was let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnloadReason {
+    /// Nobody used it for long.
+    Idle,
+    /// Another needed its room.
+    Room,
+}
+
+impl UnloadReason {
+    /// Every reason.
+    pub const ALL: [UnloadReason; 2] = [UnloadReason::Idle, UnloadReason::Room];
+
+    /// The word in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            UnloadReason::Idle => "idle",
+            UnloadReason::Room => "room",
+        }
+    }
+}
+
+/// What happens to an engine, and to its model.
 #[derive(Debug, Clone)]
 pub enum EngineEvent {
     /// It failed. All that ran on it has ended.
@@ -96,6 +120,27 @@ pub enum EngineEvent {
         error: EngineError,
         /// The wait before the next try.
         wait: Duration,
+    },
+    /// The model was loaded.
+    Loaded {
+        /// How long that took.
+        took: Duration,
+        /// Where it runs.
+        device: DeviceInfo,
+        /// Bytes of the device's memory that it takes.
+        memory: u64,
+    },
+    /// The model could not be loaded.
+    LoadFailed {
+        /// Why not.
+        error: EngineError,
+        /// The wait before the next try.
+        wait: Duration,
+    },
+    /// The model was let go.
+    Unloaded {
+        /// Why.
+        reason: UnloadReason,
     },
     /// It runs again.
     Restarted {

@@ -11,17 +11,15 @@ use stint_gguf::Gguf;
 
 use super::block_pool::{BlockPool, CacheScope};
 use super::constraint::AnswerConstraint;
+use super::engine_plan::EnginePlan;
 use super::error::{EngineError, JobRejection};
-use super::facts::describe;
-use super::forward::{EngineCapacity, EngineModel};
-use super::gpu::{DeviceInfo, DeviceKind, Gpu};
+use super::forward::EngineModel;
+use super::gpu::{DeviceInfo, Gpu};
 use super::kv_format::KvFormat;
-use super::memory_needs::MemoryNeeds;
-use super::messages::{AcceptedJob, EngineCounts, GenerationEvent, WorkerMessage, WorkerStatus};
+use super::messages::{AcceptedJob, EngineCounts, GenerationEvent, JobPriority, WorkerMessage, WorkerStatus};
 use super::ops::{BLOCK, EOS_MAX, HAND_OFF_MAX, SamplingParams};
 use super::penalties::{BIASES_MAX, TokenPenalties};
 use super::phases::{PhaseBudgets, PhaseMachine};
-use super::shape::ModelShape;
 use super::step_limit::plausible_step;
 use super::step_pace::StepPace;
 use super::token_logprobs::TOP_MAX;
@@ -55,9 +53,11 @@ pub struct Settings {
     pub allow_cpu: bool,
     /// The most bytes of weights that a software driver is to run; any number without it.
     pub cpu_weights_max: Option<u64>,
-    /// The most bytes of the device's memory that the model may take; nine tenths of what the device has, as far as its driver
-    /// tells, without it. Where less is left for the cache than `kv_tokens`, it holds fewer.
+    /// The most bytes of the device's memory that models may take together; nine tenths of what the device has, as far as its
+    /// driver tells, without it. Where less is left for the cache than `kv_tokens`, it holds fewer.
     pub memory_max: Option<u64>,
+    /// Bytes of that memory that other models have and keep.
+    pub memory_taken: u64,
     /// The most that one step may take; a worker that is longer at one hangs. What is plausible for the model and the device
     /// without it.
     pub step_timeout: Option<Duration>,
@@ -77,6 +77,7 @@ impl Default for Settings {
             allow_cpu: false,
             cpu_weights_max: None,
             memory_max: None,
+            memory_taken: 0,
             step_timeout: None,
         }
     }
@@ -101,8 +102,8 @@ pub struct GenerationJob {
     pub logprobs: Option<u32>,
     /// Whose texts it may share the cache with.
     pub scope: CacheScope,
-    /// Whether it goes on with a job that was given up. Then it goes before all that have not begun.
-    pub resumes: bool,
+    /// When its turn is, where jobs wait.
+    pub priority: JobPriority,
 }
 
 /// How busy an engine is.
@@ -157,11 +158,7 @@ impl Engine {
     }
 
     pub(crate) fn start_on(gpu: Arc<Gpu>, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
-        let shape = ModelShape::read(gguf)?;
-        check_software(&gpu, gguf, settings)?;
-        let extent = capacity(&gpu, &shape, settings)?;
-        let weights = describe(gguf)?.weight_bytes;
-        let (extent, memory) = fit(&gpu, &shape, weights, extent, settings)?;
+        let EnginePlan { shape, capacity: extent, memory, .. } = EnginePlan::new(&gpu, gguf, settings)?;
         let device = gpu.info.clone();
         let mut model = EngineModel::load(gpu, gguf, &shape, extent)?;
         let held_max = settings.queue.saturating_add(extent.slots as usize);
@@ -220,9 +217,9 @@ impl Engine {
         if shared.accepted.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return Err(JobRejection::Busy);
         }
-        let GenerationJob { prompt, sampling, penalties, constraint, logprobs, scope, resumes, .. } = job;
+        let GenerationJob { prompt, sampling, penalties, constraint, logprobs, scope, priority, .. } = job;
         let order =
-            AcceptedJob { prompt, sampling, penalties, machine, constraint, logprobs, scope, resumes, out };
+            AcceptedJob { prompt, sampling, penalties, machine, constraint, logprobs, scope, priority, out };
         self.0.messages.try_send(WorkerMessage::Job(Box::new(order))).map_err(|error| {
             shared.accepted.fetch_sub(1, Ordering::AcqRel);
             match error {
@@ -379,53 +376,4 @@ impl Engine {
             }
         }
     }
-}
-
-/// Refuses a model that is too large for a software driver.
-fn check_software(gpu: &Gpu, gguf: &Gguf, settings: &Settings) -> Result<(), EngineError> {
-    let limit = settings.cpu_weights_max.filter(|_| gpu.info.kind == DeviceKind::Cpu);
-    let Some(weights_max) = limit else { return Ok(()) };
-    let weights = describe(gguf)?.weight_bytes;
-    if weights <= weights_max {
-        return Ok(());
-    }
-    Err(EngineError::TooLargeForSoftware { device: gpu.info.name.clone(), weights, weights_max })
-}
-
-/// The same capacity with as many blocks as the device has memory for, and the bytes that all of it takes.
-fn fit(
-    gpu: &Gpu,
-    shape: &ModelShape,
-    weights: u64,
-    capacity: EngineCapacity,
-    settings: &Settings,
-) -> Result<(EngineCapacity, u64), EngineError> {
-    let needs = MemoryNeeds::new(shape, weights, &capacity);
-    let memory = settings.memory_max.or(gpu.memory);
-    let stated = settings.context.map(|_| capacity.context);
-    let blocks = needs.blocks_within(memory, capacity.blocks, stated)?;
-    let context = capacity.context.min(blocks * BLOCK);
-    Ok((EngineCapacity { blocks, context, ..capacity }, needs.total(blocks)))
-}
-
-/// What the settings ask for, checked against the model and the device.
-fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
-    let refuse = |what: String| Err(EngineError::Settings(what));
-    if settings.sequences == 0 || settings.prefill_chunk == 0 {
-        return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
-    }
-    let blocks = settings.kv_tokens / BLOCK;
-    let kv_format = settings.kv_format;
-    let block_bytes = kv_format.bytes(u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim));
-    let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
-    if blocks == 0 || blocks > blocks_max {
-        let most = u64::from(blocks_max) * u64::from(BLOCK);
-        return refuse(format!("`kv_tokens` must be between {BLOCK} and {most} on this device"));
-    }
-    let context = shape.context.min(settings.context.unwrap_or(u32::MAX)).min(blocks * BLOCK);
-    if context == 0 {
-        return refuse("`context` must be at least 1".into());
-    }
-    let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
-    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks, kv_format })
 }

@@ -19,12 +19,16 @@
 //! A [`SupervisedEngine`] is watched by a thread of its own. When its device is lost, its thread panics or a step hangs, all
 //! that runs on it ends at once, and after a wait that grows another engine is started on the same weights.
 //!
+//! Several models share a device in an [`EnginePool`]. Each is loaded at the start or when it is first needed, and let go when it is
+//! idle; what they take is counted before.
+//!
 //! Weights keep the bits that they are stored with and are unpacked in the kernels; activations are f32, and the cache is
 //! f16 unless the settings say f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
 mod block_pool;
 mod constraint;
+mod engine_plan;
 mod error;
 mod facts;
 mod failure_cause;
@@ -57,6 +61,7 @@ mod worker_thread;
 
 mod handle;
 mod messages;
+mod pool;
 mod restart;
 mod restart_policy;
 mod supervised;
@@ -65,19 +70,23 @@ mod token_stream;
 
 pub use block_pool::CacheScope;
 pub use constraint::{AnswerConstraint, ConstraintError, TokenConstraint, TokenSet};
+pub use engine_plan::EngineSize;
 pub use error::{EngineError, JobRejection};
 pub use facts::{ModelFacts, describe};
-pub use failure_cause::{EngineEvent, EngineOutage, FailureCause};
+pub use failure_cause::{EngineEvent, EngineOutage, FailureCause, UnloadReason};
 #[cfg(any(test, feature = "faults"))]
 pub use faults::InjectedFault;
 pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
 pub use kv_format::KvFormat;
-pub use messages::{EngineCounts, GenerationEvent};
+pub use messages::{EngineCounts, GenerationEvent, JobPriority};
 pub use ops::SamplingParams;
 pub use penalties::TokenPenalties;
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
+};
+pub use pool::{
+    EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage, Residency,
 };
 pub use restart::WeightsOpener;
 pub use supervised::{EngineListener, SupervisedEngine, WeakSupervisedEngine};

@@ -18,6 +18,15 @@ pub(crate) struct MemoryNeeds {
     pub(crate) block: u64,
 }
 
+/// The memory of a device, as far as models may have it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryRoom {
+    /// The most that all of them may take; nothing where that is not known.
+    pub(crate) most: Option<u64>,
+    /// What others have and keep.
+    pub(crate) taken: u64,
+}
+
 impl MemoryNeeds {
     pub(crate) fn new(shape: &ModelShape, weights: u64, capacity: &EngineCapacity) -> Self {
         let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
@@ -27,7 +36,8 @@ impl MemoryNeeds {
             * (u64::from(shape.vocab) * 4
                 + u64::from(shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES))) * 16);
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
-        let working = rows * u64::from(columns) * 4 + split_bytes(shape, capacity.rows) + logits + rotations;
+        let working =
+            rows * u64::from(columns) * 4 + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
         Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
     }
 
@@ -42,10 +52,12 @@ impl MemoryNeeds {
     /// There is room for too few; `context` are needed in any case where that is stated.
     pub(crate) fn blocks_within(
         &self,
-        memory: Option<u64>,
+        room: MemoryRoom,
         blocks: u32,
         context: Option<u32>,
     ) -> Result<u32, EngineError> {
+        let MemoryRoom { most, taken } = room;
+        let memory = most.map(|most| most.saturating_sub(taken));
         let Some(memory) = memory.filter(|memory| self.total(blocks) > *memory) else { return Ok(blocks) };
         let room = memory.saturating_sub(self.weights + self.working) / self.block.max(1);
         let least =
@@ -59,6 +71,7 @@ impl MemoryNeeds {
             cache: self.block * least,
             tokens: least * u64::from(BLOCK),
             memory,
+            taken,
         })
     }
 }
@@ -69,7 +82,14 @@ mod tests {
 
     fn check(memory: u64, context: Option<u32>, expected: Option<u32>) {
         let needs = MemoryNeeds { weights: 1000, working: 200, block: 10 };
-        assert_eq!(needs.blocks_within(Some(memory), 100, context).ok(), expected, "{memory} bytes");
+        for taken in [0, 5000] {
+            let room = MemoryRoom { most: Some(memory + taken), taken };
+            assert_eq!(
+                needs.blocks_within(room, 100, context).ok(),
+                expected,
+                "{memory} bytes beside {taken}"
+            );
+        }
     }
 
     #[test]
@@ -88,6 +108,6 @@ mod tests {
     #[test]
     fn a_device_that_does_not_say_what_it_has_gets_all() {
         let needs = MemoryNeeds { weights: 1000, working: 200, block: 10 };
-        assert_eq!(needs.blocks_within(None, 100, None).unwrap(), 100);
+        assert_eq!(needs.blocks_within(MemoryRoom { most: None, taken: 7 }, 100, None).unwrap(), 100);
     }
 }

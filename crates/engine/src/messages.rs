@@ -22,6 +22,18 @@ pub(crate) enum WorkerMessage {
     Fault(super::faults::InjectedFault),
 }
 
+/// Who goes first where jobs wait for a place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobPriority {
+    /// It goes on with a job that was given up: it has waited before.
+    Resumes,
+    /// Somebody waits for it.
+    #[default]
+    Interactive,
+    /// Nobody does: it goes when no other waits.
+    Batch,
+}
+
 /// A job that was accepted.
 pub(crate) struct AcceptedJob {
     pub(crate) prompt: Vec<u32>,
@@ -32,8 +44,7 @@ pub(crate) struct AcceptedJob {
     pub(crate) logprobs: Option<u32>,
     /// Whose texts it may share the cache with.
     pub(crate) scope: CacheScope,
-    /// It goes before those that have not begun.
-    pub(crate) resumes: bool,
+    pub(crate) priority: JobPriority,
     pub(crate) out: mpsc::Sender<GenerationEvent>,
 }
 

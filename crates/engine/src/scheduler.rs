@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::block_pool::{BlockPool, CacheScope};
 use super::forward::{BatchRow, ForwardBatch};
+use super::messages::JobPriority;
 use super::prefill_share::share;
 use super::sequence::Sequence;
 
@@ -25,9 +26,8 @@ struct WaitingSequence<T> {
 enum WaitingOrder {
     /// It ran, and had to stop.
     Preempted,
-    /// It goes on with one that was given up.
-    Resumes,
-    Fresh,
+    /// It has not run yet.
+    Fresh(JobPriority),
 }
 
 /// A text that runs, in a place of the device's.
@@ -82,8 +82,8 @@ impl<T> Scheduler<T> {
     }
 
     /// A text that is to run, when there is a place and room for it.
-    pub(crate) fn add(&mut self, job: T, prompt: Vec<u32>, scope: CacheScope, resumes: bool) {
-        let turn = if resumes { WaitingOrder::Resumes } else { WaitingOrder::Fresh };
+    pub(crate) fn add(&mut self, job: T, prompt: Vec<u32>, scope: CacheScope, priority: JobPriority) {
+        let turn = WaitingOrder::Fresh(priority);
         let at = self.waiting.partition_point(|other| other.turn <= turn);
         let sequence = Sequence::new(job, prompt, scope);
         self.waiting.insert(at, WaitingSequence { sequence, turn });

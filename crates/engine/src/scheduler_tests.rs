@@ -47,7 +47,7 @@ impl World {
 
     fn add(&mut self, name: u32, owner: &str, prompt: &[u32], more: usize) {
         let job = Job { name, length: more, made: 0, is_cancelled: false };
-        self.scheduler.add(job, prompt.to_vec(), CacheScope::of(owner.into()), false);
+        self.scheduler.add(job, prompt.to_vec(), CacheScope::of(owner.into()), JobPriority::Interactive);
     }
 
     fn cancel(&mut self, name: u32) {

@@ -110,7 +110,7 @@ impl EngineWorker {
     }
 
     fn take_job(&mut self, job: AcceptedJob) {
-        let AcceptedJob { mut prompt, penalties, machine, scope, resumes, out, .. } = job;
+        let AcceptedJob { mut prompt, penalties, machine, scope, priority, out, .. } = job;
         let rules = DrawRules {
             sampling: job.sampling,
             changes: LogitChanges::new(penalties, &prompt),
@@ -119,7 +119,7 @@ impl EngineWorker {
         };
         let mut generation = RunningGeneration::new(machine, rules, out);
         prompt.extend(generation.force());
-        self.scheduler.add(generation, prompt, scope, resumes);
+        self.scheduler.add(generation, prompt, scope, priority);
     }
 
     /// Lets go of all that is over or that nobody reads any more. Last words are said at the end: who

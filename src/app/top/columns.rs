@@ -61,6 +61,7 @@ pub(super) fn request(request: &TopRequest) -> [String; 6] {
 pub(super) fn target(target: &TopTarget) -> [String; 6] {
     let state = match (&target.why, target.is_available) {
         (Some(why), _) => why.clone(),
+        (None, true) if !target.is_loaded => "not loaded".to_owned(),
         (None, true) => "up".to_owned(),
         (None, false) => "left alone".to_owned(),
     };

@@ -65,6 +65,8 @@ pub(super) struct TopTarget {
     pub(super) model: String,
     pub(super) name: String,
     pub(super) is_available: bool,
+    /// False for a local model that the next request loads.
+    pub(super) is_loaded: bool,
     pub(super) why: Option<String>,
     pub(super) in_flight: u64,
     pub(super) limit: Option<u64>,
@@ -156,6 +158,7 @@ impl TopTarget {
             model: text(&json["model"]),
             name: text(&json["target"]),
             is_available: json["available"] == true,
+            is_loaded: json["loaded"] != false,
             why: json["why"].as_str().map(harmless),
             in_flight: count(&json["in_flight"]),
             limit: json["limit"].as_u64(),

@@ -18,6 +18,8 @@ fn snapshot() -> Snapshot {
               "limit": 8, "queue": 0, "failures": { "credential": 4 } },
             { "model": "reasoner", "target": "reasoner", "available": true, "in_flight": 2, "limit": null, "queue": 1,
               "failures": {} },
+            { "model": "qwen3-8b", "target": "desk", "available": true, "loaded": false, "in_flight": 0, "limit": null,
+              "queue": 0, "failures": {} },
         ],
     });
     let requests = json!({ "requests_count": 2, "requests": [

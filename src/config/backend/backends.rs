@@ -18,8 +18,10 @@ use super::upstream_names::apply_upstream_names;
 use super::{caller_headers, deployment, members, model, prompt_cache};
 
 /// The keys that only some kinds have.
-const KIND_SPECIFIC_KEYS: [&str; 18] = [
+const KIND_SPECIFIC_KEYS: [&str; 20] = [
     "file",
+    "load_on_startup",
+    "keep_alive",
     "concurrency_signal",
     "base_url",
     "deployment",

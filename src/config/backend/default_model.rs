@@ -9,6 +9,7 @@ use super::declared_model::DeclaredModel;
 use super::defaults::BackendDefaults;
 use super::hand_off::{END_TAG, HAND_OFF, START_TAG, hand_off, overhead_bound};
 use super::kind::BackendKind;
+use super::loading::Loading;
 use super::model_config::ModelConfig;
 use super::model_source::{LocalModelSettings, ModelSource};
 use super::{dialect, provider};
@@ -96,7 +97,9 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
         BackendKind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
-            ModelSource::File(base.file.clone(), LocalModelSettings { start_tag, end_tag, settings })
+            let Loading { load_on_startup, keep_alive } = base.loading;
+            let manner = LocalModelSettings { start_tag, end_tag, settings, load_on_startup, keep_alive };
+            ModelSource::File(base.file.clone(), manner)
         }
         BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {
             client,

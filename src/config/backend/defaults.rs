@@ -12,12 +12,14 @@ use super::base_url::{base_url, check_url};
 use super::deployment::Deployment;
 use super::host::host_of;
 use super::kind::BackendKind;
+use super::loading::{self, Loading};
 
 /// What all models of a backend have in common.
 #[derive(Debug, Clone)]
 pub(super) struct BackendDefaults {
     pub(super) kind: BackendKind,
     pub(super) file: PathBuf,
+    pub(super) loading: Loading,
     pub(super) client: remote::Settings,
     pub(super) deployments: Vec<Deployment>,
     pub(super) limit: Option<LimitMember>,
@@ -35,7 +37,8 @@ impl BackendDefaults {
     /// A backend of that kind without any configuration.
     pub(super) fn new(kind: BackendKind) -> BackendDefaults {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        BackendDefaults { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
+        let (loading, deployments) = (Loading::default(), Vec::new());
+        BackendDefaults { kind, file, loading, client, deployments, limit: None, is_guess: false }
     }
 
     /// The host of its address.
@@ -69,6 +72,7 @@ pub(super) fn read(section: &Section<'_>, kind: BackendKind) -> BackendDefaults 
         let file = section.path("file");
         check_gguf(section, file.as_deref());
         base.file = file.unwrap_or_default();
+        base.loading = loading::read(section);
     } else {
         base.client = client(section, kind);
     }

@@ -83,7 +83,13 @@ fn local_settings() -> LocalModelSettings {
     // Arithmetic has one right answer: drawing among tokens only makes mistakes.
     let settings =
         local::Settings { hand_off: HAND_OFF.to_owned(), temperature: 0.0, ..local::Settings::default() };
-    LocalModelSettings { start_tag: "<think>".to_owned(), end_tag: "</think>".to_owned(), settings }
+    LocalModelSettings {
+        start_tag: "<think>".to_owned(),
+        end_tag: "</think>".to_owned(),
+        settings,
+        load_on_startup: true,
+        keep_alive: None,
+    }
 }
 
 fn dollars_per_million(nanos: u64) -> Price {

@@ -25,6 +25,7 @@ mod host;
 mod images;
 mod kind;
 mod known_models;
+mod loading;
 mod members;
 mod model;
 mod model_config;

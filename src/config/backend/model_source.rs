@@ -1,6 +1,7 @@
 //! Where a model's answers come from: the local engine, or an upstream and how it is spoken to.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use stint_backend::local;
 use stint_backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
@@ -37,9 +38,21 @@ pub struct LocalModelSettings {
     pub end_tag: String,
     /// What closes a cut thought, and how tokens are drawn.
     pub settings: local::Settings,
+    /// Whether it is loaded at the start; at the first request otherwise.
+    pub load_on_startup: bool,
+    /// How long it stays loaded when nobody uses it; for good without it.
+    pub keep_alive: Option<Duration>,
 }
 
 impl ModelSource {
+    /// Whether it is there from the start on for good; false for a local model that is loaded later or let go.
+    pub fn stays_loaded(&self) -> bool {
+        match self {
+            ModelSource::File(_, manner) => manner.load_on_startup && manner.keep_alive.is_none(),
+            _ => true,
+        }
+    }
+
     /// The same, as it is reached and called there.
     #[must_use]
     pub fn at_deployment(&self, deployment: &Deployment) -> ModelSource {

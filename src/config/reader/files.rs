@@ -11,7 +11,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -110,7 +109,9 @@ impl ConfigFileStamp {
         std::fs::metadata(path).ok().map(|file| ConfigFileStamp::from_metadata(&file))
     }
 
+    #[cfg(unix)]
     fn from_metadata(file: &Metadata) -> ConfigFileStamp {
+        use std::os::unix::fs::MetadataExt;
         ConfigFileStamp {
             device: file.dev(),
             inode: file.ino(),
@@ -118,6 +119,18 @@ impl ConfigFileStamp {
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
         }
+    }
+
+    /// Without inodes, size and times tell.
+    #[cfg(not(unix))]
+    fn from_metadata(file: &Metadata) -> ConfigFileStamp {
+        let of = |time: io::Result<SystemTime>| {
+            let since = time.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+            let since = since.unwrap_or_default();
+            (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), i64::from(since.subsec_nanos()))
+        };
+        let (modified, changed) = (of(file.modified()), of(file.created()));
+        ConfigFileStamp { device: 0, inode: 0, bytes: file.len(), modified, changed }
     }
 
     /// How long it stands still already; by a clock that is behind the file's, not at all.

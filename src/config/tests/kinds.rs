@@ -231,6 +231,27 @@ fn a_local_model_holds_to_schemas_and_tells_the_chances_of_tokens_unless_a_list_
 }
 
 #[test]
+fn a_local_model_stays_unless_it_is_said_when_it_comes_and_goes() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+    let of = |more: &str| {
+        let toml = format!("[[backend]]\nkind = 'local'\nfile = '{file}'\nmodels = ['m']\n{more}\n");
+        let settings = load_text(&toml).unwrap();
+        let models = settings.backends.iter().flat_map(|backend| &backend.models);
+        let source = models.map(|model| &model.source).find(|source| matches!(source, ModelSource::File(..)));
+        let Some(ModelSource::File(_, manner)) = source else { panic!("{settings:?}") };
+        let minutes = manner.keep_alive.map(|time| time.as_secs() / 60);
+        (manner.load_on_startup, minutes, source.unwrap().stays_loaded())
+    };
+    assert_eq!(of(""), (true, None, true));
+    assert_eq!(of("keep_alive = '10m'"), (true, Some(10), false));
+    assert_eq!(of("load_on_startup = false"), (false, Some(5), false));
+    assert_eq!(of("load_on_startup = false\nkeep_alive = '0s'"), (false, Some(0), false));
+    let remote = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['m']\nkeep_alive = '1m'\n";
+    let told = load_text(remote).unwrap_err().to_string();
+    assert!(told.contains("backend.keep_alive"), "{told}");
+}
+
+#[test]
 fn ones_own_servers_are_taken_to_have_what_servers_have_and_to_know_their_members() {
     let of = |kind: &str, base: &str, more: &str| {
         let toml = format!(

@@ -63,8 +63,8 @@ fn request(judge: &str, asked: &Request, answers: &[String]) -> Request {
     let messages = vec![Message::text(Role::System, TASK), Message::text(Role::User, data)];
     let budget = Budget { thinking: Some(Tokens::ZERO), solution: Some(SOLUTION), ..Budget::default() };
     let sampling = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
-    let cache_owner = asked.cache_owner.clone();
-    Request { budget, sampling, cache_owner, ..Request::new(judge, messages) }
+    let (cache_owner, priority) = (asked.cache_owner.clone(), asked.priority);
+    Request { budget, sampling, cache_owner, priority, ..Request::new(judge, messages) }
 }
 
 /// What is asked: the last message of the caller.

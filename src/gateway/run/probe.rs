@@ -166,6 +166,7 @@ fn drafts(probe: &DifficultyProbe, asked: &Request) -> Request {
         budget: Budget { thinking: Some(probe.thinking), solution: Some(probe.tokens), ..Budget::default() },
         sampling: SamplingOptions { temperature: Some(TEMPERATURE), ..SamplingOptions::default() },
         cache_owner: asked.cache_owner.clone(),
+        priority: asked.priority,
         ..Request::new(&*probe.model, asked.messages.clone())
     }
 }

@@ -218,7 +218,7 @@ impl CapabilityTrial {
 fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>) -> Request {
     let budget = Budget { thinking, solution: Some(SOLUTION), ..Budget::default() };
     let mut request = Request::new(model, vec![Message::text(Role::User, "Say ok as JSON.")]);
-    request.budget = budget;
+    (request.budget, request.priority) = (budget, Priority::Batch);
     let schema = json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"],
         "additionalProperties": false });
     match capability {

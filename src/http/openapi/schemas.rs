@@ -205,6 +205,7 @@ fn ours() -> Vec<(&'static str, Value)> {
     let model = json!({
         "id": text(), "object": { "const": "model" }, "owned_by": text(), "context_length": {}, "thinking_max": whole(), "enforced": {},
         "serves": list(&text()), "capabilities": list(&text()), "price": {}, "route": list(&text()), "unavailable": text(),
+        "loaded": flag(),
     });
     let models = json!({ "object": text(), "data": list(&the("Model")), "efforts": { "type": "object", "additionalProperties": { "type": "number" } } });
     let feedback =

@@ -174,6 +174,13 @@ impl Process {
         ticks.sum::<f64>() / 100.0
     }
 
+    /// The memory that it has now, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let told = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = told.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// Sends a signal, by its name.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();

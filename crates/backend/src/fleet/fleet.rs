@@ -161,6 +161,11 @@ impl Fleet {
         outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
     }
 
+    /// Whether its model is in this process's memory, where it is to be.
+    pub fn is_loaded(&self) -> Option<bool> {
+        self.targets.iter().find_map(|target| target.backend.is_loaded())
+    }
+
     /// The targets that take no calls now, by their own word.
     pub(super) fn absent_targets(&self) -> Vec<usize> {
         let targets = self.targets.iter().enumerate();

@@ -15,13 +15,13 @@ use crate::speed::{CallTimer, SpeedEstimator};
 use crate::tool_calls;
 use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought};
 use stint_engine::{
-    self as engine, AnswerConstraint, CacheScope, EngineError, EngineOutage, FailureCause, GenerationJob,
-    JobRejection, PhaseBudgets, SamplingParams, SupervisedEngine, ThinkingPhase,
+    self as engine, AnswerConstraint, CacheScope, EngineError, EngineLease, GenerationJob, JobPriority,
+    JobRejection, LeaseRefusal, PhaseBudgets, PooledEngine, PooledOutage, SamplingParams, ThinkingPhase,
 };
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::{Message, RawPrompt, Request, Role};
-use stint_types::units::Tokens;
+use stint_types::units::{Priority, Tokens};
 
 use super::grammar::{AnswerForm, GrammarCompiler};
 use super::penalties;
@@ -31,10 +31,10 @@ use super::steps::StepDecoder;
 /// Longer than any token of the vocabularies in use, in bytes.
 const TOKEN_BYTES_MAX: u64 = 256;
 
-/// A model in the local engine.
+/// A model in the local engine: loaded, or to be loaded when it is asked.
 #[derive(Debug)]
 pub struct LocalBackend {
-    engine: SupervisedEngine,
+    engine: PooledEngine,
     format: Arc<PromptFormat>,
     hand_off: Vec<u32>,
     /// The tokens that are white space alone.
@@ -47,14 +47,15 @@ pub struct LocalBackend {
 impl LocalBackend {
     /// The model that the engine runs, spoken to in its format.
     pub fn new(
-        engine: SupervisedEngine,
+        engine: PooledEngine,
         format: Arc<PromptFormat>,
         settings: Settings,
     ) -> Result<LocalBackend, PromptError> {
         let hand_off = format.encode(&settings.hand_off)?;
         let tool_syntax = settings.tool_syntax.or_else(|| format.syntax());
         let settings = Settings { tool_syntax, ..settings };
-        let speed = SpeedEstimator::with_token(engine.single_step());
+        let speed = SpeedEstimator::default();
+        engine.single_step().into_iter().for_each(|step| speed.expect_token(step));
         let is_blank = |id: &u32| {
             let text = format.detokenizer().push(*id);
             !text.is_empty() && text.chars().all(char::is_whitespace)
@@ -89,16 +90,20 @@ impl LocalBackend {
         let job = self.job(call)?;
         let job = GenerationJob { constraint: self.constraint(&call.request).await?, ..job };
         let prompt = job.prompt.len();
+        let lease = self.engine.lease().await.map_err(|refused| lease_failure(&refused))?;
+        self.engine.single_step().into_iter().for_each(|step| self.speed.expect_token(step));
+        // Loading is no part of what reading a prompt takes.
         let mut lap = self.speed.start();
-        let load = self.engine.load();
+        let load = lease.engine().load();
         if load.running + load.waiting >= load.slots {
             // The wait for the first token will measure the queue, not the reading of the prompt.
             lap.mark_queued();
         }
-        let tokens = self.engine.generate(job).map_err(|refused| self.refusal_failure(&refused))?;
+        let tokens = lease.engine().generate(job).map_err(|refused| self.refusal_failure(&refused))?;
         let decoder = StepDecoder::new(self.format.clone(), prompt);
         let pieces = VecDeque::from([decoder.prompt_usage()]);
-        let flow = LocalStream { tokens, engine: self.engine.clone(), decoder, pieces, timer: lap };
+        let engine = self.engine.clone();
+        let flow = LocalStream { tokens, _lease: lease, engine, decoder, pieces, timer: lap };
         let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
@@ -154,10 +159,14 @@ impl LocalBackend {
             seed: call.seed,
         };
         // Whose thought was cut at a deadline has no time for another wait.
-        let resumes = matches!(call.part, GenerationPart::Solution { .. });
+        let priority = match (&call.part, request.priority) {
+            (GenerationPart::Solution { .. }, _) => JobPriority::Resumes,
+            (_, Priority::Interactive) => JobPriority::Interactive,
+            (_, Priority::Batch) => JobPriority::Batch,
+        };
         Ok(GenerationJob {
             prompt,
-            resumes,
+            priority,
             scope: self.cache_scope(request),
             sampling,
             penalties: penalties::read(request)?,
@@ -305,25 +314,37 @@ impl Backend for LocalBackend {
     }
 
     fn outage(&self) -> Option<TargetOutage> {
-        let EngineOutage { cause, retry_in } = self.engine.outage()?;
-        let reason = cause.map_or("the engine was stopped", FailureCause::for_caller);
+        let PooledOutage { reason, retry_in } = self.engine.outage()?;
         Some(TargetOutage { reason: reason.into(), retry_in })
     }
 
-    /// The fleet knows what waits: it counts requests from their plans on, which have not come here yet.
+    /// The fleet knows what waits: it counts requests from their plans on, which have not come here yet. A model that is not
+    /// loaded begins that much later.
     fn conditions(&self) -> ModelConditions {
         let measured = self.speed.conditions();
-        ModelConditions { healthy: measured.healthy && self.engine.is_alive(), ..measured }
+        let loading = self.engine.expected_wait().as_secs_f64();
+        ModelConditions {
+            queue: measured.queue + loading,
+            queue_least: measured.queue_least + loading,
+            healthy: measured.healthy && self.engine.is_alive(),
+            ..measured
+        }
     }
 
     fn places(&self) -> Option<u32> {
         u32::try_from(self.engine.load().slots).ok()
     }
+
+    fn is_loaded(&self) -> Option<bool> {
+        (!self.engine.is_permanent()).then(|| self.engine.is_loaded())
+    }
 }
 
 struct LocalStream {
     tokens: engine::TokenStream,
-    engine: SupervisedEngine,
+    /// The model is not let go while this is read.
+    _lease: EngineLease,
+    engine: PooledEngine,
     decoder: StepDecoder,
     pieces: VecDeque<Piece>,
     timer: CallTimer,
@@ -360,8 +381,25 @@ fn prompt_failure(error: &PromptError) -> Failure {
     }
 }
 
+/// Why a model's engine cannot be used. Nothing was generated, and another model may do it.
+fn lease_failure(refused: &LeaseRefusal) -> Failure {
+    let (fault, message, retry_after) = match refused {
+        LeaseRefusal::Stopped => (Fault::Backend, refused.to_string(), None),
+        // Its reason names files and devices of ours: the log has it.
+        LeaseRefusal::Failed { retry_in, .. } => {
+            (Fault::Backend, "the model could not be loaded".to_owned(), Some(*retry_in))
+        }
+        LeaseRefusal::NoRoom | LeaseRefusal::Busy => {
+            (Fault::Overload, refused.to_string(), Some(RESTART_USUAL))
+        }
+    };
+    let failure = Failure::new(fault, message).unsent().retry_elsewhere();
+    let code = matches!(refused, LeaseRefusal::Failed { .. }).then_some(ENGINE_RESTARTING);
+    Failure { retry_after, code, ..failure }
+}
+
 /// An engine that failed takes the next call when it was started again; until then another model may.
-fn engine_failure(error: &EngineError, engine: &SupervisedEngine) -> Failure {
+fn engine_failure(error: &EngineError, engine: &PooledEngine) -> Failure {
     let failure = Failure::new(Fault::Backend, error.to_string());
     match error {
         // The engine goes on: only this one generation went wrong.
@@ -373,7 +411,7 @@ fn engine_failure(error: &EngineError, engine: &SupervisedEngine) -> Failure {
 }
 
 /// The same failure, with what its caller is to know.
-fn restarting(failure: Failure, engine: &SupervisedEngine) -> Failure {
+fn restarting(failure: Failure, engine: &PooledEngine) -> Failure {
     let retry_in = engine.outage().and_then(|outage| outage.retry_in);
     let retry_after = Some(retry_in.unwrap_or(RESTART_USUAL));
     Failure { retry_after, ..failure.retry_elsewhere().code(ENGINE_RESTARTING) }

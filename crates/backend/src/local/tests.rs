@@ -21,7 +21,7 @@ fn local() -> LocalBackend {
     let settings =
         engine::Settings { sequences: 2, kv_tokens: 512, allow_cpu: true, ..engine::Settings::default() };
     let again = Box::new(move || Ok(Gguf::open(&path)?));
-    let engine = SupervisedEngine::start(&file, again, &settings, Box::new(|_| ())).unwrap();
+    let engine = PooledEngine::start(&file, again, &settings, Box::new(|_| ())).unwrap();
     LocalBackend::new(engine, Arc::new(format), Settings::default()).unwrap()
 }
 

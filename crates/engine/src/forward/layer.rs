@@ -4,7 +4,7 @@ use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{
     AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu,
-    split_bytes,
+    split_bytes, split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
@@ -57,12 +57,15 @@ impl Activations {
                 "`prefill_chunk` is too large for this device: lower it".into(),
             ));
         }
+        if split_rows(shape, gpu.binding_max) == 0 {
+            return Err(EngineError::Model("its attention needs more room than this device can bind".into()));
+        }
         Ok(Self {
             h: gpu.buffer("h", bytes(shape.hidden)),
             normed: gpu.buffer("normed", bytes(shape.hidden)),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
             attended: gpu.buffer("attended", bytes(shape.queries())),
-            shares: gpu.buffer("shares", split_bytes(shape, extent.rows)),
+            shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
             wide: gpu.buffer("wide", bytes(2 * shape.feed_forward)),
             gated: gpu.buffer("gated", bytes(shape.feed_forward)),
         })

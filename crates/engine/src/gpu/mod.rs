@@ -234,6 +234,13 @@ pub(crate) fn shared_as(grain: ReductionStrategy) -> Arc<Gpu> {
     Arc::new(gpu.altered(grain, gpu.checks))
 }
 
+/// The tests' device, told that one binding may span no more than so many bytes.
+#[cfg(test)]
+pub(crate) fn shared_binding(most: u64) -> Gpu {
+    let gpu = shared();
+    Gpu { binding_max: most, ..gpu.altered(gpu.reduction, gpu.checks) }
+}
+
 /// Runs a test in each grain, with and without checks in the shaders.
 #[cfg(test)]
 pub(crate) fn in_every_mode(test: impl Fn(&Gpu)) {

@@ -12,12 +12,14 @@ pub(crate) struct Attention {
     combine: CombineSplits,
     /// Workgroups for one split of one row.
     groups: u32,
+    /// Rows that have room for their splits at once.
+    split_rows: u32,
 }
 
 /// The most heads that one workgroup does.
 const TOGETHER_MAX: u32 = 4;
 
-/// So many rows have room for their splits; more take turns.
+/// So many rows have room for their splits, or fewer where a device cannot bind so much; more take turns.
 const SPLIT_ROWS: u32 = 64;
 
 /// The buffers that one layer's run touches.
@@ -38,9 +40,15 @@ pub(crate) struct BoundAttention {
     combine: wgpu::BindGroup,
 }
 
-/// Bytes of the room that the splits of up to so many rows take.
-pub(crate) fn split_bytes(shape: &ModelShape, rows: u32) -> u64 {
-    share_bytes(shape, rows.min(SPLIT_ROWS))
+/// Bytes of the room that the splits of up to so many rows take, where one binding may span so many.
+pub(crate) fn split_bytes(shape: &ModelShape, rows: u32, binding_max: u64) -> u64 {
+    share_bytes(shape, rows.min(split_rows(shape, binding_max)))
+}
+
+/// How many rows have room for their splits at once. None where a device cannot bind the room of one.
+pub(crate) fn split_rows(shape: &ModelShape, binding_max: u64) -> u32 {
+    let fitting = binding_max / share_bytes(shape, 1);
+    u32::try_from(fitting).map_or(SPLIT_ROWS, |fitting| fitting.min(SPLIT_ROWS))
 }
 
 impl Attention {
@@ -67,7 +75,8 @@ impl Attention {
         let wgsl = format.shader(&[include_str!("splits.wgsl"), wgsl]);
         let source = KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
         let groups = shape.kv_heads * sharing.div_ceil(sharing.div_ceil(teams));
-        Self { kernel: Kernel::new(gpu, &source), combine: CombineSplits::new(gpu, shape), groups }
+        let (kernel, combine) = (Kernel::new(gpu, &source), CombineSplits::new(gpu, shape));
+        Self { kernel, combine, groups, split_rows: split_rows(shape, gpu.binding_max).max(1) }
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> BoundAttention {
@@ -90,8 +99,8 @@ impl Attention {
         if splits == 1 {
             return self.kernel.run(pass, &bound.attend, &[rows, 0], (self.groups, rows));
         }
-        for first in (0..rows).step_by(SPLIT_ROWS as usize) {
-            let count = (rows - first).min(SPLIT_ROWS);
+        for first in (0..rows).step_by(self.split_rows as usize) {
+            let count = (rows - first).min(self.split_rows);
             self.kernel.run(pass, &bound.attend, &[rows, first], (self.groups * splits, count));
             self.combine.run(pass, &bound.combine, rows, first, count);
         }
@@ -128,7 +137,7 @@ pub(super) mod testing {
 mod tests {
     use super::testing::shape;
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_mode, shared_binding, submit};
     use crate::ops::testing::{cached, close, numbers, part_values, transpose_keys};
 
     /// The obvious softmax over one slot's positions.
@@ -181,7 +190,7 @@ mod tests {
                 rows: &gpu.buffer_with("rows", rows),
                 blocks: &gpu.buffer_with("blocks", &tables),
                 y: &y,
-                shares: &gpu.buffer("shares", split_bytes(shape, count)),
+                shares: &gpu.buffer("shares", split_bytes(shape, count, gpu.binding_max)),
             },
         );
         submit(gpu, |pass| attend.run(pass, &bound, count, longest));
@@ -241,5 +250,18 @@ mod tests {
     fn more_rows_than_have_room_for_their_splits_take_turns() {
         let rows: Vec<_> = (0..70).map(|n| [0, n % 2, 250 + n, 0]).collect();
         check(2, 1, 16, &rows);
+    }
+
+    #[test]
+    fn rows_take_turns_in_as_much_room_as_a_device_can_bind() {
+        let shape = shape(2, 1, 16);
+        let rows: Vec<_> = (0..7).map(|n| [0, n % 2, 250 + 100 * n, 0]).collect();
+        for (fitting, expected) in [(1, 1), (3, 3), (7, 7), (64, 7), (1000, 7)] {
+            let most = share_bytes(&shape, fitting) + 5;
+            assert_eq!(split_bytes(&shape, 7, most), share_bytes(&shape, expected));
+            check_by(&shared_binding(most), KvFormat::F16, &shape, &rows);
+        }
+        assert_eq!(split_rows(&shape, share_bytes(&shape, 1) - 1), 0);
+        assert_eq!(split_rows(&shape, u64::MAX), SPLIT_ROWS);
     }
 }

@@ -21,7 +21,7 @@ mod stream;
 mod testing;
 
 pub(crate) use adjust::{AdjustLogits, LogitChange};
-pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes};
+pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes, split_rows};
 pub(crate) use embed::Embed;
 pub(crate) use gate::SwiGlu;
 pub(crate) use mask::{MaskLogits, PickMask};

@@ -1,6 +1,7 @@
 //! The engine as its callers see it, and the forward pass against itself.
 
 mod answers;
+mod pool;
 mod reasoner;
 mod supervised;
 
@@ -57,7 +58,7 @@ fn job(prompt: u32, thinking: u32, solution: u32) -> GenerationJob {
         constraint: None,
         logprobs: None,
         scope: CacheScope::default(),
-        resumes: false,
+        priority: JobPriority::Interactive,
     }
 }
 
@@ -270,11 +271,27 @@ fn a_job_that_goes_on_with_another_goes_before_those_that_have_not_begun() {
     let mut first = engine.generate(job(4, 60, 50)).unwrap();
     assert!(has_begun(&mut first));
     let waits = engine.generate(job(4, 60, 50)).unwrap();
-    let resumed = engine.generate(GenerationJob { resumes: true, ..job(4, 1, 1) }).unwrap();
+    let resumed = engine.generate(GenerationJob { priority: JobPriority::Resumes, ..job(4, 1, 1) }).unwrap();
     let one = finish(first).0.len() + 1;
     assert_eq!(finish(resumed).0.len(), 5);
     assert!(engine.load().counts.decoded < 2 * one as u64, "what waits has not been served before it");
     finish(waits);
+    engine.stop();
+}
+
+#[test]
+fn a_job_that_somebody_waits_for_goes_before_those_that_nobody_does() {
+    let engine = engine(&Settings { sequences: 1, queue: 3, ..settings() });
+    let mut first = engine.generate(job(4, 60, 50)).unwrap();
+    assert!(has_begun(&mut first));
+    let batch = |solution| GenerationJob { priority: JobPriority::Batch, ..job(4, 60, solution) };
+    let waits = [50, 49].map(|solution| engine.generate(batch(solution)).unwrap());
+    let interactive = engine.generate(job(4, 1, 1)).unwrap();
+    let one = finish(first).0.len() + 1;
+    assert_eq!(finish(interactive).0.len(), 5);
+    assert!(engine.load().counts.decoded < 2 * one as u64, "no batch job has been served before it");
+    let last = waits.map(|tokens| finish(tokens).1);
+    assert!(last.iter().all(|last| matches!(last, GenerationEvent::Done(_))), "each of those has its turn");
     engine.stop();
 }
 

@@ -54,7 +54,7 @@ fn job(question: &str, thinking: u32) -> GenerationJob {
         constraint: None,
         logprobs: None,
         scope: CacheScope::default(),
-        resumes: false,
+        priority: crate::JobPriority::Interactive,
     }
 }
 

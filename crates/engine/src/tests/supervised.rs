@@ -93,6 +93,7 @@ fn an_engine_that_cannot_be_started_again_is_tried_again_after_a_longer_wait() {
     let wait = |event| match event {
         EngineEvent::Failed { wait, .. } | EngineEvent::StartFailed { wait, .. } => wait.as_secs(),
         EngineEvent::Restarted { outage } => outage.as_secs(),
+        other => panic!("{other:?}"),
     };
     assert_eq!((wait(next(&events)), wait(next(&events))), (1, 2));
     assert!(engine.outage().unwrap().retry_in > Some(Duration::from_secs(1)));

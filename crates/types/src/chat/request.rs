@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::trace::TraceLink;
-use crate::units::Money;
+use crate::units::{Money, Priority};
 
 use super::{Budget, CacheTtl, ContentPart, EffortChanges, Message, RawPrompt, Role, VendorHeaders};
 
@@ -85,6 +85,8 @@ pub struct Request {
     pub logprobs: Option<u32>,
     /// Whose prompts it may share an upstream's cache with: its account's; everybody's where there is none.
     pub cache_owner: Option<Arc<str>>,
+    /// Who goes first where requests wait: its key's word, or its own where that is less.
+    pub priority: Priority,
     /// What its whole run may cost, where the model is to be told in its provider's own way.
     pub run_cost: Option<Money>,
     /// The trace that it belongs to, where upstreams are told.
@@ -148,6 +150,7 @@ impl Request {
             unknown_members: Map::new(),
             logprobs: None,
             cache_owner: None,
+            priority: Priority::default(),
             run_cost: None,
             trace: None,
             vendor_headers: VendorHeaders::default(),

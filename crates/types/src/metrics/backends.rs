@@ -4,6 +4,7 @@
 
 use prometheus::{Counter, Error, IntCounterVec, IntGaugeVec};
 
+use super::engines::EngineMetrics;
 use super::factory::MetricFactory;
 
 /// What the models' backends do.
@@ -19,10 +20,7 @@ pub struct BackendMetrics {
     pub retries: IntCounterVec,
     pub hedges: IntCounterVec,
     pub sheds: IntCounterVec,
-    pub engine_tokens: IntCounterVec,
-    pub engine_up: IntGaugeVec,
-    pub engine_restarts: IntCounterVec,
-    pub engine_preemptions: IntCounterVec,
+    pub engines: EngineMetrics,
     pub withdrawals: IntCounterVec,
     pub event_loop_lag: Counter,
     pub overruns: IntCounterVec,
@@ -56,26 +54,7 @@ impl BackendMetrics {
             hedges: by_model_and("outcome", "hedges_total", hedges)?,
             sheds: by_model_and("cause", "sheds_total", sheds)?,
             event_loop_lag: make.float_counter("event_loop_lag_seconds_total", lag)?,
-            engine_tokens: by_model_and(
-                "phase",
-                "engine_tokens_total",
-                "Tokens that the local engine read, found in its cache and wrote",
-            )?,
-            engine_up: make.gauge_vec(
-                "engine_up",
-                "1 while a local engine runs, 0 while it is started again",
-                &["model"],
-            )?,
-            engine_restarts: by_model_and(
-                "cause",
-                "engine_restarts_total",
-                "Restarts of a local engine after a failure, by its cause",
-            )?,
-            engine_preemptions: make.counter_vec(
-                "engine_preemptions_total",
-                "Generations of a local engine that were preempted for lack of room in its cache and computed again",
-                &["model"],
-            )?,
+            engines: EngineMetrics::new(make)?,
             overruns: by_target("target_overruns_total", overruns)?,
         })
     }

@@ -128,6 +128,7 @@ impl TargetRow {
             "target": self.target,
             "available": self.is_available,
             "why": gateway.outage(&self.model).map(|outage| outage.reason.to_string()),
+            "loaded": gateway.is_loaded(&self.model),
             "in_flight": self.in_flight,
             "limit": self.limit,
             "queue": self.queue,

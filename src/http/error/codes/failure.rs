@@ -48,7 +48,7 @@ pub(in crate::http) const ENGINE_RESTARTING: ErrorCode = ErrorCode {
     word: "engine_restarting",
     status: 503,
     also: None,
-    when: "The model in this process failed, and is started again by itself",
+    when: "The model in this process failed or could not be loaded, and is started again by itself",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const SHUTTING_DOWN: ErrorCode = ErrorCode {

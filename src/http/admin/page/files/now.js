@@ -128,7 +128,7 @@ function targetRow() {
       setAttribute(node, "class", target.available ? "" : "away");
       setAttribute(node, "data-target", `${target.model}/${target.target}`);
       setText(name, target.target === "0" || target.target === target.model ? target.model : `${target.model} · ${target.target}`);
-      setText(state, target.available ? "available" : "left alone");
+      setText(state, target.available ? (target.loaded === false ? "not loaded" : "available") : "left alone");
       const of = target.limit ? ` of ${count(target.limit)}` : "";
       const waits = target.queue ? `, ${count(target.queue)} waiting` : "";
       setText(calls, `${count(target.in_flight)}${of} under way${waits}`);

@@ -1,0 +1,120 @@
+//! What an engine will be: sized by its file, its settings and the device, and counted before anything is loaded.
+
+use stint_gguf::Gguf;
+
+use super::error::EngineError;
+use super::facts::describe;
+use super::forward::EngineCapacity;
+use super::gpu::{DeviceKind, Gpu};
+use super::handle::Settings;
+use super::memory_needs::{MemoryNeeds, MemoryRoom};
+use super::ops::BLOCK;
+use super::shape::ModelShape;
+
+/// What an engine is to be loaded as.
+pub(crate) struct EnginePlan {
+    pub(crate) shape: ModelShape,
+    pub(crate) capacity: EngineCapacity,
+    /// Bytes of the weights.
+    pub(crate) weights: u64,
+    /// Bytes of the device's memory that all of it takes.
+    pub(crate) memory: u64,
+}
+
+/// What an engine has and takes once it is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineSize {
+    /// The most tokens that prompt and budgets of one job may have together.
+    pub context: u32,
+    /// The size of the vocabulary.
+    pub vocab: u32,
+    /// Sequences that run at once.
+    pub slots: u32,
+    /// Blocks of the cache.
+    pub blocks: u32,
+    /// Bytes of the weights.
+    pub weights: u64,
+    /// Bytes of the device's memory that it takes: weights, cache, and what steps compute in.
+    pub memory: u64,
+    /// Bytes of the device's memory that all models may take together, as far as that is known.
+    pub memory_max: Option<u64>,
+}
+
+impl EngineSize {
+    /// Opens the device and counts. Nothing is loaded.
+    ///
+    /// # Errors
+    /// Why such an engine could not run, as far as that can be told without loading it.
+    pub fn measure(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
+        let gpu = Gpu::open(settings.adapter.as_deref(), settings.allow_cpu)?;
+        let EnginePlan { shape, capacity, weights, memory } = EnginePlan::new(&gpu, gguf, settings)?;
+        Ok(Self {
+            context: capacity.context,
+            vocab: shape.vocab,
+            slots: capacity.slots,
+            blocks: capacity.blocks,
+            weights,
+            memory,
+            memory_max: settings.memory_max.or(gpu.memory),
+        })
+    }
+}
+
+impl EnginePlan {
+    pub(crate) fn new(gpu: &Gpu, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
+        let shape = ModelShape::read(gguf)?;
+        let weights = describe(gguf)?.weight_bytes;
+        check_software(gpu, weights, settings)?;
+        let capacity = capacity(gpu, &shape, settings)?;
+        let (capacity, memory) = fit(gpu, &shape, weights, capacity, settings)?;
+        Ok(Self { shape, capacity, weights, memory })
+    }
+}
+
+/// Refuses a model that is too large for a software driver.
+fn check_software(gpu: &Gpu, weights: u64, settings: &Settings) -> Result<(), EngineError> {
+    let limit = settings.cpu_weights_max.filter(|_| gpu.info.kind == DeviceKind::Cpu);
+    let Some(weights_max) = limit else { return Ok(()) };
+    if weights <= weights_max {
+        return Ok(());
+    }
+    Err(EngineError::TooLargeForSoftware { device: gpu.info.name.clone(), weights, weights_max })
+}
+
+/// The same capacity with as many blocks as the device has memory for, and the bytes that all of it takes.
+fn fit(
+    gpu: &Gpu,
+    shape: &ModelShape,
+    weights: u64,
+    capacity: EngineCapacity,
+    settings: &Settings,
+) -> Result<(EngineCapacity, u64), EngineError> {
+    let needs = MemoryNeeds::new(shape, weights, &capacity);
+    let room = MemoryRoom { most: settings.memory_max.or(gpu.memory), taken: settings.memory_taken };
+    let stated = settings.context.map(|_| capacity.context);
+    let blocks = needs.blocks_within(room, capacity.blocks, stated)?;
+    let context = capacity.context.min(blocks * BLOCK);
+    Ok((EngineCapacity { blocks, context, ..capacity }, needs.total(blocks)))
+}
+
+/// What the settings ask for, checked against the model and the device.
+fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
+    let refuse = |what: String| Err(EngineError::Settings(what));
+    if settings.sequences == 0 || settings.prefill_chunk == 0 {
+        return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
+    }
+    let blocks = settings.kv_tokens / BLOCK;
+    let kv_format = settings.kv_format;
+    let block_bytes = kv_format.bytes(u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim));
+    let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
+    if blocks == 0 || blocks > blocks_max {
+        let most = u64::from(blocks_max) * u64::from(BLOCK);
+        return refuse(format!("`kv_tokens` must be between {BLOCK} and {most} on this device"));
+    }
+    let context = shape.context.min(settings.context.unwrap_or(u32::MAX)).min(blocks * BLOCK);
+    if context == 0 {
+        return refuse("`context` must be at least 1".into());
+    }
+    let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
+    Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks, kv_format })
+}

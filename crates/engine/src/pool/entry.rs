@@ -1,0 +1,185 @@
+//! One model of a pool: how it stands, who uses it, and what it did.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::EngineError;
+use crate::failure_cause::{EngineEvent, FailureCause, UnloadReason};
+use crate::handle::EngineLoad;
+use crate::messages::EngineCounts;
+use crate::restart_policy::RestartPolicy;
+use crate::supervised::SupervisedEngine;
+
+use super::engine_spec::{EngineSpec, Residency};
+use super::load_time::LoadTime;
+
+/// What a model's engines did, all of them together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EngineTotals {
+    /// How often it was loaded.
+    pub loads: u64,
+    /// How often it could not be.
+    pub failed_loads: u64,
+    /// How long loading took, in sum.
+    pub load_time: Duration,
+    /// How often it was let go, in the order of [`UnloadReason::ALL`].
+    pub unloads: [u64; UnloadReason::ALL.len()],
+    /// How often an engine was to be started again after a failure, in the order of [`FailureCause::ALL`].
+    pub restarts: [u64; FailureCause::ALL.len()],
+}
+
+/// How a model stands.
+#[derive(Debug)]
+pub(super) enum Stage {
+    Unloaded,
+    Loading {
+        since: Instant,
+    },
+    Loaded(SupervisedEngine),
+    /// It is being let go, and has its memory still.
+    Leaving,
+    /// It could not be loaded. Nobody tries before then.
+    Failed {
+        error: EngineError,
+        until: Instant,
+    },
+}
+
+pub(super) struct Entry {
+    pub(super) spec: Arc<EngineSpec>,
+    pub(super) residency: Residency,
+    pub(super) stage: Stage,
+    /// Requests that use it.
+    pub(super) leases: usize,
+    /// Requests that wait for it, and since when some do.
+    pub(super) waiters: usize,
+    pub(super) wanted_since: Option<Instant>,
+    /// How often those who waited were told that there is no room.
+    pub(super) refusals: u64,
+    /// It takes no more requests until it was let go: another has waited for its room.
+    pub(super) is_yielding: bool,
+    pub(super) last_used: Instant,
+    pub(super) load_time: LoadTime,
+    pub(super) totals: EngineTotals,
+    policy: RestartPolicy,
+    /// What engines did that are gone.
+    before: EngineCounts,
+    /// How long the first step of one sequence took at the last load.
+    pub(super) single_step: Option<Duration>,
+}
+
+impl Entry {
+    pub(super) fn new(spec: Arc<EngineSpec>, residency: Residency, now: Instant) -> Self {
+        Entry {
+            residency,
+            stage: Stage::Unloaded,
+            leases: 0,
+            waiters: 0,
+            wanted_since: None,
+            refusals: 0,
+            is_yielding: false,
+            last_used: now,
+            load_time: LoadTime::guess(spec.size.weights),
+            totals: EngineTotals::default(),
+            policy: RestartPolicy::default(),
+            before: EngineCounts::default(),
+            single_step: None,
+            spec,
+        }
+    }
+
+    /// Whether it has memory.
+    pub(super) fn has_memory(&self) -> bool {
+        matches!(self.stage, Stage::Loading { .. } | Stage::Loaded(_) | Stage::Leaving)
+    }
+
+    /// The engine that takes requests.
+    pub(super) fn open_engine(&self) -> Option<&SupervisedEngine> {
+        match &self.stage {
+            Stage::Loaded(engine) if !self.is_yielding => Some(engine),
+            _ => None,
+        }
+    }
+
+    pub(super) fn engine(&self) -> Option<&SupervisedEngine> {
+        if let Stage::Loaded(engine) = &self.stage { Some(engine) } else { None }
+    }
+
+    /// When it is to be let go, where nobody uses it.
+    pub(super) fn expires(&self) -> Option<Instant> {
+        let is_idle = self.leases == 0 && self.waiters == 0 && self.engine().is_some();
+        self.residency.keep_alive.filter(|_| is_idle).map(|time| self.last_used + time)
+    }
+
+    /// How busy it is now. What engines before this one did is counted in.
+    pub(super) fn load(&self) -> EngineLoad {
+        let mut load = self.engine().map_or_else(|| self.spec.idle_load(), SupervisedEngine::load);
+        load.counts += self.before;
+        load.waiting += self.waiters;
+        load
+    }
+
+    /// All that its engines did.
+    pub(super) fn totals(&self) -> EngineTotals {
+        let mut totals = self.totals;
+        if let Some(engine) = self.engine() {
+            add_restarts(&mut totals, engine);
+        }
+        totals
+    }
+
+    /// It was loaded, or not. Returns what is to be told of it.
+    pub(super) fn finish_load(
+        &mut self,
+        loaded: Result<SupervisedEngine, EngineError>,
+        now: Instant,
+    ) -> EngineEvent {
+        let took = match self.stage {
+            Stage::Loading { since } => now.saturating_duration_since(since),
+            _ => Duration::ZERO,
+        };
+        self.last_used = now;
+        match loaded {
+            Ok(engine) => {
+                self.load_time.record(took);
+                self.totals.loads += 1;
+                self.totals.load_time += took;
+                self.policy = RestartPolicy::default();
+                self.single_step = Some(engine.single_step());
+                let event = EngineEvent::Loaded {
+                    took,
+                    device: engine.device().clone(),
+                    memory: engine.memory_bytes(),
+                };
+                self.stage = Stage::Loaded(engine);
+                event
+            }
+            Err(error) => {
+                self.totals.failed_loads += 1;
+                let wait = self.policy.next_wait(Duration::ZERO);
+                self.stage = Stage::Failed { error: error.clone(), until: now + wait };
+                EngineEvent::LoadFailed { error, wait }
+            }
+        }
+    }
+
+    /// Takes its engine out, to be stopped.
+    pub(super) fn take_engine(&mut self, next: Stage) -> Option<SupervisedEngine> {
+        match std::mem::replace(&mut self.stage, next) {
+            Stage::Loaded(engine) => {
+                self.before += engine.load().counts;
+                add_restarts(&mut self.totals, &engine);
+                Some(engine)
+            }
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+}
+
+fn add_restarts(totals: &mut EngineTotals, engine: &SupervisedEngine) {
+    let of_engine = engine.restarts();
+    totals.restarts.iter_mut().zip(of_engine).for_each(|(sum, (_, more))| *sum += more);
+}

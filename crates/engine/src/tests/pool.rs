@@ -1,0 +1,258 @@
+//! Models that share the memory of one device.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// What a machine that is busy with other things may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// It is loaded by the first request, and stays for so long.
+fn on_demand(keep_alive: Duration) -> Residency {
+    Residency { load_on_startup: false, keep_alive: Some(keep_alive) }
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Room for so many models like those of these tests, and half of one.
+fn room_for(models: u64) -> Option<u64> {
+    let size = EngineSize::measure(&gguf(TensorType::F32), &settings()).unwrap();
+    Some(models * size.memory + size.memory / 2)
+}
+
+/// A model whose next so many loads fail, and what is told of it.
+fn model(
+    pool: &EnginePool,
+    residency: Residency,
+    memory_max: Option<u64>,
+    failing: u32,
+) -> (PooledEngine, Receiver<EngineEvent>) {
+    let (sender, events) = channel();
+    let left = AtomicU32::new(failing);
+    let weights = move || {
+        let fails =
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if fails { Err(EngineError::NoDevice) } else { Ok(gguf(TensorType::F32)) }
+    };
+    let listener = Box::new(move |event: &EngineEvent| {
+        let _ = sender.send(event.clone());
+    });
+    let settings = Settings { memory_max, ..settings() };
+    let spec = EngineSpec::new(&gguf(TensorType::F32), Box::new(weights), settings, listener).unwrap();
+    (pool.add(spec, residency), events)
+}
+
+fn lease(engine: &PooledEngine) -> Result<EngineLease, LeaseRefusal> {
+    pollster::block_on(engine.lease())
+}
+
+/// Uses it once.
+fn answer(engine: &PooledEngine) {
+    let lease = lease(engine).unwrap();
+    assert_eq!(finish(lease.engine().generate(job(2, 1, 1)).unwrap()).0.len(), 5);
+}
+
+fn in_background<T: Send + 'static>(
+    engine: &PooledEngine,
+    uses: impl FnOnce(&PooledEngine) -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let engine = engine.clone();
+    thread::spawn(move || uses(&engine))
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what} within {PATIENCE:?}");
+        thread::yield_now();
+    }
+}
+
+fn next(events: &Receiver<EngineEvent>) -> EngineEvent {
+    events.recv_timeout(PATIENCE).expect("something happens to the model")
+}
+
+#[test]
+fn a_model_is_loaded_by_the_first_request_and_let_go_when_nobody_has_used_it_for_its_time() {
+    let pool = EnginePool::default();
+    let (engine, events) = model(&pool, on_demand(Duration::from_millis(300)), None, 0);
+    assert!(!engine.is_loaded() && engine.outage().is_none());
+    assert!(engine.expected_wait() >= Duration::from_secs(1), "a guess, before it was ever loaded");
+    let lease = lease(&engine).unwrap();
+    assert!(matches!(next(&events), EngineEvent::Loaded { memory, .. } if memory == engine.memory_bytes()));
+    assert_eq!((engine.is_loaded(), engine.expected_wait()), (true, Duration::ZERO));
+    let mut tokens = lease.engine().generate(job(2, 20, 20)).unwrap();
+    assert!(has_begun(&mut tokens));
+    // Whoever reads slowly keeps it.
+    thread::sleep(Duration::from_millis(700));
+    assert!(engine.is_loaded());
+    assert!(matches!(finish(tokens).1, GenerationEvent::Done(_)));
+    let decoded = engine.load().counts.decoded;
+    drop(lease);
+    assert!(matches!(next(&events), EngineEvent::Unloaded { reason: UnloadReason::Idle }));
+    assert!(!engine.is_loaded() && engine.expected_wait() > Duration::ZERO);
+    assert_eq!(engine.load().counts.decoded, decoded, "what was counted is not counted away");
+    answer(&engine);
+    let totals = engine.totals();
+    assert_eq!((totals.loads, totals.failed_loads, totals.unloads[1]), (2, 0, 0));
+    assert!(totals.unloads[0] >= 1, "{totals:?}");
+    pool.stop();
+}
+
+#[test]
+fn the_least_recently_used_model_makes_room_for_another() {
+    let (pool, most) = (EnginePool::default(), room_for(2));
+    let models: Vec<_> = (0..3).map(|_| model(&pool, on_demand(HOUR), most, 0).0).collect();
+    let loaded = || models.iter().map(PooledEngine::is_loaded).collect::<Vec<_>>();
+    for place in [0, 1, 0] {
+        answer(&models[place]);
+    }
+    assert_eq!(loaded(), [true, true, false]);
+    answer(&models[2]);
+    assert_eq!(loaded(), [true, false, true]);
+    assert_eq!(models[1].totals().unloads, [0, 1]);
+    pool.stop();
+}
+
+#[test]
+fn a_model_in_use_is_not_let_go_and_another_waits_for_its_room() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let held = lease(&first).unwrap();
+    let waits = in_background(&second, answer);
+    until("the second one is waited for", || second.load().waiting == 1);
+    assert!(second.expected_wait() > Duration::ZERO);
+    // Longer than a load takes: from then on the first takes no more, and ends what it has begun.
+    thread::sleep(Duration::from_millis(1500));
+    let last = finish(held.engine().generate(job(2, 40, 40)).unwrap()).1;
+    assert!(matches!(last, GenerationEvent::Done(_)), "nothing of it was cut: {last:?}");
+    assert!(first.is_loaded() && !second.is_loaded());
+    drop(held);
+    waits.join().unwrap();
+    assert!(!first.is_loaded() && second.is_loaded());
+    pool.stop();
+}
+
+/// The lease, where there is one without a wait.
+fn lease_at_once(engine: &PooledEngine) -> Option<EngineLease> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match Box::pin(engine.lease()).as_mut().poll(&mut context) {
+        std::task::Poll::Ready(leased) => Some(leased.unwrap()),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_model_that_is_always_in_use_keeps_no_other_out() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let mut held = lease(&first).unwrap();
+    let waits = in_background(&second, answer);
+    let began = Instant::now();
+    // Before one use ends another has begun.
+    while let Some(next) = lease_at_once(&first) {
+        held = next;
+        assert!(began.elapsed() < PATIENCE, "the first one never yields");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let again = in_background(&first, answer);
+    drop(held);
+    waits.join().unwrap();
+    again.join().unwrap();
+    assert_eq!((first.totals().loads, second.totals().loads), (2, 1));
+    pool.stop();
+}
+
+#[test]
+fn who_has_waited_for_room_for_too_long_is_told() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    pool.set_wait_max(Duration::from_millis(200));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let held = lease(&first).unwrap();
+    assert!(matches!(lease(&second), Err(LeaseRefusal::NoRoom)));
+    drop(held);
+    answer(&second);
+    pool.stop();
+}
+
+#[test]
+fn what_does_not_fit_beside_a_model_that_stays_is_refused_at_once() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (other, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (stays, _) = model(&pool, Residency::default(), most, 0);
+    assert!(stays.load_now().unwrap());
+    let began = Instant::now();
+    assert!(matches!(lease(&other), Err(LeaseRefusal::NoRoom)));
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(!other.fits_beside(stays.memory_bytes()) && other.fits_beside(0));
+    assert!(stays.is_loaded());
+    pool.stop();
+}
+
+#[test]
+fn a_model_that_cannot_be_loaded_says_so_and_is_tried_again_by_a_later_request() {
+    let pool = EnginePool::default();
+    let (engine, events) = model(&pool, on_demand(HOUR), None, 1);
+    assert!(matches!(lease(&engine), Err(LeaseRefusal::Failed { error: EngineError::NoDevice, .. })));
+    assert!(matches!(next(&events), EngineEvent::LoadFailed { .. }));
+    let outage = engine.outage().unwrap();
+    assert!(outage.retry_in.unwrap() <= Duration::from_secs(1), "{outage:?}");
+    assert!(matches!(lease(&engine), Err(LeaseRefusal::Failed { .. })), "nobody tries meanwhile");
+    until("it may be tried again", || engine.outage().is_none());
+    answer(&engine);
+    assert_eq!((engine.totals().loads, engine.totals().failed_loads), (1, 1));
+    pool.stop();
+}
+
+#[test]
+fn a_request_that_gives_its_wait_up_has_nothing_loaded() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let held = lease(&first).unwrap();
+    assert!(lease_at_once(&second).is_none());
+    assert_eq!(second.load().waiting, 0);
+    drop(held);
+    answer(&first);
+    assert_eq!((first.totals().loads, second.totals().loads), (1, 0));
+    pool.stop();
+}
+
+#[test]
+fn the_end_of_the_pool_ends_those_who_wait() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let held = lease(&first).unwrap();
+    let waits = in_background(&second, |engine| lease(engine).map(drop));
+    until("the second one is waited for", || second.load().waiting == 1);
+    pool.stop();
+    assert!(matches!(waits.join().unwrap(), Err(LeaseRefusal::Stopped)));
+    assert!(matches!(lease(&first), Err(LeaseRefusal::Stopped)));
+    assert!(!first.is_alive() && !held.engine().is_alive());
+}
+
+#[test]
+fn loaded_and_let_go_again_and_again_every_block_is_free_and_nothing_counted_is_lost() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let models: Vec<_> = (0..2).map(|_| model(&pool, on_demand(HOUR), most, 0).0).collect();
+    for round in 0..6_u64 {
+        for engine in &models {
+            answer(engine);
+            let load = engine.load();
+            assert_eq!((load.running, load.waiting), (0, 0));
+            assert_eq!(load.blocks_free, load.blocks_total);
+            assert_eq!(engine.totals().loads, round + 1);
+            assert!(load.counts.decoded > round, "{:?}", load.counts);
+        }
+    }
+    assert_eq!(models.iter().filter(|engine| engine.is_loaded()).count(), 1);
+    assert!(models.iter().all(PooledEngine::is_alive));
+    pool.stop();
+}

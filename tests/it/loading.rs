@@ -1,0 +1,211 @@
+//! Local models that are loaded when they are asked for and let go when nobody uses them, in a server as it runs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stint_engine::{EngineSize, Settings};
+use stint_gguf::Gguf;
+
+use crate::harness::{Answer, Folder, Process};
+
+/// The model that ships with the binary.
+fn file() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf"))
+}
+
+/// Room for one model like that, and half of another.
+fn room_for_one() -> String {
+    let settings = Settings { allow_cpu: true, ..Settings::default() };
+    let size = EngineSize::measure(&Gguf::open(file()).unwrap(), &settings).unwrap();
+    format!("memory_max = \"{}KiB\"", size.memory * 3 / 2 / 1024)
+}
+
+/// A backend of that file with one model.
+fn backend(name: &str, file: &Path, more: &str) -> String {
+    format!(
+        "[[backend]]\nname = \"{name}\"\nkind = \"local\"\nfile = \"{}\"\n{more}\n\
+         [[backend.model]]\nname = \"{name}\"\nprice_input = \"0.01\"\nprice_output = \"0.04\"\n",
+        file.display()
+    )
+}
+
+const ON_DEMAND: &str = "load_on_startup = false";
+
+fn configured(engine: &str, backends: &[String]) -> Folder {
+    Folder::new(&format!("[engine]\nembedded = false\n{engine}\n{}", backends.concat()))
+}
+
+fn question(model: &str) -> Value {
+    json!({ "model": model, "messages": [{ "role": "user", "content": "17*24+3=" }], "temperature": 0 })
+}
+
+async fn ask(process: &Process, model: &str) -> Answer {
+    process.ask("", &question(model)).await
+}
+
+/// Whether each of the models is in memory, by what is said to callers.
+async fn loaded(process: &Process, models: &[&str]) -> Vec<Option<bool>> {
+    let listed = process.get("", "/v1/models").await.good();
+    let of = |name: &&str| {
+        let all = listed["data"].as_array().unwrap();
+        all.iter().find(|model| model["id"] == *name).unwrap()["loaded"].as_bool()
+    };
+    models.iter().map(of).collect()
+}
+
+/// The value of a series; 0 where it is not there.
+async fn series(process: &Process, wanted: &str) -> f64 {
+    let metrics = process.get("", "/metrics").await.text;
+    let value = metrics.lines().find_map(|line| line.strip_prefix(wanted)?.trim().parse().ok());
+    value.unwrap_or_default()
+}
+
+/// Until a series is this, for a while at most.
+async fn until(process: &Process, wanted: &str, value: f64) {
+    let began = Instant::now();
+    while series(process, wanted).await.to_bits() != value.to_bits() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{wanted} is not {value}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn two_models_take_turns_in_the_memory_of_one() {
+    let models = ["one", "two"].map(|name| backend(name, file(), ON_DEMAND));
+    let process = configured(&room_for_one(), &models).serve();
+    assert_eq!(process.get("", "/readyz").await.status, 200);
+    assert_eq!(loaded(&process, &["one", "two"]).await, [Some(false), Some(false)]);
+    assert!(process.lines("loaded").is_empty(), "{:?}", process.lines("loaded"));
+    for (round, model) in ["one", "two", "one"].into_iter().enumerate() {
+        let answer = ask(&process, model).await.good();
+        assert_eq!(answer["choices"][0]["message"]["content"], "411", "{answer}");
+        let now = loaded(&process, &["one", "two"]).await;
+        assert_eq!(now, [Some(model == "one"), Some(model == "two")], "round {round}");
+        assert_eq!(
+            series(&process, &format!("stint_engine_loaded{{model=\"{model}\"}}")).await.to_bits(),
+            1f64.to_bits()
+        );
+    }
+    process.logged("let go: another model needs its memory").await;
+    until(&process, "stint_engine_loads_total{model=\"one\",result=\"ok\"}", 2.0).await;
+    until(&process, "stint_engine_unloads_total{model=\"one\",reason=\"room\"}", 1.0).await;
+    until(&process, "stint_engine_memory_bytes{model=\"two\"}", 0.0).await;
+    until(&process, "stint_engine_up{model=\"two\"}", 1.0).await;
+    assert!(series(&process, "stint_engine_load_seconds_total{model=\"one\"}").await > 0.0);
+    // Many at once, for both: each waits its turn, and none is cut.
+    let asked = (0..12).map(|number| ask(&process, ["one", "two"][number % 2]));
+    for answer in futures_util::future::join_all(asked).await {
+        assert_eq!(answer.good()["choices"][0]["message"]["content"], "411");
+    }
+}
+
+#[tokio::test]
+async fn models_that_come_and_go_leave_no_memory_behind() {
+    let models =
+        ["one", "two"].map(|name| backend(name, file(), "load_on_startup = false\nkeep_alive = \"0s\""));
+    let process = configured("", &models).serve();
+    let mut after_warm_up = 0;
+    for round in 1..=20_u32 {
+        for name in ["one", "two"] {
+            ask(&process, name).await.good();
+            let unloads = format!("stint_engine_unloads_total{{model=\"{name}\",reason=\"idle\"}}");
+            until(&process, &unloads, f64::from(round)).await;
+        }
+        if round == 8 {
+            after_warm_up = process.resident();
+        }
+    }
+    let growth = process.resident().saturating_sub(after_warm_up);
+    // Each load takes tens of megabytes: one that stayed of the two dozen would show.
+    assert!(growth < 24 << 20, "{} KiB more after two dozen loads", growth >> 10);
+}
+
+#[tokio::test]
+async fn a_choice_with_a_deadline_does_not_go_to_a_model_that_is_not_loaded() {
+    let cold = backend("cold", file(), ON_DEMAND);
+    let warm = backend("warm", file(), "").replace("\"0.01\"", "\"0.02\"").replace("\"0.04\"", "\"0.08\"");
+    let process = configured("", &[cold, warm]).serve();
+    let chosen = async |budget: Value| {
+        let mut body = question("auto");
+        body["budget"] = budget;
+        process.ask("", &body).await.good()["model"].clone()
+    };
+    let hurried = json!({ "deadline_ms": 900, "preference": 0, "thinking_tokens": 16, "solution_tokens": 6 });
+    assert_eq!(chosen(hurried.clone()).await, "warm");
+    assert_eq!(loaded(&process, &["cold", "warm"]).await, [Some(false), None]);
+    ask(&process, "cold").await.good();
+    assert_eq!(chosen(hurried).await, "cold", "it is cheaper, and there now");
+}
+
+#[tokio::test]
+async fn a_model_whose_file_is_away_is_refused_until_it_is_back() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let (here, away) = (folder.path().join("model.gguf"), folder.path().join("away.gguf"));
+    std::fs::copy(file(), &here).unwrap();
+    let backends = [backend("one", &here, ON_DEMAND), backend("two", file(), "")];
+    let process = configured("", &backends).serve();
+    std::fs::rename(&here, &away).unwrap();
+    let refused = ask(&process, "one").await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
+    assert!(!refused.text.contains(folder.path().to_str().unwrap()), "{}", refused.text);
+    let told = process.logged("it could not be loaded").await;
+    assert!(told.contains("model=\"one\"") || told.contains("model=one"), "{told}");
+    let listed = process.get("", "/v1/models/one").await.good();
+    assert_eq!(listed["unavailable"], "it could not be loaded; it is tried again", "{listed}");
+    ask(&process, "two").await.good();
+    std::fs::rename(&away, &here).unwrap();
+    let began = Instant::now();
+    while ask(&process, "one").await.status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        series(&process, "stint_engine_loads_total{model=\"one\",result=\"failed\"}").await.to_bits(),
+        1f64.to_bits()
+    );
+}
+
+#[tokio::test]
+async fn a_reload_changes_for_how_long_a_model_stays_and_loads_nothing_anew() {
+    let with = |more: &str| format!("[engine]\nembedded = false\n{}", backend("one", file(), more));
+    let folder = Folder::new(&with("load_on_startup = false\nkeep_alive = \"1h\""));
+    let process = folder.serve();
+    ask(&process, "one").await.good();
+    folder.write(&with("load_on_startup = false\nkeep_alive = \"100ms\""));
+    process.signal("HUP");
+    until(&process, "stint_engine_unloads_total{model=\"one\",reason=\"idle\"}", 1.0).await;
+    assert_eq!(
+        series(&process, "stint_engine_loads_total{model=\"one\",result=\"ok\"}").await.to_bits(),
+        1f64.to_bits()
+    );
+    folder.write(&with(""));
+    process.signal("HUP");
+    until(&process, "stint_engine_loads_total{model=\"one\",result=\"ok\"}", 2.0).await;
+    ask(&process, "one").await.good();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(loaded(&process, &["one"]).await, [None], "it stays now");
+    until(&process, "stint_engine_loaded{model=\"one\"}", 1.0).await;
+}
+
+#[tokio::test]
+async fn models_that_stay_are_counted_together_and_one_too_many_is_refused_at_the_start() {
+    let models = ["one", "two"].map(|name| backend(name, file(), ""));
+    let folder = configured(&format!("{}\ncontext = 512\nkv_tokens = 8192", room_for_one()), &models);
+    let process = folder.serve();
+    for model in ["one", "two"] {
+        ask(&process, model).await.good();
+    }
+    let memory = async |model: &str| {
+        series(&process, &format!("stint_engine_memory_bytes{{model=\"{model}\"}}")).await
+    };
+    let (first, second) = (memory("one").await, memory("two").await);
+    assert!(second > 0.0 && second < first, "the second has what is left: {second} of {first}");
+    drop(process);
+    let third = ["one", "two", "three"].map(|name| backend(name, file(), ""));
+    let refused =
+        configured(&format!("{}\ncontext = 512", room_for_one()), &third).stint("serve").output().unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && told.contains("models that stay loaded"), "{told}");
+}
