@@ -131,6 +131,19 @@ fn shape(name: &str) -> Outcome<SyntheticModel> {
             tied: false,
             ..plain
         }),
+        // A layer of Qwen3-30B-A3B with a small vocabulary.
+        "a3b" => Ok(SyntheticModel {
+            hidden: 2048,
+            heads: 32,
+            kv_heads: 4,
+            head_dim: 128,
+            feed_forward: 768,
+            vocab: 8192,
+            context: 40_960,
+            tied: false,
+            ..plain
+        }
+        .qwen3moe(128, 8)),
         other => Err(format!("no shape is called {other}").into()),
     }
 }

@@ -26,6 +26,8 @@
 mod block_pool;
 mod constraint;
 mod error;
+mod expert_shape;
+mod expert_weights;
 mod facts;
 mod failure_cause;
 mod family;

@@ -6,6 +6,7 @@
 mod buffers;
 mod draw;
 mod layer;
+mod network;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
 use super::ops::{
     AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
+    rows_for_teams,
 };
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
@@ -26,6 +28,7 @@ use layer::{Activations, Layer, LayerKernels};
 
 pub(crate) use buffers::EngineCapacity;
 pub(crate) use draw::{DrawOptions, DrawnTokens};
+pub(crate) use network::network_numbers;
 
 /// Logits that a text may change beside those of its own tokens.
 pub(crate) const LOGIT_BIASES: u32 = 1024;
@@ -72,6 +75,8 @@ pub(crate) struct EngineModel {
     readback: LogitsReadback,
     state: StepBuffers,
     weight_bytes: u64,
+    /// From so many rows in a step on other kernels run than for a few.
+    rows_many: Option<u32>,
     /// The most that a step may take.
     step_max: Duration,
 }
@@ -142,6 +147,7 @@ impl EngineModel {
             readback: LogitsReadback::new(extent.slots, vocab),
             state,
             weight_bytes,
+            rows_many: shape.experts.map(rows_for_teams),
             step_max: DEVICE_TIMEOUT,
         })
     }
@@ -165,6 +171,11 @@ impl EngineModel {
     /// Bytes of weights that one token reads.
     pub(crate) fn weight_bytes(&self) -> u64 {
         self.weight_bytes
+    }
+
+    /// From so many rows in a step on other kernels run than for a few, if any do.
+    pub(crate) fn rows_many(&self) -> Option<u32> {
+        self.rows_many
     }
 
     /// The size of the vocabulary.

@@ -226,9 +226,9 @@ fn a_software_driver_refuses_a_model_that_is_too_large_for_it_and_names_the_way(
 #[test]
 fn a_model_of_every_family_and_format_generates() {
     let plain = SyntheticModel { hidden: 256, feed_forward: 256, head_dim: 64, ..SyntheticModel::default() };
-    let families = [plain.clone(), plain.clone().qwen2(), plain.llama()];
+    let families = [plain.clone(), plain.clone().qwen2(), plain.clone().llama(), plain.qwen3moe(8, 2)];
     for (n, kind) in TensorType::ALL.into_iter().enumerate() {
-        let synth = SyntheticModel { kind, ..families[n % 3].clone() };
+        let synth = SyntheticModel { kind, ..families[n % families.len()].clone() };
         let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
         let engine = Engine::start_on(shared(), &gguf, &settings()).unwrap();
         assert_eq!(ids(&engine, job(20, 3, 5)).len(), 3 + 3 + 5, "{kind:?}");
