@@ -26,6 +26,7 @@ mod testing;
 
 pub(crate) use adjust::{AdjustLogits, LogitChange};
 pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes};
+pub(crate) use combine::splits_max;
 pub(crate) use embed::Embed;
 pub(crate) use experts::{BoundExperts, ExpertBuffers, ExpertMatmul, rows_for_teams};
 pub(crate) use gate::SwiGlu;

@@ -5,6 +5,7 @@ mod reasoner;
 mod supervised;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stint_gguf::synth::SyntheticModel;
 use stint_gguf::{Gguf, TensorType};
@@ -206,6 +207,23 @@ fn equal_seeds_draw_equal_tokens_and_others_do_not() {
     };
     assert_eq!(ids(&engine, warm(1)), ids(&engine, warm(1)));
     assert_ne!(ids(&engine, warm(1)), ids(&engine, warm(2)));
+    engine.stop();
+}
+
+#[test]
+fn commands_are_recorded_while_the_device_does_the_step_before() {
+    let gpu = Arc::new(Gpu::open(None, true).unwrap());
+    let counts = Arc::clone(&gpu.counts);
+    let engine = Engine::start_on(gpu, &gguf(TensorType::F32), &settings()).unwrap();
+    let ahead = || counts.recorded_ahead.load(Ordering::Relaxed);
+    let before = ahead();
+    let alone = ids(&engine, job(4, 20, 20));
+    let steps = alone.len() as u64;
+    assert!((steps - 8..=steps).contains(&(ahead() - before)), "{} of {steps}", ahead() - before);
+    // Texts that begin and end beside it: what was recorded does not fit, or does.
+    let others: Vec<_> = (1..4).map(|n| engine.generate(job(3 * n, n, 5 * n)).unwrap()).collect();
+    assert_eq!(ids(&engine, job(4, 20, 20)), alone);
+    others.into_iter().for_each(|tokens| drop(finish(tokens)));
     engine.stop();
 }
 
