@@ -57,6 +57,9 @@ def more(it):
     if device:
         shown = [f"batch {line['size']}: {line['submissions']:.1f} and {line['dispatches']:.0f}" for line in device]
         yield f"Submissions and dispatches of a step, {'; '.join(shown)}."
+        ahead = [f"batch {line['size']}: {line['ahead'] / line['submissions']:.0%}" for line in device if "ahead" in line]
+        if ahead:
+            yield f"Submissions that were recorded while the device did the step before, {'; '.join(ahead)}."
     gap = find(it["ours"], "gap")
     if gap:
         first = find(it["ours"], "first token beside", 512)

@@ -35,6 +35,9 @@ impl WeightsSpec {
 pub(super) struct ModelFacts {
     pub(super) layers: u32,
     pub(super) parameters: u64,
+    pub(super) experts: u32,
+    pub(super) experts_used: u32,
+    pub(super) parameters_used: u64,
     pub(super) context: u32,
     pub(super) weight_bytes: u64,
     pub(super) kv_token_bytes: u64,

@@ -131,6 +131,19 @@ fn shape(name: &str) -> Outcome<SyntheticModel> {
             tied: false,
             ..plain
         }),
+        // A layer of Qwen3-30B-A3B with a small vocabulary.
+        "a3b" => Ok(SyntheticModel {
+            hidden: 2048,
+            heads: 32,
+            kv_heads: 4,
+            head_dim: 128,
+            feed_forward: 768,
+            vocab: 8192,
+            context: 40_960,
+            tied: false,
+            ..plain
+        }
+        .qwen3moe(128, 8)),
         other => Err(format!("no shape is called {other}").into()),
     }
 }
@@ -218,16 +231,15 @@ fn print_cost(what: &str, size: u32, tokens: u32, cost: Cost) {
 fn decode(engine: &Engine, device: &DeviceUse, sequences: u32) -> Outcome<()> {
     // Without the first step, which is the prompt's.
     let first = together(engine, sequences, 4, 1)?;
-    let [submissions, dispatches] = device.counts();
+    let before = device.counts();
     let whole = together(engine, sequences, 4, DECODED + 1)?;
     let now = device.counts();
     let cost = Cost { seconds: whole.seconds - first.seconds, cpu: whole.cpu - first.cpu };
     print_cost("decode", sequences, sequences * DECODED, cost);
-    let of_a_step = |before: u64, now: u64| (now - before) as f64 / f64::from(DECODED + 1);
+    let [submissions, dispatches, ahead] =
+        [0, 1, 2].map(|n| (now[n] - before[n]) as f64 / f64::from(DECODED + 1));
     println!(
-        r#"{{"measure": "device", "size": {sequences}, "submissions": {:.1}, "dispatches": {:.1}}}"#,
-        of_a_step(submissions, now[0]),
-        of_a_step(dispatches, now[1])
+        r#"{{"measure": "device", "size": {sequences}, "submissions": {submissions:.1}, "dispatches": {dispatches:.1}, "ahead": {ahead:.2}}}"#
     );
     Ok(())
 }

@@ -19,24 +19,29 @@ pub(crate) struct Family {
     /// As files call it; their keys begin with it.
     pub(crate) architecture: &'static str,
     pub(crate) pairs: RopePairs,
-    /// What its layers have beside [`LAYER`].
+    /// What its feed-forward networks are made of.
+    network: &'static [&'static str],
+    /// What its layers have beside that and [`LAYER`].
     more: &'static [&'static str],
     /// What they may have.
     optional: &'static [&'static str],
 }
 
 /// What a layer of every family is made of.
-const LAYER: [&str; 9] = [
+const LAYER: [&str; 6] = [
     "attn_norm.weight",
     "attn_q.weight",
     "attn_k.weight",
     "attn_v.weight",
     "attn_output.weight",
     "ffn_norm.weight",
-    "ffn_gate.weight",
-    "ffn_up.weight",
-    "ffn_down.weight",
 ];
+
+const DENSE: [&str; 3] = ["ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"];
+
+/// What chooses among experts, and the matrices of all experts, one behind the other. Shared experts are not among them.
+const EXPERTS: [&str; 4] =
+    ["ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"];
 
 const QK_NORMS: [&str; 2] = ["attn_q_norm.weight", "attn_k_norm.weight"];
 const QKV_BIASES: [&str; 3] = ["attn_q.bias", "attn_k.bias", "attn_v.bias"];
@@ -44,11 +49,26 @@ const QKV_BIASES: [&str; 3] = ["attn_q.bias", "attn_k.bias", "attn_v.bias"];
 /// What stands outside the layers.
 const OUTSIDE: [&str; 4] = ["token_embd.weight", "output_norm.weight", "output.weight", "rope_freqs.weight"];
 
-const FAMILIES: [Family; 3] = [
-    Family { architecture: "qwen3", pairs: RopePairs::Halves, more: &QK_NORMS, optional: &[] },
-    Family { architecture: "qwen2", pairs: RopePairs::Halves, more: &QKV_BIASES, optional: &[] },
+const QWEN3: Family = Family {
+    architecture: "qwen3",
+    pairs: RopePairs::Halves,
+    network: &DENSE,
+    more: &QK_NORMS,
+    optional: &[],
+};
+
+const FAMILIES: [Family; 4] = [
+    QWEN3,
+    Family { architecture: "qwen3moe", network: &EXPERTS, ..QWEN3 },
+    Family { architecture: "qwen2", more: &QKV_BIASES, ..QWEN3 },
     // Mistral's files are of it too.
-    Family { architecture: "llama", pairs: RopePairs::Neighbours, more: &[], optional: &QKV_BIASES },
+    Family {
+        architecture: "llama",
+        pairs: RopePairs::Neighbours,
+        network: &DENSE,
+        more: &[],
+        optional: &QKV_BIASES,
+    },
 ];
 
 impl Family {
@@ -76,6 +96,11 @@ impl Family {
         self.more.contains(&QK_NORMS[0])
     }
 
+    /// Whether its feed-forward networks are experts, of which each token goes through some.
+    pub(crate) fn has_experts(&self) -> bool {
+        self.network.contains(&EXPERTS[0])
+    }
+
     /// Whether queries, keys and values of this file's layers have biases.
     pub(crate) fn has_qkv_bias(&self, gguf: &Gguf) -> bool {
         // One that only some layers have is missed in the others, and refused there.
@@ -86,9 +111,17 @@ impl Family {
         let in_layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
         in_layer.map_or_else(
             || OUTSIDE.contains(&tensor),
-            |(_, part)| [&LAYER, self.more, self.optional].iter().any(|parts| parts.contains(&part)),
+            |(_, part)| {
+                [&LAYER, self.network, self.more, self.optional].iter().any(|parts| parts.contains(&part))
+            },
         )
     }
+}
+
+/// Whether a tensor is of all experts of a layer.
+pub(crate) fn is_of_experts(tensor: &str) -> bool {
+    let in_layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    in_layer.is_some_and(|(_, part)| EXPERTS[1..].contains(&part))
 }
 
 fn is_qkv_bias(tensor: &str) -> bool {
@@ -112,6 +145,25 @@ mod tests {
         assert!(error.contains("`phi3`") && error.contains("qwen2, llama"), "{error}");
         let error = refused(&SyntheticModel { architecture: "llama", ..SyntheticModel::default() });
         assert!(error.contains("blk.0.attn_k_norm.weight") && error.contains("llamacpp"), "{error}");
+    }
+
+    #[test]
+    fn experts_are_of_their_own_family_and_shared_ones_of_none() {
+        let plain = SyntheticModel::default().qwen3moe(4, 2);
+        let gguf = Gguf::from_bytes(plain.bytes().into()).unwrap();
+        assert!(Family::of(&gguf).unwrap().has_experts());
+        let error = refused(&SyntheticModel { architecture: "qwen3", ..plain.clone() });
+        assert!(error.contains("blk.0.ffn_down_exps.weight") && error.contains("llamacpp"), "{error}");
+        let error = refused(&SyntheticModel { architecture: "qwen2moe", ..plain.clone() });
+        assert!(error.contains("`qwen2moe`") && error.contains("llamacpp"), "{error}");
+        // A name of the same length, as a file with shared experts has it.
+        let mut shared = plain.bytes();
+        let name = b"blk.0.ffn_gate_inp.weight";
+        let at = shared.windows(name.len()).position(|window| window == name).unwrap();
+        shared[at..at + name.len()].copy_from_slice(b"blk.0.ffn_up_shexp.weight");
+        let gguf = Gguf::from_bytes(shared.into()).unwrap();
+        let error = Family::of(&gguf).unwrap_err().to_string();
+        assert!(error.contains("ffn_up_shexp") && error.contains("llamacpp"), "{error}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ mod block_pool;
 mod constraint;
 mod engine_plan;
 mod error;
+mod expert_shape;
+mod expert_weights;
 mod facts;
 mod failure_cause;
 mod family;

@@ -1,7 +1,7 @@
 //! What a model takes of a device's memory, counted before anything is loaded.
 
 use super::error::EngineError;
-use super::forward::{EngineCapacity, LOGIT_BIASES};
+use super::forward::{EngineCapacity, LOGIT_BIASES, network_numbers};
 use super::ops::{BLOCK, split_bytes};
 use super::shape::ModelShape;
 
@@ -30,14 +30,13 @@ pub(crate) struct MemoryRoom {
 impl MemoryNeeds {
     pub(crate) fn new(shape: &ModelShape, weights: u64, capacity: &EngineCapacity) -> Self {
         let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
-        let columns = 2 * shape.hidden + shape.qkv() + shape.queries() + 3 * shape.feed_forward;
+        let columns = u64::from(2 * shape.hidden + shape.qkv() + shape.queries()) + network_numbers(shape);
         // Of each slot: its logits, and what is changed of them.
         let logits = slots
             * (u64::from(shape.vocab) * 4
                 + u64::from(shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES))) * 16);
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
-        let working =
-            rows * u64::from(columns) * 4 + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
+        let working = rows * columns * 4 + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
         Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
     }
 

@@ -30,10 +30,11 @@ pub enum Grain {
 pub struct DeviceUse(Arc<DeviceCounts>);
 
 impl DeviceUse {
-    /// Submissions and dispatches so far.
+    /// Submissions and dispatches so far, and submissions that were recorded while the device was busy.
     #[must_use]
-    pub fn counts(&self) -> [u64; 2] {
-        [&self.0.submissions, &self.0.dispatches].map(|count| count.load(Ordering::Relaxed))
+    pub fn counts(&self) -> [u64; 3] {
+        [&self.0.submissions, &self.0.dispatches, &self.0.recorded_ahead]
+            .map(|count| count.load(Ordering::Relaxed))
     }
 }
 

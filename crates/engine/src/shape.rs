@@ -3,6 +3,7 @@
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
+use super::expert_shape::ExpertShape;
 use super::family::{Family, RopePairs};
 use super::kv_format::KvFormat;
 use super::rope_scaling::RopeSpec;
@@ -15,7 +16,9 @@ pub(crate) struct ModelShape {
     pub(crate) heads: u32,
     pub(crate) kv_heads: u32,
     pub(crate) head_dim: u32,
+    /// The width of a feed-forward network, or of each of its experts.
     pub(crate) feed_forward: u32,
+    pub(crate) experts: Option<ExpertShape>,
     pub(crate) vocab: u32,
     pub(crate) context: u32,
     pub(crate) epsilon: f32,
@@ -41,6 +44,9 @@ impl ModelShape {
             let key = format!("{}.{name}", family.architecture);
             gguf.float(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
         };
+        let experts =
+            family.has_experts().then(|| ExpertShape::read(gguf, family.architecture)).transpose()?;
+        let width = if experts.is_some() { "expert_feed_forward_length" } else { "feed_forward_length" };
         let heads = integer("attention.head_count")?;
         let hidden = integer("embedding_length")?;
         let head_dim = integer("attention.key_length").unwrap_or(hidden / heads.max(1));
@@ -50,7 +56,8 @@ impl ModelShape {
             heads,
             kv_heads: integer("attention.head_count_kv").unwrap_or(heads),
             head_dim,
-            feed_forward: integer("feed_forward_length")?,
+            feed_forward: integer(width)?,
+            experts,
             vocab: u32::try_from(gguf.tensor("token_embd.weight")?.rows).unwrap_or(u32::MAX),
             context: integer("context_length")?,
             epsilon: float("attention.layer_norm_rms_epsilon")?,
@@ -78,6 +85,11 @@ impl ModelShape {
         self.heads * self.head_dim
     }
 
+    /// How many feed-forward networks a token goes through in each layer.
+    pub(crate) fn networks(&self) -> u32 {
+        self.experts.map_or(1, |experts| experts.used)
+    }
+
     fn check(&self) -> Result<(), EngineError> {
         let refuse = |what: &str| Err(EngineError::Model(what.to_owned()));
         let sizes = [self.layers, self.hidden, self.heads, self.kv_heads, self.head_dim, self.feed_forward];
@@ -89,6 +101,9 @@ impl ModelShape {
         }
         if !self.head_dim.is_multiple_of(4) || self.head_dim > HEAD_DIM_MAX {
             return refuse("its head dimension is not a multiple of 4 up to 256");
+        }
+        if u64::from(self.networks()) * u64::from(self.feed_forward) > 1 << 20 {
+            return refuse("a token goes through too many numbers of its experts");
         }
         if !self.hidden.is_multiple_of(4) || !self.feed_forward.is_multiple_of(4) {
             return refuse("its hidden or feed-forward dimension is not a multiple of 4");

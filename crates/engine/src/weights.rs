@@ -50,10 +50,10 @@ pub(crate) fn interleaved_rows(grain: ReductionStrategy, kind: TensorType) -> u3
 
 /// Rows `first..first + rows` of tensor `tensor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct TensorSlice {
-    tensor: usize,
-    first: usize,
-    rows: usize,
+pub(crate) struct TensorSlice {
+    pub(crate) tensor: usize,
+    pub(crate) first: usize,
+    pub(crate) rows: usize,
 }
 
 /// Groups the rows of tensors, in order, into parts of one kind and at most `limit` bytes.
@@ -90,6 +90,19 @@ impl WeightMatrix {
         Self::load_within(gpu, gguf, names, columns, gpu.binding_max)
     }
 
+    /// Uploads tensors that have so many rows together.
+    pub(crate) fn load_rows(
+        gpu: &Gpu,
+        gguf: &Gguf,
+        names: &[String],
+        columns: u32,
+        rows: u32,
+    ) -> Result<Self, EngineError> {
+        let matrix = Self::load(gpu, gguf, names, columns)?;
+        let fits = matrix.rows == rows;
+        fits.then_some(matrix).ok_or_else(|| EngineError::Model(format!("{names:?} have not {rows} rows")))
+    }
+
     /// Uploads tensors, stacked, no part larger than so many bytes.
     pub(crate) fn load_within(
         gpu: &Gpu,
@@ -98,17 +111,20 @@ impl WeightMatrix {
         columns: u32,
         part_max: u64,
     ) -> Result<Self, EngineError> {
-        let tensors = names.iter().map(|name| gguf.tensor(name)).collect::<Result<Vec<_>, _>>()?;
-        for (name, tensor) in names.iter().zip(&tensors) {
-            // Weights are read 16 bytes at a time.
-            let half = matches!(tensor.kind, TensorType::F16 | TensorType::Bf16);
-            if tensor.columns != columns as usize || half && !tensor.columns.is_multiple_of(8) {
-                let message =
-                    format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
-                return Err(EngineError::Model(message));
-            }
+        let tensors = names.iter().map(|name| Self::tensor(gguf, name, columns));
+        Self::upload(gpu, &tensors.collect::<Result<Vec<_>, _>>()?, columns, part_max)
+    }
+
+    /// A tensor whose rows are of so many numbers, and can be read on the device.
+    pub(crate) fn tensor<'g>(gguf: &'g Gguf, name: &str, columns: u32) -> Result<Tensor<'g>, EngineError> {
+        let tensor = gguf.tensor(name)?;
+        // Weights are read 16 bytes at a time.
+        let half = matches!(tensor.kind, TensorType::F16 | TensorType::Bf16);
+        if tensor.columns != columns as usize || half && !tensor.columns.is_multiple_of(8) {
+            let message = format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
+            return Err(EngineError::Model(message));
         }
-        Self::upload(gpu, &tensors, columns, part_max)
+        Ok(tensor)
     }
 
     pub(crate) fn upload(
@@ -119,8 +135,19 @@ impl WeightMatrix {
     ) -> Result<Self, EngineError> {
         let limit = usize::try_from(part_max).unwrap_or(usize::MAX);
         let kinds: Vec<_> = tensors.iter().map(|tensor| (tensor.kind, tensor.rows)).collect();
+        let parts = pack(&kinds, |kind| number_bytes(kind, columns as usize), limit);
+        Self::upload_parts(gpu, tensors, columns, parts)
+    }
+
+    /// Uploads these slices of tensors, each list of them into a part of its own.
+    pub(crate) fn upload_parts(
+        gpu: &Gpu,
+        tensors: &[Tensor<'_>],
+        columns: u32,
+        parts: impl IntoIterator<Item = (TensorType, Vec<TensorSlice>)>,
+    ) -> Result<Self, EngineError> {
         let mut matrix = Self { columns, rows: 0, parts: Vec::new(), bytes: 0 };
-        for (kind, pieces) in pack(&kinds, |kind| number_bytes(kind, columns as usize), limit) {
+        for (kind, pieces) in parts {
             matrix.add(gpu, kind, &pieces, tensors)?;
         }
         Ok(matrix)

@@ -21,6 +21,9 @@ pub struct SyntheticModel {
     pub kv_heads: u32,
     pub head_dim: u32,
     pub feed_forward: u32,
+    /// The experts of a layer, of `feed_forward` each, and how many of them a token goes through; none in a dense model.
+    pub experts: u32,
+    pub experts_used: u32,
     pub vocab: u32,
     pub context: u32,
     pub kind: TensorType,
@@ -28,8 +31,10 @@ pub struct SyntheticModel {
     /// Whether queries and keys are normalised, and whether they and the values have a bias.
     pub qk_norm: bool,
     pub qkv_bias: bool,
-    /// More metadata: numbers with a fraction, and texts, by their whole keys.
+    /// More metadata, by their whole keys: numbers, whole and with a fraction, truths, and texts.
+    pub integers: Vec<(&'static str, u32)>,
     pub floats: Vec<(&'static str, f32)>,
+    pub flags: Vec<(&'static str, bool)>,
     pub texts: Vec<(&'static str, &'static str)>,
     /// The pairs of tokens that are joined, as llama.cpp wants some.
     pub merges: Vec<&'static str>,
@@ -48,13 +53,17 @@ impl Default for SyntheticModel {
             kv_heads: 2,
             head_dim: 16,
             feed_forward: 64,
+            experts: 0,
+            experts_used: 0,
             vocab: 64,
             context: 128,
             kind: TensorType::F32,
             tied: true,
             qk_norm: true,
             qkv_bias: false,
+            integers: Vec::new(),
             floats: Vec::new(),
+            flags: Vec::new(),
             texts: Vec::new(),
             merges: Vec::new(),
             rope_factors: Vec::new(),
@@ -74,6 +83,12 @@ impl SyntheticModel {
     #[must_use]
     pub fn llama(self) -> Self {
         Self { architecture: "llama", qk_norm: false, qkv_bias: false, ..self }
+    }
+
+    /// The same shape with so many experts in each layer, of which a token goes through `used`.
+    #[must_use]
+    pub fn qwen3moe(self, experts: u32, used: u32) -> Self {
+        Self { architecture: "qwen3moe", experts, experts_used: used, ..self }
     }
 }
 
@@ -96,19 +111,40 @@ struct PlannedTensor {
     name: String,
     columns: u32,
     rows: u32,
+    /// How many such matrices lie one behind the other.
+    stacked: u32,
     role: TensorRole,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TensorRole {
-    /// Of the model's own kind; all others are one row of F32.
+    /// Of the model's own kind; all others are F32.
     Matrix,
+    /// As many of them as there are experts.
+    Experts,
+    /// What chooses among the experts.
+    Router,
+    /// All from here on are one row.
     /// Numbers near one: a norm's weights.
     Norm,
     /// Numbers near zero.
     Bias,
     /// As they are stated.
     RopeFactors,
+}
+
+impl PlannedTensor {
+    fn dimensions(&self) -> Vec<u32> {
+        match self.role {
+            TensorRole::Experts => vec![self.columns, self.rows, self.stacked],
+            TensorRole::Matrix | TensorRole::Router => vec![self.columns, self.rows],
+            TensorRole::Norm | TensorRole::Bias | TensorRole::RopeFactors => vec![self.columns],
+        }
+    }
+
+    fn rows_stacked(&self) -> u64 {
+        u64::from(self.rows) * u64::from(self.stacked)
+    }
 }
 
 impl SyntheticModel {
@@ -132,36 +168,41 @@ impl SyntheticModel {
         let mut offset = 0u64;
         for tensor in &tensors {
             text(&mut head, &tensor.name);
-            let is_matrix = tensor.role == TensorRole::Matrix;
-            head.extend_from_slice(&if is_matrix { 2u32 } else { 1 }.to_le_bytes());
-            head.extend_from_slice(&u64::from(tensor.columns).to_le_bytes());
-            if is_matrix {
-                head.extend_from_slice(&u64::from(tensor.rows).to_le_bytes());
+            let dimensions = tensor.dimensions();
+            head.extend_from_slice(&u32::try_from(dimensions.len()).unwrap_or(0).to_le_bytes());
+            for length in dimensions {
+                head.extend_from_slice(&u64::from(length).to_le_bytes());
             }
-            let kind = if is_matrix { self.kind } else { TensorType::F32 };
+            let kind = self.kind_of(tensor.role);
             head.extend_from_slice(&kind.ggml().to_le_bytes());
             head.extend_from_slice(&offset.to_le_bytes());
             let row = kind.row_bytes(tensor.columns as usize).unwrap_or(0) as u64;
-            offset = (offset + row * u64::from(tensor.rows)).next_multiple_of(32);
+            offset = (offset + row * tensor.rows_stacked()).next_multiple_of(32);
         }
         head.resize(head.len().next_multiple_of(32), 0);
         out.write_all(&head)?;
         tensors.iter().enumerate().try_for_each(|(index, tensor)| self.data(out, index as u64, tensor))
     }
 
+    fn kind_of(&self, role: TensorRole) -> TensorType {
+        if matches!(role, TensorRole::Matrix | TensorRole::Experts) { self.kind } else { TensorType::F32 }
+    }
+
     fn data(&self, out: &mut impl Write, index: u64, tensor: &PlannedTensor) -> io::Result<()> {
         let mut state = self.seed.wrapping_mul(0x1_0000_01b3) ^ (index << 32);
-        let kind = if tensor.role == TensorRole::Matrix { self.kind } else { TensorType::F32 };
+        let kind = self.kind_of(tensor.role);
         // Keeps activations near one, so that the softmax neither saturates nor flattens and hides mistakes.
         let (centre, spread) = match tensor.role {
-            TensorRole::Matrix => (0.0, (3.0 / tensor.columns as f32).sqrt()),
+            TensorRole::Matrix | TensorRole::Experts | TensorRole::Router => {
+                (0.0, (3.0 / tensor.columns as f32).sqrt())
+            }
             TensorRole::Norm => (1.0, 0.2),
             TensorRole::Bias => (0.0, 0.5),
             TensorRole::RopeFactors => return out.write_all(&padded(&encode(kind, &self.rope_factors))),
         };
         let mut written = 0usize;
         let mut row = vec![0f32; tensor.columns as usize];
-        for _ in 0..tensor.rows {
+        for _ in 0..tensor.rows_stacked() {
             row.fill_with(|| centre + spread * noise(&mut state));
             let bytes = encode(kind, &row);
             out.write_all(&bytes)?;
@@ -172,10 +213,12 @@ impl SyntheticModel {
 
     fn tensors(&self) -> Vec<PlannedTensor> {
         let mut all = Vec::new();
-        let mut add =
-            |name: String, columns, rows, role| all.push(PlannedTensor { name, columns, rows, role });
+        let mut add = |name: String, columns, rows, role| {
+            let stacked = if role == Experts { self.experts } else { 1 };
+            all.push(PlannedTensor { name, columns, rows, stacked, role });
+        };
         let (queries, values) = (self.heads * self.head_dim, self.kv_heads * self.head_dim);
-        use TensorRole::{Bias, Matrix, Norm, RopeFactors};
+        use TensorRole::{Bias, Experts, Matrix, Norm, RopeFactors, Router};
         add("token_embd.weight".into(), self.hidden, self.vocab, Matrix);
         if !self.rope_factors.is_empty() {
             add("rope_freqs.weight".into(), self.head_dim / 2, 1, RopeFactors);
@@ -198,9 +241,16 @@ impl SyntheticModel {
             }
             part("attn_output", queries, self.hidden, Matrix);
             part("ffn_norm", self.hidden, 1, Norm);
-            part("ffn_gate", self.hidden, self.feed_forward, Matrix);
-            part("ffn_up", self.hidden, self.feed_forward, Matrix);
-            part("ffn_down", self.feed_forward, self.hidden, Matrix);
+            if self.experts == 0 {
+                part("ffn_gate", self.hidden, self.feed_forward, Matrix);
+                part("ffn_up", self.hidden, self.feed_forward, Matrix);
+                part("ffn_down", self.feed_forward, self.hidden, Matrix);
+            } else {
+                part("ffn_gate_inp", self.hidden, self.experts, Router);
+                part("ffn_gate_exps", self.hidden, self.feed_forward, Experts);
+                part("ffn_up_exps", self.hidden, self.feed_forward, Experts);
+                part("ffn_down_exps", self.feed_forward, self.hidden, Experts);
+            }
         }
         add("output_norm.weight".into(), self.hidden, 1, Norm);
         if !self.tied {
@@ -210,7 +260,7 @@ impl SyntheticModel {
     }
 
     fn metadata(&self, out: &mut Vec<u8>) {
-        let numbers = [
+        let mut numbers = vec![
             ("block_count", self.layers),
             ("embedding_length", self.hidden),
             ("feed_forward_length", self.feed_forward),
@@ -220,9 +270,13 @@ impl SyntheticModel {
             ("attention.key_length", self.head_dim),
             ("attention.value_length", self.head_dim),
         ];
-        let count = (numbers.len() + self.floats.len() + self.texts.len()) as u64
-            + 8
-            + u64::from(!self.merges.is_empty());
+        if self.experts > 0 {
+            numbers.push(("expert_count", self.experts));
+            numbers.push(("expert_used_count", self.experts_used));
+            numbers.push(("expert_feed_forward_length", self.feed_forward));
+        }
+        let more = self.integers.len() + self.floats.len() + self.flags.len() + self.texts.len();
+        let count = (numbers.len() + more) as u64 + 8 + u64::from(!self.merges.is_empty());
         out.extend_from_slice(&count.to_le_bytes());
         text(out, "general.architecture");
         out.extend_from_slice(&8u32.to_le_bytes());
@@ -236,6 +290,12 @@ impl SyntheticModel {
         scalar(out, &key("attention.layer_norm_rms_epsilon"), 6, &1e-6f32.to_le_bytes());
         scalar(out, &key("rope.freq_base"), 6, &10_000f32.to_le_bytes());
         scalar(out, &key("rope.dimension_count"), 4, &self.head_dim.to_le_bytes());
+        for (key, value) in &self.integers {
+            scalar(out, key, 4, &value.to_le_bytes());
+        }
+        for (key, value) in &self.flags {
+            scalar(out, key, 7, &[u8::from(*value)]);
+        }
         for (key, value) in &self.floats {
             scalar(out, key, 6, &value.to_le_bytes());
         }

@@ -39,6 +39,14 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
     let facts = engines::describe(&gguf);
     if let Ok(facts) = &facts {
         row("parameters", format!("{:.1} million in {} layers", facts.parameters as f64 / 1e6, facts.layers));
+        if facts.experts > 0 {
+            let (used, all) = (facts.experts_used, facts.experts);
+            let numbers = facts.parameters_used as f64 / 1e6;
+            row(
+                "experts",
+                format!("{used} of {all} in each layer, {numbers:.1} million parameters for a token"),
+            );
+        }
         row("context", format!("{} tokens", facts.context));
         let context = options.context.unwrap_or(facts.context).min(facts.context);
         let cache = facts.kv_token_bytes.saturating_mul(u64::from(context));

@@ -82,7 +82,7 @@ impl EngineModel {
         self.sample.run(&mut pass, count);
         drop(pass);
         encoder.copy_buffer_to_buffer(&state.sampled, 0, &state.sampled_readback, 0, u64::from(count) * 16);
-        gpu.submit(encoder);
+        gpu.submit(encoder.finish());
         let words: Vec<[u32; 4]> = gpu.map_read(&state.sampled_readback, picks, self.step_max)?;
         let logits = self.read_logits(options.reported.len())?;
         Ok(DrawnTokens { tokens: SampledToken::all(&words), logits })

@@ -3,14 +3,15 @@
 use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{
-    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, SwiGlu,
-    split_bytes, split_rows,
+    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, split_bytes,
+    split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
 use stint_gguf::Gguf;
 
 use super::buffers::{EngineCapacity, StepBuffers};
+use super::network::{Network, NetworkActivations, NetworkKernels, NetworkPlace, widest};
 
 /// The kernels that all layers share.
 pub(super) struct LayerKernels {
@@ -18,7 +19,7 @@ pub(super) struct LayerKernels {
     norm: RmsNorm,
     rope: Rope,
     attend: Attention,
-    gate: SwiGlu,
+    network: NetworkKernels,
 }
 
 impl LayerKernels {
@@ -29,7 +30,7 @@ impl LayerKernels {
             norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
             rope: Rope::new(gpu, shape, table, format),
             attend: Attention::new(gpu, shape, table, format),
-            gate: SwiGlu::new(gpu, shape.feed_forward),
+            network: NetworkKernels::new(gpu, shape),
         }
     }
 }
@@ -43,16 +44,15 @@ pub(super) struct Activations {
     attended: wgpu::Buffer,
     /// What attention makes of the splits of long rows.
     shares: wgpu::Buffer,
-    /// Gate and up, side by side.
-    wide: wgpu::Buffer,
-    gated: wgpu::Buffer,
+    network: NetworkActivations,
 }
 
 impl Activations {
     pub(super) fn new(gpu: &Gpu, shape: &ModelShape, extent: &EngineCapacity) -> Result<Self, EngineError> {
         let bytes = |columns: u32| u64::from(extent.rows) * u64::from(columns) * 4;
-        let widest = shape.qkv().max(2 * shape.feed_forward);
-        if bytes(widest) > gpu.binding_max || extent.rows > 65_535 {
+        let widest = u64::from(extent.rows) * widest(shape).max(u64::from(shape.qkv())) * 4;
+        let places = u64::from(extent.rows) * u64::from(shape.networks());
+        if widest > gpu.binding_max || places > 65_535 {
             return Err(EngineError::Settings(
                 "`prefill_chunk` is too large for this device: lower it".into(),
             ));
@@ -66,8 +66,7 @@ impl Activations {
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
             attended: gpu.buffer("attended", bytes(shape.queries())),
             shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
-            wide: gpu.buffer("wide", bytes(2 * shape.feed_forward)),
-            gated: gpu.buffer("gated", bytes(shape.feed_forward)),
+            network: NetworkActivations::new(gpu, shape, extent.rows),
         })
     }
 }
@@ -90,10 +89,8 @@ pub(super) struct Layer {
     attend: BoundAttention,
     output: BoundMatmul,
     network_norm: wgpu::BindGroup,
-    wide: BoundMatmul,
-    gate: wgpu::BindGroup,
-    down: BoundMatmul,
-    /// Bytes of weights.
+    network: Network,
+    /// Bytes of weights that a token reads.
     pub(super) bytes: u64,
 }
 
@@ -105,22 +102,20 @@ impl Layer {
         index: u32,
     ) -> Result<Self, EngineError> {
         let &LoadContext { gpu, gguf, shape, state, .. } = place;
-        let Activations { h, normed, qkv, attended, wide, gated, .. } = activations;
+        let Activations { h, normed, qkv, attended, .. } = activations;
         let name = |part: &str| format!("blk.{index}.{part}.weight");
         let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
             Ok(gpu.buffer_with(part, &vector(gguf, &name(part), length)?))
         };
-        let matrix = |parts: &[&str], columns: u32, rows: u32| -> Result<WeightMatrix, EngineError> {
+        let matrix = |parts: &[&str], columns: u32, rows: u32| {
             let names: Vec<_> = parts.iter().map(|part| name(part)).collect();
-            let matrix = WeightMatrix::load(gpu, gguf, &names, columns)?;
-            let fits = matrix.rows == rows;
-            fits.then_some(matrix)
-                .ok_or_else(|| EngineError::Model(format!("{names:?} have not {rows} rows")))
+            WeightMatrix::load_rows(gpu, gguf, &names, columns, rows)
         };
         let projections = matrix(&["attn_q", "attn_k", "attn_v"], shape.hidden, shape.qkv())?;
         let output = matrix(&["attn_output"], shape.queries(), shape.hidden)?;
-        let widening = matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
-        let down = matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
+        let between = &activations.network;
+        let network = NetworkPlace { gpu, gguf, shape, index, normed, h, activations: between };
+        let network = Network::load(&network, &ops.matmul, &ops.network)?;
         let (rope, attend) = bind_attention(place, ops, activations, index)?;
         let bind_norm = |weight: &wgpu::Buffer| ops.norm.bind(gpu, h, weight, &state.picks, normed);
         Ok(Self {
@@ -130,10 +125,8 @@ impl Layer {
             attend,
             output: ops.matmul.bind(gpu, &output, attended, h, true),
             network_norm: bind_norm(&norm("ffn_norm", shape.hidden)?),
-            wide: ops.matmul.bind(gpu, &widening, normed, wide, false),
-            gate: ops.gate.bind(gpu, wide, gated),
-            down: ops.matmul.bind(gpu, &down, gated, h, true),
-            bytes: projections.bytes + output.bytes + widening.bytes + down.bytes,
+            bytes: projections.bytes + output.bytes + network.bytes,
+            network,
         })
     }
 
@@ -152,9 +145,7 @@ impl Layer {
         ops.attend.run(pass, &self.attend, rows, longest);
         self.output.run(gpu, pass, rows);
         ops.norm.run(gpu, pass, &self.network_norm, rows);
-        self.wide.run(gpu, pass, rows);
-        ops.gate.run(pass, &self.gate, rows);
-        self.down.run(gpu, pass, rows);
+        self.network.run(gpu, &ops.network, pass, rows);
     }
 }
 

@@ -3,11 +3,15 @@
 //! A row is one token of one sequence at one position. Rows of many sequences, being prefilled or
 //! decoded, run together; each reads its own sequence's cache through its slot's table.
 
+mod ahead;
 mod buffers;
 mod draw;
+mod extent;
 mod layer;
+mod network;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use stint_gguf::Gguf;
@@ -16,16 +20,20 @@ use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
 use super::ops::{
     AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
+    rows_for_teams,
 };
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
 
+use ahead::RecordedStep;
 use buffers::StepBuffers;
 use draw::LogitsReadback;
+use extent::StepExtent;
 use layer::{Activations, Layer, LayerKernels};
 
 pub(crate) use buffers::EngineCapacity;
 pub(crate) use draw::{DrawOptions, DrawnTokens};
+pub(crate) use network::network_numbers;
 
 /// Logits that a text may change beside those of its own tokens.
 pub(crate) const LOGIT_BIASES: u32 = 1024;
@@ -47,15 +55,6 @@ pub(crate) struct ForwardBatch {
     pub(crate) picks: Vec<u32>,
 }
 
-/// How much one step does.
-#[derive(Clone, Copy)]
-struct StepExtent {
-    rows: u32,
-    picks: u32,
-    /// The most positions that one of the rows attends to.
-    longest: u32,
-}
-
 /// A model on a device.
 pub(crate) struct EngineModel {
     gpu: Arc<Gpu>,
@@ -71,7 +70,10 @@ pub(crate) struct EngineModel {
     sample: Sampler,
     readback: LogitsReadback,
     state: StepBuffers,
+    expected: RecordedStep,
     weight_bytes: u64,
+    /// From so many rows in a step on other kernels run than for a few.
+    rows_many: Option<u32>,
     /// The most that a step may take.
     step_max: Duration,
 }
@@ -126,11 +128,10 @@ impl EngineModel {
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
         gpu.wait()?;
         let last_norm = (norm, last);
-        let vocab = shape.vocab;
         Ok(Self {
             gpu,
             capacity: extent,
-            vocab,
+            vocab: shape.vocab,
             ops,
             embed,
             layers,
@@ -139,9 +140,11 @@ impl EngineModel {
             adjust,
             mask,
             sample,
-            readback: LogitsReadback::new(extent.slots, vocab),
+            readback: LogitsReadback::new(extent.slots, shape.vocab),
             state,
+            expected: RecordedStep::default(),
             weight_bytes,
+            rows_many: shape.experts.map(rows_for_teams),
             step_max: DEVICE_TIMEOUT,
         })
     }
@@ -165,6 +168,11 @@ impl EngineModel {
     /// Bytes of weights that one token reads.
     pub(crate) fn weight_bytes(&self) -> u64 {
         self.weight_bytes
+    }
+
+    /// From so many rows in a step on other kernels run than for a few, if any do.
+    pub(crate) fn rows_many(&self) -> Option<u32> {
+        self.rows_many
     }
 
     /// The size of the vocabulary.
@@ -195,10 +203,13 @@ impl EngineModel {
         batch: &ForwardBatch,
         changes: &[LogitChange],
     ) -> Result<Vec<SampledToken>, EngineError> {
-        self.submit(batch, Some(changes));
+        let extent = self.submit(batch, Some(changes));
         if batch.picks.is_empty() {
             self.gpu.wait_for(self.step_max)?;
             return Ok(Vec::new());
+        }
+        if let Some(next) = extent.next() {
+            self.expected.keep(next, self.record(next));
         }
         let sampled = &self.state.sampled_readback;
         let words: Vec<[u32; 4]> = self.gpu.map_read(sampled, batch.picks.len(), self.step_max)?;
@@ -214,32 +225,43 @@ impl EngineModel {
     }
 
     /// Without `changes` nothing is drawn.
-    fn submit(&self, batch: &ForwardBatch, changes: Option<&[LogitChange]>) {
+    fn submit(&self, batch: &ForwardBatch, changes: Option<&[LogitChange]>) -> StepExtent {
         let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
         let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
         let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
         self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
         self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
-        let changed = changes.map(|changes| self.adjust.write(&self.gpu, changes));
-        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let extent = StepExtent {
             rows: count(rows.len()),
             picks: count(picks.len()),
             longest: batch.rows.iter().map(|row| row.position + 1).max().unwrap_or(0),
+            changes: changes.map(|changes| self.adjust.write(&self.gpu, changes)),
         };
-        self.record(&mut pass, extent, changed);
-        drop(pass);
-        if changed.is_some() && !picks.is_empty() {
-            let bytes = picks.len() as u64 * 16;
-            encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
+        match self.expected.take(extent) {
+            Some(commands) => {
+                self.gpu.counts.recorded_ahead.fetch_add(1, Ordering::Relaxed);
+                self.gpu.submit(commands);
+            }
+            None => self.gpu.submit(self.record(extent)),
         }
-        self.gpu.submit(encoder);
+        extent
     }
 
-    fn record(&self, pass: &mut wgpu::ComputePass<'_>, extent: StepExtent, changed: Option<u32>) {
-        let StepExtent { rows, picks, longest } = extent;
+    fn record(&self, extent: StepExtent) -> wgpu::CommandBuffer {
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        self.record_pass(&mut pass, extent);
+        drop(pass);
+        if extent.changes.is_some() && extent.picks > 0 {
+            let bytes = u64::from(extent.picks) * 16;
+            encoder.copy_buffer_to_buffer(&self.state.sampled, 0, &self.state.sampled_readback, 0, bytes);
+        }
+        encoder.finish()
+    }
+
+    fn record_pass(&self, pass: &mut wgpu::ComputePass<'_>, extent: StepExtent) {
+        let StepExtent { rows, picks, longest, changes } = extent;
         self.embed.run(pass, rows);
         for layer in &self.layers {
             layer.run(&self.gpu, &self.ops, pass, rows, longest);
@@ -249,8 +271,8 @@ impl EngineModel {
         }
         self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
         self.lm_head.run(&self.gpu, pass, picks);
-        if let Some(changed) = changed {
-            self.adjust.run(pass, changed);
+        if let Some(changes) = changes {
+            self.adjust.run(pass, changes);
             self.sample.run(pass, picks);
         }
     }

@@ -116,5 +116,5 @@ fn module(gpu: &Gpu, source: &KernelSource<'_>) -> wgpu::ShaderModule {
 pub(crate) fn submit(gpu: &Gpu, record: impl FnOnce(&mut wgpu::ComputePass<'_>)) {
     let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     record(&mut encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default()));
-    gpu.submit(encoder);
+    gpu.submit(encoder.finish());
 }

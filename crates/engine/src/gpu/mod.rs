@@ -50,6 +50,9 @@ pub(crate) struct Gpu {
 #[derive(Debug, Default)]
 pub(crate) struct DeviceCounts {
     pub(crate) submissions: AtomicU64,
+    /// Submissions whose commands were recorded while the device did the one before.
+    pub(crate) recorded_ahead: AtomicU64,
+    /// As recorded, those too that were recorded ahead in vain.
     pub(crate) dispatches: AtomicU64,
 }
 
@@ -130,9 +133,9 @@ impl Gpu {
     }
 
     /// Gives the device what was recorded.
-    pub(crate) fn submit(&self, encoder: wgpu::CommandEncoder) {
+    pub(crate) fn submit(&self, commands: wgpu::CommandBuffer) {
         self.counts.submissions.fetch_add(1, Ordering::Relaxed);
-        self.queue.submit([encoder.finish()]);
+        self.queue.submit([commands]);
     }
 
     /// An empty buffer of so many bytes.
@@ -168,7 +171,7 @@ impl Gpu {
         });
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &back, 0, back.size().min(buffer.size()));
-        self.submit(encoder);
+        self.submit(encoder.finish());
         self.map_read(&back, count, DEVICE_TIMEOUT)
     }
 

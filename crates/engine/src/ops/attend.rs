@@ -122,6 +122,7 @@ pub(super) mod testing {
             kv_heads,
             head_dim,
             feed_forward: hidden,
+            experts: None,
             vocab: 8,
             context: 256,
             epsilon: 1e-6,

@@ -13,11 +13,25 @@ use stint_gguf::TensorType;
 use super::formats::{has_blocks, shader};
 
 /// The kernels for one kind of weights.
-struct MatmulKernels {
-    single_token: Kernel,
-    four_tokens: Kernel,
+pub(super) struct MatmulKernels {
+    pub(super) single_token: Kernel,
+    pub(super) four_tokens: Kernel,
     grain: ReductionStrategy,
 }
+
+/// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
+pub(super) struct MatmulPlaces {
+    pub(super) wgsl: &'static str,
+    pub(super) bindings: &'static [BufferAccess],
+    pub(super) immediates: u32,
+}
+
+/// Every token with every row.
+const TOKENS: MatmulPlaces = MatmulPlaces {
+    wgsl: include_str!("matmul_tokens.wgsl"),
+    bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write],
+    immediates: 5,
+};
 
 /// Rows that one subgroup, or with [`ReductionStrategy::PerLane`] one lane, computes.
 const ROWS: u32 = 4;
@@ -54,10 +68,10 @@ impl Matmul {
 
     /// A driver takes a while to make kernels, and a model has few formats.
     fn kernels(&self, gpu: &Gpu, kind: TensorType, add: bool) -> &Arc<MatmulKernels> {
-        let grain = if has_blocks(kind) { self.grain } else { ReductionStrategy::Cooperative };
         let [storing, adding] = &self.kernels[kind as usize];
         let cell = if add { adding } else { storing };
-        cell.get_or_init(|| Arc::new(MatmulKernels::new(gpu, grain, kind, add)))
+        let constants = [("ADD", f64::from(u8::from(add)))];
+        cell.get_or_init(|| Arc::new(MatmulKernels::new(gpu, self.grain, kind, &TOKENS, &constants)))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -84,26 +98,37 @@ impl Matmul {
 }
 
 impl MatmulKernels {
-    fn new(gpu: &Gpu, grain: ReductionStrategy, kind: TensorType, add: bool) -> Self {
+    /// `constants` are those that are not the same for all.
+    pub(super) fn new(
+        gpu: &Gpu,
+        grain: ReductionStrategy,
+        kind: TensorType,
+        places: &MatmulPlaces,
+        constants: &[(&'static str, f64)],
+    ) -> Self {
+        let grain = if has_blocks(kind) { grain } else { ReductionStrategy::Cooperative };
+        let (label, wgsl) = match grain {
+            ReductionStrategy::Cooperative => ("matmul", include_str!("matmul.wgsl")),
+            ReductionStrategy::PerLane => ("matmul by lanes", include_str!("matmul_lanes.wgsl")),
+        };
+        let wgsl = shader(kind, &[places.wgsl, wgsl].join("\n"));
         let kernel = |tokens: u8| {
-            let (label, wgsl) = match grain {
-                ReductionStrategy::Cooperative => ("matmul", include_str!("matmul.wgsl")),
-                ReductionStrategy::PerLane => ("matmul by lanes", include_str!("matmul_lanes.wgsl")),
-            };
-            let mut constants = vec![("COLS", f64::from(tokens)), ("ADD", f64::from(u8::from(add)))];
+            let mut constants = [constants, &[("COLS", f64::from(tokens))]].concat();
             if grain == ReductionStrategy::PerLane {
                 constants.push(("LANES", f64::from(LANES)));
                 constants.push(("GROUP", f64::from(interleaved_rows(grain, kind))));
             }
-            let bindings = &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write];
-            let (wgsl, constants) = (&*shader(kind, wgsl), &*constants);
-            Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 5 })
+            let MatmulPlaces { bindings, immediates, .. } = *places;
+            Kernel::new(
+                gpu,
+                &KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates },
+            )
         };
         Self { single_token: kernel(1), four_tokens: kernel(4), grain }
     }
 
     /// Workgroups for so many rows.
-    fn workgroups(&self, gpu: &Gpu, rows: u32) -> u32 {
+    pub(super) fn workgroups(&self, gpu: &Gpu, rows: u32) -> u32 {
         match self.grain {
             ReductionStrategy::Cooperative => gpu.workgroups(rows.div_ceil(ROWS)),
             ReductionStrategy::PerLane => rows.div_ceil(ROWS * LANES),

@@ -1,9 +1,6 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k]. One subgroup computes 4 rows for COLS tokens: its
 // lanes share out the row's blocks, and a fixed tree sums the lanes. Neither depends on how many
-// tokens or rows there are, so a token's result has the same bits in any batch.
-struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
-var<immediate> i: Immediates;
-override COLS: u32;  // 1 or 4
+// tokens or rows there are, so a token's result has the same bits in any batch. Which tokens and which rows, `columns` says.
 override ADD: bool;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
@@ -15,7 +12,7 @@ fn products(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>, v: vec4<f32>
 fn total(v: vec4<f32>) -> f32 { return dot(v, vec4<f32>(1.0)); }
 
 fn store(token: u32, row: u32, sums: vec4<f32>) {
-  if (token >= i.tokens) { return; }
+  if (token == NONE) { return; }
   for (var r = 0u; r < 4u; r++) {
     if (row + r < i.rows) {
       let at = token * i.stride + i.first + row + r;
@@ -29,16 +26,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
         @builtin(num_subgroups) subgroups: u32, @builtin(subgroup_size) lanes: u32,
         @builtin(subgroup_invocation_id) lane: u32) {
   let row = (group.x * subgroups + subgroup) * 4u;
-  if (row >= i.rows) { return; }
+  let tokens = columns(group.y);
+  if (row >= i.rows || tokens.y.x == NONE) { return; }
   let width = i.columns / 4u;    // fours in a row
   let blocks = width / FOURS;
-  // Rows and tokens past the end repeat the last one; `store` drops them.
-  let last = i.rows - 1u;
-  let b0 = row * blocks; let b1 = min(row + 1u, last) * blocks;
-  let b2 = min(row + 2u, last) * blocks; let b3 = min(row + 3u, last) * blocks;
-  let token = group.y * COLS;
-  let x0 = token * width; let x1 = min(token + 1u, i.tokens - 1u) * width;
-  let x2 = min(token + 2u, i.tokens - 1u) * width; let x3 = min(token + 3u, i.tokens - 1u) * width;
+  // Rows past the end repeat the last one; `store` drops them.
+  let own = tokens.base + row; let end = tokens.base + i.rows - 1u;
+  let b0 = own * blocks; let b1 = min(own + 1u, end) * blocks;
+  let b2 = min(own + 2u, end) * blocks; let b3 = min(own + 3u, end) * blocks;
+  let x0 = tokens.x.x * width; let x1 = tokens.x.y * width; let x2 = tokens.x.z * width; let x3 = tokens.x.w * width;
   var s0 = vec4<f32>(); var s1 = vec4<f32>(); var s2 = vec4<f32>(); var s3 = vec4<f32>();
   for (var b = lane; b < blocks; b += lanes) {
     let q0 = load(b0 + b); let q1 = load(b1 + b); let q2 = load(b2 + b); let q3 = load(b3 + b);
@@ -73,7 +69,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   s0 = subgroupAdd(s0);
   if (COLS > 1u) { s1 = subgroupAdd(s1); s2 = subgroupAdd(s2); s3 = subgroupAdd(s3); }
   if (lane == 0u) {
-    store(token, row, s0);
-    if (COLS > 1u) { store(token + 1u, row, s1); store(token + 2u, row, s2); store(token + 3u, row, s3); }
+    store(tokens.y.x, row, s0);
+    if (COLS > 1u) { store(tokens.y.y, row, s1); store(tokens.y.z, row, s2); store(tokens.y.w, row, s3); }
   }
 }

@@ -1,9 +1,7 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k], w being of blocks of 32. One lane computes 4 rows for COLS tokens, in
 // the order of k: no sum goes across lanes. What lanes share is the reading of x, which costs a software driver as
 // much as eight products: of every 32 numbers each lane reads four, and hands them round.
-struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
-var<immediate> i: Immediates;
-override COLS: u32;  // 1 or 4
+// Which tokens and which rows, `columns` says.
 override ADD: bool;
 override LANES: u32; // in a workgroup; 8 or a multiple
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
@@ -44,7 +42,7 @@ fn end_part(f0: vec2<f32>, f1: vec2<f32>, f2: vec2<f32>, f3: vec2<f32>) {
 }
 
 fn store(token: u32, row: u32, sums: vec4<f32>) {
-  if (token >= i.tokens) { return; }
+  if (token == NONE) { return; }
   for (var r = 0u; r < 4u; r++) {
     if (row + r < i.rows) {
       let at = token * i.stride + i.first + row + r;
@@ -58,17 +56,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         @builtin(subgroup_invocation_id) lane: u32) {
   let row = (group.x * LANES + thread) * 4u;
   // Only whole subgroups leave: a lane past the last row still has its share of x to read.
-  if (row - lane * 4u >= i.rows) { return; }
+  let tokens = columns(group.y);
+  if (row - lane * 4u >= i.rows || tokens.y.x == NONE) { return; }
   let blocks = i.columns / 32u;
   let width = i.columns / 4u;
-  // Rows and tokens past the end repeat the last one; `store` drops them.
-  let last = i.rows - 1u;
-  let o0 = origin(min(row, last), i.rows, blocks); let o1 = origin(min(row + 1u, last), i.rows, blocks);
-  let o2 = origin(min(row + 2u, last), i.rows, blocks); let o3 = origin(min(row + 3u, last), i.rows, blocks);
-  let token = group.y * COLS;
+  // Rows past the end repeat the last one; `store` drops them.
+  let first = tokens.base + row; let end = tokens.base + i.rows - 1u;
+  let o0 = origin(min(first, end), tokens.all, blocks); let o1 = origin(min(first + 1u, end), tokens.all, blocks);
+  let o2 = origin(min(first + 2u, end), tokens.all, blocks); let o3 = origin(min(first + 3u, end), tokens.all, blocks);
   let own = lane & 7u;  // larger subgroups read the same again
-  let x0 = token * width + own; let x1 = min(token + 1u, i.tokens - 1u) * width + own;
-  let x2 = min(token + 2u, i.tokens - 1u) * width + own; let x3 = min(token + 3u, i.tokens - 1u) * width + own;
+  let x0 = tokens.x.x * width + own; let x1 = tokens.x.y * width + own;
+  let x2 = tokens.x.z * width + own; let x3 = tokens.x.w * width + own;
   s0 = vec4<f32>(); s1 = vec4<f32>(); s2 = vec4<f32>(); s3 = vec4<f32>();
   for (var b = 0u; b < blocks; b++) {
     var v0 = x[x0 + b * 8u]; var v1 = vec4<f32>(); var v2 = vec4<f32>(); var v3 = vec4<f32>();
@@ -87,6 +85,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     add(7u, subgroupBroadcast(v0, 7u), subgroupBroadcast(v1, 7u), subgroupBroadcast(v2, 7u), subgroupBroadcast(v3, 7u));
     end_part(factors(b0, PARTS - 1u), factors(b1, PARTS - 1u), factors(b2, PARTS - 1u), factors(b3, PARTS - 1u));
   }
-  store(token, row, s0);
-  if (COLS > 1u) { store(token + 1u, row, s1); store(token + 2u, row, s2); store(token + 3u, row, s3); }
+  store(tokens.y.x, row, s0);
+  if (COLS > 1u) { store(tokens.y.y, row, s1); store(tokens.y.z, row, s2); store(tokens.y.w, row, s3); }
 }

@@ -9,28 +9,37 @@ mod adjust;
 mod attend;
 mod combine;
 mod embed;
+mod experts;
 mod formats;
 mod gate;
 mod mask;
 mod matmul;
+mod mix;
 mod norm;
 mod rope;
+mod route;
 mod sample;
 mod stream;
+mod team;
 #[cfg(test)]
 mod testing;
 
 pub(crate) use adjust::{AdjustLogits, LogitChange};
 pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes, split_rows};
+pub(crate) use combine::splits_max;
 pub(crate) use embed::Embed;
+pub(crate) use experts::{BoundExperts, ExpertBuffers, ExpertMatmul, rows_for_teams};
 pub(crate) use gate::SwiGlu;
 pub(crate) use mask::{MaskLogits, PickMask};
 pub(crate) use matmul::{BoundMatmul, Matmul};
+pub(crate) use mix::MixExperts;
 pub(crate) use norm::RmsNorm;
 pub(crate) use rope::{Rope, RopeBuffers as RopeTied};
+pub(crate) use route::RouteExperts;
 pub use sample::SamplingParams;
 pub(crate) use sample::{EOS_MAX, HAND_OFF_MAX, SLOT_WORDS, SampledToken, Sampler, slot_words};
 pub(crate) use stream::BandwidthKernel;
+pub(crate) use team::{TeamPlaces, teams_max};
 
 /// Tokens in one block of the KV cache.
 pub(crate) const BLOCK: u32 = 16;

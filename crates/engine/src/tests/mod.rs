@@ -6,6 +6,7 @@ mod reasoner;
 mod supervised;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stint_gguf::synth::SyntheticModel;
 use stint_gguf::{Gguf, TensorType};
@@ -211,6 +212,23 @@ fn equal_seeds_draw_equal_tokens_and_others_do_not() {
 }
 
 #[test]
+fn commands_are_recorded_while_the_device_does_the_step_before() {
+    let gpu = Arc::new(Gpu::open(None, true).unwrap());
+    let counts = Arc::clone(&gpu.counts);
+    let engine = Engine::start_on(gpu, &gguf(TensorType::F32), &settings()).unwrap();
+    let ahead = || counts.recorded_ahead.load(Ordering::Relaxed);
+    let before = ahead();
+    let alone = ids(&engine, job(4, 20, 20));
+    let steps = alone.len() as u64;
+    assert!((steps - 8..=steps).contains(&(ahead() - before)), "{} of {steps}", ahead() - before);
+    // Texts that begin and end beside it: what was recorded does not fit, or does.
+    let others: Vec<_> = (1..4).map(|n| engine.generate(job(3 * n, n, 5 * n)).unwrap()).collect();
+    assert_eq!(ids(&engine, job(4, 20, 20)), alone);
+    others.into_iter().for_each(|tokens| drop(finish(tokens)));
+    engine.stop();
+}
+
+#[test]
 fn a_software_driver_refuses_a_model_that_is_too_large_for_it_and_names_the_way() {
     if shared().info.kind != DeviceKind::Cpu {
         return;
@@ -227,9 +245,9 @@ fn a_software_driver_refuses_a_model_that_is_too_large_for_it_and_names_the_way(
 #[test]
 fn a_model_of_every_family_and_format_generates() {
     let plain = SyntheticModel { hidden: 256, feed_forward: 256, head_dim: 64, ..SyntheticModel::default() };
-    let families = [plain.clone(), plain.clone().qwen2(), plain.llama()];
+    let families = [plain.clone(), plain.clone().qwen2(), plain.clone().llama(), plain.qwen3moe(8, 2)];
     for (n, kind) in TensorType::ALL.into_iter().enumerate() {
-        let synth = SyntheticModel { kind, ..families[n % 3].clone() };
+        let synth = SyntheticModel { kind, ..families[n % families.len()].clone() };
         let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
         let engine = Engine::start_on(shared(), &gguf, &settings()).unwrap();
         assert_eq!(ids(&engine, job(20, 3, 5)).len(), 3 + 3 + 5, "{kind:?}");
