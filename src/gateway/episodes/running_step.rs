@@ -228,8 +228,12 @@ impl RunningStep {
 
     /// What is added to its prompt, whatever the reply.
     fn begun(&self) -> Option<Addition> {
-        let before = self.episode.chain.clone().hash();
         let known = &self.episode.added;
+        // Most steps add nothing, and take no hash for it.
+        if self.plan.addition().is_none() && known.all.is_empty() {
+            return None;
+        }
+        let before = self.episode.chain.clone().hash();
         let words = match self.plan.addition() {
             Some(words) => words.clone(),
             // Another reply to the same words may have been told something: this one was not.
